@@ -1,0 +1,139 @@
+"""What every activation knows: value, derivatives, kinks, parity, Hermite coefficients."""
+
+import abc
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, ArrayLike, Float
+
+from tutelage._jax import jnp
+from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
+from tutelage.activations.projection import project
+from tutelage.checks import is_traced
+
+Parity = Literal["odd", "even", "none"]
+
+
+class Kink(NamedTuple):
+    """A point where g' jumps: g'' contains jump · δ(x − position)."""
+
+    position: float
+    jump: Any
+
+
+class Activation(eqx.Module):
+    """What a unit does with its field x: g(x).
+
+    At a kink the derivative is the mean of both sides: θ(0) = ½ and sgn(0) = 0.
+    Parameters may be traced, so that averages can be differentiated with respect to them.
+    """
+
+    # Averages that have an exact method when student and teacher both have this activation.
+    closed_forms: ClassVar[frozenset[str]] = frozenset()
+
+    def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
+        """g(x), entry by entry."""
+        return self._g(jnp.asarray(x, float))
+
+    def derivative(self, x: ArrayLike) -> Float[Array, "..."]:
+        """g'(x), entry by entry; at a kink the mean of both sides."""
+        return self._dg(jnp.asarray(x, float))
+
+    def second_derivative(self, x: ArrayLike) -> Float[Array, "..."]:
+        """The regular part of g''(x); its delta functions are in ``kinks``."""
+        return self._ddg(jnp.asarray(x, float))
+
+    @property
+    def kinks(self) -> tuple[Kink, ...]:
+        """Every delta function of g'': g'' = second_derivative + Σ jump δ(x − position)."""
+        return ()
+
+    @property
+    def parity(self) -> Parity:
+        """``"odd"``: g(−x) = −g(x); ``"even"``: g(−x) = g(x); ``"none"``: neither, or unknown."""
+        return "none"
+
+    @property
+    def name(self) -> str:
+        """A name for messages and tables."""
+        return type(self).__name__
+
+    def hermite(self, order: int, variance: ArrayLike = 1.0) -> HermiteCoefficients:
+        """c_n(q) = ⟨h_n(z) g(√q z)⟩ for n = 0 … order, h_n = He_n/√n!, z standard Gaussian.
+
+        Args:
+            order: the largest n, at least 0.
+            variance: q ≥ 0, any shape.
+
+        Returns:
+            ``values`` and ``error``, both of shape ``variance.shape + (order + 1,)``.
+            Values are differentiable in the variance.  At q = 0 the derivatives of c_1, and
+            of all even c_n if g has a kink at 0, are infinite: they are given as zero there.
+
+        >>> from tutelage.activations import ReLU
+        >>> bool(abs(ReLU().hermite(2).values[1] - 0.5) < 1e-15)
+        True
+        """
+        return self._hermite(check_order(order), check_variance(variance))
+
+    @abc.abstractmethod
+    def _g(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
+
+    @abc.abstractmethod
+    def _dg(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
+
+    @abc.abstractmethod
+    def _ddg(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
+
+    # Symmetries that make every second coefficient known.
+    @property
+    def odd_part_slope(self) -> float | None:
+        """m if (g(x) − g(−x))/2 = m x for every x: then c_1 = m√q and c_3 = c_5 = … = 0."""
+        return 0.0 if self.parity == "even" else None
+
+    @property
+    def even_part_level(self) -> float | None:
+        """a if (g(x) + g(−x))/2 = a for every x: then c_0 = a and c_2 = c_4 = … = 0."""
+        return 0.0 if self.parity == "odd" else None
+
+    def _hermite(self, order: int, q: Float[Array, "..."]) -> HermiteCoefficients:
+        return project(self, order, q)
+
+    @staticmethod
+    def from_function(
+        f: Callable[[Any], Any],
+        name: str | None = None,
+        kinks: Iterable[float] = (),
+        parity: Parity = "none",
+    ) -> "Activation":
+        """The activation g = f for any function of one number that JAX can differentiate.
+
+        Args:
+            f: takes and returns a number; written with ``jax.numpy``.  A callable equinox
+                module keeps its parameters differentiable.
+            name: for messages and tables; by default the name of the function.
+            kinks: positions where f' jumps.  The sizes of the jumps are found from f.
+                Positions where f merely changes fast are welcome too: the numerical
+                coefficients are refined there.
+            parity: ``"odd"`` or ``"even"`` if f is; checked on a grid, never guessed.
+
+        Raises:
+            InputError: if f is no such function, or jumps or bends where no kink is declared.
+
+        >>> import jax.numpy as jnp
+        >>> from tutelage.activations import Activation
+        >>> absolute = Activation.from_function(jnp.abs, kinks=(0.0,), parity="even")
+        >>> [round(float(jump), 12) for _, jump in absolute.kinks]
+        [2.0]
+        """
+        from tutelage.activations.custom import Custom  # Custom is an Activation: not above
+
+        return Custom(f, name, kinks, parity)
+
+
+def labelled(name: str, parameter: Any, default: Any = None) -> str:
+    """``name(parameter)``, or ``name`` alone where the parameter is the silent default."""
+    if is_traced(parameter):
+        return f"{name}(traced)"
+    return name if parameter == default else f"{name}({float(parameter):g})"

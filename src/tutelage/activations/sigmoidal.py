@@ -1,0 +1,122 @@
+"""Units that saturate: error function, sigmoid and hyperbolic tangent."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from tutelage._jax import jax, jnp
+from tutelage.activations.base import Activation, Parity, labelled
+from tutelage.activations.hermite import (
+    HermiteCoefficients,
+    closed_form,
+    hermite_at_zero,
+    safe_sqrt,
+)
+from tutelage.checks import finite_number, is_traced
+
+logistic = jax.nn.sigmoid
+
+
+class Erf(Activation):
+    """g(x) = b + erf(x/√2), g'(x) = √(2/π) exp(−x²/2)   (Saad and Solla 1995).
+
+    Args:
+        offset: b; ``oostwal2019`` eq. (3) uses b = 1.
+    """
+
+    offset: float = 0.0
+    closed_forms: ClassVar[frozenset[str]] = frozenset({"i2", "i3", "i4"})
+
+    def __check_init__(self):
+        finite_number("offset", self.offset, hint="offset=0 for erf, offset=1 for 1 + erf")
+
+    @property
+    def parity(self) -> Parity:
+        return "odd" if not is_traced(self.offset) and self.offset == 0 else "none"
+
+    @property
+    def even_part_level(self) -> float:
+        return self.offset
+
+    @property
+    def name(self) -> str:
+        return labelled("Erf", self.offset, default=0.0)
+
+    def _g(self, x):
+        return self.offset + jax.scipy.special.erf(x / math.sqrt(2))
+
+    def _dg(self, x):
+        return math.sqrt(2 / math.pi) * jnp.exp(-(x**2) / 2)
+
+    def _ddg(self, x):
+        return -x * self._dg(x)
+
+    def _hermite(self, order, q) -> HermiteCoefficients:
+        """c_0 = b and, for odd n, c_n = √(2/π) (q/(1+q))^{n/2} h_{n−1}(0)/√n.
+
+        Averaging g'(y + √q z) over z gives 2 N(y; 0, 1+q); c_n = √(qⁿ/n!) times its
+        derivative of order n−1 in y at 0, again a Hermite polynomial.
+        """
+        n = np.arange(1, order + 1)
+        r = (q / (1 + q))[..., None]
+        # n is odd wherever h_{n−1}(0) ≠ 0, so that one factor √r and a whole power remain.
+        powers = safe_sqrt(r) * jnp.power(r, (n - 1) // 2)
+        c = math.sqrt(2 / math.pi) * hermite_at_zero(order)[:order] / np.sqrt(n) * powers
+        mean = jnp.broadcast_to(jnp.asarray(self.offset, float), (*q.shape, 1))
+        return closed_form(jnp.concatenate([mean, c], axis=-1))
+
+
+class Sigmoid(Activation):
+    """g(x) = σ(βx) = 1/(1 + exp(−βx)), g' = βσ(1−σ)   (``milletari2019``).
+
+    Args:
+        beta: the inverse temperature β > 0, how steep.
+    """
+
+    beta: float = 1.0
+
+    def __check_init__(self):
+        finite_number(
+            "beta",
+            self.beta,
+            above=0.0,
+            hint="beta=1; beta=0 would be the constant 1/2, an infinite one a step, which "
+            "has no derivative to learn with",
+        )
+
+    @property
+    def even_part_level(self) -> float:
+        return 0.5
+
+    @property
+    def name(self) -> str:
+        return labelled("Sigmoid", self.beta, default=1.0)
+
+    def _g(self, x):
+        return logistic(self.beta * x)
+
+    def _dg(self, x):
+        # σ(−t) instead of 1 − σ(t), which would lose every digit for large t.
+        t = self.beta * x
+        return self.beta * logistic(t) * logistic(-t)
+
+    def _ddg(self, x):
+        return -self.beta * self._dg(x) * jnp.tanh(self.beta * x / 2)
+
+
+class Tanh(Activation):
+    """g(x) = tanh x, g' = 1/cosh² x."""
+
+    @property
+    def parity(self) -> Parity:
+        return "odd"
+
+    def _g(self, x):
+        return jnp.tanh(x)
+
+    def _dg(self, x):
+        return 4 * logistic(2 * x) * logistic(-2 * x)
+
+    def _ddg(self, x):
+        return -2 * jnp.tanh(x) * self._dg(x)

@@ -1,0 +1,116 @@
+"""Smooth relatives of the ReLU: Swish, GELU and Softplus.
+
+All three are x/2 plus an even function, so that c_3 = c_5 = … = 0.
+"""
+
+import math
+
+import numpy as np
+
+from tutelage._jax import jax, jnp
+from tutelage.activations.base import Activation, labelled
+from tutelage.activations.hermite import (
+    HermiteCoefficients,
+    closed_form,
+    hermite_at_zero,
+    safe_sqrt,
+)
+from tutelage.checks import finite_number
+
+logistic = jax.nn.sigmoid
+
+
+class Swish(Activation):
+    """g(x) = x σ(βx), σ the logistic function   (``milletari2019``).
+
+    Args:
+        beta: the inverse temperature β > 0; the ReLU is the limit β → ∞.
+    """
+
+    beta: float = 1.0
+
+    def __check_init__(self):
+        finite_number(
+            "beta",
+            self.beta,
+            above=0.0,
+            hint="beta=1; tl.Linear() for the limit 0 (up to a factor 1/2) and tl.ReLU() for "
+            "the limit of infinite beta",
+        )
+
+    @property
+    def odd_part_slope(self) -> float:
+        return 0.5
+
+    @property
+    def name(self) -> str:
+        return labelled("Swish", self.beta, default=1.0)
+
+    def _g(self, x):
+        return x * logistic(self.beta * x)
+
+    def _dg(self, x):
+        t = self.beta * x
+        return logistic(t) * (1 + t * logistic(-t))
+
+    def _ddg(self, x):
+        t = self.beta * x
+        bell = logistic(t) * logistic(-t)
+        # t · bell first: it vanishes at both ends, where t tanh(t/2) alone is unbounded.
+        return self.beta * (2 * bell - (t * bell) * jnp.tanh(t / 2))
+
+
+class GELU(Activation):
+    """g(x) = x Φ(x), Φ the Gaussian distribution function; g'' = (2 − x²) φ(x)."""
+
+    @property
+    def odd_part_slope(self) -> float:
+        return 0.5
+
+    def _g(self, x):
+        return 0.5 * x * jax.scipy.special.erfc(-x / math.sqrt(2))
+
+    def _dg(self, x):
+        return 0.5 * jax.scipy.special.erfc(-x / math.sqrt(2)) + x * _density(x)
+
+    def _ddg(self, x):
+        # Beyond 40 the density is zero in float64, and x² must not overflow there.
+        x = jnp.clip(x, -40.0, 40.0)
+        return (2 - x**2) * _density(x)
+
+    def _hermite(self, order, q) -> HermiteCoefficients:
+        """With v = 1 + q: c_0 = q/√(2πv), c_1 = √q/2 and, for even n ≥ 2,
+
+            c_n = (n + q)/√(2πv) (q/v)^{n/2} h_{n−2}(0)/√(n(n−1)).
+
+        ⟨g(y + √q z)⟩ = y Φ(y/√v) + q N(y; 0, v); c_n = √(qⁿ/n!) times its n-th derivative
+        at y = 0.
+        """
+        q = q[..., None]
+        n = np.arange(2, order + 1)
+        scale = 1 / jnp.sqrt(2 * np.pi * (1 + q))
+        h = hermite_at_zero(order)[: max(order - 1, 0)] / np.sqrt(n * (n - 1))
+        rest = scale * (n + q) * jnp.power(q / (1 + q), n // 2) * h
+        c = jnp.concatenate([q * scale, safe_sqrt(q) / 2, rest], axis=-1)
+        return closed_form(c[..., : order + 1])
+
+
+class Softplus(Activation):
+    """g(x) = ln(1 + eˣ), g' = σ(x), g'' = σ(x)σ(−x)."""
+
+    @property
+    def odd_part_slope(self) -> float:
+        return 0.5
+
+    def _g(self, x):
+        return jnp.logaddexp(x, 0.0)
+
+    def _dg(self, x):
+        return logistic(x)
+
+    def _ddg(self, x):
+        return logistic(x) * logistic(-x)
+
+
+def _density(x):
+    return jnp.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)

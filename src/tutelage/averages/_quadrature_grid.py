@@ -1,0 +1,97 @@
+"""One nested sum: field i depends on the coordinates 1…i, so that each sum is taken inside.
+
+    ⟨Π f_i⟩ = Σ_{y_1} w f_1(L_11 y_1) Σ_{y_2} w f_2(L_21 y_1 + L_22 y_2) …
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.averages._quadrature_rules import (
+    FARTHEST,
+    NARROWEST_LAYER,
+    SMALLEST_VARIANCE,
+    factor,
+    panels,
+    trapezoid,
+)
+
+
+def ordered_factor(fields: Sequence, C: Array) -> tuple[Array, np.ndarray]:
+    """Fields with kinks first, their kinks then depend on few coordinates; and the factor."""
+    order = np.argsort([not field.kinks for field in fields], kind="stable")
+    return factor(C[np.ix_(order, order)]), order
+
+
+class Absolute(eqx.Module):
+    """|f| without regard to kinks, for the size of errors."""
+
+    field: Callable[[Array], Array]
+    kinks: tuple = ()
+
+    def __call__(self, x: Array) -> Array:
+        return jnp.abs(self.field(x))
+
+
+class Grid(NamedTuple):
+    """Fields, their means and the triangular factor L of their covariance."""
+
+    fields: tuple
+    mean: Float[Array, " d"]
+    L: Float[Array, "d d"]
+
+    def sum(self, nodes: int, shifted: bool = False) -> Float[Array, ""]:
+        """The integral with so many nodes per axis."""
+        d = len(self.fields)
+
+        def inside(i: int, centre: Array) -> Array:
+            if i == d:
+                return jnp.ones(())
+            y, w = self._rule(i, centre[0], nodes, shifted)
+            f = self.fields[i](centre[0] + self.L[i, i] * y)
+
+            def given(y_i: Array) -> Array:
+                return inside(i + 1, centre[1:] + self.L[i + 1 :, i] * y_i)
+
+            # The outermost of many axes runs one node at a time: memory n^(d-1) and no more.
+            one_by_one = i == 0 and d >= 3
+            rest = jax.lax.map(given, y) if one_by_one else jax.vmap(given)(y)
+            return jnp.sum(w * f * rest)
+
+        return inside(0, self.mean)
+
+    def unresolved(self) -> Float[Array, ""]:
+        """Bound on the relative weight of layers too narrow for any grid."""
+        widths = [self._layer(i) for i in range(len(self.fields)) if self.fields[i].kinks]
+        narrow = [jnp.where(w < NARROWEST_LAYER, w, 0.0) for w in widths]
+        return 2 * sum(narrow, jnp.zeros(()))
+
+    def _layer(self, i: int) -> Float[Array, ""]:
+        """Width in y_i over which the kinks of later fields are smeared out, the least of them."""
+        width = jnp.asarray(FARTHEST)
+        for j in range(i + 1, len(self.fields)):
+            if self.fields[j].kinks:
+                later = jnp.sqrt(jnp.sum(self.L[j, i + 1 :] ** 2))
+                along = jnp.abs(self.L[j, i])
+                ratio = later / jnp.where(along > 0, along, 1.0)
+                width = jnp.minimum(width, jnp.where(along > 0, ratio, FARTHEST))
+        return width
+
+    def _rule(self, i: int, centre: Array, nodes: int, shifted: bool) -> tuple[Array, Array]:
+        """Nodes of one axis, with the kinks of its field as ends of panels.
+
+        A field of variance zero at its kink stands for an infinitesimal one: θ is ½ there.
+        """
+        kinks = self.fields[i].kinks
+        if not kinks:
+            y, w = trapezoid(nodes, shifted)
+            return jnp.asarray(y), jnp.asarray(w)
+        spread = jnp.maximum(self.L[i, i], SMALLEST_VARIANCE)
+        breaks = [(kink.position - centre) / spread for kink in kinks]
+        width = self._layer(i)
+        layer = jnp.where(width < NARROWEST_LAYER, FARTHEST, width)
+        return panels(breaks, layer, 9 * nodes // 10 if shifted else nodes)

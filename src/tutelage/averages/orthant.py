@@ -1,0 +1,149 @@
+"""Exact averages of piecewise linear units and of the error function, mixed in any way.
+
+A piecewise linear unit (ReLU, leaky ReLU, linear) is g(x) = m x + d |x| with the derivative
+m + d sgn x.  The error function is a sign seen through noise: with an independent n ~ N(0, 1),
+
+    erf(x/√2) = ⟨sgn(x + n)⟩,    its derivative is ⟨2 δ(x + n)⟩.
+
+Every I2, I3 and I4 of such units is therefore a sum of moments of signs and fields
+(`_moments`), where erf fields have their variance increased by one and a delta function is a
+condition.  Only moments with four signs need an integral.
+
+A field of zero variance counts as an independent one of infinitesimal variance: g' = m there.
+"""
+
+import itertools
+import math
+
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.activations import Activation, Erf, PiecewiseLinear
+from tutelage.averages import _moments
+from tutelage.averages.estimate import Estimate
+
+Number = Float[Array, "..."]
+Term = tuple[Number | float, str]
+Factor = list[Term]
+
+# What a factor does with its field: nothing, sgn z, z, |z|, δ(z).
+ONE, SIGN, FIELD, MODULUS, DELTA = "one", "sign", "field", "modulus", "delta"
+
+
+def supports(activations: tuple[Activation, ...]) -> bool:
+    """True if every unit is piecewise linear or an error function."""
+    return all(isinstance(g, PiecewiseLinear | Erf) for g in activations)
+
+
+def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+    """⟨g(u) h(w)⟩; for the ReLU eq. (27) of oostwal2019."""
+    g, h = activations
+    return _average([_value(g), _value(h)], [g, h], C)
+
+
+def i3(activations: tuple[Activation, ...], C: Float[Array, "... 3 3"]) -> Estimate:
+    """⟨g'(u) v h(w)⟩; for the ReLU eq. (6) of straat2019."""
+    g, h = activations
+    return _average([_slope(g), [(1.0, FIELD)], _value(h)], [g, None, h], C)
+
+
+def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estimate:
+    """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, of which citton2025 has a series."""
+    g1, g2, h, k = activations
+    return _average([_slope(g1), _slope(g2), _value(h), _value(k)], [g1, g2, h, k], C)
+
+
+def _value(g: Activation) -> Factor:
+    """g as a sum of terms."""
+    if isinstance(g, Erf):
+        return [(1.0, SIGN), (g.offset, ONE)]
+    return [((1 + g.slope) / 2, FIELD), ((1 - g.slope) / 2, MODULUS)]
+
+
+def _slope(g: Activation) -> Factor:
+    """g' as a sum of terms."""
+    if isinstance(g, Erf):
+        return [(2.0, DELTA)]
+    return [((1 + g.slope) / 2, ONE), ((1 - g.slope) / 2, SIGN)]
+
+
+def _average(factors: list[Factor], units: list, C: Float[Array, "... n n"]) -> Estimate:
+    C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
+    noisy = jnp.asarray([1.0 if isinstance(g, Erf) else 0.0 for g in units])
+    C = C + jnp.diag(noisy)
+    prefactor = jnp.ones_like(C[..., 0, 0])
+    for x, factor in enumerate(factors):
+        if factor[0][1] == DELTA:
+            prefactor = prefactor * factor[0][0] / jnp.sqrt(2 * math.pi * C[..., x, x])
+            C = C - C[..., :, x, None] * C[..., None, x, :] / C[..., x, x][..., None, None]
+            factors[x] = [(1.0, ONE)]
+    value = prefactor * _expanded(factors, C)
+    return Estimate(value, jnp.zeros_like(value))
+
+
+def _expanded(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
+    """Σ of coefficient times moment over all products of terms that do not vanish by symmetry."""
+    unit, amplitude = normalised(C)
+    total = jnp.zeros_like(C[..., 0, 0])
+    for terms in itertools.product(*factors):
+        kinds = [kind for _, kind in terms]
+        signs = [i for i, kind in enumerate(kinds) if kind in (SIGN, MODULUS)]
+        fields = [i for i, kind in enumerate(kinds) if kind in (FIELD, MODULUS)]
+        coefficient = math.prod(c for c, _ in terms)
+        never = isinstance(coefficient, float) and coefficient == 0.0
+        if never or (len(signs) + len(fields)) % 2:
+            continue
+        total = total + coefficient * _moment(C, unit, amplitude, fields, signs)
+    return total
+
+
+def _moment(C, unit, amplitude, fields: list[int], signs: list[int]) -> Number:
+    """⟨Π fields · Π signs⟩."""
+    if not signs:
+        return C[..., fields[0], fields[1]] if fields else jnp.ones_like(C[..., 0, 0])
+    scale = math.prod((amplitude[..., a] for a in fields), start=jnp.ones_like(C[..., 0, 0]))
+    return scale * _sign_moment(unit, fields, signs)
+
+
+def _sign_moment(C, fields: list[int], signs: list[int]) -> Number:
+    match len(signs), len(fields):
+        case 1, 1:
+            (a,), (c,) = fields, signs
+            return math.sqrt(2 / math.pi) * C[..., a, c] / jnp.sqrt(C[..., c, c])
+        case 2, 0:
+            return _moments.pair_sign(C, *signs)
+        case 2, 2:
+            return _moments.pair_moment(C, *fields, *signs)
+        case 3, 1:
+            return _moments.triple_moment(_selected(C, [*fields, *signs]))
+        case 4, 0:
+            return _moments.quad_sign(C)
+        case _:  # four signs, of which the two of the fields come last
+            others = [c for c in signs if c not in fields]
+            return _moments.quad_moment(_selected(C, [*others, *fields]))
+
+
+def _selected(C, indices: list[int]):
+    if indices == list(range(C.shape[-1])):
+        return C
+    return C[..., jnp.asarray(indices)[:, None], jnp.asarray(indices)]
+
+
+def normalised(C: Float[Array, "... n n"]) -> tuple[Float[Array, "... n n"], Float[Array, "... n"]]:
+    """A covariance with diagonal in [1, 4), and the factors that were taken out of the fields.
+
+    The factors are powers of two: no digit changes, and no product of variances under- or
+    overflows.  A field of zero variance becomes an independent one with the factor zero.
+    """
+    variance = jax.lax.stop_gradient(jnp.diagonal(C, axis1=-2, axis2=-1))
+    zero = variance < 1e-290
+    amplitude = _power_of_two(jnp.sqrt(jnp.where(zero, 1.0, variance)))
+    unit = C / (amplitude[..., :, None] * amplitude[..., None, :])
+    touched = zero[..., :, None] | zero[..., None, :]
+    return jnp.where(touched, jnp.eye(C.shape[-1]), unit), jnp.where(zero, 0.0, amplitude)
+
+
+def _power_of_two(x: Number) -> Number:
+    """The largest power of two that is not above x > 0."""
+    bits = jax.lax.bitcast_convert_type(x, jnp.uint64)
+    return jax.lax.bitcast_convert_type(bits & jnp.uint64(0x7FF0_0000_0000_0000), jnp.float64)

@@ -1,0 +1,133 @@
+"""Checks at the door: what came, what is allowed, what to try.
+
+Every public function refuses bad input here, with the name of the argument.
+Nothing is clipped, repaired or warned away.  Values inside a ``jit`` or ``grad``
+are not known yet; there only shapes can be checked, and the caller keeps the promise.
+"""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+# Sums of 10⁶ float64 products are off by about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest
+# term, so that a covariance that was honestly computed is never further off than this.
+ROUNDING = 1e-12
+
+
+class InputError(ValueError):
+    """An argument that cannot be used: says which, what came, what is allowed, what to try."""
+
+    def __init__(self, argument: str, came: str, allowed: str, hint: str = ""):
+        self.argument = argument
+        message = f"{argument}: got {came}, but {allowed}."
+        super().__init__(f"{message} Try: {hint}." if hint else message)
+
+
+def is_traced(value: Any) -> bool:
+    """True inside ``jit``, ``grad`` or ``vmap``, where numbers are not known yet."""
+    import jax
+
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def positive_integer(argument: str, value: Any, hint: str = "") -> int:
+    """A whole number of at least one: units, orders, nodes, dimensions."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or int(value) < 1:
+        raise InputError(argument, repr(value), "it has to be a whole number of at least 1", hint)
+    return int(value)
+
+
+def finite_number(
+    argument: str,
+    value: Any,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    hint: str = "",
+) -> Any:
+    """A finite real number, within bounds; traced values pass."""
+    if is_traced(value):
+        return value
+    scalar = isinstance(value, Real) or (np.ndim(value) == 0 and np.isrealobj(value))
+    if not scalar or isinstance(value, (bool, str)) or not np.isfinite(value):
+        raise InputError(argument, repr(value), "it has to be a finite real number", hint)
+    if value < at_least:
+        raise InputError(argument, repr(value), f"it has to be at least {at_least:g}", hint)
+    if value <= above:
+        raise InputError(argument, repr(value), f"it has to be greater than {above:g}", hint)
+    return value
+
+
+def finite_array(argument: str, value: Any) -> np.ndarray:
+    """An array of finite real numbers in float64."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            argument, f"{type(value).__name__} ({problem})", "it has to be an array of real numbers"
+        ) from None
+    if not np.all(np.isfinite(array)):
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(
+            argument, f"{array[where]} at index {where}", "every entry has to be a finite number"
+        )
+    return array
+
+
+def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
+    """Square in the last two axes, of the given size if one is given."""
+    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:
+        allowed = "the last two axes have to be square"
+    elif size is not None and shape[-1] != size:
+        allowed = f"the last two axes have to be {size} x {size}"
+    else:
+        return
+    hint = f"pass shape (..., {size}, {size})" if size else "pass shape (..., n, n) with n >= 1"
+    raise InputError(argument, f"shape {shape}", allowed, hint)
+
+
+def covariance(argument: str, value: Any, size: int | None = None) -> np.ndarray:
+    """Square, finite, symmetric and positive semi-definite, the last two up to rounding."""
+    array = finite_array(argument, value)
+    covariance_shape(argument, array.shape, size)
+    scale = np.max(np.abs(array), axis=(-2, -1), initial=0.0)
+    asymmetry = np.max(np.abs(array - np.swapaxes(array, -1, -2)), axis=(-2, -1), initial=0.0)
+    if np.any(asymmetry > ROUNDING * scale):
+        where = _worst(asymmetry / np.where(scale > 0, scale, 1.0))
+        raise InputError(
+            argument,
+            f"a matrix{_at(where)} that differs from its transpose by {asymmetry[where]:.3g}",
+            "a covariance is symmetric",
+            "(C + C.T) / 2 if the difference is an accident",
+        )
+    symmetric = 0.5 * (array + np.swapaxes(array, -1, -2))
+    _positive_semidefinite(argument, symmetric, scale)
+    return symmetric
+
+
+def _positive_semidefinite(argument: str, array: np.ndarray, scale: np.ndarray) -> None:
+    shift = (ROUNDING * scale + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
+    try:  # ten times cheaper than eigenvalues, which are needed only for the message
+        np.linalg.cholesky(array + shift)
+        return
+    except np.linalg.LinAlgError:
+        lowest = np.linalg.eigvalsh(array)[..., 0]
+    if np.any(lowest < -ROUNDING * scale):
+        where = _worst(-lowest / np.where(scale > 0, scale, 1.0))
+        raise InputError(
+            argument,
+            f"a matrix{_at(where)} with the negative eigenvalue {lowest[where]:.3g}",
+            "a covariance is positive semi-definite (up to rounding)",
+            "build it from weights, C = W @ W.T, or check that |C_ij| <= sqrt(C_ii C_jj)",
+        )
+
+
+def _worst(amount: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(np.argmax(amount), amount.shape))
+
+
+def _at(where: tuple[int, ...]) -> str:
+    return f" at index {where}" if where else ""

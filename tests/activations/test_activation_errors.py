@@ -1,0 +1,70 @@
+"""The error of a numerical coefficient does not understate the truth, and is small."""
+
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+from activations.activation_reference import CASES, NUMERICAL, coefficient, shifted, shifted_mp
+
+from tutelage.activations import Activation
+
+ORDERS = [0, 1, 2, 3, 8, 21]
+VARIANCES = [1e-6, 1.0, 100.0]
+
+
+def true_errors(g, g_mp, q, steepness, kinks=()):
+    """True and claimed error of each order; zeros known by symmetry are exact and left out."""
+    c = g.hermite(max(ORDERS), q)
+    for n in ORDERS:
+        if c.values[n] != 0:
+            true = abs(mp.mpf(float(c.values[n])) - coefficient(g_mp, n, q, steepness, kinks))
+            yield float(true), float(c.error[n])
+
+
+@pytest.mark.parametrize("case", NUMERICAL)
+@pytest.mark.parametrize("q", VARIANCES)
+def test_error_does_not_understate_and_is_small(case, q):
+    g, g_mp, steepness = CASES[case]
+    for true, claimed in true_errors(g, g_mp, q, steepness):
+        assert true <= claimed
+        # (8 + n)ε‖g‖ for n = 21, ‖g‖ ≤ 1 + √q
+        assert claimed <= 1e-14 * (1 + np.sqrt(q))
+
+
+@pytest.mark.parametrize("q", VARIANCES)
+def test_error_of_a_function_with_a_kink_away_from_zero(q):
+    for true, claimed in true_errors(shifted(), shifted_mp, q, 1, kinks=(0.3,)):
+        assert true <= claimed <= 1e-14 * (1 + np.sqrt(q))
+
+
+@pytest.mark.parametrize("centre", [0.13, 0.5, 0.71, 1.0])
+@pytest.mark.parametrize("beta", [10.0, 40.0, 200.0])
+def test_error_says_so_where_panels_cannot_follow(centre, beta):
+    """A step away from zero that was not declared: unresolved, and the error admits it."""
+    g = Activation.from_function(lambda x: jnp.tanh(beta * (x - centre)), "steep")
+    declared = Activation.from_function(
+        lambda x: jnp.tanh(beta * (x - centre)), "steep", kinks=(centre,)
+    )
+    q = np.array([0.5, 1.0, 2.0])
+    rough, fine = g.hermite(12, q), declared.hermite(12, q)
+    assert np.all(np.abs(rough.values - fine.values) <= rough.error + fine.error)
+    assert np.max(fine.error) < 1e-13
+
+
+def test_declared_step_agrees_with_mpmath():
+    g = Activation.from_function(lambda x: jnp.tanh(40 * (x - 0.5)), "steep", kinks=(0.5,))
+    c = g.hermite(5, 2.0)
+    points = [0.5, 0.4, 0.6, 0.0, 1.0]
+    for n in (0, 1, 4, 5):
+        expected = coefficient(lambda x: mp.tanh(40 * (x - mp.mpf(0.5))), n, 2.0, 1, points)
+        assert abs(mp.mpf(float(c.values[n])) - expected) <= c.error[n] <= 1e-14
+
+
+def test_growth_beyond_the_interval_is_in_the_error():
+    """⟨exp(√q z)⟩ = exp(q/2); at q = 100 its weight sits at z = 10 and part of it is cut off."""
+    g = Activation.from_function(jnp.exp, "exp")
+    for q in (1.0, 9.0, 25.0, 64.0, 100.0, 225.0):
+        c = g.hermite(4, q)
+        exact = [np.exp(q / 2) * q ** (n / 2) / np.sqrt(float(mp.factorial(n))) for n in range(5)]
+        assert np.all(np.abs(c.values - np.array(exact)) <= c.error)
+    assert np.all(g.hermite(4, 1.0).error < 1e-13)

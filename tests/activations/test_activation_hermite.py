@@ -1,0 +1,208 @@
+"""Hermite coefficients: closed forms against mpmath and quadrature, and their identities."""
+
+import jax
+import mpmath as mp
+import numpy as np
+import pytest
+from activations.activation_reference import CASES, CLOSED, coefficient, shifted
+
+from tutelage._jax import jnp
+from tutelage.activations import GELU, Erf, LeakyReLU, ReLU, Swish, derivative_coefficients
+from tutelage.activations.projection import project
+
+EPSILON = np.finfo(float).eps
+VARIANCES = np.array([0.0, 1e-6, 0.3, 1.0, 7.0, 100.0])
+
+
+def within_error(left, right, *errors):
+    return np.all(np.abs(np.asarray(left) - np.asarray(right)) <= sum(errors))
+
+
+@pytest.mark.parametrize("case", CLOSED)
+@pytest.mark.parametrize("q", [1e-6, 1.0, 100.0])
+def test_closed_form_is_the_integral_in_mpmath(case, q):
+    g, g_mp, _ = CASES[case]
+    orders = [0, 1, 2, 3, 6, 9]
+    c = g.hermite(9, q)
+    expected = np.array([float(coefficient(g_mp, n, q)) for n in orders])
+    # The reference itself is rounded to float64, and its zeros are zero to its 20 digits.
+    assert within_error(c.values[np.array(orders)], expected, c.error[np.array(orders)], 1e-19)
+
+
+@pytest.mark.parametrize("case", CLOSED)
+@pytest.mark.parametrize("order", [0, 1, 2, 12, 60])
+def test_closed_form_agrees_with_quadrature(case, order):
+    g = CASES[case][0]
+    exact, numerical = g.hermite(order, VARIANCES), project(g, order, jnp.asarray(VARIANCES))
+    assert within_error(exact.values, numerical.values, exact.error, numerical.error)
+    assert np.max(numerical.error) < 1e-12
+
+
+def relu_mp(n):
+    """⟨H_n, g⟩/√n!, with H_{n−2}(0) = (−1)^{(n−2)/2} (n−3)!!   (citton2025, section 2.2)."""
+    return (
+        (-1) ** (n // 2 - 1)
+        * mp.fac2(n - 3)
+        / mp.sqrt(2 * mp.pi * mp.factorial(n))
+    )
+
+
+def erf_mp(n, q):
+    """√(2/π) (q/(1+q))^{n/2} (−1)^{(n−1)/2} (n−2)!!/√n!."""
+    r = mp.mpf(q) / (1 + mp.mpf(q))
+    sign = (-1) ** ((n - 1) // 2)
+    return sign * mp.sqrt(2 / mp.pi) * r ** (mp.mpf(n) / 2) * mp.fac2(n - 2) / mp.sqrt(
+        mp.factorial(n)
+    )
+
+
+def test_order_200_has_all_its_digits():
+    """Against factorials in mpmath; double factorials overflow float64 at n = 300."""
+    relu, erf = ReLU().hermite(400), Erf().hermite(400, 3.0)
+    for n in (2, 10, 50, 200, 400):
+        assert abs(relu.values[n] - float(relu_mp(n))) <= relu.error[n]
+        assert abs(erf.values[n - 1] - float(erf_mp(n - 1, 3.0))) <= erf.error[n - 1]
+    # (4 + 2n)ε
+    assert np.max(relu.error / np.maximum(np.abs(relu.values), 1e-300)) <= 804 * EPSILON
+
+
+def test_coefficients_of_the_relu_of_citton2025():
+    """⟨H_0,g⟩ = 1/√2π, ⟨H_1,g⟩ = ½, ⟨H_n,g⟩ = H_{n−2}(0)/√2π = 1, −1, 3, −15 over √2π."""
+    c = ReLU().hermite(8).values * np.sqrt([float(mp.factorial(n)) for n in range(9)])
+    root = np.sqrt(2 * np.pi)
+    expected = [1 / root, 0.5, 1 / root, 0, -1 / root, 0, 3 / root, 0, -15 / root]
+    assert np.allclose(c, expected, rtol=16 * EPSILON, atol=0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_symmetry_gives_exact_zeros(case):
+    """Odd g: c_0 = c_2 = … = 0.  g = x f(x) with f − ½ odd: c_3 = c_5 = … = 0."""
+    g = CASES[case][0]
+    c = np.asarray(g.hermite(15, VARIANCES).values)
+    if g.parity == "odd":
+        assert np.all(c[:, 0::2] == 0)
+    if case.startswith(("ReLU", "Leaky", "Linear", "Swish", "GELU", "Softplus")):
+        assert np.all(c[:, 3::2] == 0)
+    if case.startswith(("Erf", "Sigmoid", "Tanh")):
+        assert np.all(c[:, 2::2] == 0)
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+@pytest.mark.parametrize("q", [0.3, 4.0])
+def test_parseval(case, q):
+    """Σ_{n ≤ N} c_n² approaches ⟨g²⟩ from below, at least as fast as a kink allows.
+
+    A jump J of g' leaves c_n² of about J²√q²/n^{5/2}: a tail of N^{−3/2} J² q.
+    """
+    g = shifted() if case == "shifted" else CASES[case][0]
+    order = 200
+    c = np.asarray(g.hermite(order, q).values)
+    z, w = np.polynomial.legendre.leggauss(4000)
+    x, weight = 12 * z, 12 * w * np.exp(-72 * z**2) / np.sqrt(2 * np.pi)
+    norm = float(np.sum(weight * np.asarray(g(np.sqrt(q) * x)) ** 2))
+    partial = np.cumsum(c**2)
+    steep = "Sigmoid(50)" in case  # nearly a step at this resolution: c_n² of about n^{−3/2}
+    tail = order**-0.5 if steep else order**-1.5 * max(q, 1.0)
+    # 1e-6: the reference rule has its kinks inside a panel of width 1/160.
+    assert np.all(partial <= norm * (1 + 1e-6))
+    assert norm - partial[-1] <= tail + 1e-6
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+def test_zero_variance_is_the_value_at_zero(case):
+    g = shifted() if case == "shifted" else CASES[case][0]
+    c = g.hermite(7, 0.0)
+    assert c.values[0] == g(0.0) and np.all(c.values[1:] == 0)
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+def test_derivative_in_the_variance(case):
+    """Against central differences: error h² c‴/6 with h = 1e-4 q, and 1e-15/h from rounding."""
+    g = shifted() if case == "shifted" else CASES[case][0]
+    slope = jax.jit(jax.vmap(jax.jacfwd(lambda q: g.hermite(8, q).values)))
+    q = VARIANCES[1:]
+    h = 1e-4 * q
+    difference = (g.hermite(8, q + h).values - g.hermite(8, q - h).values) / (2 * h[:, None])
+    scale = np.max(np.abs(np.asarray(slope(q))), axis=1, keepdims=True)
+    if case == "shifted":  # at q = 1e-6 the kink is 300 standard deviations away
+        assert np.all(np.isfinite(slope(q)))
+    rounding = 1e-15 * np.sqrt(np.maximum(q, 1)) / h
+    assert np.all(np.abs(slope(q) - difference) <= 1e-7 * scale + rounding[:, None])
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+def test_derivative_at_zero_variance(case):
+    """dc_0/dq = g''(0)/2 and dc_2/dq = g''(0)/√2 where they exist; finite in any case."""
+    g = shifted() if case == "shifted" else CASES[case][0]
+    slope = np.asarray(jax.jacrev(lambda q: g.hermite(6, q).values)(0.0))
+    assert np.all(np.isfinite(slope))
+    if all(kink.position != 0 for kink in g.kinks):
+        curvature = float(g.second_derivative(0.0))
+        expected = np.zeros(7)
+        expected[0], expected[2] = curvature / 2, curvature / np.sqrt(2)
+        assert np.allclose(slope, expected, rtol=0, atol=1e-13)
+
+
+def test_second_derivative_in_the_variance():
+    slope = jax.grad(lambda q: Swish().hermite(2, q).values[2])
+    assert np.isclose(jax.grad(slope)(1.0), (slope(1.001) - slope(0.999)) / 0.002, rtol=1e-5)
+
+
+def test_coefficients_are_differentiable_in_the_parameters():
+    by_beta = jax.grad(lambda b: Swish(b).hermite(4, 0.7).values[2])(1.3)
+    values = [Swish(b).hermite(4, 0.7).values[2] for b in (1.3 - 1e-5, 1.3 + 1e-5)]
+    assert np.isclose(by_beta, (values[1] - values[0]) / 2e-5, rtol=1e-8)
+    by_slope = jax.grad(lambda a: LeakyReLU(a).hermite(1, 4.0).values[1])(0.2)
+    assert np.isclose(by_slope, 1.0, rtol=4 * EPSILON)  # c_1 = (1 + a)√q/2
+
+
+@pytest.mark.parametrize("g", [ReLU(), Erf(1.0), GELU(), Swish(), shifted()], ids=lambda g: g.name)
+def test_shapes_follow_the_variance(g):
+    q = np.array([[0.1, 0.5, 1.0], [0.0, 2.0, 3.0]])
+    c = g.hermite(5, q)
+    assert c.values.shape == c.error.shape == (2, 3, 6)
+    assert np.allclose(c.values[1, 2], g.hermite(5, 3.0).values, rtol=0, atol=1e-14)
+    assert g.hermite(0, np.zeros((0, 2))).values.shape == (0, 2, 1)
+    inside = jax.jit(lambda q: g.hermite(5, q).values)(q)
+    assert np.allclose(inside, c.values, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+def test_derivative_coefficients_are_those_of_the_derivative(case):
+    """c_n[g'] from c_{n+1}[g], against the average of g' itself; with kinks also for g''."""
+    g = shifted() if case == "shifted" else CASES[case][0]
+    q, order = 0.8, 6
+    c = g.hermite(order, q)
+    first = derivative_coefficients(c.values, q)
+    error = derivative_coefficients(c.error, q)
+    # ⟨h_n(z) g'(√q z)⟩ = d/dm ⟨h_n(z) g(√q z + m)⟩, by a rule with edges at 0 and the kink.
+    edges = np.unique([*np.linspace(-12, 12, 49), 0.3 / np.sqrt(q), *(0.5**k for k in range(8))])
+    x, w = np.polynomial.legendre.leggauss(30)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    z, w = (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    h = np.polynomial.hermite_e.hermevander(z, order - 1)
+    h = h / np.sqrt([float(mp.factorial(n)) for n in range(order)])
+    weight = w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    expected = (weight * np.asarray(g.derivative(np.sqrt(q) * z))) @ h
+    # 1e-13: sums of 1700 terms up to β = 50 on the left of zero, where edges are wider.
+    assert within_error(first, expected, error, 1e-12)
+
+
+def test_derivative_coefficients_twice_give_the_delta_function():
+    """g'' = δ: c_n[δ] = h_n(0)/√(2πq)."""
+    q = np.array([0.25, 3.0])
+    second = derivative_coefficients(derivative_coefficients(ReLU().hermite(8, q).values, q), q)
+    h = np.array([1, 0, -1 / np.sqrt(2), 0, np.sqrt(3 / 8), 0, -np.sqrt(5) / 4])
+    expected = h / np.sqrt(2 * np.pi * q)[:, None]
+    assert np.allclose(second, expected, rtol=32 * EPSILON, atol=1e-16)
+
+
+def test_derivative_coefficients_at_zero_variance():
+    g = Swish()
+
+    def first(q):
+        return derivative_coefficients(g.hermite(3, q).values, q, at_zero=g.derivative(0.0))
+
+    assert np.array_equal(first(jnp.asarray(0.0)), [0.5, 0.0, 0.0])
+    assert np.all(np.isfinite(jax.jacfwd(first)(0.0)))
+    assert np.allclose(first(jnp.asarray(1e-12)), first(jnp.asarray(0.0)), rtol=0, atol=1e-5)

@@ -1,0 +1,61 @@
+"""Kinks are delta functions: g'' as a distribution satisfies Stein's lemma."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from activations.activation_reference import CASES, shifted
+
+from tutelage.activations import Kink, LeakyReLU, Linear, ReLU
+
+
+def gaussian_average(f, breakpoints=()):
+    """⟨f(z)⟩ over a standard Gaussian by Gauss–Legendre panels between the breakpoints."""
+    near = 0.25 * 0.5 ** np.arange(1, 6)  # for β = 50
+    edges = np.unique(np.concatenate([np.linspace(-12, 12, 97), near, -near, breakpoints]))
+    x, w = np.polynomial.legendre.leggauss(20)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    z = (middle[:, None] + half[:, None] * x).ravel()
+    weights = (half[:, None] * w).ravel() * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.sum(weights * np.asarray(f(jnp.asarray(z)))))
+
+
+def density(z):
+    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def test_jumps():
+    assert ReLU().kinks == (Kink(0.0, 1.0),)
+    assert LeakyReLU(0.25).kinks == (Kink(0.0, 0.75),)
+    assert Linear().kinks == ()
+    ((position, jump),) = shifted().kinks
+    # Extrapolated one-sided derivatives: seven roundings.
+    assert position == 0.3 and np.isclose(jump, 1.0, rtol=0, atol=1e-14)
+
+
+def test_smooth_activations_have_no_kinks():
+    kinked = {case for case, (g, *_) in CASES.items() if g.kinks}
+    assert kinked == {"ReLU", "LeakyReLU(0.1)"}
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+@pytest.mark.parametrize("f", [jnp.cos, lambda z: jnp.exp(0.4 * z), lambda z: z**3 - z])
+def test_steins_lemma_holds_with_the_delta_part(case, f):
+    """⟨g''(z) f(z)⟩ = ⟨g'(z) (z f(z) − f'(z))⟩ for g'' = regular part + Σ jump δ."""
+    g = shifted() if case == "shifted" else CASES[case][0]
+    steps = [kink.position for kink in g.kinks]
+    regular = gaussian_average(lambda z: g.second_derivative(z) * f(z), steps)
+    delta = sum(k.jump * density(k.position) * float(f(k.position)) for k in g.kinks)
+    slope = jax.vmap(jax.grad(f))
+    right = gaussian_average(lambda z: g.derivative(z) * (z * f(z) - slope(z)), steps)
+    # Sums of 2000 terms of order 50, the steepest slope.
+    assert np.isclose(regular + delta, right, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", [*CASES, "shifted"])
+def test_value_is_the_integral_of_the_derivative(case):
+    """⟨z g(z)⟩ = ⟨g'(z)⟩."""
+    g = shifted() if case == "shifted" else CASES[case][0]
+    steps = [kink.position for kink in g.kinks]
+    left = gaussian_average(lambda z: z * g(z), steps)
+    assert np.isclose(left, gaussian_average(g.derivative, steps), rtol=0, atol=1e-11)

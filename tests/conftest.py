@@ -1,0 +1,16 @@
+"""Every test runs in float64, with warnings as errors and examples that repeat.
+
+`tutelage._jax` is imported before any test makes an array; hypothesis draws the same
+examples on every machine, and does not time them, because the first call compiles.
+"""
+
+import hypothesis
+
+from tutelage._jax import jax
+
+hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("tutelage")
+
+
+def pytest_report_header() -> str:
+    return f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}"

@@ -1,0 +1,165 @@
+"""The house: imports point one way, names load lazily, the README works as printed."""
+
+import ast
+import contextlib
+import io
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tutelage
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "tutelage"
+
+# Rooms in the order in which data flows; a room imports only what stands before it.
+ROOMS = [
+    ["_jax", "checks"],
+    ["activations"],
+    ["networks"],
+    ["overlaps"],
+    ["averages"],
+    ["generalization"],
+    ["online"],
+    ["simulation"],
+    ["equilibrium"],
+    ["gates"],
+    ["spectra"],
+    ["deep"],
+    ["results"],
+    ["figures"],
+    ["papers"],
+    ["cli"],
+]
+LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+# Simulation and theory have to be independent for their agreement to mean something.
+SIMULATION_MAY_IMPORT = {"_jax", "checks", "activations", "networks", "overlaps", "results"}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms named by the import statements of a module, wherever in it they stand."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "tutelage" and rest:
+                rooms.add(rest.split(".")[0])
+    return rooms & set(LEVEL)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_only_upwards(path):
+    room = room_of(path)
+    assert room in LEVEL, f"{room} is not in the list of rooms"
+    for other in imported_rooms(path):
+        assert other == room or LEVEL[other] <= LEVEL[room], f"{room} imports {other}"
+        if room == "simulation":
+            assert other in SIMULATION_MAY_IMPORT | {room}, f"simulation imports {other}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_one_module_chooses_the_precision(path):
+    text = path.read_text(encoding="utf-8")
+    assert ("jax_enable_x64" in text) == (path.name == "_jax.py")
+
+
+def test_import_tutelage_loads_neither_jax_nor_matplotlib():
+    code = (
+        "import sys, tutelage\n"
+        "loaded = {'jax', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there():
+    for name in tutelage.__all__:
+        assert getattr(tutelage, name) is not None
+    assert set(tutelage.__all__) <= set(dir(tutelage))
+
+
+def test_an_unknown_name_is_an_attribute_error_that_lists_the_known_ones():
+    with pytest.raises(AttributeError, match=r"'relu'.*ReLU"):
+        _ = tutelage.relu
+
+
+def test_the_version_is_the_same_everywhere():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    assert project["version"] == tutelage.__version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {tutelage.__version__}\n" in citation
+
+
+def test_the_readme_example_prints_what_the_readme_says():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, expected = re.search(
+        r"```python\n(.*?)```\n\n.*?```text\n(.*?)```", readme, flags=re.DOTALL
+    ).groups()
+    assert 5 <= len(code.splitlines()) <= 15
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert printed.getvalue() == expected
+
+
+def test_every_link_between_the_documents_leads_somewhere():
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def test_no_file_depends_on_the_machine_it_was_written_on():
+    folders = "|".join(["home", "root", "work", "Users", "tmp", "opt"])
+    # A folder of a machine, not a fraction such as 1/2 or a path inside the project.
+    pattern = re.compile(rf"(?<![\w.~)])/(?:{folders})/\w")
+    for file in tracked_files():
+        if file.suffix in (".png", ".npz"):
+            continue
+        found = pattern.search(file.read_text(encoding="utf-8"))
+        assert not found, f"{file.relative_to(ROOT)}: {found.group()}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run_and_their_saved_data_are_what_they_compute(script, tmp_path):
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
+    for file in tmp_path.glob("*.csv"):
+        saved = (ROOT / "docs" / "pictures" / file.name).read_text(encoding="utf-8").splitlines()
+        heading, *rows = file.read_text(encoding="utf-8").splitlines()
+        assert heading == saved[0]
+        for row, saved_row in zip(rows, saved[1:], strict=True):
+            for a, b in zip(row.split(","), saved_row.split(","), strict=True):
+                # Errors near rounding differ between machines; larger ones do not.
+                assert abs(float(a) - float(b)) <= 1e-12 + 1e-5 * abs(float(b))
