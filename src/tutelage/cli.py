@@ -135,7 +135,7 @@ def _print_table(records: list["Record"]) -> None:
         console.print(f"\ncorrected: {_plain(note)}")
     counts = {v: sum(row.verdict == v for row in records) for v in COLOURS}
     console.print(
-        f"\n{len(records)} published numbers: "
+        f"\n{len(records)} comparisons: "
         + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     )
 

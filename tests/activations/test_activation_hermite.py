@@ -4,7 +4,7 @@ import jax
 import mpmath as mp
 import numpy as np
 import pytest
-from activations.activation_reference import CASES, CLOSED, coefficient, shifted
+from activations.activation_reference import CASES, CLOSED, coefficients, shifted
 
 from tutelage._jax import jnp
 from tutelage.activations import GELU, Erf, LeakyReLU, ReLU, Swish, derivative_coefficients
@@ -22,11 +22,20 @@ def within_error(left, right, *errors):
 @pytest.mark.parametrize("q", [1e-6, 1.0, 100.0])
 def test_closed_form_is_the_integral_in_mpmath(case, q):
     g, g_mp, _ = CASES[case]
-    orders = [0, 1, 2, 3, 6, 9]
-    c = g.hermite(9, q)
-    expected = np.array([float(coefficient(g_mp, n, q)) for n in orders])
-    # The reference itself is rounded to float64, and its zeros are zero to its 20 digits.
-    assert within_error(c.values[np.array(orders)], expected, c.error[np.array(orders)], 1e-19)
+    c = g.hermite(21, q)
+    expected = [float(exact) for exact in coefficients(g_mp, q)]
+    # The zeros of the reference are zero to its 30 digits.
+    assert within_error(c.values, expected, c.error, 1e-25)
+
+
+def test_the_reference_agrees_with_tanh_sinh_quadrature():
+    """The reference is a rule on panels too: two of its numbers by another rule."""
+    for case, n in (("Swish(50)", 2), ("Tanh", 5)):
+        g = CASES[case][1]
+        he = {2: lambda z: z**2 - 1, 5: lambda z: z**5 - 10 * z**3 + 15 * z}[n]
+        points = [-16, -4, -1, mp.mpf(-1) / 8, 0, mp.mpf(1) / 8, 1, 4, 16]
+        total = mp.quad(lambda z, g=g, he=he: mp.npdf(z) * he(z) * g(z), points)
+        assert abs(total / mp.sqrt(mp.factorial(n)) - coefficients(g, 1)[n]) < 1e-20
 
 
 @pytest.mark.parametrize("case", CLOSED)

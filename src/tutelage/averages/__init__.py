@@ -1,0 +1,14 @@
+"""Gaussian averages of what the units do.
+
+    I2 = ⟨g(u) h(w)⟩,   I3 = ⟨g'(u) v h(w)⟩,   I4 = ⟨g'(u) g'(v) h(w) k(z)⟩
+
+`i2`, `i3`, `i4` are the door.  Behind it are four methods: `orthant` (exact for ReLU, leaky
+ReLU, linear and erf in any mixture), `erf` (closed forms), `quadrature` and `hermite` (every
+activation, with a bound on the error).
+"""
+
+from tutelage.averages.door import i2, i3, i4
+from tutelage.averages.estimate import Estimate
+from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature
+
+__all__ = ["Erf", "Estimate", "Hermite", "Method", "Orthant", "Quadrature", "i2", "i3", "i4"]

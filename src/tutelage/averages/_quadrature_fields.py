@@ -25,7 +25,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Kink, PiecewiseLinear
 from tutelage.averages._quadrature_grid import Absolute, Grid, ordered_factor
-from tutelage.averages._quadrature_rules import RANK_TOLERANCE, SMALLEST_VARIANCE
+from tutelage.averages._quadrature_rules import RANK_TOLERANCE, SMALLEST_VARIANCE, cut_off
 from tutelage.averages.estimate import Estimate
 
 
@@ -169,13 +169,13 @@ def _integral(fields: Fields, mean: Array, C: Array, *, nodes: tuple[int, ...]) 
     L, order = ordered_factor(fields, C)
     grid = Grid(tuple(fields[i] for i in order), mean[order], L)
     size = Grid(tuple(Absolute(f) for f in grid.fields), grid.mean, L).sum(max(4, n // 4))
-    rounding = 64 * np.finfo(float).eps * size
+    floor = size * (64 * np.finfo(float).eps + cut_off(n, len(fields)))
     first, second = grid.sum(n), grid.sum(n, shifted=True)
     if not any(field.kinks for field in fields):
-        return Estimate((first + second) / 2, jnp.abs(first - second) + rounding)
+        return Estimate((first + second) / 2, jnp.abs(first - second) + floor)
     third = grid.sum(max(4, 7 * n // 10))
     changes = jnp.abs(first - second) + jnp.abs(first - third)
-    return Estimate(first, 2 * changes + rounding + size * grid.unresolved())
+    return Estimate(first, 2 * changes + floor + grid.unresolved())
 
 
 @_integral.def_jvp

@@ -14,6 +14,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages._quadrature_rules import (
     FARTHEST,
     NARROWEST_LAYER,
+    RANK_TOLERANCE,
     SMALLEST_VARIANCE,
     factor,
     panels,
@@ -65,10 +66,23 @@ class Grid(NamedTuple):
         return inside(0, self.mean)
 
     def unresolved(self) -> Float[Array, ""]:
-        """Bound on the relative weight of layers too narrow for any grid."""
+        """Bound on layers too narrow for any grid: their width times Π ‖f_i‖₄.
+
+        Two kinks this close differ by what float64 covariances leave open, √(rounding).
+        """
         widths = [self._layer(i) for i in range(len(self.fields)) if self.fields[i].kinks]
-        narrow = [jnp.where(w < NARROWEST_LAYER, w, 0.0) for w in widths]
-        return 2 * sum(narrow, jnp.zeros(()))
+        least = np.sqrt(RANK_TOLERANCE)
+        narrow = [jnp.where(w < NARROWEST_LAYER, jnp.maximum(w, least), 0.0) for w in widths]
+        return 0.5 * sum(narrow, jnp.zeros(())) * self._norms()
+
+    def _norms(self) -> Float[Array, ""]:
+        """Π_i ⟨f_i⁴⟩^¼, which bounds ⟨Π |f_i|⟩."""
+        y, w = trapezoid(64, shifted=True)
+        s = jnp.sqrt(jnp.sum(self.L**2, axis=-1))
+        fourth = [
+            jnp.sum(w * f(self.mean[i] + s[i] * y) ** 4) for i, f in enumerate(self.fields)
+        ]
+        return jnp.prod(jnp.stack(fourth)) ** 0.25
 
     def _layer(self, i: int) -> Float[Array, ""]:
         """Width in y_i over which the kinks of later fields are smeared out, the least of them."""

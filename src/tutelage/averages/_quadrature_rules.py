@@ -9,6 +9,7 @@ exactly at the kinks.
 """
 
 from functools import lru_cache
+from math import erfc
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -29,6 +30,12 @@ NARROWEST_LAYER = 1e-7
 def half_width(nodes: int) -> float:
     """L(n) = (π² n)^(1/3), never farther than float64 can see."""
     return min(FARTHEST, (np.pi**2 * nodes) ** (1 / 3))
+
+
+def cut_off(nodes: int, axes: int) -> float:
+    """Mass beyond ±L on some axis, times L for functions that grow: what no grid can see."""
+    L = half_width(nodes)
+    return axes * L * erfc(L / np.sqrt(2))
 
 
 @lru_cache
@@ -93,4 +100,5 @@ def factor(C: Float[Array, "d d"]) -> Float[Array, "d d"]:
         S = S - column[:, None] * column
         columns.append(column)
     R = jnp.linalg.qr(jnp.stack(columns), mode="r")
-    return jnp.where(varies, s, 0.0)[:, None] * R.T
+    signs = jnp.where(jnp.diagonal(R) < 0, -1.0, 1.0)
+    return jnp.where(varies, s, 0.0)[:, None] * (signs[:, None] * R).T

@@ -99,7 +99,7 @@ def correct(
 def _record(
     paper: str, item: str, published: Published, computed: float, verdict: Verdict, note: str
 ) -> Record:
-    computed = float(computed)
+    computed = float(computed) + 0.0  # −0 is 0
     error = abs(computed - published.value)
     if not math.isfinite(computed):
         verdict = "differs"

@@ -1,0 +1,121 @@
+"""The four ways to a Gaussian average, as values that can be handed to `i2`, `i3` and `i4`."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from tutelage.activations import Activation
+from tutelage.averages import erf, hermite, orthant, quadrature
+from tutelage.averages.estimate import Estimate
+from tutelage.checks import InputError, positive_integer
+
+Activations = tuple[Activation, ...]
+
+
+class Method(eqx.Module):
+    """How an average is computed."""
+
+    name: ClassVar[str]
+    module: ClassVar[Any]
+
+    def supports(self, activations: Activations) -> bool:
+        """True if the method can average these units."""
+        return self.module.supports(activations)
+
+    def options(self) -> dict[str, int]:
+        """What the functions of the module take besides activations and covariance."""
+        return {}
+
+    def average(self, kind: str, activations: Activations, C: Float[Array, "... n n"]) -> Estimate:
+        """I2, I3 or I4 (``kind`` is "i2", "i3" or "i4") with a bound on its error."""
+        return getattr(self.module, kind)(activations, C, **self.options())
+
+
+class Orthant(Method):
+    """Exact, for ReLU, leaky ReLU, linear and erf in any mixture."""
+
+    name: ClassVar[str] = "orthant"
+    module: ClassVar[Any] = orthant
+
+
+class Erf(Method):
+    """The closed forms of Saad and Solla, if all units are error functions."""
+
+    name: ClassVar[str] = "erf"
+    module: ClassVar[Any] = erf
+
+
+class Hermite(Method):
+    """The series of Kibble and Slepian, eq. (1) of citton2025, for every activation.
+
+    order: N, the highest Hermite polynomial of g; g' is expanded to N - 1.
+    """
+
+    order: int = eqx.field(static=True)
+    name: ClassVar[str] = "hermite"
+    module: ClassVar[Any] = hermite
+
+    def __init__(self, order: int = 10):
+        self.order = positive_integer("order", order, "10, as citton2025 does")
+
+    def supports(self, activations: Activations) -> bool:
+        return True
+
+    def options(self) -> dict[str, int]:
+        return {"order": self.order}
+
+
+class Quadrature(Method):
+    """Tensor quadrature through a factor of the covariance, for every activation.
+
+    nodes: points per direction; by default as many as the average needs.
+    """
+
+    nodes: int | None = eqx.field(static=True)
+    name: ClassVar[str] = "quadrature"
+    module: ClassVar[Any] = quadrature
+
+    def __init__(self, nodes: int | None = None):
+        self.nodes = None if nodes is None else positive_integer("nodes", nodes, "33")
+
+    def supports(self, activations: Activations) -> bool:
+        return True
+
+    def options(self) -> dict[str, int]:
+        return {} if self.nodes is None else {"nodes": self.nodes}
+
+
+METHODS: tuple[type[Method], ...] = (Erf, Orthant, Quadrature, Hermite)
+
+
+def chosen(method: Method | str | None, activations: Activations) -> Method:
+    """The named method, or the best exact one, or else quadrature."""
+    if method is None:
+        return next(m for m in (kind() for kind in METHODS) if m.supports(activations))
+    if isinstance(method, str):
+        method = _named(method)
+    if not isinstance(method, Method):
+        raise InputError(
+            "method", repr(method), f"it has to be one of {_names()} or None", "method=None"
+        )
+    if not method.supports(activations):
+        units = ", ".join(g.name for g in activations)
+        raise InputError(
+            "method",
+            f"{method.name!r} for the units {units}",
+            "that method has no formula for all of them",
+            "method='quadrature', which takes every activation, or None for the best one",
+        )
+    return method
+
+
+def _named(name: str) -> Method:
+    for kind in METHODS:
+        if kind.name == name:
+            return kind()
+    raise InputError("method", repr(name), f"it has to be one of {_names()} or None", "None")
+
+
+def _names() -> str:
+    return ", ".join(repr(kind.name) for kind in METHODS)

@@ -1,0 +1,102 @@
+"""The generalization error: how wrong the student is on average."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.activations import Activation
+from tutelage.averages import Estimate, Method
+from tutelage.averages.door import average
+from tutelage.averages.methods import chosen
+from tutelage.checks import ROUNDING, InputError, is_traced
+from tutelage.networks import Scenario
+from tutelage.overlaps import Overlaps
+
+
+def generalization_error(
+    scenario: Scenario,
+    overlaps: Overlaps,
+    method: Method | str | None = None,
+    return_error: bool = False,
+) -> Float[Array, "..."] | Estimate:
+    """ε_g = ½⟨(σ - τ)²⟩, without the label noise.
+
+    ε_g = ½ [s_K² Σ_ij I2(x_i, x_j) - 2 s_K s_M Σ_in I2(x_i, y_n) + s_M² Σ_nm I2(y_n, y_m)]
+
+    (oostwal2019 eq. (25), there with s = 1/√K).
+
+    Args:
+        scenario: who learns from whom.
+        overlaps: Q, R and T, with any leading axes; T has to be the scenario's.
+        method, return_error: as in `tutelage.averages.i2`.
+
+    Returns:
+        ε_g, of the shape of the leading axes; with ``return_error`` an `Estimate`.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.Erf())
+    >>> start = tl.Overlaps(Q=[[1.0]], R=[[0.0]], T=[[1.0]])
+    >>> print(f"{tl.generalization_error(tl.Scenario(one, one), start):.12f}")
+    0.333333333333
+    """
+    _fits(scenario, overlaps)
+    g, h = scenario.student.activation, scenario.teacher.activation
+    methods = tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
+    compiled = _error if is_traced((scenario, overlaps)) else _compiled
+    estimate = compiled(scenario, overlaps, methods)
+    return estimate if return_error else estimate.value
+
+
+def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) -> Estimate:
+    C = overlaps.covariance
+    (s_K, s_M), K = scenario.output_scale, scenario.K
+    students, teachers = range(K), range(K, K + scenario.M)
+    g, h = scenario.student.activation, scenario.teacher.activation
+    terms = [
+        (0.5 * s_K * s_K, _sum((g, g), C, students, students, methods[0])),
+        (-1.0 * s_K * s_M, _sum((g, h), C, students, teachers, methods[1])),
+        (0.5 * s_M * s_M, _sum((h, h), C, teachers, teachers, methods[2])),
+    ]
+    value = sum(factor * term.value for factor, term in terms)
+    error = sum(abs(factor) * term.error for factor, term in terms)
+    return Estimate(value, error)
+
+
+def _sum(
+    activations: tuple[Activation, Activation],
+    C: Float[Array, "... n n"],
+    first: range,
+    second: range,
+    method: Method,
+) -> Estimate:
+    """Σ I2 over all pairs of a field of the first range and one of the second."""
+    i, j = (x.ravel() for x in np.meshgrid(first, second, indexing="ij"))
+    pairs = jnp.stack([C[..., i, i], C[..., i, j], C[..., i, j], C[..., j, j]], axis=-1)
+    estimate = average("i2", activations, pairs.reshape(*pairs.shape[:-1], 2, 2), method)
+    return Estimate(jnp.sum(estimate.value, axis=-1), jnp.sum(estimate.error, axis=-1))
+
+
+_compiled = eqx.filter_jit(_error)
+
+
+def _fits(scenario: Any, overlaps: Any) -> None:
+    """The overlaps have the scenario's numbers of units and its T."""
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
+    if not isinstance(overlaps, Overlaps):
+        raise InputError("overlaps", repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
+    if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
+        raise InputError(
+            "overlaps",
+            f"{overlaps.K} students and {overlaps.M} teachers",
+            f"the scenario has {scenario.K} and {scenario.M}",
+            f"R of shape ({scenario.K}, {scenario.M})",
+        )
+    if is_traced((scenario.T, overlaps.T)):
+        return
+    T, scale = np.asarray(scenario.T), float(np.max(np.abs(np.asarray(scenario.T))))
+    if np.any(np.abs(np.asarray(overlaps.T) - T) > ROUNDING * scale):
+        raise InputError("overlaps", "another T than the scenario's", "they have to agree", "T=scenario.T")
