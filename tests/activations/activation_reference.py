@@ -50,6 +50,7 @@ CLOSED = ("ReLU", "LeakyReLU(0.1)", "Linear", "Erf", "Erf(1)", "GELU")
 NUMERICAL = ("Sigmoid", "Sigmoid(50)", "Tanh", "Swish", "Swish(50)", "Softplus")
 
 
+@functools.cache
 def shifted() -> Activation:
     """max(x − 0.3, 0) + tanh x: a kink away from zero, no symmetry, no closed form."""
     return Activation.from_function(_shifted, "shifted", kinks=(0.3,))
@@ -103,3 +104,13 @@ def coefficients(g, q, kinks=()):
     z, weights = _gaussian_rule(tuple(mp.mpf(p) / s for p in kinks))
     values = [g(s * node) for node in z]
     return [mp.fdot(row, values) for row in weights]
+
+
+def gaussian_panels(breakpoints=()):
+    """Nodes and Gaussian weights in float64: ⟨f(z)⟩ = Σ w f(z), with f smooth between these."""
+    near = 0.25 * 0.5 ** np.arange(1, 8)  # for β = 50
+    edges = np.unique(np.concatenate([np.linspace(-12, 12, 97), near, -near, breakpoints]))
+    x, w = np.polynomial.legendre.leggauss(20)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    z = (middle[:, None] + half[:, None] * x).ravel()
+    return z, (half[:, None] * w).ravel() * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)

@@ -4,7 +4,7 @@ import jax
 import mpmath as mp
 import numpy as np
 import pytest
-from activations.activation_reference import CASES, CLOSED, coefficients, shifted
+from activations.activation_reference import CASES, CLOSED, coefficients, gaussian_panels, shifted
 
 from tutelage._jax import jnp
 from tutelage.activations import GELU, Erf, LeakyReLU, ReLU, Swish, derivative_coefficients
@@ -39,7 +39,7 @@ def test_the_reference_agrees_with_tanh_sinh_quadrature():
 
 
 @pytest.mark.parametrize("case", CLOSED)
-@pytest.mark.parametrize("order", [0, 1, 2, 12, 60])
+@pytest.mark.parametrize("order", [0, 60])
 def test_closed_form_agrees_with_quadrature(case, order):
     g = CASES[case][0]
     exact, numerical = g.hermite(order, VARIANCES), project(g, order, jnp.asarray(VARIANCES))
@@ -87,7 +87,7 @@ def test_coefficients_of_the_relu_of_citton2025():
 def test_symmetry_gives_exact_zeros(case):
     """Odd g: c_0 = c_2 = … = 0.  g = x f(x) with f − ½ odd: c_3 = c_5 = … = 0."""
     g = CASES[case][0]
-    c = np.asarray(g.hermite(15, VARIANCES).values)
+    c = np.asarray(g.hermite(8, VARIANCES).values)
     if g.parity == "odd":
         assert np.all(c[:, 0::2] == 0)
     if case.startswith(("ReLU", "Leaky", "Linear", "Swish", "GELU", "Softplus")):
@@ -101,27 +101,27 @@ def test_symmetry_gives_exact_zeros(case):
 def test_parseval(case, q):
     """Σ_{n ≤ N} c_n² approaches ⟨g²⟩ from below, at least as fast as a kink allows.
 
-    A jump J of g' leaves c_n² of about J²√q²/n^{5/2}: a tail of N^{−3/2} J² q.
+    A jump J of g' leaves c_n² below J² q/n^{5/2}: a tail below J² q N^{−3/2}.
     """
     g = shifted() if case == "shifted" else CASES[case][0]
     order = 200
     c = np.asarray(g.hermite(order, q).values)
-    z, w = np.polynomial.legendre.leggauss(4000)
-    x, weight = 12 * z, 12 * w * np.exp(-72 * z**2) / np.sqrt(2 * np.pi)
-    norm = float(np.sum(weight * np.asarray(g(np.sqrt(q) * x)) ** 2))
+    z, w = gaussian_panels([0.3 / np.sqrt(q)])
+    norm = float(np.sum(w * np.asarray(g(np.sqrt(q) * z)) ** 2))
     partial = np.cumsum(c**2)
-    steep = "Sigmoid(50)" in case  # nearly a step at this resolution: c_n² of about n^{−3/2}
-    tail = order**-0.5 if steep else order**-1.5 * max(q, 1.0)
-    # 1e-6: the reference rule has its kinks inside a panel of width 1/160.
-    assert np.all(partial <= norm * (1 + 1e-6))
-    assert norm - partial[-1] <= tail + 1e-6
+    steep = case == "Sigmoid(50)"  # nearly a step at this resolution: c_n² of about n^{−3/2}
+    tail = order**-0.5 if steep else order**-1.5 * q
+    smooth = {"Linear": 1e-13, "Erf": 0.9**order, "GELU": 0.9**order}
+    # 1e-13: sums of 2000 terms.
+    assert np.all(partial <= norm * (1 + 1e-13))
+    assert norm - partial[-1] <= smooth.get(case, tail) + 1e-13 * norm
 
 
 @pytest.mark.parametrize("case", [*CASES, "shifted"])
 def test_zero_variance_is_the_value_at_zero(case):
     g = shifted() if case == "shifted" else CASES[case][0]
-    c = g.hermite(7, 0.0)
-    assert c.values[0] == g(0.0) and np.all(c.values[1:] == 0)
+    at_zero = g.hermite(8, VARIANCES).values[0]
+    assert VARIANCES[0] == 0 and at_zero[0] == g(0.0) and np.all(at_zero[1:] == 0)
 
 
 @pytest.mark.parametrize("case", [*CASES, "shifted"])
@@ -133,8 +133,6 @@ def test_derivative_in_the_variance(case):
     h = 1e-4 * q
     difference = (g.hermite(8, q + h).values - g.hermite(8, q - h).values) / (2 * h[:, None])
     scale = np.max(np.abs(np.asarray(slope(q))), axis=1, keepdims=True)
-    if case == "shifted":  # at q = 1e-6 the kink is 300 standard deviations away
-        assert np.all(np.isfinite(slope(q)))
     rounding = 1e-15 * np.sqrt(np.maximum(q, 1)) / h
     assert np.all(np.abs(slope(q) - difference) <= 1e-7 * scale + rounding[:, None])
 
@@ -143,7 +141,7 @@ def test_derivative_in_the_variance(case):
 def test_derivative_at_zero_variance(case):
     """dc_0/dq = g''(0)/2 and dc_2/dq = g''(0)/√2 where they exist; finite in any case."""
     g = shifted() if case == "shifted" else CASES[case][0]
-    slope = np.asarray(jax.jacrev(lambda q: g.hermite(6, q).values)(0.0))
+    slope = np.asarray(jax.jacfwd(lambda q: g.hermite(6, q).values)(0.0))
     assert np.all(np.isfinite(slope))
     if all(kink.position != 0 for kink in g.kinks):
         curvature = float(g.second_derivative(0.0))
@@ -165,7 +163,7 @@ def test_coefficients_are_differentiable_in_the_parameters():
     assert np.isclose(by_slope, 1.0, rtol=4 * EPSILON)  # c_1 = (1 + a)√q/2
 
 
-@pytest.mark.parametrize("g", [ReLU(), Erf(1.0), GELU(), Swish(), shifted()], ids=lambda g: g.name)
+@pytest.mark.parametrize("g", [ReLU(), Erf(1.0), GELU(), Swish()], ids=lambda g: g.name)
 def test_shapes_follow_the_variance(g):
     q = np.array([[0.1, 0.5, 1.0], [0.0, 2.0, 3.0]])
     c = g.hermite(5, q)
@@ -178,22 +176,17 @@ def test_shapes_follow_the_variance(g):
 
 @pytest.mark.parametrize("case", [*CASES, "shifted"])
 def test_derivative_coefficients_are_those_of_the_derivative(case):
-    """c_n[g'] from c_{n+1}[g], against the average of g' itself; with kinks also for g''."""
+    """√(n+1) c_{n+1}[g]/√q against ⟨h_n(z) g'(√q z)⟩ itself."""
     g = shifted() if case == "shifted" else CASES[case][0]
     q, order = 0.8, 6
     c = g.hermite(order, q)
     first = derivative_coefficients(c.values, q)
     error = derivative_coefficients(c.error, q)
-    # ⟨h_n(z) g'(√q z)⟩ = d/dm ⟨h_n(z) g(√q z + m)⟩, by a rule with edges at 0 and the kink.
-    edges = np.unique([*np.linspace(-12, 12, 49), 0.3 / np.sqrt(q), *(0.5**k for k in range(8))])
-    x, w = np.polynomial.legendre.leggauss(30)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    z, w = (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    z, w = gaussian_panels([0.3 / np.sqrt(q)])
     h = np.polynomial.hermite_e.hermevander(z, order - 1)
     h = h / np.sqrt([float(mp.factorial(n)) for n in range(order)])
-    weight = w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    expected = (weight * np.asarray(g.derivative(np.sqrt(q) * z))) @ h
-    # 1e-13: sums of 1700 terms up to β = 50 on the left of zero, where edges are wider.
+    expected = (w * np.asarray(g.derivative(np.sqrt(q) * z))) @ h
+    # Sums of 2000 terms up to β = 50.
     assert within_error(first, expected, error, 1e-12)
 
 

@@ -73,6 +73,15 @@ class Custom(Activation):
         return value
 
 
+class _Fixed(eqx.Module):
+    """A function without parameters; unlike a bare function, JAX can carry it."""
+
+    function: Callable[[Any], Any] = eqx.field(static=True)
+
+    def __call__(self, x):
+        return self.function(x)
+
+
 def _as_pytree(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """f as a value that JAX can carry: its traced parameters are leaves, the rest is fixed."""
     if isinstance(f, eqx.Module):
@@ -81,7 +90,7 @@ def _as_pytree(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         closes_over_parameters = is_traced(f(jnp.asarray(0.5)))
     if closes_over_parameters:
         return eqx.filter_closure_convert(f, jnp.asarray(0.5))
-    return jax.tree_util.Partial(f)
+    return _Fixed(f)
 
 
 def _both_sides(f, positions: tuple[float, ...]) -> tuple[Array, Array]:

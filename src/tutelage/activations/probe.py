@@ -32,7 +32,7 @@ def probe(g: "Custom") -> None:
         allowed = 'it has to be "odd", "even" or "none"'
         raise InputError("parity", repr(g.declared_parity), allowed)
     with jax.ensure_compile_time_eval():  # the grid is known, also inside a jit
-        seen = eqx.filter_jit(_look)(g, jnp.asarray(GRID))
+        seen = _look(g, jnp.asarray(GRID))
     if is_traced(seen):
         return  # f depends on traced parameters: nothing to look at
     _finite("values", seen.value)
@@ -50,6 +50,7 @@ class _Seen(NamedTuple):
     slope_jump: tuple[Array, Array]
 
 
+@eqx.filter_jit
 def _look(g: "Custom", x: Array) -> _Seen:
     """Everything the checks need, in one compilation."""
     declared = g.kinks

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # |ψ_n| < 0.69 for every n and z (Cramér's inequality), so that for bounded g the integrand
 # beyond L = 13 is below √φ(13) < 1e-18 whatever the order.
 LIMIT = 13.0
+TAIL = np.concatenate([sign * np.linspace(LIMIT, 2 * LIMIT, 64) for sign in (-1, 1)])
 HALVINGS = 16
 # Here φ is zero in float64, and the recurrence of the ψ_n has not overflowed.
 FAR = 60.0
@@ -72,13 +73,20 @@ def _coefficients(g, q, *, order):
 
 def _integrals(g, q, order: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     s = safe_sqrt(q)
-    rules = _rules(order, _centres(g, s))
+    z, rules = _panels(order, _centres(g, s))
+    z = jnp.concatenate([z, TAIL])
+    psi = hermite_functions(order, z)
     g_zero = g(0.0)
-    finest, *coarser = (_projection(order, z, w, g(s * z) - g_zero) for z, w in rules)
+    f = g(s * z) - g_zero
+    weighted = psi * psi[0] * f
+    finest, *coarser = (weighted[:, at] @ w for at, w in rules)
     difference = jnp.max(jnp.stack([jnp.abs(finest - c) for c in coarser]), axis=0)
-    error = difference + _truncation(order, g, s) + _rounding(order, g, s, *rules[0])
-    values = finest.at[0].add(g_zero)
-    values, error = _known(g, s, values, error)
+    at, w = rules[0]
+    norm = jnp.sqrt(jnp.sum(w * (psi[0, at] * (f[at] + g_zero)) ** 2))
+    # Cauchy–Schwarz: ε‖g‖ per operation, with n operations in the recurrence of ψ_n.
+    rounding = (8.0 + np.arange(order + 1)) * EPSILON * norm
+    error = difference + _truncation(weighted[:, -TAIL.size :]) + rounding
+    values, error = _known(g, s, finest.at[0].add(g_zero), error)
     return values, jax.lax.stop_gradient(error)
 
 
@@ -98,40 +106,30 @@ def _derivative_in_variance(g, q, order: int) -> Float[Array, " n"]:
     """dc_n/dq by Stein's lemma; where it is infinite (q = 0) it is given as zero."""
     s = safe_sqrt(q)
     inverse = jnp.where(q > 0, 1 / jnp.where(q > 0, s, 1.0), 0.0)
-    z, w = _rules(order, _centres(g, s))[0]
-    b = _projection(order, z, w, g.second_derivative(s * z))
+    z, ((at, w), *_) = _panels(order, _centres(g, s))
+    x, psi = s * z[at], hermite_functions(order, z[at])
+    b = psi @ (w * psi[0] * g.second_derivative(x))
     for position, jump in g.kinks:
-        at = jnp.clip(position * inverse, -FAR, FAR)
-        psi = hermite_functions(order, at)
-        b = b + jump * inverse * psi * psi[0]
+        psi_there = hermite_functions(order, jnp.clip(position * inverse, -FAR, FAR))
+        b = b + jump * inverse * psi_there * psi_there[0]
+    mean_slope = jnp.sum(w * psi[0] ** 2 * g.derivative(x))
     n = np.arange(order + 1)
-    shifted = jnp.concatenate([jnp.zeros(2), b])[: order + 1]
-    slope = 0.5 * b + 0.5 * np.sqrt(n / np.maximum(n - 1, 1)) * shifted
-    mean_derivative = _projection(0, z, w, g.derivative(s * z))[0]
-    slope = slope + (n == 1) * 0.5 * inverse * mean_derivative
-    known = _known_orders(g, order)
+    two_below = jnp.concatenate([jnp.zeros(2), b])[: order + 1]
+    slope = 0.5 * b + 0.5 * np.sqrt(n / np.maximum(n - 1, 1)) * two_below
+    slope = slope + (n == 1) * 0.5 * inverse * mean_slope
     exact = (n == 1) * 0.5 * inverse * _or_zero(g.odd_part_slope)
-    return jnp.where(known, exact, slope)
+    return jnp.where(_known_orders(g, order), exact, slope)
 
 
-def _projection(order: int, z, w, f) -> Float[Array, " n"]:
-    """Σ_j w_j √φ(z_j) ψ_n(z_j) f_j."""
-    psi = hermite_functions(order, z)
-    return psi @ (w * psi[0] * f)
+def _truncation(size) -> Float[Array, " n"]:
+    """What lies beyond ±LIMIT: the largest |integrand| in TAIL, times its length.
 
-
-def _truncation(order: int, g, s):
-    """The largest |integrand| over the last unit of z on either side: bounds both tails."""
-    z = np.linspace(LIMIT - 1, LIMIT, 16)
-    z = np.concatenate([-z, z])
-    psi = hermite_functions(order, z)
-    return jnp.max(jnp.abs(psi * psi[0] * (g(s * z) - g(0.0))), axis=-1)
-
-
-def _rounding(order: int, g, s, z, w):
-    """ε ‖g‖ per operation (Cauchy–Schwarz), with n operations in the recurrence of ψ_n."""
-    norm = jnp.sqrt(_projection(0, z, w, g(s * z) ** 2)[0])
-    return (8.0 + np.arange(order + 1)) * EPSILON * norm
+    Infinite if the integrand still grows at the end, or g cannot be computed there.
+    """
+    size = jnp.abs(size).reshape(len(size), 2, -1)
+    largest = jnp.max(size, axis=-1)
+    unknown = jnp.isnan(largest) | ((size[..., -1] == largest) & (largest > 0))
+    return LIMIT * jnp.sum(jnp.where(unknown, jnp.inf, largest), axis=-1)
 
 
 def _known_orders(g, order: int) -> np.ndarray:
@@ -161,16 +159,18 @@ def _centres(g, s) -> list:
     return [jnp.where(s > 0, jnp.clip(p / reach, -LIMIT, LIMIT), LIMIT) for p in positions]
 
 
-def _rules(order: int, centres: list) -> list[tuple[Array, Array]]:
-    """Nodes and weights of each rule on the panels."""
+def _panels(order: int, centres: list) -> tuple[Array, list[tuple[slice, Array]]]:
+    """The nodes of all rules in one array; for each rule where its nodes are, and weights."""
     edges = _edges(order, centres)
     middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    rules = []
+    nodes, rules, start = [], [], 0
     for points in POINTS:
         x, w = np.polynomial.legendre.leggauss(points)
-        nodes = middle[:, None] + half[:, None] * x
-        rules.append((jnp.asarray(nodes.ravel()), jnp.asarray((half[:, None] * w).ravel())))
-    return rules
+        nodes.append((middle[:, None] + half[:, None] * x).ravel())
+        end = start + nodes[-1].size
+        rules.append((slice(start, end), jnp.asarray((half[:, None] * w).ravel())))
+        start = end
+    return jnp.concatenate(nodes), rules
 
 
 def _edges(order: int, centres: list) -> Float[Array, " edges"]:
@@ -186,6 +186,7 @@ def _edges(order: int, centres: list) -> Float[Array, " edges"]:
     edges = np.concatenate([-right[::-1], [0.0], right])
     if not centres:
         return edges
-    fan = np.concatenate([-halves[::-1], [0.0], halves])
+    spokes = np.concatenate([halves, equal[:2]])
+    fan = np.concatenate([-spokes[::-1], [0.0], spokes])
     extra = [jnp.clip(c + fan, -LIMIT, LIMIT) for c in centres]
     return jnp.sort(jnp.concatenate([edges, *extra]))

@@ -22,7 +22,7 @@ delta function, that is, a condition z_i = 0 and a moment of lower order.  They 
 singular covariances too; where the true one-sided derivative is infinite (two signs of
 fields that coincide), the private coordinate of `_rows` bounds it by about 1e11.
 
-All functions expect a covariance with positive diagonal of order one (`orthant.normalised`).
+All functions expect the entries of a covariance with diagonal of order one (`orthant.normalised`).
 """
 
 import math
@@ -32,43 +32,42 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.averages._angle import angle
-from tutelage.averages._rows import PAIRS, PRIVATE, Entries
+from tutelage.averages._rows import PAIRS, PRIVATE, Covariance, Entries, at, computed_once
 from tutelage.averages._tetrahedron import tetrahedron
 from tutelage.averages._twofold import minor
 
 Number = Float[Array, "..."]
-Covariance = Float[Array, "... n n"]
 TWO_OVER_PI = 2 / math.pi
 
 
 def determinant(C: Covariance, c: int, d: int) -> Number:
     """C_cc C_dd - C_cd², not below zero."""
-    return jnp.maximum(minor(C[..., c, c], C[..., c, d], C[..., c, d], C[..., d, d]), 0.0)
+    return jnp.maximum(minor(at(C, c, c), at(C, c, d), at(C, c, d), at(C, d, d)), 0.0)
 
 
 def pair_angle(C: Covariance, c: int, d: int) -> Number:
     """θ_cd, the angle between two fields."""
-    return angle(jnp.sqrt(determinant(C, c, d)), C[..., c, d])
+    return angle(jnp.sqrt(determinant(C, c, d)), at(C, c, d))
 
 
 def _area(C: Covariance, c: int, d: int, private: float = PRIVATE) -> Number:
     """√(C_cc C_dd - C_cd²), for denominators: never zero."""
-    return jnp.sqrt(determinant(C, c, d) + 2 * private**2 * C[..., c, c] * C[..., d, d])
+    return jnp.sqrt(determinant(C, c, d) + 2 * private**2 * at(C, c, c) * at(C, d, d))
 
 
 def _given(C: Covariance, x: int, i: int, j: int) -> Number:
     """C_xx times the covariance of i and j given z_x = 0."""
     if x in (i, j):
-        return jnp.zeros_like(C[..., x, x])
-    return minor(C[..., x, x], C[..., x, j], C[..., i, x], C[..., i, j])
+        return jnp.zeros_like(at(C, x, x))
+    return minor(at(C, x, x), at(C, x, j), at(C, i, x), at(C, i, j))
 
 
 def _given_two(C: Covariance, x: int, y: int, i: int, j: int) -> Number:
     """The covariance of i and j given z_x = z_y = 0."""
     if {x, y} & {i, j}:
-        return jnp.zeros_like(C[..., x, x])
+        return jnp.zeros_like(at(C, x, x))
     explained = _given(C, x, i, y) * _given(C, x, j, y) / _area(C, x, y) ** 2
-    return (_given(C, x, i, j) - explained) / C[..., x, x]
+    return (_given(C, x, i, j) - explained) / at(C, x, x)
 
 
 # One pair of signs ------------------------------------------------------------------------
@@ -90,7 +89,7 @@ def _pair_sign_jvp(c, d, primals, tangents):
 @partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3, 4))
 def pair_moment(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
     """⟨z_a z_b s_c s_d⟩ = C_ab ⟨s_c s_d⟩ + (2/π) w_cd; a and b may be c and d or other fields."""
-    return C[..., a, b] * pair_sign(C, c, d) + TWO_OVER_PI * weight(C, a, b, c, d)
+    return at(C, a, b) * pair_sign(C, c, d) + TWO_OVER_PI * weight(C, a, b, c, d)
 
 
 def weight(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
@@ -99,12 +98,12 @@ def weight(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
     tan(θ/2) = |û_c - û_d| / |û_c + û_d| turns it into
     ½ [(a·p)(b·p) tan(θ/2) - (a·m)(b·m) / tan(θ/2)] with p = û_c + û_d, m = û_c - û_d.
     """
-    root_c, root_d = jnp.sqrt(C[..., c, c]), jnp.sqrt(C[..., d, d])
+    root_c, root_d = jnp.sqrt(at(C, c, c)), jnp.sqrt(at(C, d, d))
     # What is divided by the tangent below vanishes with its square: the smallest floor will do.
-    norm, dot, area = root_c * root_d, C[..., c, d], _area(C, c, d, private=1e-15)
+    norm, dot, area = root_c * root_d, at(C, c, d), _area(C, c, d, private=1e-15)
     tangent = jnp.where(dot > 0, area / (norm + jnp.abs(dot)), (norm + jnp.abs(dot)) / area)
-    a_c, a_d = C[..., a, c] / root_c, C[..., a, d] / root_d
-    b_c, b_d = C[..., b, c] / root_c, C[..., b, d] / root_d
+    a_c, a_d = at(C, a, c) / root_c, at(C, a, d) / root_d
+    b_c, b_d = at(C, b, c) / root_c, at(C, b, d) / root_d
     along, across = (a_c + a_d) * (b_c + b_d), (a_c - a_d) * (b_c - b_d)
     return 0.5 * (along * tangent - across / tangent)
 
@@ -117,7 +116,7 @@ def _pair_moment_jvp(a, b, c, d, primals, tangents):
     def slope(other: int, i: int, j: int) -> Number:
         """∂/∂C_ij for a field i and a sign j: 2⟨δ(z_j) z_other s_l⟩, l the other sign."""
         l = d if j == c else c
-        return TWO_OVER_PI * _given(C, j, other, l) / (C[..., j, j] * area)
+        return TWO_OVER_PI * _given(C, j, other, l) / (at(C, j, j) * area)
 
     by = {
         "cd": TWO_OVER_PI * _given_two(C, c, d, a, b) / area,
@@ -127,17 +126,17 @@ def _pair_moment_jvp(a, b, c, d, primals, tangents):
         "bd": slope(a, b, d),
     }
     # The signs do not change when their fields are scaled (Euler): the diagonal follows.
-    c_c = -(C[..., a, c] * by["ac"] + C[..., b, c] * by["bc"] + C[..., c, d] * by["cd"])
-    d_d = -(C[..., a, d] * by["ad"] + C[..., b, d] * by["bd"] + C[..., c, d] * by["cd"])
+    c_c = -(at(C, a, c) * by["ac"] + at(C, b, c) * by["bc"] + at(C, c, d) * by["cd"])
+    d_d = -(at(C, a, d) * by["ad"] + at(C, b, d) * by["bd"] + at(C, c, d) * by["cd"])
     change = (
-        pair_sign(C, c, d) * dC[..., a, b]
-        + by["ac"] * dC[..., a, c]
-        + by["ad"] * dC[..., a, d]
-        + by["bc"] * dC[..., b, c]
-        + by["bd"] * dC[..., b, d]
-        + by["cd"] * dC[..., c, d]
-        + 0.5 * c_c / C[..., c, c] * dC[..., c, c]
-        + 0.5 * d_d / C[..., d, d] * dC[..., d, d]
+        pair_sign(C, c, d) * at(dC, a, b)
+        + by["ac"] * at(dC, a, c)
+        + by["ad"] * at(dC, a, d)
+        + by["bc"] * at(dC, b, c)
+        + by["bd"] * at(dC, b, d)
+        + by["cd"] * at(dC, c, d)
+        + 0.5 * c_c / at(C, c, c) * at(dC, c, c)
+        + 0.5 * d_d / at(C, d, d) * at(dC, d, d)
     )
     return pair_moment(C, a, b, c, d), change
 
@@ -146,28 +145,30 @@ def _pair_moment_jvp(a, b, c, d, primals, tangents):
 
 
 @jax.custom_jvp
-def triple_moment(C: Float[Array, "... 4 4"]) -> Number:
+def triple_moment(C: Covariance) -> Number:
     """⟨z_0 s_1 s_2 s_3⟩ = √(2/π) Σ_x C_0x/√C_xx ⟨s_k s_l⟩ given z_x = 0."""
-    return jnp.sum(C[..., 0, 1:] * _triple_slopes(C), axis=-1)
+    return sum(at(C, 0, x) * slope for x, slope in _triple_slopes(C).items())
 
 
-def _triple_slopes(C: Float[Array, "... 4 4"]) -> Float[Array, "... 3"]:
+def _triple_slopes(C: Covariance) -> dict[int, Number]:
     """∂⟨z_0 s_1 s_2 s_3⟩/∂C_0x = 2⟨δ(z_x) s_k s_l⟩ for x = 1, 2, 3."""
-    # An independent fourth field turns the triangle of three signs into a tetrahedron,
-    # whose edges at that field are the sides of the triangle.
-    signs = jnp.zeros_like(C).at[..., :3, :3].set(C[..., 1:, 1:]).at[..., 3, 3].set(1.0)
+    # An independent field turns the triangle of three signs into a tetrahedron, whose edges
+    # at that field are the sides of the triangle: here in the place of the field 0.
+    zero, one = jnp.zeros_like(at(C, 1, 1)), jnp.ones_like(at(C, 1, 1))
+    signs = C | {(0, 0): one, (0, 1): zero, (0, 2): zero, (0, 3): zero}
     edges = tetrahedron(signs, _pair_angles(signs)).edges
-    slopes = [_edge_sign(edges[x, 3]) / jnp.sqrt(signs[..., x, x]) for x in range(3)]
-    return math.sqrt(TWO_OVER_PI) * jnp.stack(slopes, axis=-1)
+    return {
+        x: math.sqrt(TWO_OVER_PI) * _edge_sign(edges[0, x]) / jnp.sqrt(at(C, x, x))
+        for x in (1, 2, 3)
+    }
 
 
 @triple_moment.defjvp
 def _triple_moment_jvp(primals, tangents):
     (C,), (dC,) = primals, tangents
-    along = _triple_slopes(C)
-    slopes = {(0, x): along[..., x - 1] for x in (1, 2, 3)}
+    slopes = {(0, x): slope for x, slope in _triple_slopes(C).items()}
     for x, y, k in ((1, 2, 3), (1, 3, 2), (2, 3, 1)):
-        variance = jnp.maximum(_given_two(C, x, y, k, k), 0.0) + PRIVATE**2 * C[..., k, k]
+        variance = jnp.maximum(_given_two(C, x, y, k, k), 0.0) + PRIVATE**2 * at(C, k, k)
         mean = math.sqrt(TWO_OVER_PI) * _given_two(C, x, y, 0, k) / jnp.sqrt(variance)
         slopes[x, y] = TWO_OVER_PI * mean / _area(C, x, y)
     change = _change(C, dC, slopes, degree={1: 0, 2: 0, 3: 0}, value=None)
@@ -178,7 +179,7 @@ def _triple_moment_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def quad_sign(C: Float[Array, "... 4 4"]) -> Number:
+def quad_sign(C: Covariance) -> Number:
     """⟨s_0 s_1 s_2 s_3⟩ = 16 P_4 - 7 + (2/π) Σ θ_ij."""
     angles = _pair_angles(C)
     return _quad_sign(tetrahedron(C, angles).volume, angles)
@@ -193,11 +194,11 @@ def _quad_sign_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def quad_moment(C: Float[Array, "... 4 4"]) -> Number:
+def quad_moment(C: Covariance) -> Number:
     """⟨s_0 s_1 |z_2| |z_3|⟩ = C_23 ⟨s s s s⟩ + (2/π) Σ_{c<d} w_cd ⟨s_k s_l⟩ given z_c = z_d = 0."""
     angles = _pair_angles(C)
     volume, edges = tetrahedron(C, angles)
-    moment = C[..., 2, 3] * _quad_sign(volume, angles)
+    moment = at(C, 2, 3) * _quad_sign(volume, angles)
     for c, d in PAIRS:
         moment = moment + TWO_OVER_PI * weight(C, 2, 3, c, d) * _edge_sign(edges[c, d])
     return moment
@@ -208,6 +209,7 @@ def _quad_moment_jvp(primals, tangents):
     (C,), (dC,) = primals, tangents
     angles = _pair_angles(C)
     volume, edges = tetrahedron(C, angles)
+    volume, edges = computed_once((volume, edges))
     slopes = {(2, 3): _quad_sign(volume, angles), (0, 1): _both_given(C, edges[0, 1])}
     for i, j in ((0, 1), (1, 0)):
         for a, b in ((2, 3), (3, 2)):
@@ -216,7 +218,7 @@ def _quad_moment_jvp(primals, tangents):
     return value, _change(C, dC, slopes, degree={0: 0, 1: 0, 2: 1, 3: 1}, value=value)
 
 
-def _both_given(C: Float[Array, "... 4 4"], edge: Number) -> Number:
+def _both_given(C: Covariance, edge: Number) -> Number:
     """4⟨δ(z_0) δ(z_1) |z_2| |z_3|⟩."""
     v2, v3 = (jnp.maximum(_given_two(C, 0, 1, i, i), 0.0) for i in (2, 3))
     moment = _given_two(C, 0, 1, 2, 3) * (edge - math.pi / 2) + jnp.sqrt(v2 * v3) * jnp.sin(edge)
@@ -225,15 +227,15 @@ def _both_given(C: Float[Array, "... 4 4"], edge: Number) -> Number:
 
 def _one_given(C: Covariance, edges: Entries, i: int, signs: tuple, b: int) -> Number:
     """2⟨δ(z_i) z_b s s s⟩ = (2/π) Σ_e C_be/√(C_ii C_ee) ⟨s_k s_l⟩, each given z_i = z_e = 0."""
-    total = jnp.zeros_like(C[..., 0, 0])
+    total = jnp.zeros_like(at(C, 0, 0))
     for e in signs:
-        component = _given(C, i, b, e) / (C[..., i, i] * _area(C, i, e))
+        component = _given(C, i, b, e) / (at(C, i, i) * _area(C, i, e))
         total = total + component * _edge_sign(edges[min(i, e), max(i, e)])
     return TWO_OVER_PI * total
 
 
-def _pair_angles(C: Float[Array, "... 4 4"]) -> Entries:
-    return {(c, d): pair_angle(C, c, d) for c, d in PAIRS}
+def _pair_angles(C: Covariance) -> Entries:
+    return computed_once({(c, d): pair_angle(C, c, d) for c, d in PAIRS})
 
 
 def _quad_sign(volume: Number, angles: Entries) -> Number:
@@ -250,9 +252,10 @@ def _change(C: Covariance, dC: Covariance, slopes: Entries, degree: dict, value)
 
     A moment of degree k in the field i obeys 2 C_ii ∂_ii + Σ_j C_ij ∂_ij = k · value.
     """
-    total = sum(slope * dC[..., i, j] for (i, j), slope in slopes.items())
+    slopes = computed_once(slopes)
+    total = sum(slope * at(dC, i, j) for (i, j), slope in slopes.items())
     for i, k in degree.items():
-        around = sum(slope * C[..., p, q] for (p, q), slope in slopes.items() if i in (p, q))
+        around = sum(slope * at(C, p, q) for (p, q), slope in slopes.items() if i in (p, q))
         rest = k * value - around if k else -around
-        total = total + 0.5 * rest / C[..., i, i] * dC[..., i, i]
+        total = total + 0.5 * rest / at(C, i, i) * at(dC, i, i)
     return total

@@ -19,9 +19,18 @@ from tutelage.averages._twofold import Twofold, divide, multiply, rounded, subtr
 
 Number = Float[Array, "..."]
 Entries = dict[tuple[int, int], Number]
+# C_ij keyed by i <= j: arrays of numbers, one for each entry, so that every operation runs
+# along the batch in vector instructions.
+Covariance = Entries
+
 PRIVATE = 1e-11
 
 PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+
+
+def at(C: Covariance, i: int, j: int) -> Number:
+    """C_ij."""
+    return C[min(i, j), max(i, j)]
 
 
 class Rows(NamedTuple):
@@ -31,13 +40,13 @@ class Rows(NamedTuple):
     exchanges: dict[tuple[int, int], Number]
 
 
-def rows(C: Float[Array, "... 4 4"]) -> Rows:
+def rows(C: Covariance) -> Rows:
     """Pivoted Cholesky factor of a covariance with positive diagonal.
 
     The first two pivots span the best conditioned plane through the first field.
     """
-    v = [C[..., i, i] for i in range(4)]
-    S = {(i, j): Twofold(C[..., i, j], jnp.zeros_like(v[0])) for i in range(4) for j in range(i)}
+    v = [at(C, i, i) for i in range(4)]
+    S = {(i, j): Twofold(at(C, i, j), jnp.zeros_like(v[0])) for i in range(4) for j in range(i)}
     S |= {(i, i): Twofold(v[i], PRIVATE**2 * v[i]) for i in range(4)}
     L = [[jnp.zeros_like(v[0]) for _ in range(4)] for _ in range(4)]
     exchanges: dict[tuple[int, int], Number] = {}
@@ -48,12 +57,12 @@ def rows(C: Float[Array, "... 4 4"]) -> Rows:
             _exchange(S, L, v, k, i, larger)
             exchanges[k, i] = larger
         _eliminate(S, L, v, k)
-        S, L, v = _computed_once((S, L, v))
+        S, L, v = computed_once((S, L, v))
     unit = [[L[i][j] / jnp.sqrt(v[i]) for j in range(4)] for i in range(4)]
-    return Rows(*_computed_once((unit, exchanges)))
+    return Rows(*computed_once((unit, exchanges)))
 
 
-def _computed_once(values):
+def computed_once(values):
     """Keeps the compiler from computing shared values again for each of their uses."""
     return jax.lax.optimization_barrier(values)
 

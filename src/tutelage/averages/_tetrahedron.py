@@ -23,7 +23,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.averages._angle import angle
-from tutelage.averages._rows import PAIRS, Entries, in_field_order, in_pivot_order, rows
+from tutelage.averages._rows import PAIRS, Covariance, Entries, in_field_order, in_pivot_order, rows
 
 Number = Float[Array, "..."]
 
@@ -44,7 +44,7 @@ class Tetrahedron(NamedTuple):
     edges: Entries
 
 
-def tetrahedron(C: Float[Array, "... 4 4"], angles: Entries) -> Tetrahedron:
+def tetrahedron(C: Covariance, angles: Entries) -> Tetrahedron:
     """Volume and edges for a covariance with positive diagonal.
 
     angles: θ_ij between the fields, keyed by pairs i < j.

@@ -16,6 +16,7 @@ elsewhere: there the error may be as large as the average, and says so.
 
 from math import factorial
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -34,6 +35,7 @@ SMALLEST_VARIANCE = 1e-200
 TOGETHER, LARGEST_TABLE = 128, 4_000_000
 
 
+@eqx.filter_jit
 def i2(
     activations: tuple[Activation, Activation], C: Float[Array, "... 2 2"], *, order: int = 10
 ) -> Estimate:
@@ -52,6 +54,7 @@ def i2(
     return _mehler(g, h, rho[..., 0, 1])
 
 
+@eqx.filter_jit
 def i3(
     activations: tuple[Activation, Activation], C: Float[Array, "... 3 3"], *, order: int = 10
 ) -> Estimate:
@@ -80,6 +83,7 @@ def i3(
     return Estimate(value, jax.lax.stop_gradient(error))
 
 
+@eqx.filter_jit
 def i4(
     activations: tuple[Activation, Activation, Activation, Activation],
     C: Float[Array, "... 4 4"],

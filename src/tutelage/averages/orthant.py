@@ -21,6 +21,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, PiecewiseLinear
 from tutelage.averages import _moments
+from tutelage.averages._rows import Covariance, at, computed_once
 from tutelage.averages.estimate import Estimate
 
 Number = Float[Array, "..."]
@@ -129,23 +130,20 @@ def _expanded(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
         never = isinstance(coefficient, float) and coefficient == 0.0
         if never or (len(signs) + len(fields)) % 2:
             continue
-        total = total + coefficient * _moment(C, unit, amplitude, fields, signs)
+        if signs:
+            scale = math.prod(amplitude[a] for a in fields)
+            total = total + coefficient * scale * _sign_moment(unit, fields, signs)
+        else:
+            total = total + coefficient * (C[..., fields[0], fields[1]] if fields else 1.0)
     return total
 
 
-def _moment(C, unit, amplitude, fields: list[int], signs: list[int]) -> Number:
+def _sign_moment(C: Covariance, fields: list[int], signs: list[int]) -> Number:
     """⟨Π fields · Π signs⟩."""
-    if not signs:
-        return C[..., fields[0], fields[1]] if fields else jnp.ones_like(C[..., 0, 0])
-    scale = math.prod((amplitude[..., a] for a in fields), start=jnp.ones_like(C[..., 0, 0]))
-    return scale * _sign_moment(unit, fields, signs)
-
-
-def _sign_moment(C, fields: list[int], signs: list[int]) -> Number:
     match len(signs), len(fields):
         case 1, 1:
             (a,), (c,) = fields, signs
-            return math.sqrt(2 / math.pi) * C[..., a, c] / jnp.sqrt(C[..., c, c])
+            return math.sqrt(2 / math.pi) * at(C, a, c) / jnp.sqrt(at(C, c, c))
         case 2, 0:
             return _moments.pair_sign(C, *signs)
         case 2, 2:
@@ -159,24 +157,35 @@ def _sign_moment(C, fields: list[int], signs: list[int]) -> Number:
             return _moments.quad_moment(_selected(C, [*others, *fields]))
 
 
-def _selected(C, indices: list[int]):
-    if indices == list(range(C.shape[-1])):
-        return C
-    return C[..., jnp.asarray(indices)[:, None], jnp.asarray(indices)]
+def _selected(C: Covariance, fields: list[int]) -> Covariance:
+    n = range(len(fields))
+    return {(i, j): at(C, fields[i], fields[j]) for i in n for j in n if i <= j}
 
 
-def normalised(C: Float[Array, "... n n"]) -> tuple[Float[Array, "... n n"], Float[Array, "... n"]]:
-    """A covariance with diagonal in [1, 4), and the factors that were taken out of the fields.
+def normalised(C: Float[Array, "... n n"]) -> tuple[Covariance, list[Number]]:
+    """Entries of a covariance with diagonal in [1, 4), and the factors taken out of the fields.
 
     The factors are powers of two: no digit changes, and no product of variances under- or
     overflows.  A field of zero variance becomes an independent one with the factor zero.
     """
-    variance = jax.lax.stop_gradient(jnp.diagonal(C, axis1=-2, axis2=-1))
-    zero = variance < 1e-290
-    amplitude = _power_of_two(jnp.sqrt(jnp.where(zero, 1.0, variance)))
-    unit = C / (amplitude[..., :, None] * amplitude[..., None, :])
-    touched = zero[..., :, None] | zero[..., None, :]
-    return jnp.where(touched, jnp.eye(C.shape[-1]), unit), jnp.where(zero, 0.0, amplitude)
+    n = range(C.shape[-1])
+    variance = [jax.lax.stop_gradient(C[..., i, i]) for i in n]
+    zero = [v < 1e-290 for v in variance]
+    amplitude = [
+        _power_of_two(jnp.sqrt(jnp.where(z, 1.0, v))) for z, v in zip(zero, variance, strict=True)
+    ]
+    unit = {
+        (i, j): jnp.where(
+            zero[i] | zero[j],
+            1.0 if i == j else 0.0,
+            0.5 * (C[..., i, j] + C[..., j, i]) / (amplitude[i] * amplitude[j]),
+        )
+        for i in n
+        for j in n
+        if i <= j
+    }
+    factors = [jnp.where(z, 0.0, a) for z, a in zip(zero, amplitude, strict=True)]
+    return computed_once(unit), factors
 
 
 def _power_of_two(x: Number) -> Number:

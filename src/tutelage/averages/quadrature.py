@@ -14,6 +14,7 @@ The error is the change of the result on coarser grids plus rounding.
 
 from collections.abc import Callable
 
+import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
@@ -28,6 +29,7 @@ DEFAULT_NODES = (0, 160, 160, 56, 44)
 TOGETHER = 64
 
 
+@eqx.filter_jit
 def i2(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 2 2"],
@@ -46,6 +48,7 @@ def i2(
     return _batched(lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, TOGETHER)
 
 
+@eqx.filter_jit
 def i3(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 3 3"],
@@ -71,6 +74,7 @@ def i3(
     return _batched(one, C, nodes, TOGETHER)
 
 
+@eqx.filter_jit
 def i4(
     activations: tuple[Activation, Activation, Activation, Activation],
     C: Float[Array, "... 4 4"],
