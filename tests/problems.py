@@ -55,6 +55,8 @@ class Problem:
         """Condition number of the correlations of the fields that are not zero."""
         C = self.exact_covariance
         used = [a for a in range(len(C)) if C[a][a]]
+        if not used:
+            return 1.0
         if reference.rank(C) < len(used):
             return inf
         with mp.workdps(50):
@@ -63,7 +65,7 @@ class Problem:
             n = range(len(used))
             rho = mp.matrix([[rows[i][j] / norm[i] / norm[j] for j in n] for i in n])
             eigenvalues = mp.eigsy(rho, eigvals_only=True)
-            return float(max(eigenvalues) / min(eigenvalues)) if used else 1.0
+            return float(max(eigenvalues) / min(eigenvalues))
 
     @property
     def scale(self) -> float:

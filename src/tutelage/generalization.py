@@ -21,7 +21,7 @@ def generalization_error(
     overlaps: Overlaps,
     method: Method | str | None = None,
     return_error: bool = False,
-) -> Float[Array, "..."] | Estimate:
+) -> Any:
     """ε_g = ½⟨(σ - τ)²⟩, without the label noise.
 
     ε_g = ½ [s_K² Σ_ij I2(x_i, x_j) - 2 s_K s_M Σ_in I2(x_i, y_n) + s_M² Σ_nm I2(y_n, y_m)]

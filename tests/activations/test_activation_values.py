@@ -1,11 +1,11 @@
 """Values and derivatives: against mpmath, against automatic differentiation, far out."""
 
-from activations import activation_reference as reference
 import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+from activations import activation_reference as reference
 from activations.activation_reference import CASES
 
 from tutelage.activations import (

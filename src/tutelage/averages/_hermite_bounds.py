@@ -38,7 +38,7 @@ SLOWEST_POWER = 1.2
 # exceeds the order, say), they are no basis for an extrapolation.
 SMALLEST_SHARE = 0.02
 
-Four = tuple[Expansion, Expansion, Expansion, Expansion]
+Four = tuple[Expansion, ...]  # of the fields u, v, w, z
 PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 
 

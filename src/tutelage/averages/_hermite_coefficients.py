@@ -80,7 +80,8 @@ class _Derivative(Activation):
 
     @property
     def parity(self) -> Parity:
-        return {"odd": "even", "even": "odd", "none": "none"}[self.of.parity]
+        opposite: dict[Parity, Parity] = {"odd": "even", "even": "odd", "none": "none"}
+        return opposite[self.of.parity]
 
     @property
     def odd_part_slope(self):
@@ -128,7 +129,7 @@ def _norms(g: Activation, order: int, q: Array) -> tuple[Array, Array]:
             spread = jnp.maximum(s, 1e-100)
             x, w = panels([k.position / spread for k in g.kinks], jnp.asarray(1.0), 160)
         else:
-            x, w = _graded()
+            x, w = (jnp.asarray(v) for v in _graded())
         y = f(s * x) ** 2
         return jnp.sum(w * y), jnp.sum(w * y**2) ** 0.25
 

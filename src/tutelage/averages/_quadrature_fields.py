@@ -17,16 +17,24 @@ points like any other.
 
 from collections.abc import Callable
 from math import comb
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Kink, PiecewiseLinear
 from tutelage.averages._quadrature_grid import Absolute, Grid, ordered_factor
 from tutelage.averages._quadrature_rules import RANK_TOLERANCE, SMALLEST_VARIANCE, cut_off
 from tutelage.averages.estimate import Estimate
+
+
+class Effort(NamedTuple):
+    """Nodes per axis of integrals with 0, 1, … axes, and whether an error is wanted."""
+
+    nodes: tuple[int, ...]
+    judged: bool = True
 
 
 class Field(eqx.Module):
@@ -81,7 +89,7 @@ def raise_orders(fields: Fields, *which: int) -> Fields:
     return fields
 
 
-def total(*terms: tuple[Float[Array, ""], Estimate]) -> Estimate:
+def total(*terms: tuple[ArrayLike, Estimate]) -> Estimate:
     """Σ coefficient × estimate; errors add up."""
     return Estimate(
         sum((c * e.value for c, e in terms), jnp.zeros(())),
@@ -90,31 +98,31 @@ def total(*terms: tuple[Float[Array, ""], Estimate]) -> Estimate:
 
 
 def average(
-    fields: Fields, mean: Float[Array, " d"], C: Float[Array, "d d"], nodes: tuple[int, ...]
+    fields: Fields, mean: Float[Array, " d"], C: Float[Array, "d d"], effort: Effort
 ) -> Estimate:
-    """⟨Π_i f_i(x_i)⟩, delta functions included; `nodes[d]` per axis of a d-fold integral."""
+    """⟨Π_i f_i(x_i)⟩, delta functions included."""
     for a, field in enumerate(fields):
         if field.kinks and field.order >= 2:
-            regular = (1.0, _integral_of(fields, mean, C, nodes))
+            regular = (1.0, _integral_of(fields, mean, C, effort))
             deltas = (
-                (jump, _delta(fields, a, kink.position, m, mean, C, nodes))
+                (jump, _delta(fields, a, kink.position, m, mean, C, effort))
                 for kink in field.kinks
                 for m, jump in field.deltas(kink)
             )
             return total(regular, *deltas)
-    return _integral_of(fields, mean, C, nodes)
+    return _integral_of(fields, mean, C, effort)
 
 
-def _integral_of(fields: Fields, mean: Array, C: Array, nodes: tuple[int, ...]) -> Estimate:
+def _integral_of(fields: Fields, mean: Array, C: Array, effort: Effort) -> Estimate:
     if not fields:
         return Estimate(jnp.ones(()), jnp.zeros(()))
     if any(field.is_zero for field in fields):
         return Estimate(jnp.zeros(()), jnp.zeros(()))
-    return _integral(fields, mean, C, nodes=nodes)
+    return _integral(fields, mean, C, effort=effort)
 
 
 def _delta(
-    fields: Fields, a: int, s: float, m: int, mean: Array, C: Array, nodes: tuple[int, ...]
+    fields: Fields, a: int, s: float, m: int, mean: Array, C: Array, effort: Effort
 ) -> Estimate:
     """⟨δ⁽ᵐ⁾(x_a − s) Π_{i≠a} f_i⟩; zero where x_a does not vary."""
     rest = np.delete(np.arange(len(fields)), a)
@@ -127,14 +135,10 @@ def _delta(
 
     def along_beta(G: Fields, times: int) -> Estimate:
         if times == 0:
-            return average(G, centre, conditional, nodes)
-        return total(
-            *((beta[j], along_beta(raise_orders(G, j), times - 1)) for j in range(len(G)))
-        )
+            return average(G, centre, conditional, effort)
+        return total(*((beta[j], along_beta(raise_orders(G, j), times - 1)) for j in range(len(G))))
 
-    density = [
-        jnp.where(varies, p, 0.0) for p in _density_derivatives(s - mean[a], variance, m)
-    ]
+    density = [jnp.where(varies, p, 0.0) for p in _density_derivatives(s - mean[a], variance, m)]
     return total(
         *(((-1) ** m * comb(m, r) * density[m - r], along_beta(G, r)) for r in range(m + 1))
     )
@@ -158,46 +162,52 @@ def _cleaned(conditional: Array, before: Array) -> Array:
 
 
 @eqx.filter_custom_jvp
-def _integral(fields: Fields, mean: Array, C: Array, *, nodes: tuple[int, ...]) -> Estimate:
+def _integral(fields: Fields, mean: Array, C: Array, *, effort: Effort) -> Estimate:
     """Nested quadrature on several grids, whose differences are the error.
 
     Smooth: the trapezoidal rule and the one on shifted nodes have opposite errors; their mean
     answers and their difference judges it.  With kinks: the finest grid answers, and two
     others guard against an accidental agreement.
     """
-    n = nodes[len(fields)]
+    n = effort.nodes[len(fields)]
     L, order = ordered_factor(fields, C)
     grid = Grid(tuple(fields[i] for i in order), mean[order], L)
+    kinked = any(field.kinks for field in fields)
+    first = grid.sum(n)
+    second = grid.sum(n, shifted=True) if effort.judged or not kinked else first
+    value = first if kinked else (first + second) / 2
+    if not effort.judged:
+        return Estimate(value, jnp.zeros(()))
     size = Grid(tuple(Absolute(f) for f in grid.fields), grid.mean, L).sum(max(4, n // 4))
-    floor = size * (64 * np.finfo(float).eps + cut_off(n, len(fields)))
-    first, second = grid.sum(n), grid.sum(n, shifted=True)
-    if not any(field.kinks for field in fields):
-        return Estimate((first + second) / 2, jnp.abs(first - second) + floor)
+    floor = 64 * np.finfo(float).eps * size + cut_off(n, len(fields)) * grid.largest(n)
+    if not kinked:
+        return Estimate(value, jnp.abs(first - second) + floor)
     third = grid.sum(max(4, 7 * n // 10))
     changes = jnp.abs(first - second) + jnp.abs(first - third)
-    return Estimate(first, 2 * changes + floor + grid.unresolved())
+    return Estimate(value, 2 * changes + floor + grid.unresolved())
 
 
 @_integral.def_jvp
-def _integral_tangent(primals, tangents, *, nodes):
+def _integral_tangent(primals, tangents, *, effort):
     fields, mean, C = primals
     d_fields, d_mean, d_C = tangents
-    estimate = _integral(fields, mean, C, nodes=nodes)
+    estimate = _integral(fields, mean, C, effort=effort)
     axes = range(len(fields))
     slope = jnp.zeros(())
+    alone = effort._replace(judged=False)  # nobody sees the error of a derivative
     if d_mean is not None:
         for a in axes:
-            slope += d_mean[a] * average(raise_orders(fields, a), mean, C, nodes).value
+            slope += d_mean[a] * average(raise_orders(fields, a), mean, C, alone).value
     if d_C is not None:
         for a in axes:
             for b in axes[a:]:
                 dC = 0.5 * d_C[a, a] if a == b else 0.5 * (d_C[a, b] + d_C[b, a])
-                slope += dC * average(raise_orders(fields, a, b), mean, C, nodes).value
+                slope += dC * average(raise_orders(fields, a, b), mean, C, alone).value
     if jax.tree.leaves(d_fields):
         L, order = ordered_factor(fields, C)
 
         def parameters_alone(f: Fields) -> Array:
-            return Grid(tuple(f[i] for i in order), mean[order], L).sum(nodes[len(f)])
+            return Grid(tuple(f[i] for i in order), mean[order], L).sum(effort.nodes[len(f)])
 
         slope += eqx.filter_jvp(parameters_alone, (fields,), (d_fields,))[1]
     return estimate, Estimate(slope, jnp.zeros(()))

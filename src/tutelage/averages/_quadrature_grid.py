@@ -1,6 +1,6 @@
 """One nested sum: field i depends on the coordinates 1…i, so that each sum is taken inside.
 
-    ⟨Π f_i⟩ = Σ_{y_1} w f_1(L_11 y_1) Σ_{y_2} w f_2(L_21 y_1 + L_22 y_2) …
+⟨Π f_i⟩ = Σ_{y_1} w f_1(L_11 y_1) Σ_{y_2} w f_2(L_21 y_1 + L_22 y_2) …
 """
 
 from collections.abc import Callable, Sequence
@@ -75,14 +75,20 @@ class Grid(NamedTuple):
         narrow = [jnp.where(w < NARROWEST_LAYER, jnp.maximum(w, least), 0.0) for w in widths]
         return 0.5 * sum(narrow, jnp.zeros(())) * self._norms()
 
+    def largest(self, nodes: int) -> Float[Array, ""]:
+        """Π_i max |f_i| within the reach of the nodes: what is cut off beyond starts there."""
+        return jnp.prod(jnp.stack([jnp.max(jnp.abs(f)) for f in self._marginal(nodes)]))
+
     def _norms(self) -> Float[Array, ""]:
         """Π_i ⟨f_i⁴⟩^¼, which bounds ⟨Π |f_i|⟩."""
-        y, w = trapezoid(64, shifted=True)
+        _, w = trapezoid(64, shifted=True)
+        return jnp.prod(jnp.stack([jnp.sum(w * f**4) for f in self._marginal(64)])) ** 0.25
+
+    def _marginal(self, nodes: int) -> list[Float[Array, " n"]]:
+        """Each f_i on the nodes of its own field."""
+        y, _ = trapezoid(nodes, shifted=True)
         s = jnp.sqrt(jnp.sum(self.L**2, axis=-1))
-        fourth = [
-            jnp.sum(w * f(self.mean[i] + s[i] * y) ** 4) for i, f in enumerate(self.fields)
-        ]
-        return jnp.prod(jnp.stack(fourth)) ** 0.25
+        return [f(self.mean[i] + s[i] * y) for i, f in enumerate(self.fields)]
 
     def _layer(self, i: int) -> Float[Array, ""]:
         """Width in y_i over which the kinks of later fields are smeared out, the least of them."""

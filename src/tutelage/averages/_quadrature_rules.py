@@ -33,7 +33,7 @@ def half_width(nodes: int) -> float:
 
 
 def cut_off(nodes: int, axes: int) -> float:
-    """Mass beyond ±L on some axis, times L for functions that grow: what no grid can see."""
+    """Mass beyond ±L on some axis, times L for growth there: what no grid can see."""
     L = half_width(nodes)
     return axes * L * erfc(L / np.sqrt(2))
 

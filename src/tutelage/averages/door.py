@@ -21,7 +21,7 @@ def i2(
     covariance: Any,
     method: Method | str | None = None,
     return_error: bool = False,
-) -> Float[Array, "..."] | Estimate:
+) -> Any:
     """I2 = ⟨g(u) h(w)⟩ over Gaussian (u, w).
 
     Args:
@@ -49,7 +49,7 @@ def i3(
     covariance: Any,
     method: Method | str | None = None,
     return_error: bool = False,
-) -> Float[Array, "..."] | Estimate:
+) -> Any:
     """I3 = ⟨g'(u) v h(w)⟩ over Gaussian (u, v, w); eq. (6) of straat2019 for the ReLU.
 
     Arguments as in `i2`, with a covariance of (u, v, w), shape (..., 3, 3).
@@ -67,7 +67,7 @@ def i4(
     covariance: Any,
     method: Method | str | None = None,
     return_error: bool = False,
-) -> Float[Array, "..."] | Estimate:
+) -> Any:
     """I4 = ⟨g_1'(u) g_2'(v) h(w) k(z)⟩ over Gaussian (u, v, w, z).
 
     Arguments as in `i2`, with one activation for all four factors or the four of them, and a

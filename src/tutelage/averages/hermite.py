@@ -148,7 +148,10 @@ def _error(S: Array, rho: Array, expansions: bounds.Four) -> Float[Array, " batc
 
 def _without_derivatives(expansions: bounds.Four) -> bounds.Four:
     stop = jax.lax.stop_gradient
-    return tuple(Expansion(*(stop(x) for x in e[:-1]), e.present) for e in expansions)
+    return tuple(
+        Expansion(stop(e.values), stop(e.error), stop(e.square), stop(e.norm4), e.present)
+        for e in expansions
+    )
 
 
 def _mehler(f: Expansion, g: Expansion, rho: Float[Array, "..."]) -> Estimate:

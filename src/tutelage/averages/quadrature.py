@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
-from tutelage.averages._quadrature_fields import Field, average, total
+from tutelage.averages._quadrature_fields import Effort, Field, average, total
 from tutelage.averages.estimate import Estimate
 
 # Per axis of integrals with 0, 1, …, 4 axes: what a millisecond (up to two axes) or some
@@ -64,7 +64,7 @@ def i3(
     """
     g, h = activations
 
-    def one(A: Array, n: tuple[int, ...]) -> Estimate:
+    def one(A: Array, n: Effort) -> Estimate:
         B, mean = A[::2, ::2], jnp.zeros(2)
         return total(
             (A[0, 1], average((Field(g, 2), Field(h, 0)), mean, B, n)),
@@ -94,10 +94,10 @@ def i4(
 
 
 def _batched(
-    one: Callable[[Array, tuple[int, ...]], Estimate], C: Array, nodes: int | None, together: int
+    one: Callable[[Array, Effort], Estimate], C: Array, nodes: int | None, together: int
 ) -> Estimate:
     """`one` for every covariance of a batch, so many at a time that memory stays bounded."""
-    n = DEFAULT_NODES if nodes is None else (nodes,) * len(DEFAULT_NODES)
+    n = Effort(DEFAULT_NODES if nodes is None else (nodes,) * len(DEFAULT_NODES))
     batch = C.shape[:-2]
     if 0 in batch:
         return Estimate(jnp.zeros(batch), jnp.zeros(batch))

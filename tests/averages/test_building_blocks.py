@@ -1,0 +1,136 @@
+"""Twofold numbers, angles, rows and tetrahedra: the parts of the exact average."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from tutelage._jax import jax, jnp
+from tutelage.averages import _twofold as twofold
+from tutelage.averages._angle import angle
+from tutelage.averages._moments import _pair_angles
+from tutelage.averages._rows import PAIRS, rows
+from tutelage.averages._tetrahedron import tetrahedron
+
+EPSILON = np.finfo(float).eps
+TWOFOLD = 2.0**-76  # 79 bits, and a few operations
+
+
+def entries(C):
+    return {(i, j): jnp.asarray(C)[..., i, j] for i in range(4) for j in range(i, 4)}
+
+
+def exactly(x: twofold.Twofold) -> Fraction:
+    return Fraction(float(x.hi)) + Fraction(float(x.lo))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_twofold_arithmetic_has_79_bits(compiled):
+    """Also when the compiler is free to fuse operations."""
+
+    def operations(a, b, c, d):
+        x, y = twofold.product(a, b), twofold.product(c, d)
+        return x, twofold.add(x, y), twofold.multiply(x, y), twofold.divide(x, y)
+
+    function = jax.jit(operations) if compiled else operations
+    for a, b, c, d in np.random.default_rng(0).normal(size=(200, 4)):
+        computed = function(a, b, c, d)
+        A, B, C, D = (Fraction(float(x)) for x in (a, b, c, d))
+        expected = A * B, A * B + C * D, A * B * C * D, A * B / (C * D)
+        sizes = abs(A * B), abs(A * B) + abs(C * D), abs(A * B * C * D), abs(A * B / (C * D))
+        for value, exact, size in zip(computed, expected, sizes, strict=True):
+            assert abs(exactly(value) - exact) <= TWOFOLD * size
+
+
+def test_minor_keeps_the_digits_that_cancel():
+    """1.3 · 0.7 - 0.91 is 5.5e-17 with the float64 numbers closest to these."""
+    a, b, d = (jnp.asarray(x) for x in (1.3, np.sqrt(0.91), 0.7))
+    expected = Fraction(1.3) * Fraction(0.7) - Fraction(float(np.sqrt(0.91))) ** 2
+    assert abs(Fraction(float(twofold.minor(a, b, b, d))) - expected) <= TWOFOLD
+
+
+def test_twofold_numbers_have_the_derivatives_of_numbers():
+    """The lost bits are constants: d(ad - bc)/da = d."""
+    gradient = jax.grad(twofold.minor, argnums=(0, 1, 2, 3))(1.25, 0.3, 0.7, 0.1)
+    assert np.allclose(gradient, (0.1, -0.7, -0.3, 1.25), rtol=4 * EPSILON, atol=0)
+
+
+def test_angle_is_the_arctangent():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=2000), np.abs(rng.normal(size=2000)) * 10 ** rng.uniform(-16, 16, 2000)
+    computed = angle(jnp.asarray(y), jnp.asarray(x))
+    for value, a, b in zip(computed, y, x, strict=True):
+        assert abs(mp.mpf(float(value)) - mp.atan2(a, b)) <= 3 * EPSILON
+
+
+def test_angle_of_nothing_is_zero():
+    assert angle(jnp.zeros(()), jnp.zeros(())) == 0
+
+
+@pytest.mark.parametrize("gap", 10.0 ** -np.arange(1, 17))
+def test_rows_see_angles_that_cosines_have_lost(gap):
+    """Fields 0 and 3 differ by 1 - ρ = gap: their rows by √(2 gap), to the last digit."""
+    C = np.eye(4) + 0.3 * (np.ones((4, 4)) - np.eye(4))
+    C[0, 3] = C[3, 0] = 1 - gap
+    L, _ = rows(entries(C))
+    L = np.array(L)
+    assert np.allclose(np.sum(L * L, axis=1), 1, rtol=4 * EPSILON)
+    distances = np.linalg.norm(L[:, None] - L[None], axis=-1)
+    smallest = np.min(distances[~np.eye(4, dtype=bool)])
+    expected = np.sqrt(2 * float(1 - Fraction(C[0, 3])))
+    # The private coordinates of 1e-11 add their squares.
+    assert abs(smallest - expected) <= 4 * EPSILON + 1e-22 / expected
+
+
+# Tetrahedra whose mirror images tile the sphere: angles π - π/m between the normals, and the
+# order of the group that the mirrors generate (Coxeter).
+COXETER = {
+    "A4": ({(0, 1): 3, (1, 2): 3, (2, 3): 3}, 120),
+    "B4": ({(0, 1): 4, (1, 2): 3, (2, 3): 3}, 384),
+    "D4": ({(0, 1): 3, (0, 2): 3, (0, 3): 3}, 192),
+    "F4": ({(0, 1): 3, (1, 2): 4, (2, 3): 3}, 1152),
+    "H4": ({(0, 1): 5, (1, 2): 3, (2, 3): 3}, 14400),
+    "H3 x A1": ({(0, 1): 5, (1, 2): 3}, 240),
+    "I2(7) x I2(9)": ({(0, 1): 7, (2, 3): 9}, 252),
+    "A1 x A1 x A1 x A1": ({}, 16),
+}
+
+
+@pytest.mark.parametrize("name", COXETER)
+def test_volume_is_one_part_of_the_tiled_sphere(name):
+    mirrors, order = COXETER[name]
+    C = np.eye(4)
+    for (i, j), m in mirrors.items():
+        C[i, j] = C[j, i] = -np.cos(np.pi / m)
+    for shift in range(4):  # every field takes every place
+        E = entries(np.roll(C, (shift, shift), axis=(0, 1)))
+        # A handful of terms of order one, each rounded.
+        assert abs(tetrahedron(E, _pair_angles(E)).volume - 1 / order) <= 8 * EPSILON
+
+
+def test_volumes_of_all_sixteen_orthants_fill_the_sphere():
+    A = np.random.default_rng(2).normal(size=(50, 4, 4))
+    C = A @ np.swapaxes(A, -1, -2)
+    total = 0
+    for signs in np.ndindex(2, 2, 2, 2):
+        s = 1 - 2 * np.array(signs)
+        E = entries(C * np.outer(s, s))
+        total = total + tetrahedron(E, _pair_angles(E)).volume
+    assert np.all(np.abs(total - 1) <= 64 * EPSILON)
+
+
+def test_volume_changes_with_an_angle_by_the_edge():
+    """Schläfli: dP_4 = -ℓ_cd dθ_cd/4π², with ρ = cos θ; error of a central difference h²."""
+    A, h = np.random.default_rng(3).normal(size=(4, 4)), 1e-5
+    A /= np.linalg.norm(A, axis=1, keepdims=True)
+    C = A @ A.T
+    E = entries(C)
+    edges = tetrahedron(E, _pair_angles(E)).edges
+    for pair in PAIRS:
+        volumes = []
+        for sign in (1, -1):
+            turned = E | {pair: jnp.cos(jnp.arccos(E[pair]) + sign * h)}
+            volumes.append(tetrahedron(turned, _pair_angles(turned)).volume)
+        slope = (volumes[0] - volumes[1]) / (2 * h)
+        assert abs(slope + edges[pair] / (4 * np.pi**2)) <= 1e-9

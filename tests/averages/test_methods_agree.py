@@ -1,0 +1,72 @@
+"""Every method meets every problem of the common table, and each other where nothing is exact."""
+
+import numpy as np
+import pytest
+from problems import problems
+from units import covariances, grouped, true_errors, units
+
+import tutelage as tl
+from tutelage.averages import Erf, Hermite, Orthant, Quadrature, i2, i3, i4
+
+EPSILON = np.finfo(float).eps
+AVERAGES = {"i2": i2, "i3": i3, "i4": i4}
+METHODS = [Orthant(), Erf(), Hermite(6), Hermite(12), Quadrature(), Quadrature(nodes=20)]
+
+
+def assert_honest(kind, tags, members, method):
+    """The reported error does not understate the true one; EPSILON rounds the exact value."""
+    activations = units(tags)
+    if not method.supports(activations):
+        return
+    estimate = AVERAGES[kind](activations, covariances(members), method, return_error=True)
+    error, scale = true_errors(estimate.value, members), np.array([p.scale for p in members])
+    assert np.all(np.isfinite(estimate.error))
+    assert np.all(error <= estimate.error + EPSILON * (scale + 1))
+
+
+PAIRS_AND_TRIPLES = grouped(problems("i2", without="rounded") + problems("i3", without="rounded"))
+FOURS = grouped(problems("i4", without="rounded"))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("group", PAIRS_AND_TRIPLES, ids=str)
+def test_two_and_three_point_averages_are_within_their_errors(group, method):
+    assert_honest(*group, PAIRS_AND_TRIPLES[group], method)
+
+
+@pytest.mark.parametrize("method", [Hermite(6), Quadrature(nodes=14)], ids=str)
+@pytest.mark.parametrize("group", FOURS, ids=str)
+def test_four_point_averages_are_within_their_errors(group, method):
+    """A third of the table; all of it, with more nodes and orders, is a slow test."""
+    assert_honest(*group, FOURS[group][::3], method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("group", FOURS, ids=str)
+def test_all_four_point_averages_are_within_their_errors(group, method):
+    assert_honest(*group, FOURS[group], method)
+
+
+SMOOTH = [
+    (tl.Tanh(), tl.Swish(2.0)),
+    (tl.Sigmoid(), tl.GELU()),
+    (tl.Softplus(), tl.Erf(1.0)),
+    (tl.Swish(), tl.ReLU()),
+]
+
+
+@pytest.mark.parametrize("pair", SMOOTH, ids=lambda pair: "-".join(g.name for g in pair))
+@pytest.mark.parametrize("kind", AVERAGES)
+def test_series_and_quadrature_agree_for_other_activations(kind, pair):
+    """Two numerical routes that share nothing, within the sum of their errors."""
+    size = int(kind[1])
+    A = np.random.default_rng(4).normal(size=(3, size, 6))
+    C = A @ np.swapaxes(A, -1, -2) / 6
+    activations = pair if size < 4 else (pair[0], pair[0], *pair)
+    one, other = (
+        AVERAGES[kind](activations, C, method, return_error=True)
+        for method in (Hermite(12), Quadrature())
+    )
+    assert np.all(np.abs(one.value - other.value) <= one.error + other.error)
+    assert np.all(other.error <= 1e-6)
