@@ -19,15 +19,15 @@ if hasattr(os, "sched_setaffinity"):
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-import numpy as np  # noqa: E402
-from problems import problems  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
-from units import covariances, true_errors  # noqa: E402
+import numpy as np
+from problems import problems
+from rich.console import Console
+from rich.table import Table
+from units import covariances, true_errors
 
-import tutelage as tl  # noqa: E402
-from tutelage._jax import jax, jnp  # noqa: E402
-from tutelage.averages import Hermite, Orthant, Quadrature  # noqa: E402
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.averages import Hermite, Orthant, Quadrature
 
 BATCH = 100_000
 RELU = problems("i4", tags="relu", without="rounded")

@@ -87,7 +87,9 @@ def _fits(scenario: Any, overlaps: Any) -> None:
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
     if not isinstance(overlaps, Overlaps):
-        raise InputError("overlaps", repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
+        raise InputError(
+            "overlaps", repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)"
+        )
     if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
         raise InputError(
             "overlaps",
@@ -99,4 +101,6 @@ def _fits(scenario: Any, overlaps: Any) -> None:
         return
     T, scale = np.asarray(scenario.T), float(np.max(np.abs(np.asarray(scenario.T))))
     if np.any(np.abs(np.asarray(overlaps.T) - T) > ROUNDING * scale):
-        raise InputError("overlaps", "another T than the scenario's", "they have to agree", "T=scenario.T")
+        raise InputError(
+            "overlaps", "another T than the scenario's", "they have to agree", "T=scenario.T"
+        )

@@ -97,7 +97,7 @@ class Overlaps(eqx.Module):
         """
         N = positive_integer("dimension", dimension)
         n = self.K + self.M
-        if N < n:
+        if n > N:
             raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
         # An eigendecomposition does not mind a singular matrix; rounding may leave
         # eigenvalues of -1e-16, which count as zero.

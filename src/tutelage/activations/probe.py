@@ -55,30 +55,34 @@ def _look(g: "Custom", x: Array) -> _Seen:
     """Everything the checks need, in one compilation."""
     declared = g.kinks
 
-    def continuous_slope(x):
-        """g' without the jumps at the declared kinks, which are not to be reported."""
-        return g.derivative(x) - sum(jump * jnp.heaviside(x - p, 0.5) for p, jump in declared)
+    def steps(x):
+        """The jumps of g' at the declared kinks, which are not to be reported."""
+        return sum(jump * jnp.heaviside(x - p, 0.5) for p, jump in declared)
 
-    jumps = _largest_jump(g, x), _largest_jump(continuous_slope, x)
-    return _Seen(g(x), g(-x), g.derivative(x), *jumps)
+    value, derivative = g(x), g.derivative(x)
+    value_jump = _largest_jump(g, x, value)
+    slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, derivative - steps(x))
+    return _Seen(value, g(-x), derivative, value_jump, slope_jump)
 
 
-def _largest_jump(f, grid) -> tuple[Array, Array]:
+def _largest_jump(f, grid: Array, values: Array) -> tuple[Array, Array]:
     """Position and relative size: bisect the four largest changes; what survives is a jump."""
-    values = f(grid)
     largest = jax.lax.top_k(jnp.abs(jnp.diff(values)), 4)[1]
 
     def bisect(_, ends):
-        left, right = ends
+        left, right, f_left, f_right = ends
         middle = (left + right) / 2
-        first = jnp.abs(f(middle) - f(left)) >= jnp.abs(f(right) - f(middle))
-        return jnp.where(first, left, middle), jnp.where(first, middle, right)
+        f_middle = f(middle)
+        first = jnp.abs(f_middle - f_left) >= jnp.abs(f_right - f_middle)
+        halves = (left, middle, f_left, f_middle), (middle, right, f_middle, f_right)
+        return tuple(jnp.where(first, a, b) for a, b in zip(*halves, strict=True))
 
+    ends = grid[largest], grid[largest + 1], values[largest], values[largest + 1]
     steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
-    left, right = jax.lax.fori_loop(0, steps, bisect, (grid[largest], grid[largest + 1]))
+    left, _, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
     # A peak may be narrower than the grid: what bisection found of it counts too.
-    ends = jnp.abs(jnp.stack([f(left), f(right)]))
-    jump = jnp.abs(f(right) - f(left)) / jnp.maximum(jnp.max(jnp.abs(values)), jnp.max(ends))
+    scale = jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right])))
+    jump = jnp.abs(f_right - f_left) / scale
     return left[jnp.argmax(jump)], jnp.max(jump)
 
 

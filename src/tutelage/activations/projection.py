@@ -51,7 +51,6 @@ BATCH = 512
 
 def project(g: "Activation", order: int, q: Float[Array, "..."]) -> HermiteCoefficients:
     """c_0 … c_order of g at each variance q, with bounds on the errors."""
-
     values, error = _compiled(_parameters_as_arrays(g), order, q.ravel())
     shape = (*q.shape, order + 1)
     return HermiteCoefficients(values.reshape(shape), error.reshape(shape))
@@ -81,17 +80,17 @@ def _integrals(g, q, order: int) -> tuple[Float[Array, " n"], Float[Array, " n"]
     z, rules = _panels(order, _centres(g, s))
     z = jnp.concatenate([z, TAIL])
     psi = hermite_functions(order, z)
+    basis = psi * psi[0]  # φ h_n: the same for every variance of a batch, unlike f
     g_zero = g(0.0)
     f = g(s * z) - g_zero
-    weighted = psi * psi[0] * f
-    finest, *coarser = (weighted[:, at] @ w for at, w in rules)
+    finest, *coarser = (basis[:, at] @ (w * f[at]) for at, w in rules)
     difference = jnp.max(jnp.stack([jnp.abs(finest - c) for c in coarser]), axis=0)
     at, w = rules[0]
     norm = jnp.sqrt(jnp.sum(w * (psi[0, at] * (f[at] + g_zero)) ** 2))
     # Cauchy–Schwarz: ε‖g‖ per operation, with n operations in the recurrence of ψ_n.
     rounding = (8.0 + np.arange(order + 1)) * EPSILON * norm
-    error = difference + _truncation(weighted[:, -TAIL.size :]) + rounding
-    error = error + _unresolved(f[at], jnp.abs(psi * psi[0])[:, at] * w)
+    tail = _truncation(basis[:, -TAIL.size :] * f[-TAIL.size :])
+    error = difference + tail + rounding + _unresolved(f[at], jnp.abs(basis[:, at]) * w)
     values, error = _known(g, s, finest.at[0].add(g_zero), error)
     return values, jax.lax.stop_gradient(error)
 

@@ -2,7 +2,7 @@
 
 Two statements that hold always, and one extrapolation.
 
-**Gaussian Hölder inequality** (Chen, Dafnis and Paouris, J. Funct. Anal. 269 (2015)): fields of
+**Gaussian Hölder inequality** (Chen, Dafnis and Paouris, Adv. Math. 280 (2015) 643): fields of
 unit variance with correlation matrix P ≤ p·1 have |⟨Π f_i⟩| ≤ Π ‖f_i‖_p.  P ≤ 4·1 always
 holds, so that |I4 − S_N| ≤ |S_N| + Π ‖f_i‖₄.
 

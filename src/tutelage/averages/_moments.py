@@ -114,9 +114,9 @@ def _pair_moment_jvp(a, b, c, d, primals, tangents):
     area = _area(C, c, d)
 
     def slope(other: int, i: int, j: int) -> Number:
-        """∂/∂C_ij for a field i and a sign j: 2⟨δ(z_j) z_other s_l⟩, l the other sign."""
-        l = d if j == c else c
-        return TWO_OVER_PI * _given(C, j, other, l) / (at(C, j, j) * area)
+        """∂/∂C_ij for a field i and a sign j: 2⟨δ(z_j) z_other s_k⟩, k the other sign."""
+        k = d if j == c else c
+        return TWO_OVER_PI * _given(C, j, other, k) / (at(C, j, j) * area)
 
     by = {
         "cd": TWO_OVER_PI * _given_two(C, c, d, a, b) / area,
@@ -147,7 +147,8 @@ def _pair_moment_jvp(a, b, c, d, primals, tangents):
 @jax.custom_jvp
 def triple_moment(C: Covariance) -> Number:
     """⟨z_0 s_1 s_2 s_3⟩ = √(2/π) Σ_x C_0x/√C_xx ⟨s_k s_l⟩ given z_x = 0."""
-    return sum(at(C, 0, x) * slope for x, slope in _triple_slopes(C).items())
+    terms = (at(C, 0, x) * slope for x, slope in _triple_slopes(C).items())
+    return sum(terms, jnp.zeros(()))
 
 
 def _triple_slopes(C: Covariance) -> dict[int, Number]:
@@ -253,7 +254,7 @@ def _change(C: Covariance, dC: Covariance, slopes: Entries, degree: dict, value)
     A moment of degree k in the field i obeys 2 C_ii ∂_ii + Σ_j C_ij ∂_ij = k · value.
     """
     slopes = computed_once(slopes)
-    total = sum(slope * at(dC, i, j) for (i, j), slope in slopes.items())
+    total = sum((slope * at(dC, i, j) for (i, j), slope in slopes.items()), jnp.zeros(()))
     for i, k in degree.items():
         around = sum(slope * at(C, p, q) for (p, q), slope in slopes.items() if i in (p, q))
         rest = k * value - around if k else -around

@@ -76,8 +76,8 @@ def _edges(L: list[list[Number]]) -> Entries:
 
 
 def _angle_between(a: list[Number], b: list[Number]) -> Number:
-    area = sum((a[i] * b[j] - a[j] * b[i]) ** 2 for i, j in PAIRS)
-    return angle(jnp.sqrt(area), sum(a[i] * b[i] for i in range(4)))
+    area = sum(((a[i] * b[j] - a[j] * b[i]) ** 2 for i, j in PAIRS), jnp.zeros(()))
+    return angle(jnp.sqrt(area), sum((a[i] * b[i] for i in range(4)), jnp.zeros(())))
 
 
 def _volume(L: list[list[Number]], angles: Entries) -> Number:

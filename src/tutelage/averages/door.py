@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from tutelage._jax import jnp
 from tutelage.activations import Activation

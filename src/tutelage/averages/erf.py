@@ -22,14 +22,14 @@ def supports(activations: tuple[Activation, ...]) -> bool:
     return all(isinstance(g, Erf) for g in activations)
 
 
-def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+def i2(activations: tuple[Erf, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩ = (2/π) asin[C12/√((1 + C11)(1 + C22))], plus the product of the offsets."""
     g, h = activations
     value = g.offset * h.offset + _two_signs(C[..., 0, 0], C[..., 0, 1], C[..., 1, 1])
     return _estimate(value, 1.0 + abs(g.offset * h.offset))
 
 
-def i3(activations: tuple[Activation, ...], C: Float[Array, "... 3 3"]) -> Estimate:
+def i3(activations: tuple[Erf, ...], C: Float[Array, "... 3 3"]) -> Estimate:
     """⟨g'(u) v h(w)⟩ = (2/π) [C23(1 + C11) - C12 C13]/[(1 + C11)√Λ3], any offset."""
     c11, c33 = 1 + C[..., 0, 0], 1 + C[..., 2, 2]
     c12, c13, c23 = C[..., 0, 1], C[..., 0, 2], C[..., 1, 2]
@@ -38,16 +38,14 @@ def i3(activations: tuple[Activation, ...], C: Float[Array, "... 3 3"]) -> Estim
     return _estimate(value, jnp.sqrt(C[..., 1, 1] / c33))
 
 
-def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estimate:
-    """⟨g'(u) g'(v) h(w) k(z)⟩ = (4/π²) Λ4^(-1/2) asin[Λ0/√(Λ1 Λ2)] and (2/π) Λ4^(-1/2) · offsets."""
+def i4(activations: tuple[Erf, ...], C: Float[Array, "... 4 4"]) -> Estimate:
+    """⟨g'(u) g'(v) h(w) k(z)⟩ = (4/π²) asin[Λ0/√(Λ1 Λ2)]/√Λ4, plus (2/π) offsets/√Λ4."""
     *_, h, k = activations
     c11, c22, c33, c44 = (1 + C[..., i, i] for i in range(4))
     c12, c13, c14 = C[..., 0, 1], C[..., 0, 2], C[..., 0, 3]
     c23, c24, c34 = C[..., 1, 2], C[..., 1, 3], C[..., 2, 3]
     lambda4 = _lambda(C[..., 0, 0], c12, C[..., 1, 1])
-    lambda0 = (
-        lambda4 * c34 - c23 * c24 * c11 - c13 * c14 * c22 + c12 * c13 * c24 + c12 * c14 * c23
-    )
+    lambda0 = lambda4 * c34 - c23 * c24 * c11 - c13 * c14 * c22 + c12 * c13 * c24 + c12 * c14 * c23
     lambda1 = lambda4 * c33 - c23**2 * c11 - c13**2 * c22 + 2 * c12 * c13 * c23
     lambda2 = lambda4 * c44 - c24**2 * c11 - c14**2 * c22 + 2 * c12 * c14 * c24
     asin = _asin(lambda0, lambda1 * lambda2)

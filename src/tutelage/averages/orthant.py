@@ -15,6 +15,7 @@ A field of zero variance counts as an independent one of infinitesimal variance:
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 from jaxtyping import Array, Float
 
@@ -25,7 +26,8 @@ from tutelage.averages._rows import Covariance, at, computed_once
 from tutelage.averages.estimate import Estimate
 
 Number = Float[Array, "..."]
-Term = tuple[Number | float, str]
+Unit = PiecewiseLinear | Erf
+Term = tuple[Any, str]  # a coefficient and what stands behind it
 Factor = list[Term]
 
 _CHUNK = 1024  # matrices; about a hundred numbers each
@@ -36,22 +38,22 @@ ONE, SIGN, FIELD, MODULUS, DELTA = "one", "sign", "field", "modulus", "delta"
 
 def supports(activations: tuple[Activation, ...]) -> bool:
     """True if every unit is piecewise linear or an error function."""
-    return all(isinstance(g, PiecewiseLinear | Erf) for g in activations)
+    return all(isinstance(g, Unit) for g in activations)
 
 
-def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+def i2(activations: tuple[Unit, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩; for the ReLU eq. (27) of oostwal2019."""
     g, h = activations
     return _average([_value(g), _value(h)], [g, h], C)
 
 
-def i3(activations: tuple[Activation, ...], C: Float[Array, "... 3 3"]) -> Estimate:
+def i3(activations: tuple[Unit, ...], C: Float[Array, "... 3 3"]) -> Estimate:
     """⟨g'(u) v h(w)⟩; for the ReLU eq. (6) of straat2019."""
     g, h = activations
     return _average([_slope(g), [(1.0, FIELD)], _value(h)], [g, None, h], C)
 
 
-def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estimate:
+def i4(activations: tuple[Unit, ...], C: Float[Array, "... 4 4"]) -> Estimate:
     """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, of which citton2025 has a series."""
     g1, g2, h, k = activations
 
@@ -73,14 +75,14 @@ def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"])
     return jax.tree.map(lambda x: x.reshape(-1)[:size].reshape(batch), jax.lax.map(average, parts))
 
 
-def _value(g: Activation) -> Factor:
+def _value(g: Unit) -> Factor:
     """g as a sum of terms."""
     if isinstance(g, Erf):
         return [(1.0, SIGN), (g.offset, ONE)]
     return [((1 + g.slope) / 2, FIELD), ((1 - g.slope) / 2, MODULUS)]
 
 
-def _slope(g: Activation) -> Factor:
+def _slope(g: Unit) -> Factor:
     """g' as a sum of terms."""
     if isinstance(g, Erf):
         return [(2.0, DELTA)]
@@ -107,12 +109,13 @@ def _error(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
     The integral is good to 1e-15 of what it multiplies unless a layer is very thin, and then
     to 2e-11; the private coordinate of `_rows` adds 1e-11 on singular covariances.
     """
-    four_signs = all(any(kind in (SIGN, MODULUS) for _, kind in factor) for factor in factors)
-    relative = 1e-10 if four_signs and len(factors) == 4 else 1e-14
+    kinds = [{kind for _, kind in factor} for factor in factors]
+    four_signs = len(factors) == 4 and all({SIGN, MODULUS} & names for names in kinds)
+    relative = 1e-10 if four_signs else 1e-14
     sizes = jnp.sqrt(jnp.maximum(jnp.diagonal(C, axis1=-2, axis2=-1), 0.0))
     scale = jnp.ones_like(C[..., 0, 0])
-    for i, factor in enumerate(factors):
-        if any(kind in (FIELD, MODULUS) for _, kind in factor):
+    for i, (factor, names) in enumerate(zip(factors, kinds, strict=True)):
+        if {FIELD, MODULUS} & names:
             scale = scale * sizes[..., i]
         scale = scale * sum(abs(coefficient) for coefficient, _ in factor)
     return relative * scale

@@ -24,7 +24,7 @@ from tutelage.averages.estimate import Estimate
 
 # Per axis of integrals with 0, 1, …, 4 axes: what a millisecond (up to two axes) or some
 # tens of milliseconds (four) can pay for.
-DEFAULT_NODES = (0, 160, 160, 56, 44)
+DEFAULT_NODES = (0, 160, 160, 64, 52)
 # Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
 TOGETHER = 64
 
