@@ -32,7 +32,7 @@ _HOME = {
     "generalization_error": "generalization",
     "InputError": "checks",
 }
-_ROOMS = ("activations", "averages", "figures", "papers")
+_ROOMS = ("activations", "averages", "figures", "online", "papers")
 
 __all__ = [
     "GELU",
@@ -54,6 +54,7 @@ __all__ = [
     "averages",
     "figures",
     "generalization_error",
+    "online",
     "papers",
 ]
 
@@ -73,7 +74,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from tutelage import activations, averages, figures, papers
+    from tutelage import activations, averages, figures, online, papers
     from tutelage.activations import (
         GELU,
         Activation,

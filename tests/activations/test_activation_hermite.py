@@ -191,8 +191,8 @@ def test_shapes_follow_the_variance(g):
 def test_derivative_coefficients_are_those_of_the_derivative(case):
     """√(n+1) c_{n+1}[g]/√q against ⟨h_n(z) g'(√q z)⟩ itself."""
     g = shifted() if case == "shifted" else CASES[case][0]
-    q, order = 1.0, 8
-    c = jax.tree.map(lambda leaf: leaf[3], g.hermite(order, VARIANCES))
+    q, order = VARIANCES[2], 8
+    c = jax.tree.map(lambda leaf: leaf[2], g.hermite(order, VARIANCES))
     first = derivative_coefficients(c.values, q)
     error = derivative_coefficients(c.error, q)
     z, w = gaussian_panels([0.3 / np.sqrt(q)])

@@ -52,9 +52,9 @@ def test_factor_reproduces_covariances_of_every_rank(rank):
     [
         ("i2", ("relu", "erf"), None),
         ("i3", ("erf", "relu"), None),
-        ("i4", ("relu",) * 4, 16),
-        ("i4", ("erf",) * 4, 16),
-        ("i4", ("relu", "relu", "erf", "erf"), 16),
+        ("i4", ("relu",) * 4, 32),
+        ("i4", ("erf",) * 4, 32),
+        ("i4", ("relu", "relu", "erf", "erf"), 32),
     ],
 )
 def test_error_does_not_understate(kind, units_, nodes):

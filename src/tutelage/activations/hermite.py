@@ -20,7 +20,11 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class HermiteCoefficients(NamedTuple):
-    """Coefficients c_0 … c_order in the last axis, and bounds on their absolute errors."""
+    """Coefficients c_0 … c_order in the last axis, and their absolute errors.
+
+    Errors of closed forms bound the rounding.  Those of quadrature are estimates, made so as
+    not to understate; no estimate sees a spike of the user's that lies between its nodes.
+    """
 
     values: Float[Array, "... n"]
     error: Float[Array, "... n"]

@@ -13,10 +13,11 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.averages._quadrature_rules import (
     FARTHEST,
-    NARROWEST_LAYER,
     RANK_TOLERANCE,
     SMALLEST_VARIANCE,
     factor,
+    first_node,
+    narrowest_layer,
     panels,
     trapezoid,
 )
@@ -45,14 +46,15 @@ class Grid(NamedTuple):
     mean: Float[Array, " d"]
     L: Float[Array, "d d"]
 
-    def sum(self, nodes: int, shifted: bool = False) -> Float[Array, ""]:
-        """The integral with so many nodes per axis."""
+    def sum(self, nodes: int, shifted: bool = False, finest: int | None = None) -> Float[Array, ""]:
+        """The integral with so many nodes per axis, and the layers that `finest` resolves."""
         d = len(self.fields)
+        narrowest = narrowest_layer(finest or nodes)
 
         def inside(i: int, centre: Array) -> Array:
             if i == d:
                 return jnp.ones(())
-            y, w = self._rule(i, centre[0], nodes, shifted)
+            y, w = self._rule(i, centre[0], nodes, shifted, narrowest)
             f = self.fields[i](centre[0] + self.L[i, i] * y)
 
             def given(y_i: Array) -> Array:
@@ -65,15 +67,21 @@ class Grid(NamedTuple):
 
         return inside(0, self.mean)
 
-    def unresolved(self) -> Float[Array, ""]:
-        """Bound on layers too narrow for any grid: their width times Π ‖f_i‖₄.
+    def unresolved(self, nodes: int) -> Float[Array, ""]:
+        """Bound on layers too narrow for the grid, in units of Π ‖f_i‖₄.
 
-        Two kinks this close differ by what float64 covariances leave open, √(rounding).
+        A jump misplaced by the width w of a layer costs w, a kink w².  Jumps closer than
+        √(rounding) differ by what float64 covariances leave open.
         """
-        widths = [self._layer(i) for i in range(len(self.fields)) if self.fields[i].kinks]
-        least = np.sqrt(RANK_TOLERANCE)
-        narrow = [jnp.where(w < NARROWEST_LAYER, jnp.maximum(w, least), 0.0) for w in widths]
-        return 0.5 * sum(narrow, jnp.zeros(())) * self._norms()
+        narrowest, first = narrowest_layer(nodes), first_node(nodes)
+        bound = jnp.zeros(())
+        for w in self._layers(0, jumps=True):
+            least = jnp.maximum(w, np.sqrt(RANK_TOLERANCE))
+            bound += jnp.where(w < narrowest, 0.5 * least, 0.0)
+        for i in range(len(self.fields)):
+            for w in self._layers(i, jumps=False):
+                bound += jnp.where(w < 2 * first, 0.25 * w**2, 0.0)
+        return bound * self._norms()
 
     def largest(self, nodes: int) -> Float[Array, ""]:
         """Π_i max |f_i| within the reach of the nodes: what is cut off beyond starts there."""
@@ -90,18 +98,20 @@ class Grid(NamedTuple):
         s = jnp.sqrt(jnp.sum(self.L**2, axis=-1))
         return [f(self.mean[i] + s[i] * y) for i, f in enumerate(self.fields)]
 
-    def _layer(self, i: int) -> Float[Array, ""]:
-        """Width in y_i over which the kinks of later fields are smeared out, the least of them."""
-        width = jnp.asarray(FARTHEST)
-        for j in range(i + 1, len(self.fields)):
-            if self.fields[j].kinks:
+    def _layers(self, i: int, jumps: bool) -> list[Float[Array, ""]]:
+        """Widths in y_i over which jumps, or kinks, of later fields are smeared out."""
+        widths = []
+        for j, field in enumerate(self.fields[i + 1 :], start=i + 1):
+            if self.fields[i].kinks and field.kinks and (field.order >= 1) == jumps:
                 later = jnp.sqrt(jnp.sum(self.L[j, i + 1 :] ** 2))
                 along = jnp.abs(self.L[j, i])
                 ratio = later / jnp.where(along > 0, along, 1.0)
-                width = jnp.minimum(width, jnp.where(along > 0, ratio, FARTHEST))
-        return width
+                widths.append(jnp.where(along > 0, ratio, FARTHEST))
+        return widths
 
-    def _rule(self, i: int, centre: Array, nodes: int, shifted: bool) -> tuple[Array, Array]:
+    def _rule(
+        self, i: int, centre: Array, nodes: int, shifted: bool, narrowest: float
+    ) -> tuple[Array, Array]:
         """Nodes of one axis, with the kinks of its field as ends of panels.
 
         A field of variance zero at its kink stands for an infinitesimal one: θ is ½ there.
@@ -112,6 +122,9 @@ class Grid(NamedTuple):
             return jnp.asarray(y), jnp.asarray(w)
         spread = jnp.maximum(self.L[i, i], SMALLEST_VARIANCE)
         breaks = [(kink.position - centre) / spread for kink in kinks]
-        width = self._layer(i)
-        layer = jnp.where(width < NARROWEST_LAYER, FARTHEST, width)
+        # On the first axis the jumps of centred fields lie at the kink of the first; on later
+        # axes they lie anywhere, and nodes crowded at one kink would be missing at another.
+        layer = jnp.asarray(FARTHEST)
+        for width in self._layers(0, jumps=True) if i == 0 else ():
+            layer = jnp.minimum(layer, jnp.where(width < narrowest, FARTHEST, width))
         return panels(breaks, layer, 9 * nodes // 10 if shifted else nodes)

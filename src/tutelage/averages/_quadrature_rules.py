@@ -23,13 +23,23 @@ FARTHEST = 8.6
 RANK_TOLERANCE = 4e-15
 # Squares and cubes of the inverse standard deviation of larger variances stay below 1e308.
 SMALLEST_VARIANCE = 1e-100
-# Layers narrower than this are not resolved but bounded by their width.
-NARROWEST_LAYER = 1e-7
+# In units of t = asinh(x/δ) a panel may be so many times its number of nodes long.
+LONGEST_STRETCH = 0.4
 
 
 def half_width(nodes: int) -> float:
     """L(n) = (π² n)^(1/3), never farther than float64 can see."""
     return min(FARTHEST, (np.pi**2 * nodes) ** (1 / 3))
+
+
+def narrowest_layer(nodes: int) -> float:
+    """The least width δ that the panels resolve; narrower layers are bounded by their width."""
+    return half_width(nodes) / float(np.sinh(LONGEST_STRETCH * nodes / 2))
+
+
+def first_node(nodes: int) -> float:
+    """Distance from a kink to the first node beside it, on a panel without a stretch."""
+    return half_width(nodes) * float(_legendre(-(-nodes // 2))[0][0])
 
 
 def cut_off(nodes: int, axes: int) -> float:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
@@ -27,13 +28,15 @@ from tutelage.averages.estimate import Estimate
 
 Number = Float[Array, "..."]
 Unit = PiecewiseLinear | Erf
-Term = tuple[Any, str]  # a coefficient and what stands behind it
+Kind = tuple[int, int]
+Term = tuple[Any, Kind]  # a coefficient and what stands behind it
 Factor = list[Term]
 
 _CHUNK = 1024  # matrices; about a hundred numbers each
 
-# What a factor does with its field: nothing, sgn z, z, |z|, δ(z).
-ONE, SIGN, FIELD, MODULUS, DELTA = "one", "sign", "field", "modulus", "delta"
+# What a factor does with its field: z to some power, times sgn z to the power 0 or 1.
+ONE, SIGN, FIELD, MODULUS = (0, 0), (0, 1), (1, 0), (1, 1)
+DELTA = (-1, 0)  # δ(z)
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
@@ -47,20 +50,36 @@ def i2(activations: tuple[Unit, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     return _average([_value(g), _value(h)], [g, h], C)
 
 
-def i3(activations: tuple[Unit, ...], C: Float[Array, "... 3 3"]) -> Estimate:
-    """⟨g'(u) v h(w)⟩; for the ReLU eq. (6) of straat2019."""
+def i3(
+    activations: tuple[Unit, ...], C: Float[Array, "... 3 3"], same: tuple[int, ...] = (0, 1, 2)
+) -> Estimate:
+    """⟨g'(u) v h(w)⟩; for the ReLU eq. (6) of straat2019.
+
+    same: for each argument the first one that is the same field, for example (0, 1, 0) if
+        w is u.  The value does not need it, but derivatives do: the covariance of two signs
+        has an infinite derivative where they coincide, that of one sign with itself has none.
+    """
     g, h = activations
-    return _average([_slope(g), [(1.0, FIELD)], _value(h)], [g, None, h], C)
+    return _average([_slope(g), [(1.0, FIELD)], _value(h)], [g, None, h], C, same)
 
 
-def i4(activations: tuple[Unit, ...], C: Float[Array, "... 4 4"]) -> Estimate:
-    """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, of which citton2025 has a series."""
+def i4(
+    activations: tuple[Unit, ...],
+    C: Float[Array, "... 4 4"],
+    same: tuple[int, ...] = (0, 1, 2, 3),
+) -> Estimate:
+    """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, of which citton2025 has a series; ``same`` as in `i3`."""
     g1, g2, h, k = activations
+    factors = [_slope(g1), _slope(g2), _value(h), _value(k)]
+    return _in_chunks(lambda part: _average(factors, [g1, g2, h, k], part, same), C)
 
-    def average(part: Float[Array, "... 4 4"]) -> Estimate:
-        return _average([_slope(g1), _slope(g2), _value(h), _value(k)], [g1, g2, h, k], part)
 
-    return _in_chunks(average, C)
+def slopes(
+    activations: tuple[Unit, ...], C: Float[Array, "... 2 2"], same: tuple[int, ...] = (0, 1)
+) -> Estimate:
+    """⟨g'(u) h'(w)⟩."""
+    g, h = activations
+    return _average([_slope(g), _slope(h)], [g, h], C, same)
 
 
 def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"]) -> Estimate:
@@ -89,10 +108,14 @@ def _slope(g: Unit) -> Factor:
     return [((1 + g.slope) / 2, ONE), ((1 - g.slope) / 2, SIGN)]
 
 
-def _average(factors: list[Factor], units: list, C: Float[Array, "... n n"]) -> Estimate:
+def _average(
+    factors: list[Factor], units: list, C: Float[Array, "... n n"], same: tuple[int, ...] = ()
+) -> Estimate:
+    """⟨Π factors⟩, each a function of its own field unless they are the ``same``."""
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
-    noisy = jnp.asarray([1.0 if isinstance(g, Erf) else 0.0 for g in units])
-    C = C + jnp.diag(noisy)
+    C = C + jnp.diag(jnp.asarray([1.0 if isinstance(g, Erf) else 0.0 for g in units]))
+    factors, kept = _merged(factors, units, same or tuple(range(len(factors))))
+    C = C[..., kept, :][..., :, kept] if len(kept) < len(units) else C
     prefactor = jnp.ones_like(C[..., 0, 0])
     for x, factor in enumerate(factors):
         if factor[0][1] == DELTA:
@@ -103,21 +126,36 @@ def _average(factors: list[Factor], units: list, C: Float[Array, "... n n"]) -> 
     return Estimate(value, prefactor * _error(factors, C))
 
 
+def _merged(
+    factors: list[Factor], units: list, same: tuple[int, ...]
+) -> tuple[list[Factor], np.ndarray]:
+    """One factor for each field, and the arguments at which these fields stand.
+
+    Error functions keep a field each, because the noise of each is its own.
+    """
+    merged: dict[int, Factor] = {}
+    for x, (factor, unit, first) in enumerate(zip(factors, units, same, strict=True)):
+        if first in merged and not isinstance(unit, Erf) and not isinstance(units[first], Erf):
+            pairs = itertools.product(merged[first], factor)
+            merged[first] = [(a * b, (p + q, (s + t) % 2)) for (a, (p, s)), (b, (q, t)) in pairs]
+        else:
+            merged[x] = factor
+    return list(merged.values()), np.array(list(merged))
+
+
 def _error(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
     """A bound on the rounding errors and, with four signs, on those of the integral.
 
     The integral is good to 1e-15 of what it multiplies unless a layer is very thin, and then
     to 2e-11; the private coordinate of `_rows` adds 1e-11 on singular covariances.
     """
-    kinds = [{kind for _, kind in factor} for factor in factors]
-    four_signs = len(factors) == 4 and all({SIGN, MODULUS} & names for names in kinds)
-    relative = 1e-10 if four_signs else 1e-14
+    powers = [max(power for _, (power, _) in factor) for factor in factors]
+    signs = sum(any(sign for _, (_, sign) in factor) for factor in factors)
+    relative = 1e-10 if signs == 4 else 1e-14
     sizes = jnp.sqrt(jnp.maximum(jnp.diagonal(C, axis1=-2, axis2=-1), 0.0))
     scale = jnp.ones_like(C[..., 0, 0])
-    for i, (factor, names) in enumerate(zip(factors, kinds, strict=True)):
-        if {FIELD, MODULUS} & names:
-            scale = scale * sizes[..., i]
-        scale = scale * sum(abs(coefficient) for coefficient, _ in factor)
+    for i, (factor, power) in enumerate(zip(factors, powers, strict=True)):
+        scale = scale * sizes[..., i] ** power * sum(abs(c) for c, _ in factor)
     return relative * scale
 
 
@@ -127,8 +165,8 @@ def _expanded(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
     total = jnp.zeros_like(C[..., 0, 0])
     for terms in itertools.product(*factors):
         kinds = [kind for _, kind in terms]
-        signs = [i for i, kind in enumerate(kinds) if kind in (SIGN, MODULUS)]
-        fields = [i for i, kind in enumerate(kinds) if kind in (FIELD, MODULUS)]
+        signs = [i for i, (_, sign) in enumerate(kinds) if sign]
+        fields = [i for i, (power, _) in enumerate(kinds) for _ in range(power)]
         coefficient = math.prod(c for c, _ in terms)
         never = isinstance(coefficient, float) and coefficient == 0.0
         if never or (len(signs) + len(fields)) % 2:

@@ -1,0 +1,176 @@
+"""The order-parameter equations of on-line learning, exact in the learning rate.
+
+    dR_in/dα = η ⟨δ_i y_n⟩ - γ R_in
+    dQ_ik/dα = η ⟨δ_i x_k + δ_k x_i⟩ + η² ⟨δ_i δ_k⟩ + η² ς² s_K² ⟨g'(x_i) g'(x_k)⟩ - 2γ Q_ik
+    δ_i = s_K g'(x_i) (τ - σ)
+
+(straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995).  With c_a = s_M for teacher
+fields and -s_K for student fields, ⟨δ_i v⟩ = s_K Σ_a c_a I3(x_i, v, a) and
+⟨δ_i δ_k⟩ = s_K² Σ_ab c_a c_b I4(x_i, x_k, a, b).  In the limit η → 0 time is measured in units
+of 1/η and the terms in η² are left out.
+"""
+
+from functools import cache
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.activations import PiecewiseLinear
+from tutelage.averages import sums
+from tutelage.averages.methods import Method, Orthant, chosen
+from tutelage.averages.sums import Sums
+from tutelage.networks import Scenario
+from tutelage.online.indices import Batch, batches
+from tutelage.online.state import unchecked
+from tutelage.overlaps import Overlaps
+
+
+class Flow(eqx.Module):
+    """The right-hand side of the equations for a scenario.
+
+    scenario: who learns from whom.
+    method: how averages are computed; the best exact one by default.
+    """
+
+    scenario: Scenario
+    method: Method
+
+    def __init__(self, scenario: Scenario, method: Method | str | None = None):
+        units = (scenario.student.activation, scenario.teacher.activation)
+        self.scenario, self.method = scenario, chosen(method, units)
+
+    def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
+        """dQ/dα, dR/dα and dT/dα = 0 as `Overlaps`; a learning rate of 0 is the limit η → 0.
+
+        ``learning_rate`` has to be the number 0 for the limit, not an array.
+        """
+        limit = isinstance(learning_rate, int | float) and learning_rate == 0
+        eta = 1.0 if limit else learning_rate
+        gamma = self.scenario.weight_decay
+        first = self.first_order(overlaps)
+        x, y = first[..., : self.scenario.K], first[..., self.scenario.K :]
+        dR = eta * y - gamma * overlaps.R
+        dQ = eta * (x + jnp.swapaxes(x, -1, -2)) - 2 * gamma * overlaps.Q
+        if not limit:
+            dQ = dQ + eta**2 * self.second_order(overlaps)
+        return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
+
+    def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        """⟨δ_i v⟩ for all fields v, students first."""
+        K, M = self.scenario.K, self.scenario.M
+        if isinstance(self.method, Orthant) and (exact := _piecewise_linear(self.scenario)):
+            total = exact[0](overlaps.covariance)
+            return total.reshape(*total.shape[:-1], K, K + M)
+        s_K = self.scenario.output_scale[0]
+        total = jnp.zeros(())
+        for batch in _triples(K, M):
+            g, h = self._units(batch, (0, 2))
+            part = self._sums("i3", (g, h), batch, overlaps)
+            total = total + s_K * self._coefficient(batch, 2) * part
+        return total.reshape(*total.shape[:-1], K, K + M)
+
+    def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
+        """⟨δ_i δ_k⟩ and what label noise adds to it."""
+        K, M = self.scenario.K, self.scenario.M
+        if isinstance(self.method, Orthant) and (exact := _piecewise_linear(self.scenario)):
+            upper = exact[1](overlaps.covariance)
+            return upper[..., _upper_triangle(K)]
+        s_K, noise = self.scenario.output_scale[0], self.scenario.label_noise
+        total = jnp.zeros(())
+        for batch in _quadruples(K, M):
+            part = self._sums("i4", self._units(batch, (0, 1, 2, 3)), batch, overlaps)
+            coefficient = self._coefficient(batch, 2) * self._coefficient(batch, 3)
+            total = total + s_K**2 * coefficient * part
+        if not (isinstance(noise, int | float) and noise == 0):
+            for batch in _pairs(K, M):
+                part = self._sums("slopes", self._units(batch, (0, 1)), batch, overlaps)
+                total = total + s_K**2 * noise**2 * part
+        return total.reshape(*total.shape[:-1], K, K)
+
+    def _units(self, batch: Batch, arguments: tuple[int, ...]) -> tuple:
+        committees = (self.scenario.student, self.scenario.teacher)
+        return tuple(committees[batch.teachers[a]].activation for a in arguments)
+
+    def _coefficient(self, batch: Batch, argument: int) -> Any:
+        s_K, s_M = self.scenario.output_scale
+        return s_M if batch.teachers[argument] else -1.0 * s_K
+
+    def _sums(self, kind: str, units: tuple, batch: Batch, overlaps: Overlaps) -> Array:
+        """Σ weight × average for every target."""
+        C, f = overlaps.covariance, batch.fields
+        covariances = C[..., f[:, :, None], f[:, None, :]]
+        # Only exact orthant moments have to know which arguments are the same field.
+        options = {"same": batch.same} if isinstance(self.method, Orthant) else {}
+        function = getattr(self.method.module, kind)
+        averages = function(units, covariances, **options, **self.method.options()).value
+        return averages @ jnp.asarray(batch.weights).T
+
+
+def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums] | None:
+    """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ (i <= k) written out in moments, if all numbers are known."""
+    g, h = scenario.student.activation, scenario.teacher.activation
+    if not (isinstance(g, PiecewiseLinear) and isinstance(h, PiecewiseLinear)):
+        return None
+    numbers = (g.slope, h.slope, *scenario.output_scale, scenario.label_noise)
+    if not all(isinstance(x, int | float) for x in numbers):
+        return None
+    return _sign_sums(scenario.K, scenario.M, g, h, *scenario.output_scale, scenario.label_noise)
+
+
+@cache
+def _sign_sums(K: int, M: int, g, h, s_K: float, s_M: float, noise: float) -> tuple[Sums, Sums]:
+    difference = sums.added(
+        [sums.scaled(sums.value(g, j), -s_K) for j in range(K)]
+        + [sums.scaled(sums.value(h, K + n), s_M) for n in range(M)]
+    )
+    square = sums.added([sums.multiplied(difference, difference), {((), ()): noise**2}])
+    slopes = [sums.scaled(sums.slope(g, i), s_K) for i in range(K)]
+    first = [
+        sums.multiplied(slopes[i], sums.plain(v), difference)
+        for i, v in product(range(K), range(K + M))
+    ]
+    second = [
+        sums.multiplied(slopes[i], slopes[k], square)
+        for i, k in combinations_with_replacement(range(K), 2)
+    ]
+    return Sums(first), Sums(second)
+
+
+def _upper_triangle(K: int) -> np.ndarray:
+    """Where (i, k) stands among the pairs i <= k."""
+    place = np.zeros((K, K), dtype=int)
+    for number, (i, k) in enumerate(combinations_with_replacement(range(K), 2)):
+        place[i, k] = place[k, i] = number
+    return place
+
+
+@cache
+def _triples(K: int, M: int) -> list[Batch]:
+    """(x_i, v, a) for I3, with the target (i, v)."""
+    n = K + M
+    tuples = (((i, v, a), i * n + v, 1.0) for i, v, a in product(range(K), range(n), range(n)))
+    return batches(tuples, K * n, K)
+
+
+@cache
+def _quadruples(K: int, M: int) -> list[Batch]:
+    """(x_i, x_k, a, b) for I4, i <= k and a <= b, with the targets (i, k) and (k, i)."""
+    students = combinations_with_replacement(range(K), 2)
+    fields = list(combinations_with_replacement(range(K + M), 2))
+    tuples = (
+        ((i, k, a, b), target, 1.0 if a == b else 2.0)
+        for (i, k), (a, b) in product(students, fields)
+        for target in {i * K + k, k * K + i}
+    )
+    return batches(tuples, K * K, K)
+
+
+@cache
+def _pairs(K: int, M: int) -> list[Batch]:
+    """(x_i, x_k) for ⟨g' g'⟩, with the target (i, k)."""
+    tuples = (((i, k), i * K + k, 1.0) for i, k in product(range(K), range(K)))
+    return batches(tuples, K * K, K)

@@ -1,0 +1,40 @@
+"""Overlaps as a vector: what integrators and root finders work on."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.overlaps import Overlaps
+
+
+def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
+    """Overlaps that are not checked: rates of change, or states on the way."""
+    overlaps = object.__new__(Overlaps)
+    for name, value in (("Q", Q), ("R", R), ("T", T)):
+        object.__setattr__(overlaps, name, value)
+    return overlaps
+
+
+def to_vector(overlaps: Overlaps) -> Float[Array, "... d"]:
+    """R row by row, then Q_ik for i <= k: K M + K (K + 1)/2 numbers."""
+    R, Q = overlaps.R, overlaps.Q
+    i, k = np.triu_indices(overlaps.K)
+    return jnp.concatenate([R.reshape(*R.shape[:-2], -1), Q[..., i, k]], axis=-1)
+
+
+def to_overlaps(vector: Float[Array, "... d"], T: Float[Array, "... M M"], K: int) -> Overlaps:
+    """Undo `to_vector`."""
+    M = T.shape[-1]
+    R = vector[..., : K * M].reshape(*vector.shape[:-1], K, M)
+    place = np.zeros((K, K), dtype=int)
+    place[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
+    place = np.maximum(place, place.T)
+    return unchecked(vector[..., K * M + place], R, T)
+
+
+def labels(K: int, M: int) -> list[str]:
+    """Names of the entries of the vector, such as R_11 and Q_12."""
+    R = [f"R_{i + 1}{n + 1}" for i in range(K) for n in range(M)]
+    return R + [f"Q_{i + 1}{k + 1}" for i, k in zip(*np.triu_indices(K), strict=True)]
