@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import tutelage
-from tutelage import cli
+from tutelage import cli, results
+from tutelage.cli import reproduce
 from tutelage.papers import TITLES, Record
 
 KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
@@ -28,7 +29,9 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["reproduce", "--help"], ["-h"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["reproduce", "--help"], ["online", "--help"], ["-h"]]
+)
 def test_help_shows_an_example(run, arguments):
     code, out, _ = run(*arguments)
     assert code == 0
@@ -40,31 +43,31 @@ def test_version_is_that_of_the_package(run):
 
 
 def test_the_table_has_a_row_for_every_record(run):
-    code, out, err = run("reproduce", "straat2019")
+    code, out, err = run("reproduce", "tian2020")
     assert (code, err) == (0, "")
-    assert out.count("straat2019") == len(tutelage.papers.reproduce(["straat2019"]))
+    assert out.count("tian2020") == len(tutelage.papers.reproduce(["tian2020"]))
     assert "\x1b" not in out, "no colours where there is no terminal"
 
 
 def test_json_is_a_list_of_records_and_nothing_else(run):
-    code, out, err = run("reproduce", "straat2019", "oostwal2019", "--json")
+    code, out, err = run("reproduce", "tian2020", "milletari2019", "--json")
     assert (code, err) == (0, "")
     records = json.loads(out)
     assert all(list(record) == KEYS for record in records)
-    assert {record["paper"] for record in records} == {"straat2019", "oostwal2019"}
+    assert {record["paper"] for record in records} == {"tian2020", "milletari2019"}
     for record in records:
         assert record["error"] == abs(record["computed"] - record["published"])
 
 
 def test_corrections_are_explained_below_the_table(run):
-    _, out, _ = run("reproduce", "oostwal2019")
-    assert "corrected: oostwal2019 eq. (11)" in out
+    _, out, _ = run("reproduce", "milletari2019")
+    assert "corrected: milletari2019, the factor of eq. (7)" in out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_out_saves_the_same_records(run, tmp_path, suffix):
     file = tmp_path / f"records.{suffix}"
-    code, out, _ = run("reproduce", "straat2019", "--json", "--out", str(file))
+    code, out, _ = run("reproduce", "tian2020", "--json", "--out", str(file))
     assert code == 0
     text = file.read_text(encoding="utf-8")
     saved = json.loads(text) if suffix == "json" else list(csv.DictReader(text.splitlines()))
@@ -73,10 +76,10 @@ def test_out_saves_the_same_records(run, tmp_path, suffix):
 
 
 def test_plot_draws_one_picture_for_each_paper(run, tmp_path):
-    code, _, _ = run("reproduce", "straat2019", "tian2020", "--plot", str(tmp_path / "pictures"))
+    code, _, _ = run("reproduce", "milletari2019", "tian2020", "--plot", str(tmp_path / "pictures"))
     assert code == 0
     assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == [
-        "straat2019.png",
+        "milletari2019.png",
         "tian2020.png",
     ]
 
@@ -90,7 +93,7 @@ def test_an_unknown_paper_is_named_with_what_is_allowed(run):
 
 
 def test_an_unknown_file_type_is_refused_before_anything_is_computed(run, monkeypatch):
-    monkeypatch.setattr(cli, "_compute", lambda papers: pytest.fail("computed"))
+    monkeypatch.setattr(reproduce, "_compute", lambda papers: pytest.fail("computed"))
     code, _, err = run("reproduce", "--out", "records.xlsx")
     assert code == 2
     assert "--out: got 'records.xlsx'" in err and ".csv" in err
@@ -98,19 +101,119 @@ def test_an_unknown_file_type_is_refused_before_anything_is_computed(run, monkey
 
 def test_a_number_that_differs_makes_the_command_fail(run, monkeypatch):
     wrong = Record("p", "i", 1.0, 2.0, 1.0, "differs", printed="1")
-    monkeypatch.setattr(cli, "_compute", lambda papers: [wrong])
+    monkeypatch.setattr(reproduce, "_compute", lambda papers: [wrong])
     code, out, _ = run("reproduce")
     assert code == 1
     assert "1 differs" in out
 
 
-def test_help_loads_neither_jax_nor_matplotlib():
+@pytest.mark.slow
+def test_plot_draws_the_figures_with_their_data_beside_them(run, tmp_path):
+    code, _, _ = run("reproduce", "straat2019", "--plot", str(tmp_path))
+    assert code == 0
+    names = {p.name for p in tmp_path.iterdir()}
+    assert {f"straat2019_fig{n}.png" for n in (1, 2, 3, 4)} <= names
+    assert {"straat2019_fig2.nc", "straat2019_fig3_Erf.nc", "straat2019_fig4.nc"} <= names
+    assert results.load(tmp_path / "straat2019_fig4.nc").sizes["teacher"] == 3
+
+
+# One erf unit compiles fastest; what is said here does not depend on the activation.
+SMALL = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "20"]
+
+
+def test_online_tells_how_a_run_ended(run):
+    code, out, err = run(*SMALL)
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    assert [line.split("  ")[0] for line in out.splitlines()] == [
+        "outcome",
+        "final Q",
+        "final R",
+        "final error",
+    ]
+
+
+def test_online_json_has_the_curves_and_what_is_needed_to_compute_them_again(run):
+    code, out, err = run(*SMALL, "--json", "--start-q", "0.25", "--start-r", "0.1")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert len(told["time"]) == len(told["generalization_error"]) == len(told["R"])
+    assert (told["Q"][0], told["R"][0]) == ([[0.25]], [[0.1]])
+    assert {"outcome", "ended_at", "scenario", "start", "learning_rate"} <= set(told)
+
+
+def test_online_saves_and_draws(run, tmp_path):
+    files = (tmp_path / "run.nc", tmp_path / "run.png")
+    code, _, _ = run(*SMALL, "--out", str(files[0]), "--plot", str(files[1]))
+    assert code == 0
+    dataset = results.load(files[0])
+    assert results.recompute(dataset)["R"].equals(dataset["R"])
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_online_passes_every_option_on(run):
+    options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
+    options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
+    _, out, _ = run(*SMALL, *options, "--tolerance", "1e-6", "--json")
+    told = json.loads(out)
+    assert json.loads(told["scenario"]) == {
+        "student": {"units": 1, "activation": "Erf"},
+        "teacher": {"units": 1, "activation": "LeakyReLU(0.1)"},
+        "teacher_overlaps": [[2.0]],
+        "output_scale": [0.5, 2.0],
+        "label_noise": 0.2,
+        "weight_decay": 0.1,
+    }
+    assert (told["learning_rate"], told["tolerance"]) == ("0.3", 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--student", "0"], "--student: got 0, but a network has at least one unit"),
+        (["--activation", "step"], "--activation: got 'step'"),
+        (["--activation", "relu:2"], "--activation: got 'relu:2', but relu has no parameter"),
+        (["--activation", "leaky:x"], "--activation: got 'x'"),
+        (["--activation", "leaky:-1"], "slope: got -1.0"),
+        (["--teacher-norms", "1,2,3"], "--teacher-norms: got '1,2,3', but it has to be 1 or 2"),
+        (["--teacher-norms=-1"], "teacher_overlaps: got "),
+        (["--start-q", "0.1;0.2"], "--start-q: got '0.1;0.2'"),
+        (["--start-q", "0.1", "--start-r", "2"], "negative eigenvalue"),
+        (["--start-r", "nan"], "R: got nan"),
+        (["--learning-rate=-1"], "learning_rate: got -1.0"),
+        (["--learning-rate", "nan"], "learning_rate: got nan"),
+        (["--until", "0"], "until: got 0.0"),
+        (["--tolerance", "0"], "tolerance: got 0.0"),
+        (["--output-scale", "0"], "output_scale: got 0.0"),
+        (["--label-noise=-1"], "label_noise: got -1.0"),
+        (["--weight-decay", "inf"], "weight_decay: got inf"),
+        (["--out", "run.csv"], "--out: got 'run.csv'"),
+        (["--plot", "nowhere/run.png"], "--plot: got 'nowhere/run.png', but there is no folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_online_refuses_what_it_cannot_use(run, arguments, message):
+    code, out, err = run("online", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("tutelage: ") and message in err
+    assert "Traceback" not in err
+
+
+def test_online_compiles_into_a_folder_that_the_user_can_choose(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    run("--version")
+    assert (tmp_path / "tutelage").is_dir()
+
+
+@pytest.mark.parametrize("command", ["", "online", "reproduce"])
+def test_help_loads_neither_jax_nor_matplotlib(command):
     code = (
-        "import sys; sys.argv = ['tutelage', '--help']\n"
+        "import sys; sys.argv = ['tutelage', *sys.argv[1:], '--help']\n"
         "from tutelage.cli import main\n"
         "try: main()\n"
         "except SystemExit as done: assert not done.code\n"
-        "loaded = {'jax', 'matplotlib', 'scipy'} & set(sys.modules)\n"
+        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray'} & set(sys.modules)\n"
         "assert not loaded, loaded"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code, *command.split()], check=True, capture_output=True)

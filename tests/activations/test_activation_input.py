@@ -132,6 +132,7 @@ def second_coefficient(g):
     return g.hermite(2, 1.0).values[2]
 
 
+@pytest.mark.slow
 def test_parameters_of_a_custom_function_can_be_differentiated():
     """As a module, as a closure over a traced number, and inside a jit."""
     expected = jax.grad(lambda b: second_coefficient(Swish(b)))(1.0)

@@ -136,6 +136,7 @@ def test_derivatives_are_finite_on_every_covariance_and_right_through_kinks(name
         assert jnp.all(jnp.abs(slope[-1] + slope[-1].T - expected - expected.T) < tolerance)
 
 
+@pytest.mark.slow
 def test_kinks_anywhere_and_curved_pieces():
     """g = |x − ½| + (x − ½)² θ(x − ½), I3 against a plain sum over a grid of 3001 points."""
     g = Activation.from_function(

@@ -59,7 +59,9 @@ def _given(C: Covariance, x: int, i: int, j: int) -> Number:
     """C_xx times the covariance of i and j given z_x = 0."""
     if x in (i, j):
         return jnp.zeros_like(at(C, x, x))
-    return minor(at(C, x, x), at(C, x, j), at(C, i, x), at(C, i, j))
+    # Within rounding of what Cauchy and Schwarz allow, for the same reason as in `_components`.
+    bound = _area(C, x, i) * _area(C, x, j)
+    return bounded(minor(at(C, x, x), at(C, x, j), at(C, i, x), at(C, i, j)), bound)
 
 
 def _given_two(C: Covariance, x: int, y: int, i: int, j: int) -> Number:
@@ -102,10 +104,26 @@ def weight(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
     # What is divided by the tangent below vanishes with its square: the smallest floor will do.
     norm, dot, area = root_c * root_d, at(C, c, d), _area(C, c, d, private=1e-15)
     tangent = jnp.where(dot > 0, area / (norm + jnp.abs(dot)), (norm + jnp.abs(dot)) / area)
-    a_c, a_d = at(C, a, c) / root_c, at(C, a, d) / root_d
-    b_c, b_d = at(C, b, c) / root_c, at(C, b, d) / root_d
-    along, across = (a_c + a_d) * (b_c + b_d), (a_c - a_d) * (b_c - b_d)
-    return 0.5 * (along * tangent - across / tangent)
+    cosine = 1 / jnp.sqrt(1 + tangent**2)  # of θ/2
+    p, m = 2 * cosine, 2 * cosine * tangent
+    a_p, a_m = _components(C, a, c, d, root_c, root_d, p, m)
+    b_p, b_m = _components(C, b, c, d, root_c, root_d, p, m)
+    return 0.5 * (a_p * b_p * tangent - a_m * b_m / tangent)
+
+
+def _components(C: Covariance, a: int, c: int, d: int, root_c, root_d, p, m):
+    """a·(û_c + û_d) and a·(û_c - û_d), not larger than |a| times the lengths p and m.
+
+    A rounded covariance can violate that bound of Cauchy and Schwarz; what is divided by a
+    small angle must not be larger than the angle allows.
+    """
+    a_c, a_d, size = at(C, a, c) / root_c, at(C, a, d) / root_d, jnp.sqrt(at(C, a, a))
+    return bounded(a_c + a_d, size * p), bounded(a_c - a_d, size * m)
+
+
+def bounded(x: Number, bound: Number) -> Number:
+    """x, but not beyond ±bound."""
+    return jnp.clip(x, -bound, bound)
 
 
 @pair_moment.defjvp

@@ -54,6 +54,12 @@ def i4(activations: tuple[Erf, ...], C: Float[Array, "... 4 4"]) -> Estimate:
     return _estimate(value, (1.0 + abs(constant)) * c33 * c44 / jnp.sqrt(lambda4))
 
 
+def slopes(activations: tuple[Erf, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+    """⟨g'(u) h'(w)⟩ = (2/π)/√Λ, Λ = (1 + C11)(1 + C22) - C12²."""
+    value = 2 / math.pi / jnp.sqrt(_lambda(C[..., 0, 0], C[..., 0, 1], C[..., 1, 1]))
+    return _estimate(value, 1.0)
+
+
 def _lambda(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
     """(1 + C_ii)(1 + C_jj) - C_ij² as a sum of terms that are not negative."""
     return jnp.maximum(minor(C_ii, C_ij, C_ij, C_jj), 0.0) + 1 + C_ii + C_jj

@@ -11,7 +11,7 @@ theorem (see `_quadrature_fields`).
 
 The error comes from the change of the result on coarser grids, plus what no grid sees (tails,
 narrow layers, rounding).  For four ReLUs with dependent or nearly dependent fields and few nodes
-the grids can agree by accident: at 20 nodes the error was understated for 5 of 3000 random
+the grids can agree by accident: at 20 nodes the error was understated for 3 of 3000 random
 covariances (by up to a factor of 6), at 32 nodes for none of 750.
 """
 

@@ -12,40 +12,50 @@ from tutelage.checks import InputError, finite_number
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.state import labels, to_overlaps, to_vector
+from tutelage.online.state import labels, to_overlaps, to_vector, unchecked
 from tutelage.overlaps import Overlaps
 
 STEPS = 100
 POLISHED = 1e-12
+# Eigenvalues of a Jacobian with entries of order one are right to about 1e-9 at a singular
+# covariance, where derivatives of the averages lose half of the digits that values have.
+ZERO = 1e-9
 
 
 class FixedPoint(eqx.Module):
     """A state that does not move, and what happens beside it.
 
     overlaps: Q, R and T.
-    residual: the largest rate of change that is left.
-    eigenvalues: of the Jacobian, the largest real part first, shape (d,).
-    eigenvectors: in the columns, in the order of ``labels``, shape (d, d).
-    labels: names of the d variables, R_11 … and Q_11, Q_12 ….
+    residual: the largest rate of change that is left, in units of η and of the largest overlap.
+    eigenvalues: of the Jacobian, the largest real part first, shape (d,).  Time is α, or αη in
+        the limit η → 0.
+    eigenvectors: in the columns, in the order of ``labels``, shape (v, d).
+    labels: names of the v variables, R_11 … and Q_11, Q_12 ….
     generalization_error: ε_g there.
+    splitting: c in d|J_i - J_k|²/dα = c |J_i - J_k| beside identical students whose activation
+        has a kink; 0 everywhere else.  A state with c > 0 has no Jacobian: the derivative of
+        the rate of Q_ik grows like c / (2 |J_i - J_k|), students that differ by anything part
+        within a finite time, and the first eigenvalue is +∞.  The others are then those for
+        students that stay identical, and d < v.
     """
 
     overlaps: Overlaps
     residual: float
     eigenvalues: Complex[np.ndarray, " d"]
-    eigenvectors: Complex[np.ndarray, "d d"]
+    eigenvectors: Complex[np.ndarray, "v d"]
     labels: tuple[str, ...] = eqx.field(static=True)
     generalization_error: float
+    splitting: float = 0.0
 
     @property
     def stable(self) -> bool:
         """True if every small disturbance decays; zero eigenvalues (a family of solutions) do not."""
-        return bool(self.eigenvalues[0].real < -POLISHED)
+        return bool(self.eigenvalues[0].real < -ZERO)
 
     @property
-    def unstable_directions(self) -> Complex[np.ndarray, "d n"]:
+    def unstable_directions(self) -> Complex[np.ndarray, "v n"]:
         """The eigenvectors that lead away."""
-        return self.eigenvectors[:, self.eigenvalues.real > 1e-9]
+        return self.eigenvectors[:, self.eigenvalues.real > ZERO]
 
 
 def fixed_point(
@@ -75,57 +85,111 @@ def fixed_point(
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     generalization_error(scenario, start)
-    flow = Flow(scenario, method)
-    eta = 0 if learning_rate == 0 else jnp.asarray(learning_rate, dtype=jnp.float64)
-    y, residual = _newton(flow, eta, np.asarray(to_vector(start)))
-    jacobian = np.asarray(_rates_and_jacobian(flow, eta, jnp.asarray(y))[1])
-    values, vectors = np.linalg.eig(jacobian)
-    order = np.argsort(-values.real, kind="stable")
-    state = to_overlaps(jnp.asarray(y), scenario.T, scenario.K)
-    error = generalization_error(scenario, state, method)
-    return FixedPoint(
-        overlaps=state,
-        residual=residual,
-        eigenvalues=values[order],
-        eigenvectors=vectors[:, order],
-        labels=tuple(labels(scenario.K, scenario.M)),
-        generalization_error=float(error),
-    )
+    flow, eta = Flow(scenario, method), float(learning_rate)
+    return describe(flow, eta, *polished("start", flow, eta, np.asarray(to_vector(start))))
 
 
-def _newton(flow: Flow, eta: Any, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Newton steps, shortened until the rates fall; a singular Jacobian gets the shortest step."""
-    f, J = (np.asarray(x) for x in _rates_and_jacobian(flow, eta, jnp.asarray(y)))
-    for _ in range(STEPS):
-        size = np.max(np.abs(f))
-        if size < POLISHED * 1e-2:
-            break
-        step = np.linalg.lstsq(J, -f, rcond=1e-13)[0]
-        for shrink in 0.5 ** np.arange(12):
-            candidate = y + shrink * step
-            g, K = (np.asarray(x) for x in _rates_and_jacobian(flow, eta, jnp.asarray(candidate)))
-            if np.all(np.isfinite(g)) and np.max(np.abs(g)) < size:
-                break
-        else:
-            break  # as close as rounding allows, or stuck: the residual says which
-        y, f, J = candidate, g, K
-    residual = float(np.max(np.abs(f)))
+def polished(argument: str, flow: Flow, eta: float, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """The fixed point next to a state and its residual, or an error about the argument."""
+    y, residual = newton(flow, eta, y)
     if residual > POLISHED:
         raise InputError(
-            "start",
+            argument,
             f"a state from which Newton's method stops at rates of {residual:.1e}",
             "it has to be near a fixed point",
-            "the last state of tl.online.evolve, or a state on the plateau",
+            "the last state of tl.online.evolve, a state on the plateau, "
+            "or all of them: tl.online.fixed_points",
         )
     return y, residual
 
 
+def describe(flow: Flow, eta: float, y: np.ndarray, residual: float) -> FixedPoint:
+    """Eigenvalues, eigenvectors and error of a state that does not move."""
+    scenario = flow.scenario
+    values, vectors = np.linalg.eig(rates_and_jacobian(flow, eta, y)[1])
+    order = np.argsort(-values.real, kind="stable")
+    state = to_overlaps(jnp.asarray(y), scenario.T, scenario.K)
+    return FixedPoint(
+        overlaps=state,
+        residual=residual,
+        eigenvalues=values[order].astype(complex),
+        eigenvectors=vectors[:, order].astype(complex),
+        labels=tuple(labels(scenario.K, scenario.M)),
+        generalization_error=float(generalization_error(scenario, state, flow.method)),
+    )
+
+
+def newton(flow: Flow, eta: float, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:
+    """Newton steps, shortened until the rates fall; a singular Jacobian gets the shortest step.
+
+    Returns the state and the largest rate there, in units of η and of the largest overlap.
+    """
+    f, J = rates_and_jacobian(flow, eta, y)
+    unit = eta if eta > 0 else 1.0
+    for _ in range(steps):
+        size = np.max(np.abs(f))
+        if not size > 1e-2 * POLISHED * unit:
+            break
+        step = np.linalg.lstsq(J, -f, rcond=1e-13)[0] if np.all(np.isfinite(J)) else np.nan * f
+        for shrink in 0.5 ** np.arange(12):
+            candidate = y + shrink * step
+            g, G = rates_and_jacobian(flow, eta, candidate)
+            if np.all(np.isfinite(g)) and np.max(np.abs(g)) < size:
+                break
+        else:
+            break  # as close as rounding allows, or stuck: the residual says which
+        y, f, J = candidate, g, G
+    residual = np.max(np.abs(f)) / (unit * max(1.0, np.max(np.abs(y))))
+    return y, float(residual) if np.isfinite(residual) else np.inf
+
+
+def rates_and_jacobian(
+    flow: Flow, eta: float, y: Float[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+    """dy/dα and its derivative; for η = 0 dy/d(αη) in the limit."""
+    f, J = first_order(flow, y)
+    if eta > 0:
+        g, G = second_order(flow, y)
+        f, J = eta * f + eta**2 * g, eta * J + eta**2 * G
+    decay = weight_decay(flow, len(y))
+    return f - decay * y, J - np.diag(decay)
+
+
+def weight_decay(flow: Flow, d: int) -> Float[np.ndarray, " d"]:
+    """γ for each R_in and 2γ for each Q_ik."""
+    KM = flow.scenario.K * flow.scenario.M
+    return float(flow.scenario.weight_decay) * np.where(np.arange(d) < KM, 1.0, 2.0)
+
+
+def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """⟨δ_i y_n⟩ and ⟨δ_i x_k + δ_k x_i⟩ as a vector, and its derivative."""
+    f, J = _first(flow, jnp.asarray(y))
+    return np.asarray(f), np.asarray(J)
+
+
+def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """0 and ⟨δ_i δ_k⟩ (with what label noise adds) as a vector, and its derivative."""
+    f, J = _second(flow, jnp.asarray(y))
+    return np.asarray(f), np.asarray(J)
+
+
+# Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
+# the derivative with respect to η is known without any further compilation.
 @eqx.filter_jit
-def _rates_and_jacobian(
-    flow: Flow, eta: Any, y: Float[Array, " d"]
-) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
-    def rates(y: Float[Array, " d"]) -> Float[Array, " d"]:
+def _first(flow: Flow, y: Float[Array, " d"]):
+    def rates(y):
         state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        return to_vector(flow(state, eta))
+        first = flow.first_order(state)
+        x, y = first[:, : flow.scenario.K], first[:, flow.scenario.K :]
+        return to_vector(unchecked(x + x.T, y, state.T))
+
+    return rates(y), jax.jacfwd(rates)(y)
+
+
+@eqx.filter_jit
+def _second(flow: Flow, y: Float[Array, " d"]):
+    def rates(y):
+        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
+        return to_vector(unchecked(flow.second_order(state), 0.0 * state.R, state.T))
 
     return rates(y), jax.jacfwd(rates)(y)

@@ -1,34 +1,24 @@
 """Trajectories: overlaps and error over the time of on-line learning."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
-from tutelage.checks import ROUNDING, InputError, finite_array, finite_number
+from tutelage.checks import InputError, finite_array, finite_number
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
+from tutelage.online.integration import OUTCOMES, Course, integrate
+from tutelage.online.provenance import parameters
 from tutelage.online.state import to_overlaps, to_vector
 from tutelage.overlaps import Overlaps
 
-LearningRate = float | Callable[[Any], Any]
-
-# An error below this is rounding: averages of order one are right to 1e-16.
-SOLVED = 1e-13
-# Norms beyond this do not come back: every η² term has outgrown the others by then.
-TOO_LARGE = 1e6
-# Rates below this move nothing visible within any time that is asked for.
-AT_REST = 1e-12
-
-OUTCOMES = ("reached", "converged", "diverged", "at rest")
+LearningRate = float | Callable[[Any], Any] | np.ndarray
 
 
 def evolve(
@@ -44,20 +34,25 @@ def evolve(
 
     Args:
         scenario: who learns from whom.
-        start: Q, R and T at time 0.
-        learning_rate: η >= 0, or a schedule η(time) written with ``jax.numpy``; the number 0 is
-            the limit η → 0, with time in units of 1/η.
+        start: Q, R and T at time 0; with a leading axis, one start (and teacher) for each run.
+        learning_rate: η >= 0, an array of rates for as many runs, or a schedule η(time) written
+            with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
         until: the last time α, greater than 0.
         times: when to record; by default 401 equidistant times from 0 to ``until``.
         tolerance: of the integration, relative and absolute for each step.
         method: how averages are computed; the best exact one by default.
 
     Returns:
-        A Dataset with Q, R and generalization_error over ``time``; ``attrs["outcome"]`` is
-        "converged" (the error has vanished), "diverged" (norms beyond 10⁶), "at rest" (a fixed
-        point with an error that is not zero: a plateau that the start does not leave, or all
-        that an unrealizable rule allows) or "reached" (the last time). Times after the end of a
-        run that ended earlier are left out; ``attrs["ended_at"]`` says when that was.
+        A Dataset with Q, R and generalization_error over ``time`` (and ``run``), and
+
+        - ``outcome``: "converged" (the error has vanished, or nothing moves any more and every
+          disturbance decays), "plateau" (nothing moves, but a disturbance would grow),
+          "diverged" (norms beyond 10⁶) or "reached" (the last time);
+        - ``ended_at``: the time at which the run ended.
+
+        For one run these are attributes, and times after its end are left out.  Of several runs
+        those that have converged keep their last state, and those that have diverged are
+        missing (NaN) afterwards.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -69,118 +64,157 @@ def evolve(
     >>> run.attrs["outcome"]
     'converged'
     """
-    _check_start(scenario, start)
     finite_number("until", until, above=0.0, hint="until=100")
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
-    times = _check_times(times, float(until))
-    eta = _check_learning_rate(learning_rate, times)
+    times = _times(times, float(until))
+    eta = _learning_rate(learning_rate, times)
+    runs = _runs(scenario, start, eta)
     flow = Flow(scenario, method)
-    vectors, ended_at, outcome = _integrate(flow, start, eta, jnp.asarray(times), tolerance)
-    kept = int(np.sum(np.asarray(times) <= float(ended_at) * (1 + ROUNDING)))
-    states = to_overlaps(vectors[:kept], scenario.T, scenario.K)
-    return _dataset(scenario, states, times[:kept], OUTCOMES[int(outcome)], float(ended_at), method)
+    T = jnp.broadcast_to(start.T, (*runs, scenario.M, scenario.M))
+    y0 = jnp.broadcast_to(to_vector(start), (*runs, to_vector(start).shape[-1]))
+    if runs and not callable(eta) and not isinstance(eta, int):
+        eta = jnp.broadcast_to(eta, runs)
+    course = integrate(flow, y0, T, eta, jnp.asarray(times), tolerance)
+    outcomes = _outcomes(flow, course, T, eta)
+    attrs = parameters(scenario, start, learning_rate, tolerance, method)
+    return _dataset(scenario, course, T, times, outcomes, method, attrs)
+
+
+def _outcomes(flow: Flow, course: Course, T: Any, eta: Any) -> np.ndarray:
+    """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
+    names = np.asarray(np.array(OUTCOMES)[np.asarray(course.outcome)], dtype="<U9")
+    for run in np.argwhere(np.asarray(course.outcome) == OUTCOMES.index("plateau")):
+        where = tuple(run)
+        rate = eta if callable(eta) or isinstance(eta, int) or not where else eta[where]
+        growth = _largest_eigenvalue(
+            flow, course.last[where], T[where], rate, course.ended_at[where]
+        )
+        if float(growth) < 1e-9:
+            names[where] = "converged"
+    return names
 
 
 @eqx.filter_jit
-def _integrate(flow: Flow, start: Overlaps, eta, times: Float[Array, " t"], tolerance: float):
-    """States at the times, when the integration ended, and why (an index into OUTCOMES)."""
-    K, T = flow.scenario.K, flow.scenario.T
-
-    def rates(t, y, _):
-        return to_vector(flow(to_overlaps(y, T, K), eta(t) if callable(eta) else eta))
-
-    def error(t, y, args, **_):
-        return generalization_error(flow.scenario, to_overlaps(y, T, K), flow.method) < SOLVED
-
-    def large(t, y, args, **_):
-        return jnp.max(jnp.abs(y)) > TOO_LARGE
-
-    def resting(t, y, args, **_):
-        return jnp.max(jnp.abs(rates(t, y, None))) < AT_REST
-
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(rates),
-        diffrax.Dopri5(),
-        t0=times[0],
-        t1=times[-1],
-        dt0=None,
-        y0=to_vector(start),
-        saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True)]),
-        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance),
-        event=diffrax.Event([error, large, resting]),
-        max_steps=None,
-        adjoint=diffrax.ForwardMode(),
-        throw=False,
-    )
-    ended_by = jnp.stack([jnp.asarray(mask) for mask in solution.event_mask])
-    outcome = jnp.where(jnp.any(ended_by), 1 + jnp.argmax(ended_by), 0)
-    failed = (solution.result != diffrax.RESULTS.successful) & (
-        solution.result != diffrax.RESULTS.event_occurred
-    )
-    return solution.ys[0], solution.ts[1][0], jnp.where(failed, 2, outcome)
+def _largest_eigenvalue(flow: Flow, y: Any, T: Any, eta: Any, time: Any) -> Any:
+    rate = eta(time) if callable(eta) else eta
+    jacobian = jax.jacfwd(lambda y: to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate)))(y)
+    return jnp.max(jnp.linalg.eigvals(jacobian).real)
 
 
-def _check_start(scenario: Any, start: Any) -> None:
-    """The start fits the scenario; done by computing its error."""
-    if getattr(getattr(start, "R", None), "ndim", 2) != 2:
-        raise InputError("start", f"R of shape {start.R.shape}", "it has to be one state")
-    generalization_error(scenario, start)
+def _runs(scenario: Any, start: Any, eta: Any) -> tuple[int, ...]:
+    """() for one run, (n,) for several; the start has to fit the scenario."""
+    batch = getattr(getattr(start, "covariance", None), "shape", (0, 0))[:-2]
+    if batch and isinstance(scenario, Scenario):  # teachers may differ from run to run
+        teachers = eqx.tree_at(lambda s: s.T, scenario, start.T[(0,) * (start.T.ndim - 2)])
+        first = jax.tree.map(lambda x: x[(0,) * (x.ndim - 2)], start)
+        generalization_error(teachers, first)
+    else:
+        generalization_error(scenario, start)
+    rates = np.shape(eta) if not callable(eta) else ()
+    if len(batch) > 1 or len(rates) > 1 or (batch and rates and batch != rates):
+        raise InputError(
+            "start and learning_rate",
+            f"batches of shape {batch} and {rates}",
+            "there has to be one axis of runs, the same for both",
+            "one learning rate for each start",
+        )
+    return batch or rates
 
 
-def _check_times(times: Any, until: float) -> np.ndarray:
+def _times(times: Any, until: float) -> np.ndarray:
     if times is None:
         return np.linspace(0.0, until, 401)
     array = finite_array("times", times)
-    increasing = array.ndim == 1 and len(array) > 1 and np.all(np.diff(array) > 0)
+    increasing = array.ndim == 1 and len(array) > 0 and np.all(np.diff(array) > 0)
     if not increasing or array[0] < 0 or array[-1] > until:
+        ends = f" from {array.flat[0]:g} to {array.flat[-1]:g}" if array.size else ""
         raise InputError(
             "times",
-            f"an array of shape {array.shape} from {array.flat[0]:g} to {array.flat[-1]:g}"
-            if array.size
-            else "nothing",
-            f"times have to increase from 0 or later to at most until = {until:g}",
+            f"an array of shape {array.shape}{ends}",
+            f"times have to increase, from 0 or later to at most until = {until:g}",
             "np.linspace(0, until, 201)",
         )
-    return array if array[0] == 0 else np.concatenate([[0.0], array])
+    return array
 
 
-def _check_learning_rate(learning_rate: Any, times: np.ndarray) -> Any:
-    if not callable(learning_rate):
-        rate = finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
-        return 0 if rate == 0 else jnp.asarray(rate, dtype=jnp.float64)
-    values = np.array([float(learning_rate(t)) for t in times])
+def _learning_rate(learning_rate: Any, times: np.ndarray) -> Any:
+    """The number 0, a positive array, or a schedule that is finite at all recorded times."""
+    if callable(learning_rate):
+        values = np.array([float(learning_rate(t)) for t in times])
+    elif np.ndim(learning_rate) == 0:
+        finite_number("learning_rate", learning_rate, at_least=0.0, hint="learning_rate=1.0")
+        return 0 if learning_rate == 0 else jnp.asarray(learning_rate, dtype=jnp.float64)
+    else:
+        values = finite_array("learning_rate", learning_rate)
+        if np.any(values == 0):
+            raise InputError(
+                "learning_rate", "0 in an array", "the limit η → 0 is a run of its own"
+            )
     bad = ~np.isfinite(values) | (values < 0)
     if np.any(bad):
         where = int(np.argmax(bad))
+        at = f" at time {times[where]:g}" if callable(learning_rate) else f" at index {where}"
         raise InputError(
             "learning_rate",
-            f"a schedule that is {values[where]} at time {times[where]:g}",
-            "a learning rate has to be finite and not negative at all times",
+            f"{values.flat[where]}{at}",
+            "a learning rate has to be finite and not negative",
         )
-    return learning_rate
+    return learning_rate if callable(learning_rate) else jnp.asarray(values)
 
 
 def _dataset(
     scenario: Scenario,
-    states: Overlaps,
+    course: Course,
+    T: Any,
     times: np.ndarray,
-    outcome: str,
-    ended_at: float,
+    outcomes: np.ndarray,
     method: Method | str | None,
+    attrs: dict[str, Any],
 ) -> xr.Dataset:
-    T = jnp.broadcast_to(scenario.T, (len(times), *scenario.T.shape))
-    error = generalization_error(scenario, to_overlaps(to_vector(states), T, scenario.K), method)
-    return xr.Dataset(
+    several = outcomes.ndim == 1
+    vectors, ended_at = np.asarray(course.states), np.asarray(course.ended_at)
+    late = times > ended_at[..., None] * (1 + 1e-12)
+    if several:
+        settled = np.isin(outcomes, ("converged", "plateau"))[:, None] & late
+        vectors = np.where(settled[..., None], np.asarray(course.last)[:, None], vectors)
+        vectors = np.where((late & ~settled)[..., None], np.nan, vectors)
+    else:
+        vectors, times = vectors[~late], times[~late]
+    states = to_overlaps(jnp.asarray(vectors), jnp.asarray(T)[..., None, :, :], scenario.K)
+    run = ("run",) if several else ()
+    dataset = xr.Dataset(
         {
-            "Q": (("time", "student", "student_2"), np.asarray(states.Q)),
-            "R": (("time", "student", "teacher"), np.asarray(states.R)),
-            "generalization_error": ("time", np.asarray(error)),
+            "Q": ((*run, "time", "student", "student_2"), np.asarray(states.Q)),
+            "R": ((*run, "time", "student", "teacher"), np.asarray(states.R)),
+            "generalization_error": ((*run, "time"), _errors(scenario, states, vectors, method)),
         },
         coords={
-            "time": ("time", times, {"long_name": "examples per input dimension", "symbol": "α"}),
+            "time": ("time", times, {"long_name": "examples per input", "symbol": "α"}),
             "student": np.arange(1, scenario.K + 1),
             "student_2": np.arange(1, scenario.K + 1),
             "teacher": np.arange(1, scenario.M + 1),
         },
-        attrs={"outcome": outcome, "ended_at": ended_at},
+        attrs=attrs,
     )
+    ends = {"outcome": outcomes, "ended_at": ended_at}
+    if several:
+        return dataset.assign({name: ("run", value) for name, value in ends.items()})
+    return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
+
+
+def _errors(scenario: Scenario, states: Overlaps, vectors: np.ndarray, method: Any) -> np.ndarray:
+    """ε_g of every state; missing where the state is."""
+    T = jnp.broadcast_to(states.T, (*states.R.shape[:-2], *states.T.shape[-2:]))
+    present = np.all(np.isfinite(vectors), axis=-1)
+    flat = jnp.asarray(vectors[present])
+    if not len(flat):
+        return np.full(present.shape, np.nan)
+    value = _error(scenario, to_overlaps(flat, T[present], scenario.K), method)
+    errors = np.full(present.shape, np.nan)
+    errors[present] = np.asarray(value)
+    return errors
+
+
+@eqx.filter_jit
+def _error(scenario: Scenario, states: Overlaps, method: Any) -> Any:
+    return generalization_error(scenario, states, method)

@@ -1,18 +1,32 @@
 """Citton, Richert and Biehl, The role of the learning rate (ESANN 2025).
 
-So far: the Hermite coefficients of the ReLU, the truncated series for the four-point
-average beside its exact value, and the singular covariances the series cannot treat.
-The paper's Hermite polynomials H_n are not normalised: ⟨H_n, g⟩ = √(n!) c_n.
+The Hermite coefficients of the ReLU, the truncated series for the four-point average beside
+its exact value, the singular covariances the series cannot treat, and the three learning
+rates at which behaviour changes.  All of Sec. 3 has K = M = 2 and T = diag(1, 2).  The
+paper's Hermite polynomials H_n are not normalised: ⟨H_n, g⟩ = √(n!) c_n.
 """
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
+import xarray as xr
 
-from tutelage import averages
+from tutelage import averages, online
 from tutelage.activations import ReLU
-from tutelage.papers.record import Published, Record, closed_form, compare, correct, method
+from tutelage.networks import Committee, Scenario
+from tutelage.overlaps import Overlaps
+from tutelage.papers.record import (
+    Figure,
+    Published,
+    Record,
+    closed_form,
+    compare,
+    correct,
+    digits,
+    method,
+)
 
 PAPER = "citton2025"
 NOTE_1 = (
@@ -40,6 +54,52 @@ PLATEAU = [  # the symmetric fixed point of Fig. 2 at η = 1, to six digits
 def records() -> list[Record]:
     """Coefficients, the series against the exact average, and singular covariances."""
     return [*_coefficients(), *_series(), *_singular()]
+
+
+def figures() -> Iterator[Figure]:
+    """Figs. 1, 2a and 2b, from the exact average."""
+    from tutelage.figures import branch, error, learning_curves
+
+    run, rates, plateau = fig_1(), fig_2a(), fig_2b()
+    yield Figure("fig1", learning_curves(run)[0].figure, {"": run})
+    yield Figure("fig2a", error(rates).figure, {"": rates})
+    yield Figure("fig2b", branch(plateau).figure, {"": plateau})
+
+
+@cache
+def fig_1() -> xr.Dataset:
+    return online.evolve(scenario(), start(), learning_rate=1.0, until=100.0)
+
+
+@cache
+def fig_2a() -> xr.Dataset:
+    """From the smallest rates to beyond the divergence, past each of the critical ones."""
+    rates = np.array([0.25, 0.5, 0.75, 1.0, 1.2, 1.24, 1.256, 1.27])
+    return online.evolve(scenario(), start(), learning_rate=rates, until=200.0)
+
+
+@cache
+def fig_2b() -> xr.Dataset:
+    """The symmetric plateau from η = 0.05 up to its fold, and back some way beyond it."""
+    near = Overlaps(*(np.array(PLATEAU)[i, j] for i, j in _blocks()))
+    low = online.branch(scenario(), near, learning_rate=1.0, until=0.05).isel(point=-1)
+    first = Overlaps(Q=low["Q"].values, R=low["R"].values, T=scenario().T)
+    return online.branch(scenario(), first, learning_rate=0.05, until=1.3, max_steps=80)
+
+
+def _blocks() -> tuple[tuple, tuple, tuple]:
+    """Where Q, R and T stand in a covariance."""
+    x, y = np.arange(2), np.arange(2, 4)
+    return np.ix_(x, x), np.ix_(x, y), np.ix_(y, y)
+
+
+def scenario() -> Scenario:
+    two = Committee(2, ReLU())
+    return Scenario(two, two, teacher_overlaps=[[1.0, 0.0], [0.0, 2.0]])
+
+
+def start() -> Overlaps:
+    return Overlaps(*(np.array(START)[i, j] for i, j in _blocks()))
 
 
 def _coefficients() -> Iterator[Record]:

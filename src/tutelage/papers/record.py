@@ -6,8 +6,12 @@ A closed form is reproduced when it is met up to the rounding of float64.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Verdict = Literal["agrees", "corrected", "differs"]
 
@@ -44,6 +48,17 @@ def closed_form(text: str, value: float, scale: float = 1.0) -> Published:
 def method(text: str, value: float, error: float) -> Published:
     """What a published numerical method gives, known up to that method's own error."""
     return Published(text, value, error)
+
+
+class Figure(NamedTuple):
+    """A figure of a paper drawn again: its number, the matplotlib Figure, and the data in it.
+
+    data: one Dataset for each set of curves, by a short name; "" if there is only one.
+    """
+
+    name: str
+    picture: Any
+    data: Mapping[str, "xr.Dataset"]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,37 @@
 """Straat and Biehl, On-line learning dynamics of ReLU neural networks (ESANN 2019).
 
-So far: the three-point average, eq. (6), from which the equations of motion at small
-learning rate are made.
+The three-point average, eq. (6); the single unit with its eigenvalues and critical learning
+rate; the plateau of K = M = 2; the final overlaps of K = 3, M = 2 and of K = 2, M = 3.  For
+more than one unit the paper leaves the η² term out: the limit η → 0, time in units of 1/η.
 """
 
 import math
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
+import xarray as xr
 
-from tutelage import averages
-from tutelage.activations import ReLU
-from tutelage.papers.record import Record, closed_form, compare
+from tutelage import averages, online
+from tutelage.activations import Activation, Erf, ReLU
+from tutelage.networks import Committee, Scenario
+from tutelage.overlaps import Overlaps
+from tutelage.papers.record import (
+    Figure,
+    Record,
+    closed_form,
+    compare,
+    correct,
+    digits,
+    method,
+)
 
 PAPER = "straat2019"
+NOTE_4 = (
+    "straat2019, Fig. 4: R_22 = R_23 passes the printed 0.94 at ηα between 60 and 100 and comes "
+    "to rest at 0.9463, which rounds to 0.95. It is a fixed point to 1e-12, and the minimum of "
+    "ε_g over the weights, found without the equations of motion, is there, too."
+)
 
 # Fields u, v, w, built from weights so that the singular ones are singular on purpose.
 COVARIANCES = {
@@ -23,11 +42,97 @@ COVARIANCES = {
     "w = -u": [[1.0, 0.5, -1.0], [0.5, 1.0, -0.5], [-1.0, -0.5, 1.0]],
     "J2 = B2/2 (Fig. 3), x2 y2 x3": [[0.25, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 0.25]],
 }
+TABLE = {  # of Q(∞) below Fig. 2
+    "Q_11": ("1.00", "1.00"),
+    "Q_12": ("0.00", "0.00"),
+    "Q_13": ("0.00", "0.00"),
+    "Q_22": ("0.24", "0.00"),
+    "Q_23": ("0.25", "0.00"),
+    "Q_33": ("0.27", "1.00"),
+}
+AT_REST = 2000.0  # the slowest of the runs of Figs. 3 and 4 no longer moves by a printed digit
 
 
 def records() -> list[Record]:
-    """Eq. (6) as printed against the three-point average."""
-    return [_three_point(name, np.array(C)) for name, C in COVARIANCES.items()]
+    """Eq. (6), and the numbers of Figs. 1 to 4."""
+    equation = [_three_point(name, np.array(C)) for name, C in COVARIANCES.items()]
+    return [*equation, *_single_unit(), _critical(), *_plateau(), *_table(), *_unrealizable()]
+
+
+def figures() -> Iterator[Figure]:
+    """Figs. 1 to 4."""
+    import matplotlib.pyplot as plt
+
+    from tutelage.figures import error, overlaps
+
+    def panels() -> np.ndarray:
+        return plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")[1]
+
+    axes, rates = panels(), fig_1_right()
+    overlaps(fig_1_left(), axes[0])
+    error(rates, axes[1])
+    yield Figure("fig1", axes[0].figure, {"left": fig_1_left(), "right": rates})
+    axes = panels()
+    overlaps(fig_2(), axes[0])
+    error(fig_2(), axes[1], scale="linear")
+    yield Figure("fig2", axes[0].figure, {"": fig_2()})
+    axes, runs = panels(), {g.name: fig_3(g, 100.0) for g in (ReLU(), Erf())}
+    for ax, (name, run) in zip(axes, runs.items(), strict=True):
+        overlaps(run, ax, which="R").set_title(name)
+    yield Figure("fig3", axes[0].figure, runs)
+    axes = panels()
+    overlaps(fig_4(100.0), axes[0], which="R")
+    overlaps(fig_4(100.0), axes[1], which="Q")
+    yield Figure("fig4", axes[0].figure, {"": fig_4(100.0)})
+
+
+@cache
+def fig_1_left() -> xr.Dataset:
+    return online.evolve(_scenario(1, 1), _single_start(), learning_rate=0.1, until=200.0)
+
+
+@cache
+def fig_1_right() -> xr.Dataset:
+    rates = np.array([0.1, 0.5, 1.0, 1.5, 1.9, 2.1])
+    return online.evolve(_scenario(1, 1), _single_start(), learning_rate=rates, until=50.0)
+
+
+@cache
+def fig_2() -> xr.Dataset:
+    start = Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=np.eye(2))
+    return online.evolve(_scenario(2, 2), start, learning_rate=0, until=50.0)
+
+
+@cache
+def fig_3(activation: Activation, until: float = AT_REST) -> xr.Dataset:
+    start = Overlaps(Q=np.diag([0.2, 0.3, 0.25]), R=_only_r_11(3, 2), T=np.eye(2))
+    return online.evolve(_scenario(3, 2, activation), start, learning_rate=0, until=until)
+
+
+@cache
+def fig_4(until: float = AT_REST) -> xr.Dataset:
+    start = Overlaps(Q=0.2 * np.eye(2), R=_only_r_11(2, 3), T=np.eye(3))
+    return online.evolve(_scenario(2, 3), start, learning_rate=0, until=until)
+
+
+def _scenario(K: int, M: int, activation: Activation | None = None) -> Scenario:
+    g = activation or ReLU()
+    return Scenario(Committee(K, g), Committee(M, g))
+
+
+def _single_start() -> Overlaps:
+    return Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+
+
+def _only_r_11(K: int, M: int) -> np.ndarray:
+    R = np.zeros((K, M))
+    R[0, 0] = 1e-3
+    return R
+
+
+def _state(run: xr.Dataset, time: float) -> Overlaps:
+    at = run.sel(time=time, method="nearest")
+    return Overlaps(Q=at["Q"].values, R=at["R"].values, T=np.eye(run.sizes["teacher"]))
 
 
 def _three_point(name: str, C: np.ndarray) -> Record:
@@ -44,3 +149,87 @@ def _equation_6(S: np.ndarray) -> float:
         + s23 * math.asin(s13 / math.sqrt(s11 * s33)) / (2 * math.pi)
         + s23 / 4
     )
+
+
+def _solution(eta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors at (R, Q) = (1, 1): first along (1/2, 1), then (0, 1)."""
+    learned = Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    point = online.fixed_point(_scenario(1, 1), learned, learning_rate=eta)
+    along_r = np.argsort(-np.abs(point.eigenvectors[0]))
+    return point.eigenvalues[along_r].real, point.eigenvectors[:, along_r].real
+
+
+def _single_unit() -> Iterator[Record]:
+    """Sec. 3: λ = {−η/2, η²/2 − η} with u_1 = (1/2, 1) and u_2 = (0, 1)."""
+    for eta in (0.1, 0.5, 1.5, 2.5):
+        values, vectors = _solution(eta)
+        printed = (
+            ("λ_1", closed_form("−η/2", -eta / 2)),
+            ("λ_2", closed_form("η²/2 − η", eta**2 / 2 - eta, scale=eta**2)),
+        )
+        for (name, published), value in zip(printed, values, strict=True):
+            yield compare(PAPER, f"Sec. 3, K = M = 1, {name} at η = {eta:g}", published, value)
+    ratios = vectors[0] / vectors[1]
+    for name, text, u, ratio in (
+        ("u_1", "1/2 : 1", 0.5, ratios[0]),
+        ("u_2", "0 : 1", 0, ratios[1]),
+    ):
+        yield compare(PAPER, f"Sec. 3, K = M = 1, {name}, R : Q", closed_form(text, u), ratio)
+
+
+def _critical() -> Record:
+    """Sec. 3: λ_2 = 0 at η_c = 2, found by the rule of false position."""
+    low, high = 1.5, 2.5
+    below, above = (_solution(eta)[0][1] for eta in (low, high))
+    for _ in range(60):
+        eta = (low * above - high * below) / (above - below)
+        value = _solution(eta)[0][1]
+        if value == 0 or eta in (low, high):
+            break
+        low, below, high, above = (
+            (eta, value, high, above) if value < 0 else (low, below, eta, value)
+        )
+    return compare(PAPER, "Sec. 3, K = M = 1, η_c where λ_2 = 0", closed_form("2", 2.0), eta)
+
+
+def _plateau() -> Iterator[Record]:
+    """Fig. 2 and Sec. 3: the symmetric fixed point beside which the run stays, and its exit."""
+    point = online.fixed_point(_scenario(2, 2), _state(fig_2(), 12.0), learning_rate=0)
+    for i in range(2):
+        for n in range(2):
+            item = f"Fig. 2, plateau, R_{i + 1}{n + 1}"
+            yield compare(PAPER, item, digits("0.52"), float(point.overlaps.R[i, n]))
+    count = int(np.sum(point.eigenvalues.real > 0))
+    yield compare(PAPER, "Fig. 2, plateau, number of positive eigenvalues", digits("1"), count)
+    largest = float(point.eigenvalues[0].real)
+    yield compare(PAPER, "Fig. 2, plateau, λ_5", digits("0.24"), largest)
+    u = point.eigenvectors[:, 0].real
+    printed = ("0.5", "-0.5", "-0.5", "0.5", "0.0", "0.0", "0.0")
+    for name, text, value in zip(point.labels, printed, np.sign(u[0]) * u, strict=True):
+        yield compare(PAPER, f"Fig. 2, plateau, u_5 along {name}", digits(text), value)
+
+
+def _table() -> Iterator[Record]:
+    """The table of Q(∞), and R(∞), for K = 3 and M = 2."""
+    for column, g in enumerate((ReLU(), Erf())):
+        last = fig_3(g).isel(time=-1)
+        for name, texts in TABLE.items():
+            value = last["Q"].sel(student=int(name[2]), student_2=int(name[3])).item()
+            yield compare(PAPER, f"Fig. 3, {g.name}, {name}(∞)", digits(texts[column]), value)
+    relu = fig_3(ReLU()).isel(time=-1)
+    for i in (2, 3):
+        value = relu["R"].sel(student=i, teacher=2).item()
+        yield compare(PAPER, f"Fig. 3, ReLU, R_{i}2(∞)", digits("0.5"), value)
+
+
+def _unrealizable() -> Iterator[Record]:
+    """Fig. 4: the end of the run, and the fixed point next to it as the second route."""
+    R = fig_4()["R"].isel(time=-1).values
+    # At rest the students lie in the span of the teachers, which are orthonormal: J_i = R_i.
+    end = Overlaps.from_weights(student=R, teacher=np.eye(3))
+    point = online.fixed_point(_scenario(2, 3), end, learning_rate=0)
+    for n in (2, 3):
+        # The run was integrated to 1e-9 for each step, and ended when nothing moved any more.
+        exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
+        item = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}(∞)"
+        yield correct(PAPER, item, digits("0.94"), exact, R[1, n - 1], NOTE_4)

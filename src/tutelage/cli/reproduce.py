@@ -1,65 +1,22 @@
-"""The command ``tutelage``.
-
-Every subcommand shows an example in its ``--help``, prints JSON for programs with
-``--json``, and is silent but for its result when it does not run on a terminal.
-Whatever computes is imported inside the function that needs it, so that ``--help``
-answers at once.
-"""
+"""``tutelage reproduce``: published numbers beside computed ones."""
 
 import csv
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import tutelage
 from tutelage.checks import InputError
+from tutelage.cli.show import console, plain, use_files_only, waiting
 from tutelage.papers import TITLES
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tutelage.papers import Record
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # the same plain help on a terminal and in a log
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 COLOURS = {"agrees": "green", "corrected": "yellow", "differs": "bold red"}
-LOG_WIDTH = 150  # a log has no width of its own; this is what the widest table needs
 
 
-def main() -> None:
-    """Run the command; an `InputError` becomes its message and the exit code 2."""
-    try:
-        app(prog_name="tutelage")
-    except InputError as problem:
-        print(f"tutelage: {problem}", file=sys.stderr)
-        sys.exit(2)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"tutelage {tutelage.__version__}")
-        raise typer.Exit
-
-
-@app.callback(epilog="Example: tutelage reproduce oostwal2019")
-def tutelage_command(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Statistical physics of learning from a teacher."""
-
-
-@app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")
 def reproduce(
     papers: Annotated[
         list[str] | None,
@@ -78,7 +35,10 @@ def reproduce(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Also draw the errors, one picture for each paper."),
+        typer.Option(
+            metavar="DIR",
+            help="Also draw the papers' figures, with their data beside them, and the errors.",
+        ),
     ] = None,
 ) -> None:
     """Show published numbers beside computed ones.
@@ -101,27 +61,16 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _console(stderr: bool = False) -> "Console":
-    from rich.console import Console
-
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = LOG_WIDTH
-    return console
-
-
 def _compute(papers: list[str]) -> list["Record"]:
-    console = _console(stderr=True)
-    if not console.is_terminal:
-        return tutelage.papers.reproduce(papers)
-    with console.status("computing"):
-        return tutelage.papers.reproduce(papers)
+    from tutelage.papers import reproduce
+
+    return waiting(lambda: reproduce(papers))
 
 
 def _print_table(records: list["Record"]) -> None:
     from rich.table import Table
 
-    console = _console()
+    screen = console()
     table = Table("paper", "item", box=None, pad_edge=False)
     for heading in ("published", "computed", "error"):
         table.add_column(heading, justify="right")
@@ -129,20 +78,15 @@ def _print_table(records: list["Record"]) -> None:
     for row in records:
         verdict = f"[{COLOURS[row.verdict]}]{row.verdict}[/]"
         numbers = (row.printed, f"{row.computed:.10g}", f"{row.error:.1e}")
-        table.add_row(row.paper, _plain(row.item), *map(_plain, numbers), verdict)
-    console.print(table)
+        table.add_row(row.paper, plain(row.item), *map(plain, numbers), verdict)
+    screen.print(table)
     for note in dict.fromkeys(row.note for row in records if row.verdict == "corrected"):
-        console.print(f"\ncorrected: {_plain(note)}")
+        screen.print(f"\ncorrected: {plain(note)}")
     counts = {v: sum(row.verdict == v for row in records) for v in COLOURS}
-    console.print(
+    screen.print(
         f"\n{len(records)} comparisons: "
         + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     )
-
-
-def _plain(text: str) -> str:
-    """Square brackets are matrices here, not markup."""
-    return text.replace("[", r"\[")
 
 
 def _check_destination(out: Path | None) -> None:
@@ -164,21 +108,21 @@ def _save(records: list["Record"], out: Path) -> None:
 
 
 def _draw(records: list["Record"], folder: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")  # files only: no window, and no display needed
+    """The errors, one picture for each paper, and the figures of those that have some."""
+    use_files_only()
     import matplotlib.pyplot as plt
 
+    from tutelage import figures
+    from tutelage.papers import draw
+
     folder.mkdir(parents=True, exist_ok=True)
-    for paper in dict.fromkeys(record.paper for record in records):
+    keys = list(dict.fromkeys(record.paper for record in records))
+    for paper in keys:
         rows = [record for record in records if record.paper == paper]
-        ax = tutelage.figures.agreement(
+        ax = figures.agreement(
             [row.item for row in rows], [row.error for row in rows], [row.verdict for row in rows]
         )
         ax.set_title(paper)
         ax.figure.savefig(folder / f"{paper}.png", dpi=150)
         plt.close(ax.figure)
-
-
-if __name__ == "__main__":
-    main()
+    waiting(lambda: draw(keys, folder))

@@ -1,0 +1,66 @@
+"""Where the command begins: subcommands, the version, and what becomes of an error."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import tutelage
+from tutelage.checks import InputError
+from tutelage.cli.online import online
+from tutelage.cli.reproduce import reproduce
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the same plain help on a terminal and in a log
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(
+    epilog="Example: tutelage online --student 2 --teacher 3 --activation relu "
+    "--learning-rate 0.1 --until 1000 --plot run.png"
+)(online)
+app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(reproduce)
+
+
+def main() -> None:
+    """Run the command; an `InputError` becomes its message and the exit code 2."""
+    _keep_compiled_code()
+    try:
+        app(prog_name="tutelage")
+    except InputError as problem:
+        print(f"tutelage: {problem}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _keep_compiled_code() -> None:
+    """Most of the time of a first curve is compilation; keep its result for the next call."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "tutelage"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written to: compile every time
+        return
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    # Code that calls back into Python is not kept. The solver would call back only to raise
+    # errors, and `evolve` has it report them as outcomes instead.
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tutelage {tutelage.__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: tutelage reproduce oostwal2019")
+def tutelage_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Statistical physics of learning from a teacher."""

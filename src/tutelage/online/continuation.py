@@ -1,0 +1,235 @@
+"""Curves of solutions of f(y, p) = 0, through folds, with the special points on them.
+
+Pseudo-arclength continuation (Keller 1977; Kuznetsov, Elements of Applied Bifurcation Theory,
+sections 10.1 and 10.2): the solution u = (y, p) is followed along its tangent t, and corrected
+by Newton's method in the plane that is orthogonal to t,
+
+    f(u) = 0,   t·(u - u_predicted) = 0,
+
+which works where the curve turns round in p.  Two functions tell special points apart:
+
+    fold           the component of t along p changes its sign
+    branch point   det [∂f/∂u; t] changes its sign: another curve passes through
+
+At a fold the determinant does not vanish, and at a simple branch point the curve does not turn.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+System = Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
+Ending = Callable[[np.ndarray], str | None]
+
+ITERATIONS = 12
+# Newton steps below this, relative to the point, are rounding.
+CORRECTED = 1e-11
+# Neighbouring tangents differ by less than 14 degrees, or the step is halved: a longer one
+# could land on another curve.
+TURN = 0.97
+
+
+class Special(NamedTuple):
+    """A fold or a branch point: kind, u = (y, p), and how far p may be off."""
+
+    kind: str
+    point: Float[np.ndarray, " d+1"]
+    error: float
+
+
+class Curve(NamedTuple):
+    """Points u = (y, p) with their tangents, the special points between them, why it ended."""
+
+    points: Float[np.ndarray, "n d+1"]
+    tangents: Float[np.ndarray, "n d+1"]
+    specials: list[Special]
+    ended: str
+
+
+class _Place(NamedTuple):
+    u: np.ndarray
+    t: np.ndarray
+    J: np.ndarray
+
+
+def follow(
+    system: System,
+    start: Float[np.ndarray, " d"],
+    parameter: float,
+    until: float,
+    step: float = 0.05,
+    steps: int = 1000,
+    ending: Ending = lambda u: None,
+) -> Curve:
+    """The curve through a solution, first towards ``until``.
+
+    Args:
+        system: (y, p) -> f of shape (d,) and [∂f/∂y, ∂f/∂p] of shape (d, d + 1).
+        start, parameter: a point on the curve, or so near that Newton's method finds it.
+        until: where in p the curve ends; it may turn round before.
+        step: the longest step, relative to |u| where that is greater than one.
+        steps: the largest number of steps.
+        ending: u -> a reason for ending there, or None.
+
+    >>> import numpy as np
+    >>> parabola = lambda y, p: (y**2 - p, np.array([[2 * y[0], -1.0]]))  # a fold at p = 0
+    >>> curve = follow(parabola, np.array([1.0]), 1.0, until=-1.0, steps=60)
+    >>> [special.kind for special in curve.specials], abs(curve.specials[0].point[-1]) < 1e-9
+    (['fold'], True)
+    """
+    place, side = _begin(system, start, parameter, until), np.sign(until - parameter)
+    places, specials, ended = [place], list[Special](), "steps used up"
+    for new in _walk(system, place, step, steps):
+        if new is None:
+            ended = "no further point found"
+            break
+        if reached := bool(side * (new.u[-1] - until) >= 0):
+            new = _land(system, places[-1], new, until)
+        specials += _between(system, places[-1], new)
+        places.append(new)
+        if reason := "reached" if reached else ending(new.u):
+            ended = reason
+            break
+    points, tangents = (np.array([place[k] for place in places]) for k in (0, 1))
+    return Curve(points, tangents, specials, ended)
+
+
+def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> _Place:
+    u = np.append(y, parameter)
+    for _ in range(ITERATIONS):  # the shortest steps to the curve at this parameter
+        f, J = system(u[:-1], u[-1])
+        du = np.linalg.lstsq(J[:, :-1], -f, rcond=1e-13)[0]
+        u[:-1] += du
+        if np.max(np.abs(du)) < CORRECTED * max(1.0, np.max(np.abs(u))):
+            break
+    J = system(u[:-1], u[-1])[1]
+    t = np.linalg.svd(J)[2][-1]
+    return _Place(u, t if t[-1] * (until - parameter) >= 0 else -t, J)
+
+
+def _walk(system: System, place: _Place, step: float, steps: int) -> Iterator[_Place | None]:
+    """Points along the curve; None if even the shortest step finds none."""
+    length = step / 4
+    for _ in range(steps):
+        longest = step * max(1.0, float(np.max(np.abs(place.u))))
+        length = min(length, longest)
+        while (new := _ahead(system, place, length)) is None or new.t @ place.t < TURN:
+            length /= 2
+            if length < 1e-9 * longest:
+                yield None
+                return
+        yield new
+        place, length = new, 1.5 * length
+
+
+def _ahead(system: System, place: _Place, length: float) -> _Place | None:
+    """The point whose distance along the tangent is ``length``."""
+    return _in_plane(system, place.u + length * place.t, place.t)
+
+
+def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> _Place | None:
+    """Where the curve meets the plane through the guess, by Newton's method."""
+    u, last = guess, np.inf
+    for _ in range(ITERATIONS):
+        f, J = system(u[:-1], u[-1])
+        if not (np.all(np.isfinite(f)) and np.all(np.isfinite(J))):
+            return None
+        # The shortest step, because the matrix is singular at a branch point.
+        r = np.append(f, normal @ (u - guess))
+        du = np.linalg.lstsq(np.vstack([J, normal]), -r, rcond=1e-15)[0]
+        u, size = u + du, float(np.max(np.abs(du)))
+        small = size < CORRECTED * max(1.0, float(np.max(np.abs(u))))
+        if small and (size > last / 4 or size == 0):
+            break  # no longer converging quadratically: rounding
+        last = size
+    return _at(system, u, normal) if small else None
+
+
+def _at(system: System, u: np.ndarray, before: np.ndarray) -> _Place:
+    """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
+    J = system(u[:-1], u[-1])[1]
+    t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
+    return _Place(u, t / np.linalg.norm(t), J)
+
+
+def _between(system: System, left: _Place, right: _Place) -> list[Special]:
+    """Special points on a piece; where both functions vanish together a curve that turns crosses
+    another one (the outer curve of a pitchfork), and that is a branch point."""
+    found = [
+        _locate(system, kind, test, left, right)
+        for kind, test in (("branch point", _determinant), ("fold", _along))
+        if test(left) * test(right) < 0
+    ]
+    same = len(found) == 2 and np.max(np.abs(found[0].point - found[1].point)) < 1e-6
+    return found[:1] if same else found
+
+
+def _along(place: _Place) -> float:
+    return float(place.t[-1])
+
+
+def _determinant(place: _Place) -> float:
+    return float(np.linalg.det(np.vstack([place.J, place.t])))
+
+
+def _locate(
+    system: System, kind: str, test: Callable[[_Place], float], left: _Place, right: _Place
+) -> Special:
+    """Where a test function vanishes: roughly by false position, then from points on both sides.
+
+    Newton's method is inaccurate at a branch point itself, so that the last step interpolates.
+    """
+    chord = right.u - left.u
+    span, normal = float(np.linalg.norm(chord)), chord / np.linalg.norm(chord)
+    s = _false_position(lambda s: _near(system, left, right, s, normal), test, left, right)
+    h = min(1e-3 / span, 0.1)
+    near = [(k, _near(system, left, right, s + k * h, normal)) for k in (-3, 3, -2, 2, -1, 1)]
+    found = [(k, test(place), place.u) for k, place in near if place is not None]
+    if len(found) < 4:
+        return Special(kind, left.u + s * chord, float(abs(chord[-1])))
+    nodes, values, points = (np.array(x) for x in zip(*found, strict=True))
+    best, rough = (_interpolated(nodes[k:], values[k:], points[k:]) for k in (0, 2))
+    return Special(kind, best, float(abs(best[-1] - rough[-1])))
+
+
+def _near(
+    system: System, left: _Place, right: _Place, s: float, normal: np.ndarray
+) -> _Place | None:
+    """The point at the fraction s of a piece, from the cubic through both ends."""
+    span = float(np.linalg.norm(right.u - left.u))
+    a = left.u * (1 + 2 * s) + s * span * left.t
+    b = right.u * (3 - 2 * s) - (1 - s) * span * right.t
+    return _in_plane(system, (1 - s) ** 2 * a + s**2 * b, normal)
+
+
+def _false_position(place: Callable, test: Callable, left: _Place, right: _Place) -> float:
+    """Illinois: the value at the end that stays is halved, so that both ends close in."""
+    a, b, fa, fb = 0.0, 1.0, test(left), test(right)
+    for _ in range(60):
+        s = (a * fb - b * fa) / (fb - fa)
+        new = place(s)
+        if new is None or abs(s - b) < 1e-5:
+            return s
+        value = test(new)
+        if value == 0:
+            return s
+        a, fa = (b, fb) if value * fb < 0 else (a, fa / 2)
+        b, fb = s, value
+    return s
+
+
+def _interpolated(nodes: np.ndarray, values: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """u at the root of the polynomial through the values that is next to the middle."""
+    degree = len(nodes) - 1
+    roots = np.roots(np.polyfit(nodes, values, degree))
+    root = roots[np.argmin(np.abs(roots))].real
+    return np.array([np.polyval(np.polyfit(nodes, x, degree), root) for x in points.T])
+
+
+def _land(system: System, left: _Place, right: _Place, until: float) -> _Place:
+    """The point between two at which p is ``until``."""
+    u = left.u + (until - left.u[-1]) / (right.u[-1] - left.u[-1]) * (right.u - left.u)
+    landed = _begin(system, u[:-1], until, until)
+    return _at(system, landed.u, right.t)

@@ -1,0 +1,42 @@
+"""What has to be known to compute a result again, as plain text."""
+
+import json
+import platform
+from typing import Any
+
+import numpy as np
+
+from tutelage import __version__
+from tutelage._jax import jax
+from tutelage.networks import Committee, Scenario
+from tutelage.overlaps import Overlaps
+
+
+def parameters(
+    scenario: Scenario, start: Overlaps, learning_rate: Any, tolerance: float, method: Any
+) -> dict[str, Any]:
+    """Attributes of a Dataset: scenario and start as JSON, options, versions."""
+    rate = getattr(learning_rate, "__name__", "schedule") if callable(learning_rate) else None
+    return {
+        "scenario": json.dumps(
+            {
+                "student": _committee(scenario.student),
+                "teacher": _committee(scenario.teacher),
+                "teacher_overlaps": np.asarray(scenario.T).tolist(),
+                "output_scale": [float(s) for s in scenario.output_scale],
+                "label_noise": float(scenario.label_noise),
+                "weight_decay": float(scenario.weight_decay),
+            }
+        ),
+        "start": json.dumps({k: np.asarray(getattr(start, k)).tolist() for k in ("Q", "R", "T")}),
+        "learning_rate": rate or json.dumps(np.asarray(learning_rate).tolist()),
+        "tolerance": tolerance,
+        "method": str(method) if method is not None else "default",
+        "tutelage_version": __version__,
+        "jax_version": jax.__version__,
+        "python_version": platform.python_version(),
+    }
+
+
+def _committee(committee: Committee) -> dict[str, Any]:
+    return {"units": committee.units, "activation": committee.activation.name}

@@ -1,0 +1,99 @@
+"""Pictures of learning: every curve is there, with the symbol of the papers."""
+
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from tutelage import figures
+from tutelage.checks import InputError
+
+
+def made_up(K=2, M=3, runs=0):
+    """A Dataset of the right form, without any learning."""
+    time = np.linspace(0.0, 1.0, 5)
+    run, shape = (("run",), (runs,)) if runs else ((), ())
+    draw = np.random.default_rng(0).uniform
+    return xr.Dataset(
+        {
+            "Q": ((*run, "time", "student", "student_2"), draw(size=(*shape, 5, K, K))),
+            "R": ((*run, "time", "student", "teacher"), draw(size=(*shape, 5, K, M))),
+            "generalization_error": ((*run, "time"), draw(size=(*shape, 5))),
+        },
+        coords={"time": time},
+        attrs={"learning_rate": json.dumps(list(np.arange(1, runs + 1) / 10))},
+    )
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def legend(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_overlaps_have_one_curve_for_each_symbol():
+    run = made_up()
+    axes = figures.overlaps(run)
+    names = ["R_{11}", "R_{12}", "R_{13}", "R_{21}", "R_{22}", "R_{23}"]
+    assert legend(axes) == [f"${name}$" for name in [*names, "Q_{11}", "Q_{12}", "Q_{22}"]]
+    np.testing.assert_array_equal(axes.lines[4].get_ydata(), run["R"][:, 1, 1])
+    np.testing.assert_array_equal(axes.lines[7].get_ydata(), run["Q"][:, 0, 1])
+
+
+def test_curves_differ_in_colour_or_style():
+    looks = [(line.get_color(), line.get_linestyle()) for line in figures.overlaps(made_up()).lines]
+    assert len(looks) == len(set(looks))
+
+
+def test_a_long_legend_is_cut_and_says_so():
+    axes = figures.overlaps(made_up(4, 4), which="R")
+    assert len(axes.lines) == 16 and len(legend(axes)) == 12
+    assert axes.get_legend().get_title().get_text() == "and 4 more"
+
+
+def test_errors_of_several_runs_are_labelled_by_their_learning_rates():
+    assert legend(figures.error(made_up(runs=3))) == [rf"$\eta = {x}$" for x in (0.1, 0.2, 0.3)]
+
+
+def test_runs_without_learning_rates_are_numbered():
+    run = made_up(runs=2)
+    run.attrs.clear()
+    assert legend(figures.error(run)) == ["run 1", "run 2"]
+
+
+def test_error_uses_the_symbols_of_the_papers_and_the_axes_it_is_given():
+    _, given = plt.subplots()
+    axes = figures.error(made_up(), given, label="exact", scale="linear")
+    assert axes is given and legend(axes) == ["exact"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\alpha$", r"$\epsilon_g$")
+    assert axes.get_yscale() == "linear"
+
+
+def test_an_error_that_is_rounding_is_left_out_of_a_logarithmic_axis():
+    run = made_up()
+    run["generalization_error"][-1] = -1e-17
+    assert np.isnan(figures.error(run).lines[0].get_ydata()[-1])
+
+
+def test_learning_curves_are_three_panels_for_one_run_and_one_for_several():
+    assert [axes.get_ylabel() for axes in figures.learning_curves(made_up())] == [
+        "$Q_{ik}$",
+        "$R_{in}$",
+        r"$\epsilon_g$",
+    ]
+    assert len(figures.learning_curves(made_up(runs=2))) == 1
+
+
+def test_overlaps_of_several_runs_are_refused():
+    with pytest.raises(InputError, match="isel"):
+        figures.overlaps(made_up(runs=2))

@@ -1,0 +1,159 @@
+"""Trajectories: known limits, published curves, and every way to end."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.online import Flow, evolve
+from tutelage.online.state import to_overlaps, to_vector
+
+ONE = tl.Committee(1, tl.ReLU())
+PERCEPTRON = tl.Scenario(ONE, ONE)
+START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
+
+
+def test_linear_units_follow_an_exponential():
+    """g = x: dR/dα = η(1 - R) and dQ/dα = 2η(R - Q) + η²(1 - 2R + Q), solved by hand."""
+    line = tl.Committee(1, tl.Linear())
+    eta, t = 0.3, np.linspace(0, 20, 11)
+    run = evolve(tl.Scenario(line, line), START, eta, until=20, times=t)
+    R = 1 - np.exp(-eta * t)
+    # D = 1 - 2R + Q decays as exp((η² - 2η) α).
+    D = (1 + 0.25) * np.exp((eta**2 - 2 * eta) * t)
+    assert np.all(np.abs(run.R.values[:, 0, 0] - R) <= 1e-7)
+    assert np.all(np.abs(run.Q.values[:, 0, 0] - (D - 1 + 2 * R)) <= 1e-7)
+    assert np.all(np.abs(run.generalization_error.values - D / 2) <= 1e-7)
+
+
+def test_another_integrator_finds_the_same_curve():
+    """SciPy's DOP853 at 1e-10; both tolerances add up over 20 units of time."""
+    flow = Flow(PERCEPTRON)
+    compiled = jax.jit(lambda y: to_vector(flow(to_overlaps(y, START.T, 1), jnp.asarray(1.0))))
+
+    def rates(t, y):
+        return np.asarray(compiled(jnp.asarray(y)))
+
+    t = np.array([1.0, 5.0, 20.0])
+    other = solve_ivp(rates, (0, 20), to_vector(START), "DOP853", t, rtol=1e-10, atol=1e-10)
+    run = evolve(PERCEPTRON, START, 1.0, until=20, times=t, tolerance=1e-10)
+    assert np.all(np.abs(run.R.values[:, 0, 0] - other.y[0]) <= 1e-8)
+    assert np.all(np.abs(run.Q.values[:, 0, 0] - other.y[1]) <= 1e-8)
+
+
+def test_requested_times_are_exact():
+    t = [0.5, math.pi, 7.25]
+    assert evolve(PERCEPTRON, START, 0.5, until=10, times=t).time.values.tolist() == t
+
+
+def test_learning_goes_down_to_rounding_and_ends_by_itself():
+    """The covariance is singular there: student = teacher."""
+    run = evolve(PERCEPTRON, START, 1.0, until=10_000)
+    assert run.attrs["outcome"] == "converged"
+    assert run.attrs["ended_at"] < 100
+    assert run.time.values[-1] <= run.attrs["ended_at"]
+    last = evolve(PERCEPTRON, START, 1.0, until=run.attrs["ended_at"])
+    assert last.generalization_error.values[-1] < 1e-12
+
+
+def test_divergence_is_an_outcome():
+    """Everything up to it is there and finite."""
+    run = evolve(PERCEPTRON, START, 4.0, until=100, times=np.linspace(0, 100, 1001))
+    assert run.attrs["outcome"] == "diverged"
+    assert 0 < run.attrs["ended_at"] < 100
+    assert np.all(np.isfinite(run.Q.values))
+    assert run.Q.values[-1, 0, 0] > 100
+
+
+def test_between_two_and_the_divergence_the_perceptron_settles_elsewhere():
+    """Above η = 2 the solution is unstable, but at first another state is near and stable.
+
+    straat2019 calls η = 2 critical, from the linearization; norms do not grow without bound yet.
+    """
+    run = evolve(PERCEPTRON, START, 2.1, until=2000)
+    assert run.attrs["outcome"] == "converged"
+    assert run.generalization_error.values[-1] == pytest.approx(0.04188, abs=1e-5)
+
+
+def test_batches_are_single_runs_side_by_side():
+    rates, t = [0.5, 1.0, 4.0], np.linspace(0, 30, 401)
+    runs = evolve(PERCEPTRON, START, np.array(rates), until=30, times=t)
+    assert runs.Q.dims == ("run", "time", "student", "student_2")
+    assert runs.outcome.values.tolist()[2] == "diverged"
+    for i, eta in enumerate(rates):
+        alone = evolve(PERCEPTRON, START, eta, until=30, times=t)
+        together = runs.R.values[i, : alone.sizes["time"]]
+        assert np.all(np.abs(together - alone.R.values) <= 1e-7)
+
+
+@pytest.mark.slow
+def test_starts_may_differ_from_run_to_run():
+    starts = tl.Overlaps(np.full((2, 1, 1), 0.25), np.array([[[0.0]], [[0.4]]]), [[1.0]])
+    assert evolve(PERCEPTRON, starts, 1.0, until=5).sizes["run"] == 2
+
+
+@pytest.mark.slow
+def test_teachers_may_differ_from_run_to_run():
+    """A teacher twice as long is the same problem in other units: R and Q scale."""
+    T = np.array([[[1.0]], [[4.0]]])
+    starts = tl.Overlaps(0.25 * T, 0.0 * T, T)
+    runs = evolve(PERCEPTRON, starts, 1.0, until=10)
+    assert np.allclose(runs.R.values[1], 4 * runs.R.values[0], atol=1e-6)
+
+
+def test_a_constant_schedule_is_a_constant_rate():
+    constant = evolve(PERCEPTRON, START, 0.5, until=10)
+    schedule = evolve(PERCEPTRON, START, lambda t: 0.5 + 0.0 * t, until=10)
+    assert np.allclose(constant.R, schedule.R, atol=1e-8)
+
+
+def test_provenance_is_complete():
+    run = evolve(PERCEPTRON, START, 0.5, until=1)
+    assert '"activation": "ReLU"' in run.attrs["scenario"]
+    assert run.attrs["learning_rate"] == "0.5"
+    assert run.attrs["tutelage_version"] == tl.__version__
+
+
+@pytest.mark.slow
+def test_reference_values_of_the_committee():
+    """K = 3, M = 2, η → 0 (straat2019 Fig. 3): Q_22, Q_23, Q_33 = 0.235, 0.250, 0.265."""
+    s = tl.Scenario(tl.Committee(3, tl.ReLU()), tl.Committee(2, tl.ReLU()))
+    start = tl.Overlaps(np.diag([0.2, 0.3, 0.25]), [[1e-3, 0], [0, 0], [0, 0]], s.T)
+    Q = evolve(s, start, 0, until=4000).Q.values[-1]
+    assert np.allclose([Q[1, 1], Q[1, 2], Q[2, 2]], [0.235, 0.250, 0.265], atol=5e-4)
+
+
+@pytest.mark.slow
+def test_a_symmetric_start_stays_on_the_plateau():
+    """Nothing breaks the symmetry but rounding; at rest, and a disturbance would grow."""
+    two = tl.Committee(2, tl.ReLU())
+    s = tl.Scenario(two, two)
+    start = tl.Overlaps(0.2 * np.eye(2), np.full((2, 2), 1e-3), s.T)
+    run = evolve(s, start, 0, until=5000, times=np.linspace(0, 5000, 5001))
+    assert run.attrs["outcome"] == "plateau"
+    assert np.allclose(run.R.values[-1], 0.524579, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"learning_rate": -1.0}, "learning_rate: got -1.0.*at least 0"),
+        ({"learning_rate": math.nan}, "learning_rate: got nan"),
+        ({"learning_rate": [0.5, -0.5]}, "learning_rate: got -0.5 at index 1"),
+        ({"learning_rate": lambda t: math.nan}, "learning_rate: got nan at time 0"),
+        ({"until": 0}, "until: got 0.*greater than 0"),
+        ({"until": -3.0}, "until: got -3.0"),
+        ({"times": [3.0, 2.0]}, "times: .*increase"),
+        ({"times": [1.0, 200.0]}, "times: .*at most until = 100"),
+        ({"tolerance": 0.0}, "tolerance: got 0.0"),
+        ({"start": tl.Overlaps(np.eye(2), np.zeros((2, 1)), [[1.0]])}, "overlaps: got 2 students"),
+        ({"method": "erf"}, "method: .*ReLU"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(arguments, message):
+    defaults = {"start": START, "learning_rate": 1.0, "until": 100}
+    with pytest.raises(tl.InputError, match=message):
+        evolve(PERCEPTRON, **(defaults | arguments))

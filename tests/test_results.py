@@ -1,0 +1,89 @@
+"""Results: what is saved comes back, and can be computed again from the file alone."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tutelage as tl
+from tutelage import results
+from tutelage.checks import InputError
+
+ONE = tl.Committee(1, tl.Erf())
+START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
+
+
+def run(learning_rate=0.5, until=10.0, student=ONE, **options):
+    scenario = tl.Scenario(student, ONE, output_scale=(0.9, 1.1), weight_decay=0.01)
+    return tl.online.evolve(scenario, START, learning_rate, until, **options)
+
+
+def test_a_saved_result_comes_back_with_all_its_attributes(tmp_path):
+    saved = run()
+    results.save(saved, tmp_path / "run.nc")
+    loaded = results.load(tmp_path / "run.nc")
+    xr.testing.assert_identical(loaded, saved)
+    assert {*results.NEEDED, "outcome", "tutelage_version", "jax_version"} <= set(loaded.attrs)
+
+
+@pytest.mark.parametrize("rates", [0.5, 0, [0.25, 0.5]], ids=["one rate", "limit", "several"])
+def test_a_file_is_enough_to_compute_its_result_again(tmp_path, rates):
+    saved = run(rates)
+    results.save(saved, tmp_path / "run.nc")
+    again = results.recompute(results.load(tmp_path / "run.nc"))
+    for name in ("Q", "R", "generalization_error"):
+        # The same compiled code on the same numbers: equal to the last bit.
+        np.testing.assert_array_equal(again[name], saved[name])
+
+
+def test_a_run_that_ended_by_itself_does_so_again(tmp_path):
+    # K = M = 1 without decay: the error vanishes exponentially.
+    saved = tl.online.evolve(tl.Scenario(ONE, ONE), START, learning_rate=1.0, until=1000.0)
+    assert saved.attrs["outcome"] == "converged"
+    again = results.recompute(saved)
+    assert again.attrs["outcome"] == "converged"
+    np.testing.assert_array_equal(again["time"], saved["time"])
+
+
+def test_the_method_of_the_averages_is_remembered():
+    method = tl.averages.Hermite(order=6)
+    saved = run(method=method, times=[1.0, 2.0], until=2.0)
+    again = results.recompute(saved)
+    assert again.attrs["method"] == saved.attrs["method"]
+    np.testing.assert_array_equal(again["R"], saved["R"])
+
+
+UNITS = [tl.ReLU(), tl.LeakyReLU(0.1), tl.Linear(), tl.Erf(), tl.Erf(1.0), tl.Sigmoid(2.0)]
+UNITS += [tl.Tanh(), tl.Swish(), tl.Swish(0.5), tl.GELU(), tl.Softplus()]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda g: g.name)
+def test_every_activation_is_found_by_its_name(unit):
+    assert results.activation(unit.name) == unit
+
+
+@pytest.mark.parametrize("name", ["Custom(f)", "Activation", "from_function", "ReLu", "system(1)"])
+def test_an_unknown_activation_is_refused(name):
+    with pytest.raises(InputError, match="activation: got"):
+        results.activation(name)
+
+
+def test_what_a_file_cannot_hold_is_said():
+    scheduled = run(lambda t: 0.5 + 0 * t)
+    with pytest.raises(InputError, match=r"learning_rate: .*schedule"):
+        results.recompute(scheduled)
+
+
+def test_missing_attributes_are_named():
+    with pytest.raises(InputError, match="no attribute 'scenario'"):
+        results.recompute(xr.Dataset(coords={"time": [0.0]}))
+
+
+@pytest.mark.parametrize("name", ["run.csv", "nowhere/run.nc"])
+def test_a_path_that_cannot_be_written_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=r"path: got .*run"):
+        results.save(xr.Dataset(), tmp_path / name)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"path: got .*there is no such file"):
+        results.load(tmp_path / "nothing.nc")
