@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jnp
@@ -19,20 +20,25 @@ TOO_LARGE = 1e6
 # cannot tell any more where the run would go.  A plateau that is left in earnest is left with
 # larger ones; for a start closer to a saddle than that, choose a smaller tolerance.
 AT_REST = 10.0
+# With an error of less than this many tolerances a run at rest is on its way to a solution, and
+# goes on with a tolerance at which rounding is all that disturbs it.
+STILL_LEARNING = 1000.0
+FINEST = 1e-14
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
+REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
 
 
 class Course(NamedTuple):
-    """States at the recorded times, the last state, when it was, and an index into OUTCOMES."""
+    """States at the recorded times, the last state, its time and error, an index into OUTCOMES."""
 
     states: Float[Array, "... times d"]
     last: Float[Array, "... d"]
     ended_at: Float[Array, "..."]
+    error: Float[Array, "..."]
     outcome: Int[Array, "..."]
 
 
-@eqx.filter_jit
 def integrate(
     flow: Flow,
     y0: Float[Array, "... d"],
@@ -42,18 +48,41 @@ def integrate(
     tolerance: float,
 ) -> Course:
     """One run, or one for each entry of a leading axis of y0 and T (and of eta, if an array)."""
-
-    def one(y0: Array, T: Array, eta: Any) -> Course:
-        return _integrate(flow, y0, T, eta, times, tolerance)
-
-    if y0.ndim == 1:
-        return one(y0, T, eta)
-    return eqx.filter_vmap(one, in_axes=(0, 0, 0 if eqx.is_array(eta) and eta.ndim else None))(
-        y0, T, eta
+    zero = jnp.zeros(y0.shape[:-1])
+    course = _stage(flow, y0, T, eta, times, zero, jnp.asarray(tolerance))
+    learning = course.error < STILL_LEARNING * tolerance
+    unfinished = np.asarray((course.outcome == PLATEAU) & learning)
+    if not np.any(unfinished):
+        return course
+    resumed = jnp.where(unfinished, course.ended_at, times[-1])
+    rest = _stage(flow, course.last, T, eta, times, resumed, jnp.asarray(FINEST))
+    settled = jnp.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
+    late = unfinished[..., None] & (np.asarray(times) > np.asarray(course.ended_at)[..., None])
+    return Course(
+        jnp.where(late[..., None], rest.states, course.states),
+        jnp.where(unfinished[..., None], rest.last, course.last),
+        jnp.where(unfinished, rest.ended_at, course.ended_at),
+        jnp.where(unfinished, rest.error, course.error),
+        jnp.where(unfinished, settled, course.outcome),
     )
 
 
-def _integrate(flow: Flow, y0: Array, T: Array, eta: Any, times: Array, tolerance: float) -> Course:
+@eqx.filter_jit
+def _stage(
+    flow: Flow, y0: Array, T: Array, eta: Any, times: Array, t0: Array, tolerance: Array
+) -> Course:
+    def one(y0: Array, T: Array, t0: Array, eta: Any) -> Course:
+        return _integrate(flow, y0, T, eta, times, t0, tolerance)
+
+    if y0.ndim == 1:
+        return one(y0, T, t0, eta)
+    axes = (0, 0, 0, 0 if eqx.is_array(eta) and eta.ndim else None)
+    return eqx.filter_vmap(one, in_axes=axes)(y0, T, t0, eta)
+
+
+def _integrate(
+    flow: Flow, y0: Array, T: Array, eta: Any, times: Array, t0: Array, tolerance: Array
+) -> Course:
     K = flow.scenario.K
 
     def rate_of_learning(t: Any) -> Any:
@@ -62,8 +91,11 @@ def _integrate(flow: Flow, y0: Array, T: Array, eta: Any, times: Array, toleranc
     def rates(t: Any, y: Array, _: Any) -> Array:
         return to_vector(flow(to_overlaps(y, T, K), rate_of_learning(t)))
 
+    def error(y: Array) -> Array:
+        return generalization_error(flow.scenario, to_overlaps(y, T, K))
+
     def solved(t: Any, y: Array, args: Any, **_: Any) -> Any:
-        return generalization_error(flow.scenario, to_overlaps(y, T, K)) < SOLVED
+        return jnp.abs(error(y)) < SOLVED
 
     def large(t: Any, y: Array, args: Any, **_: Any) -> Any:
         return jnp.max(jnp.abs(y)) > TOO_LARGE
@@ -72,14 +104,15 @@ def _integrate(flow: Flow, y0: Array, T: Array, eta: Any, times: Array, toleranc
         unit = 1.0 if isinstance(eta, int) else rate_of_learning(t)
         return jnp.max(jnp.abs(rates(t, y, None))) < AT_REST * tolerance * unit
 
+    recorded = diffrax.SubSaveAt(ts=jnp.maximum(times, t0))  # a stage records from its own start
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(rates),
         diffrax.Dopri5(),
-        t0=0.0,
+        t0=t0,
         t1=times[-1],
         dt0=None,
         y0=y0,
-        saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True)]),
+        saveat=diffrax.SaveAt(subs=[recorded, diffrax.SubSaveAt(t1=True)]),
         stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance),
         event=diffrax.Event([solved, large, resting]),
         max_steps=None,
@@ -87,10 +120,11 @@ def _integrate(flow: Flow, y0: Array, T: Array, eta: Any, times: Array, toleranc
         throw=False,
     )
     ended_by = jnp.stack([jnp.asarray(mask) for mask in solution.event_mask])
-    outcome = jnp.where(jnp.any(ended_by), 1 + jnp.argmax(ended_by), 0)
+    outcome = jnp.where(jnp.any(ended_by), 1 + jnp.argmax(ended_by), REACHED)
     ended_well = (solution.result == diffrax.RESULTS.successful) | (
         solution.result == diffrax.RESULTS.event_occurred
     )
     # A step size that shrinks to nothing is a divergence faster than the bound on the norms.
-    outcome = jnp.where(ended_well, outcome, OUTCOMES.index("diverged"))
-    return Course(solution.ys[0], solution.ys[1][0], solution.ts[1][0], outcome)
+    outcome = jnp.where(ended_well, outcome, DIVERGED)
+    last = solution.ys[1][0]
+    return Course(solution.ys[0], last, solution.ts[1][0], error(last), outcome)

@@ -1,0 +1,162 @@
+"""Fixed points with known positions and eigenvalues, and the search for all of them."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._jax import jnp
+from tutelage.online.equations import Flow
+from tutelage.online.fixed_points import rates_and_jacobian
+from tutelage.online.search import fixed_points
+from tutelage.online.state import to_overlaps, to_vector
+
+
+@pytest.fixture(scope="module")
+def single():
+    one = tl.Committee(1, tl.ReLU())
+    return tl.Scenario(one, one)
+
+
+@pytest.fixture(scope="module")
+def graded():
+    two = tl.Committee(2, tl.ReLU())
+    return tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+
+
+@pytest.fixture(scope="module")
+def graded_points(graded):
+    return fixed_points(graded, 1.0, starts=8)
+
+
+def symmetric(scenario, R_1, R_2, Q_11, Q_12):
+    Q = [[Q_11, Q_12], [Q_12, Q_11]]
+    return tl.Overlaps(Q=Q, R=[[R_1, R_2], [R_1, R_2]], T=scenario.T)
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.5, 1.0, 1.9, 2.0, 2.5])
+def test_eigenvalues_of_the_single_relu_at_its_solution(single, eta):
+    """{-η/2, η²/2 - η}: straat2019, section 3.1, where the covariance is singular."""
+    solution = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    point = tl.online.fixed_point(single, solution, eta)
+    expected = sorted([-eta / 2, eta**2 / 2 - eta], reverse=True)
+    # At a double eigenvalue (η = 1) a rounding error e of the Jacobian moves it by √e.
+    tolerance = 1e-7 if eta == 1.0 else 1e-9
+    np.testing.assert_allclose(point.eigenvalues, expected, atol=tolerance)
+    assert point.stable == (eta < 2)  # η_c = 2
+
+
+def test_the_plateau_of_two_students_in_the_limit_of_small_learning_rates():
+    """straat2019, section 3.2: R ≈ 0.52, λ = 0.24 along (1, -1, -1, 1)/2."""
+    two = tl.Committee(2, tl.ReLU())
+    scenario = tl.Scenario(two, two)
+    point = tl.online.fixed_point(scenario, symmetric(scenario, 0.5, 0.5, 0.7, 0.4), 0)
+    # The reference values have six digits.
+    np.testing.assert_allclose(point.overlaps.R, 0.524579, atol=5e-7)
+    Q = [[0.717756, 0.382977], [0.382977, 0.717756]]
+    np.testing.assert_allclose(point.overlaps.Q, Q, atol=5e-7)
+    away = point.unstable_directions
+    assert away.shape == (7, 1) and not point.stable
+    assert abs(point.eigenvalues[0] - 0.239237) < 5e-7
+    expected = np.array([1, -1, -1, 1, 0, 0, 0]) / 2
+    np.testing.assert_allclose(abs(away[:, 0] @ expected), 1.0, atol=1e-9)
+    assert point.labels == ("R_11", "R_12", "R_21", "R_22", "Q_11", "Q_12", "Q_22")
+
+
+def test_the_jacobian_is_the_derivative_of_the_rates(graded):
+    flow, eta = Flow(graded), 0.7
+    y = np.array([0.4, 0.9, 0.5, 0.8, 1.2, 0.4, 1.5])
+    _, J = rates_and_jacobian(flow, eta, y)
+    h = 1e-5  # central differences err by h² and 1e-15/h
+    steps = h * np.eye(len(y))
+    differences = [
+        (rates_and_jacobian(flow, eta, y + e)[0] - rates_and_jacobian(flow, eta, y - e)[0])
+        / (2 * h)
+        for e in steps
+    ]
+    np.testing.assert_allclose(J.T, differences, atol=1e-9)
+
+
+@pytest.mark.parametrize("eta", [0, 0.8])
+def test_the_rates_are_those_of_the_flow(eta):
+    one, two = tl.Committee(1, tl.Erf()), tl.Committee(2, tl.Erf())
+    scenario = tl.Scenario(one, two, label_noise=0.3, weight_decay=0.1)
+    flow, y = Flow(scenario), jnp.array([0.4, 0.2, 0.7])
+    state = to_overlaps(y, scenario.T, 1)
+    expected = to_vector(flow(state, eta if eta == 0 else jnp.asarray(eta)))
+    np.testing.assert_allclose(rates_and_jacobian(flow, eta, y)[0], expected, atol=1e-15)
+
+
+def test_solution_plateau_and_identical_students_are_found(graded, graded_points):
+    """The three kinds of citton2025, section 3, each once."""
+    solution, plateau, identical = graded_points[:3]
+    assert solution.stable and abs(solution.generalization_error) < 1e-14
+    np.testing.assert_allclose(np.sort(np.diag(solution.overlaps.Q)), [1, 2], atol=1e-12)
+    # The reference values have six digits.
+    np.testing.assert_allclose(plateau.overlaps.R, [[0.458277, 1.050455]] * 2, atol=5e-7)
+    np.testing.assert_allclose(plateau.overlaps.Q[0], [1.345386, 0.542161], atol=5e-7)
+    assert plateau.unstable_directions.shape[1] == 1
+    assert np.ptp(identical.overlaps.Q) == 0 and not identical.stable
+    for point in graded_points:
+        assert point.residual < 1e-12
+        C = np.asarray(point.overlaps.covariance)
+        assert np.linalg.eigvalsh(C)[0] > -1e-9 * np.max(C)
+
+
+def test_identical_students_part_at_a_rate_with_infinite_derivative(graded, graded_points):
+    """dν/dα = c √ν, c = η² ⟨τ² | x = 0⟩ / (π √Q), for the distance √ν of two ReLU students."""
+    (point,) = (p for p in graded_points if p.splitting > 0)
+    R, Q = np.asarray(point.overlaps.R)[0], float(point.overlaps.Q[0, 0])
+    conditional = np.asarray(graded.T) - np.outer(R, R) / Q
+    pairs = np.array([conditional[np.ix_([n, m], [n, m])] for n in (0, 1) for m in (0, 1)])
+    tau_squared = float(np.sum(tl.averages.i2(tl.ReLU(), pairs)))
+    # Extrapolation from distances of 1e-3 leaves a relative error of order 1e-9.
+    assert point.splitting == pytest.approx(tau_squared / (np.pi * np.sqrt(Q)), rel=1e-7)
+    assert point.eigenvalues[0] == np.inf and np.all(np.isfinite(point.eigenvalues[1:]))
+    # Q_12 alone changes ν by -2, so that ∂Q_12'/∂Q_12 = ∂ν'/∂ν = c/(2√ν) to leading order.
+    y = np.asarray(to_vector(point.overlaps)).copy()
+    distance = 1e-4
+    y[5] -= 0.5 * distance**2
+    slope = rates_and_jacobian(Flow(graded), 1.0, y)[1][5, 5]
+    assert slope == pytest.approx(point.splitting / (2 * distance), rel=1e-2)
+
+
+def test_the_number_of_starts_and_the_rate_are_checked(single):
+    with pytest.raises(tl.InputError, match="starts"):
+        fixed_points(single, 1.0, starts=0)
+    with pytest.raises(tl.InputError, match="learning_rate"):
+        fixed_points(single, -1.0)
+    with pytest.raises(tl.InputError, match="scenario"):
+        fixed_points("ReLU", 1.0)
+
+
+def test_noise_leaves_no_state_beyond_the_critical_learning_rate():
+    """K = M = 1 with noise has its fixed point at R = 1 and Q < R² for η > 2: not a state."""
+    one = tl.Committee(1, tl.ReLU())
+    noisy = tl.Scenario(one, one, label_noise=0.1)
+    near = tl.Overlaps(Q=[[1.1]], R=[[1.0]], T=[[1.0]])
+    assert tl.online.fixed_point(noisy, near, 1.5).stable
+    with pytest.raises(tl.InputError, match="start"):
+        tl.online.fixed_point(noisy, near, 2.5)
+
+
+@pytest.mark.slow
+def test_erf_students_have_their_known_plateau():
+    """Saad and Solla 1995: R = 1/√(2·3), Q = C = 1/3 for K = M = 2 as η → 0, one way out."""
+    two = tl.Committee(2, tl.Erf())
+    points = fixed_points(tl.Scenario(two, two), 0, starts=20)
+    assert points[0].stable and abs(points[0].generalization_error) < 1e-14
+    plateau = points[1]
+    np.testing.assert_allclose(plateau.overlaps.Q, 1 / 3, atol=1e-12)
+    np.testing.assert_allclose(plateau.overlaps.R, 1 / np.sqrt(6), atol=1e-12)
+    assert plateau.unstable_directions.shape[1] == 1
+
+
+@pytest.mark.slow
+def test_a_family_of_solutions_is_reported_once():
+    """Three ReLU students, two teachers: two of them share a teacher in any proportion."""
+    scenario = tl.Scenario(tl.Committee(3, tl.ReLU()), tl.Committee(2, tl.ReLU()))
+    points = fixed_points(scenario, 0, starts=10)
+    perfect = [point for point in points if point.generalization_error < 1e-9]
+    assert len(perfect) == 1 and not perfect[0].stable
+    assert perfect[0].unstable_directions.shape[1] == 0
+    assert np.min(np.abs(perfect[0].eigenvalues)) < 1e-7
