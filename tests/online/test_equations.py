@@ -119,6 +119,25 @@ def test_single_relu_as_printed():
     assert rates.Q[0, 0] == pytest.approx(2 * eta * (xxy - Q / 2) + eta**2 * deltas, rel=1e-13)
 
 
+def test_numerical_routes_are_within_their_errors():
+    """Quadrature over all fields at once for erf, where the closed forms are known."""
+    o = random_overlaps(1, 2, seed=11)
+    s = scenario(o, tl.Erf(), tl.Erf(), label_noise=0.2)
+    exact, numerical = Flow(s), Flow(s, "quadrature")
+    bound = numerical.error(o)
+    assert bound < 1e-3
+    assert np.all(np.abs(exact.first_order(o) - numerical.first_order(o)) <= bound)
+    assert np.all(np.abs(exact.second_order(o) - numerical.second_order(o)) <= bound)
+
+
+def test_the_series_is_used_for_four_different_fields_only():
+    """citton2025: whatever coincides is known in closed form, and the series needs |ρ| < 1."""
+    o = random_overlaps(1, 2, seed=12)
+    s = scenario(o, tl.ReLU(), tl.ReLU())
+    exact, series = (Flow(s, m).second_order(o) for m in ("orthant", tl.averages.Hermite(4)))
+    assert np.all(np.abs(exact - series) <= 1e-13)  # one student: never four different fields
+
+
 def test_the_limit_of_small_rates_is_the_limit():
     """(rates/η - rates of the limit) = η ⟨δδ⟩ for Q and 0 for R."""
     o, eta = random_overlaps(2, 2, seed=6), 1e-3

@@ -52,6 +52,18 @@ def i2(
 
 
 @eqx.filter_jit
+def slopes(
+    activations: tuple[Activation, Activation],
+    C: Float[Array, "... 2 2"],
+    *,
+    nodes: int | None = None,
+) -> Estimate:
+    """⟨g'(u) h'(w)⟩ as a two-dimensional integral."""
+    g, h = activations
+    fields = (Field(g, 1), Field(h, 1))
+    return _batched(lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, TOGETHER)
+
+
 def i3(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 3 3"],

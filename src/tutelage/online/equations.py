@@ -20,10 +20,11 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
 from tutelage.activations import PiecewiseLinear
-from tutelage.averages import sums
-from tutelage.averages.methods import Method, Orthant, chosen
+from tutelage.averages import Estimate, sums
+from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature, chosen
 from tutelage.averages.sums import Sums
 from tutelage.networks import Scenario
+from tutelage.online import tensor
 from tutelage.online.indices import Batch, batches
 from tutelage.online.state import unchecked
 from tutelage.overlaps import Overlaps
@@ -65,6 +66,8 @@ class Flow(eqx.Module):
         if isinstance(self.method, Orthant) and (exact := _piecewise_linear(self.scenario)):
             total = exact[0](overlaps.covariance)
             return total.reshape(*total.shape[:-1], K, K + M)
+        if self._by_tensor:
+            return tensor.averages(self.scenario, overlaps.covariance)[0]
         s_K = self.scenario.output_scale[0]
         total = jnp.zeros(())
         for batch in _triples(K, M):
@@ -79,6 +82,8 @@ class Flow(eqx.Module):
         if isinstance(self.method, Orthant) and (exact := _piecewise_linear(self.scenario)):
             upper = exact[1](overlaps.covariance)
             return upper[..., _upper_triangle(K)]
+        if self._by_tensor:
+            return tensor.averages(self.scenario, overlaps.covariance)[1]
         s_K, noise = self.scenario.output_scale[0], self.scenario.label_noise
         total = jnp.zeros(())
         for batch in _quadruples(K, M):
@@ -91,6 +96,39 @@ class Flow(eqx.Module):
                 total = total + s_K**2 * noise**2 * part
         return total.reshape(*total.shape[:-1], K, K)
 
+    def error(self, overlaps: Overlaps) -> float:
+        """A bound on the error of ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ at a state, in the largest entry."""
+        if isinstance(self.method, Orthant | Erf):
+            return 1e-10
+        if self._by_tensor:
+            fine, coarse = (
+                tensor.averages(self.scenario, overlaps.covariance, nodes)
+                for nodes in (tensor.NODES, tensor.NODES - 4)
+            )
+            change = max(float(jnp.max(jnp.abs(a - b))) for a, b in zip(fine, coarse, strict=True))
+            return change + 1e-12
+        return max(self._summed_errors(overlaps, *which) for which in (("i3", 2), ("i4", 3)))
+
+    def _summed_errors(self, overlaps: Overlaps, kind: str, last: int) -> float:
+        K, M, s_K = self.scenario.K, self.scenario.M, self.scenario.output_scale[0]
+        total = jnp.zeros(())
+        for batch in _triples(K, M) if kind == "i3" else _quadruples(K, M):
+            arguments = (0, 2) if kind == "i3" else (0, 1, 2, 3)
+            estimate = self._estimates(kind, self._units(batch, arguments), batch, overlaps)
+            factor = s_K ** (last - 1)
+            for argument in range(2, last + 1):
+                factor = factor * abs(self._coefficient(batch, argument))
+            total = total + factor * (estimate.error @ jnp.abs(jnp.asarray(batch.weights)).T)
+        return float(jnp.max(total))
+
+    @property
+    def _by_tensor(self) -> bool:
+        """Few fields and smooth units: quadrature over all of them at once."""
+        fields = self.scenario.K + self.scenario.M
+        committees = (self.scenario.student, self.scenario.teacher)
+        smooth = not any(committee.activation.kinks for committee in committees)
+        return isinstance(self.method, Quadrature) and smooth and fields <= tensor.MOST_FIELDS
+
     def _units(self, batch: Batch, arguments: tuple[int, ...]) -> tuple:
         committees = (self.scenario.student, self.scenario.teacher)
         return tuple(committees[batch.teachers[a]].activation for a in arguments)
@@ -101,13 +139,26 @@ class Flow(eqx.Module):
 
     def _sums(self, kind: str, units: tuple, batch: Batch, overlaps: Overlaps) -> Array:
         """Σ weight × average for every target."""
+        averages = self._estimates(kind, units, batch, overlaps).value
+        return averages @ jnp.asarray(batch.weights).T
+
+    def _estimates(self, kind: str, units: tuple, batch: Batch, overlaps: Overlaps) -> Estimate:
         C, f = overlaps.covariance, batch.fields
         covariances = C[..., f[:, :, None], f[:, None, :]]
+        method = self._method_for(kind, units, batch)
         # Only exact orthant moments have to know which arguments are the same field.
-        options = {"same": batch.same} if isinstance(self.method, Orthant) else {}
-        function = getattr(self.method.module, kind)
-        averages = function(units, covariances, **options, **self.method.options()).value
-        return averages @ jnp.asarray(batch.weights).T
+        options = {"same": batch.same} if isinstance(method, Orthant) else {}
+        function = getattr(method.module, kind)
+        return function(units, covariances, **options, **method.options())
+
+    def _method_for(self, kind: str, units: tuple, batch: Batch) -> Method:
+        """The series serves where nothing else does, as in citton2025: four different fields."""
+        if isinstance(self.method, Hermite) and Orthant().supports(units):
+            different = batch.same == (0, 1, 2, 3)
+            return self.method if kind == "i4" and different else Orthant()
+        if isinstance(self.method, Hermite) and kind == "slopes":
+            return Quadrature()
+        return self.method
 
 
 def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums] | None:

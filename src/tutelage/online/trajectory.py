@@ -50,6 +50,8 @@ def evolve(
           "diverged" (norms beyond 10⁶) or "reached" (the last time);
         - ``ended_at``: the time at which the run ended.
 
+        The attribute ``averages_error`` bounds the error of the averages at the start.
+
         For one run these are attributes, and times after its end are left out.  Of several runs
         those that have converged keep their last state, and those that have diverged are
         missing (NaN) afterwards.
@@ -77,7 +79,13 @@ def evolve(
     course = integrate(flow, y0, T, eta, jnp.asarray(times), tolerance)
     outcomes = _outcomes(flow, course, T, eta)
     attrs = parameters(scenario, start, learning_rate, tolerance, method)
+    attrs["averages_error"] = flow.error(jax.tree.map(_first, start))
     return _dataset(scenario, course, T, times, outcomes, method, attrs)
+
+
+def _first(x: Any) -> Any:
+    """The first run's."""
+    return x[(0,) * (x.ndim - 2)]
 
 
 def _outcomes(flow: Flow, course: Course, T: Any, eta: Any) -> np.ndarray:
@@ -106,8 +114,7 @@ def _runs(scenario: Any, start: Any, eta: Any) -> tuple[int, ...]:
     batch = getattr(getattr(start, "covariance", None), "shape", (0, 0))[:-2]
     if batch and isinstance(scenario, Scenario):  # teachers may differ from run to run
         teachers = eqx.tree_at(lambda s: s.T, scenario, start.T[(0,) * (start.T.ndim - 2)])
-        first = jax.tree.map(lambda x: x[(0,) * (x.ndim - 2)], start)
-        generalization_error(teachers, first)
+        generalization_error(teachers, jax.tree.map(_first, start))
     else:
         generalization_error(scenario, start)
     rates = np.shape(eta) if not callable(eta) else ()
