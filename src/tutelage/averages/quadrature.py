@@ -64,6 +64,7 @@ def slopes(
     return _batched(lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, TOGETHER)
 
 
+@eqx.filter_jit
 def i3(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 3 3"],

@@ -102,8 +102,7 @@ class Flow(eqx.Module):
             return 1e-10
         if self._by_tensor:
             fine, coarse = (
-                tensor.averages(self.scenario, overlaps.covariance, nodes)
-                for nodes in (tensor.NODES, tensor.NODES - 4)
+                tensor.averages(self.scenario, overlaps.covariance, fewer) for fewer in (0, 4)
             )
             change = max(float(jnp.max(jnp.abs(a - b))) for a, b in zip(fine, coarse, strict=True))
             return change + 1e-12
