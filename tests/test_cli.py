@@ -9,7 +9,7 @@ import pytest
 
 import tutelage
 from tutelage import cli, results
-from tutelage.cli import reproduce
+from tutelage.cli import online, reproduce
 from tutelage.papers import TITLES, Record
 
 KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
@@ -151,20 +151,44 @@ def test_online_saves_and_draws(run, tmp_path):
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
-def test_online_passes_every_option_on(run):
+def test_online_passes_every_option_on(run, monkeypatch):
+    asked = []
+    monkeypatch.setattr(online, "_evolve", lambda *arguments: sys.exit(asked.append(arguments)))
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
-    _, out, _ = run(*SMALL, *options, "--tolerance", "1e-6", "--json")
+    run(*SMALL, *options, "--tolerance", "1e-6", "--start-q", "0.7", "--start-r", "0.05")
+    scenario, start, *others = asked[0]
+    assert scenario.student == tutelage.Committee(1, tutelage.Erf())
+    assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1))
+    assert scenario.output_scale == (0.5, 2.0)
+    assert (scenario.label_noise, scenario.weight_decay) == (0.2, 0.1)
+    assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
+    assert others == [0.3, 20.0, 1e-6]
+
+
+def test_online_sweeps_over_learning_rates(run, tmp_path):
+    file = tmp_path / "sweep.nc"
+    code, out, _ = run(*SMALL, "--sweep-learning-rate", "0.5:1.5:3", "--out", str(file))
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["learning", "0.5", "1", "1.5"]
+    dataset = results.load(file)
+    assert json.loads(dataset.attrs["learning_rate"]) == [0.5, 1.0, 1.5]
+    assert dataset["generalization_error"].dims == ("run", "time")
+
+
+@pytest.mark.slow
+def test_online_finds_fixed_points_and_critical_learning_rates(run):
+    """straat2019, Sec. 3: one solution, and η_c = 2."""
+    options = ["--student", "1", "--teacher", "1", "--start-q", "0.25", "--start-r", "0"]
+    code, out, err = run("online", *options, "--fixed-points", "--critical", "--json")
+    assert (code, err) == (0, "")
     told = json.loads(out)
-    assert json.loads(told["scenario"]) == {
-        "student": {"units": 1, "activation": "Erf"},
-        "teacher": {"units": 1, "activation": "LeakyReLU(0.1)"},
-        "teacher_overlaps": [[2.0]],
-        "output_scale": [0.5, 2.0],
-        "label_noise": 0.2,
-        "weight_decay": 0.1,
-    }
-    assert (told["learning_rate"], told["tolerance"]) == ("0.3", 1e-6)
+    (point,) = told["fixed_points"]
+    assert point["stable"] and abs(point["R"][0][0] - 1) < 1e-9
+    found = told["critical_learning_rates"]
+    # The command promises 1e-6, and an error that is not understated.
+    assert abs(found["diverges"]["value"] - 2) <= found["diverges"]["error"] <= 1e-6
+    assert found["plateau_vanishes"] is None and "plateau_vanishes" in found["reasons"]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +207,10 @@ def test_online_passes_every_option_on(run):
         (["--learning-rate=-1"], "learning_rate: got -1.0"),
         (["--learning-rate", "nan"], "learning_rate: got nan"),
         (["--until", "0"], "until: got 0.0"),
+        (["--sweep-learning-rate", "0.1:1"], "--sweep-learning-rate: got '0.1:1'"),
+        (["--sweep-learning-rate", "1:0.5:3"], "--sweep-learning-rate: got '1:0.5:3'"),
+        (["--sweep-learning-rate", "0:1:3"], "0 < FIRST < LAST"),
+        (["--sweep-learning-rate", "0.1:1:1"], "a COUNT of at least 2"),
         (["--tolerance", "0"], "tolerance: got 0.0"),
         (["--output-scale", "0"], "output_scale: got 0.0"),
         (["--label-noise=-1"], "label_noise: got -1.0"),

@@ -44,6 +44,7 @@ def test_a_run_that_ended_by_itself_does_so_again(tmp_path):
     np.testing.assert_array_equal(again["time"], saved["time"])
 
 
+@pytest.mark.slow
 def test_the_method_of_the_averages_is_remembered():
     method = tl.averages.Hermite(order=6)
     saved = run(method=method, times=[1.0, 2.0], until=2.0)
@@ -68,7 +69,7 @@ def test_an_unknown_activation_is_refused(name):
 
 
 def test_what_a_file_cannot_hold_is_said():
-    scheduled = run(lambda t: 0.5 + 0 * t)
+    scheduled = run().assign_attrs(learning_rate="halving")  # the name of a function
     with pytest.raises(InputError, match=r"learning_rate: .*schedule"):
         results.recompute(scheduled)
 
@@ -76,6 +77,11 @@ def test_what_a_file_cannot_hold_is_said():
 def test_missing_attributes_are_named():
     with pytest.raises(InputError, match="no attribute 'scenario'"):
         results.recompute(xr.Dataset(coords={"time": [0.0]}))
+
+
+def test_only_a_trajectory_can_be_computed_again():
+    with pytest.raises(InputError, match="it has to be a trajectory"):
+        results.recompute(xr.Dataset(attrs=dict.fromkeys(results.NEEDED, "")))
 
 
 @pytest.mark.parametrize("name", ["run.csv", "nowhere/run.nc"])

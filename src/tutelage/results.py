@@ -71,10 +71,12 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
         raise InputError(
             "dataset", f"no attribute {missing[0]!r}", f"it has to have {', '.join(NEEDED)}"
         )
-    times = dataset["time"].values
+    if "time" not in dataset.dims:
+        raise InputError("dataset", "no times", "it has to be a trajectory", "tl.online.evolve")
+    times = dataset["time"].values.tolist()
     if dataset.attrs.get("outcome", "reached") != "reached":
         # One time beyond the end: the run is to end by itself again, as it did.
-        times = [*times, 2 * float(dataset.attrs["ended_at"])]
+        times.append(2 * float(dataset.attrs["ended_at"]))
     return online.evolve(
         _scenario(dataset.attrs["scenario"]),
         _start(dataset.attrs["start"]),
@@ -125,7 +127,7 @@ def activation(name: str) -> activations.Activation:
     0.1
     """
     kind, parameter = _call(name)
-    home = getattr(activations, kind, None) if kind in activations.__all__ else None
+    home: Any = getattr(activations, kind, None) if kind in activations.__all__ else None
     known = isinstance(home, type) and issubclass(home, activations.Activation)
     if not known or home in (activations.Custom, activations.Activation):
         raise InputError(

@@ -79,6 +79,27 @@ def test_error_uses_the_symbols_of_the_papers_and_the_axes_it_is_given():
     assert axes.get_yscale() == "linear"
 
 
+@pytest.mark.parametrize(("rate", "symbol"), [("0", r"$\eta\alpha$"), ("0.1", r"$\alpha$")])
+def test_time_is_in_units_of_the_learning_rate_in_its_limit(rate, symbol):
+    run = made_up()
+    run.attrs["learning_rate"] = rate
+    assert figures.error(run).get_xlabel() == figures.overlaps(run).get_xlabel() == symbol
+
+
+def test_a_branch_draws_equal_curves_once_and_marks_its_folds():
+    run = made_up(2, 1).rename(time="point")
+    run["R"][:, 1] = run["R"][:, 0]
+    run = run.assign(
+        learning_rate=("point", np.linspace(0.1, 0.5, 5)),
+        special_kind=("special", ["fold", "branch point"]),
+        special_learning_rate=("special", [0.5, 0.3]),
+    )
+    assert legend(figures.branch(run, which="R")) == [
+        "$R_{11}$ = $R_{21}$",
+        r"fold, $\eta = 0.500000$",
+    ]
+
+
 def test_an_error_that_is_rounding_is_left_out_of_a_logarithmic_axis():
     run = made_up()
     run["generalization_error"][-1] = -1e-17

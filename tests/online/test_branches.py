@@ -10,7 +10,7 @@ from tutelage.online.equations import Flow
 from tutelage.online.fixed_points import rates_and_jacobian
 from tutelage.online.identical import one_for_all
 
-# Published: the plateau ceases at η ≈ 1.2545, from a series of order 10 (citton2025, section 3).
+# The plateau ceases at η ≈ 1.2545 (citton2025, section 3), from a series of order 10.
 PUBLISHED_FOLD = 1.2545
 
 
@@ -117,6 +117,20 @@ def test_bad_input_is_refused(noisy):
         assert problem.value.argument == argument
 
 
+def test_the_solution_of_the_single_relu_loses_its_stability_at_a_branch_point():
+    """λ = η (η/2 - 1) passes through zero at η_c = 2 (straat2019, section 3.1)."""
+    one = tl.Committee(1, tl.ReLU())
+    solution = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    along = branch(tl.Scenario(one, one), solution, learning_rate=1.5, until=2.5)
+    assert list(along.special_kind.values) == ["branch point"]
+    assert abs(float(along.special_learning_rate[0]) - 2.0) < 1e-9
+    eta = along.learning_rate.values
+    # A state that is off by rounding has angles of 1e-8 in place of 0, and eigenvalues follow.
+    np.testing.assert_allclose(
+        along.eigenvalue.values.max(axis=1), np.maximum(eta / 2 - 1, -0.5), atol=1e-7
+    )
+
+
 @pytest.fixture(scope="module")
 def graded():
     two = tl.Committee(2, tl.ReLU())
@@ -138,7 +152,7 @@ def plateau(graded):
 def test_the_plateau_of_a_graded_teacher_ends_in_a_fold(graded, plateau):
     assert list(plateau.special_kind.values) == ["fold"]
     critical = float(plateau.special_learning_rate[0])
-    # The exact value is below the published one by what the truncated series does: 1.7e-4.
+    # The published value lies 1.7e-4 above the exact one; the series itself is off by 1e-6 only.
     assert abs(critical - PUBLISHED_FOLD) < 5e-4
     assert float(plateau.learning_rate.max()) <= critical + 1e-12
     # At a fold one eigenvalue passes through zero; on both sides of it the branch has one more

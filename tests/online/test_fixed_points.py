@@ -1,5 +1,6 @@
 """Fixed points with known positions and eigenvalues, and the search for all of them."""
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -45,6 +46,26 @@ def test_eigenvalues_of_the_single_relu_at_its_solution(single, eta):
     assert point.stable == (eta < 2)  # η_c = 2
 
 
+@pytest.mark.parametrize("eta", [0.5, 1.1])
+def test_every_eigenvalue_at_the_solution_for_two_orthogonal_teachers(graded, eta):
+    """With students B_i + e_i and active units θ_i, σ - τ = Σ θ_i e_i·ξ to first order.
+
+    Along the teachers ⟨θ_i θ_j y_n²⟩ and ⟨θ_i θ_j y_n y_m⟩ give -η (1/2 ± 1/4 ± 1/2π).  Orthogonal
+    to them E_ij = e_i·e_j moves by -η⟨θ_i θ_k⟩ E_kj and η²⟨θ_i θ_j θ_k θ_l⟩ E_kl with ⟨θ_i⟩ = 1/2,
+    ⟨θ_1 θ_2⟩ = 1/4: E_11 - E_22 on its own, E_11 + E_22 together with E_12.
+    """
+    solution = tl.Overlaps(Q=graded.T, R=graded.T, T=graded.T)
+    point = tl.online.fixed_point(graded, solution, eta)
+    along = [-eta * (0.5 + a / 4 + b / (2 * np.pi)) for a in (-1, 1) for b in (-1, 1)]
+    together = [
+        [-eta + 0.75 * eta**2, -eta + eta**2],
+        [-eta / 4 + eta**2 / 4, -eta + eta**2 / 2],
+    ]
+    across = [-eta + eta**2 / 4, *np.linalg.eigvals(together)]
+    # Regularising the singular covariance by 1e-8 in its factor moves derivatives by as much.
+    np.testing.assert_allclose(np.sort(point.eigenvalues), np.sort(along + across), atol=1e-8)
+
+
 def test_the_plateau_of_two_students_in_the_limit_of_small_learning_rates():
     """straat2019, section 3.2: R ≈ 0.52, λ = 0.24 along (1, -1, -1, 1)/2."""
     two = tl.Committee(2, tl.ReLU())
@@ -78,11 +99,12 @@ def test_the_jacobian_is_the_derivative_of_the_rates(graded):
 
 @pytest.mark.parametrize("eta", [0, 0.8])
 def test_the_rates_are_those_of_the_flow(eta):
-    one, two = tl.Committee(1, tl.Erf()), tl.Committee(2, tl.Erf())
-    scenario = tl.Scenario(one, two, label_noise=0.3, weight_decay=0.1)
-    flow, y = Flow(scenario), jnp.array([0.4, 0.2, 0.7])
+    one = tl.Committee(1, tl.Erf())
+    scenario = tl.Scenario(one, one, label_noise=0.3, weight_decay=0.02)
+    flow, y = Flow(scenario), jnp.array([0.4, 0.7])
     state = to_overlaps(y, scenario.T, 1)
-    expected = to_vector(flow(state, eta if eta == 0 else jnp.asarray(eta)))
+    rates = eqx.filter_jit(flow)(state, 0 if eta == 0 else jnp.asarray(eta))
+    expected = to_vector(rates)
     np.testing.assert_allclose(rates_and_jacobian(flow, eta, y)[0], expected, atol=1e-15)
 
 
@@ -118,6 +140,12 @@ def test_identical_students_part_at_a_rate_with_infinite_derivative(graded, grad
     y[5] -= 0.5 * distance**2
     slope = rates_and_jacobian(Flow(graded), 1.0, y)[1][5, 5]
     assert slope == pytest.approx(point.splitting / (2 * distance), rel=1e-2)
+
+
+def test_one_state_is_asked_for(single):
+    both = tl.Overlaps(Q=[[[1.0]], [[0.5]]], R=[[[1.0]], [[0.5]]], T=[[1.0]])
+    with pytest.raises(tl.InputError, match="one state"):
+        tl.online.fixed_point(single, both, 1.0)
 
 
 def test_the_number_of_starts_and_the_rate_are_checked(single):

@@ -1,12 +1,10 @@
 """A number together with how wrong it may be."""
 
-from typing import NamedTuple
-
-from jaxtyping import Array, Float
+from typing import Any, NamedTuple
 
 
 class Estimate(NamedTuple):
-    """A Gaussian average and a bound on its absolute error, both of shape (...)."""
+    """A number or an array of shape (...), and a bound on its absolute error."""
 
-    value: Float[Array, "..."]
-    error: Float[Array, "..."]
+    value: Any
+    error: Any

@@ -72,22 +72,22 @@ class Sums:
 
     def __init__(self, expansions: Sequence[Expansion]):
         kept: dict[Key, int] = {}
-        rows = []
+        rows: list[dict[int, float]] = []
         for expansion in expansions:
-            row = {k: c for k, c in expansion.items() if c and (len(k[0]) + len(k[1])) % 2 == 0}
-            rows.append({kept.setdefault(key, len(kept)): c for key, c in row.items()})
+            even = {k: c for k, c in expansion.items() if c and (len(k[0]) + len(k[1])) % 2 == 0}
+            rows.append({kept.setdefault(key, len(kept)): c for key, c in even.items()})
         matrix = np.zeros((len(expansions), len(kept)))
         for i, row in enumerate(rows):
             for j, coefficient in row.items():
                 matrix[i, j] = coefficient
         keys = tuple(kept)
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for j, (fields, signs) in enumerate(keys):
-            groups[len(fields), len(signs)].append(j)
+        for number, (fields, signs) in enumerate(keys):
+            groups[len(fields), len(signs)].append(number)
         self.weights = tuple(matrix[:, members] for members in groups.values())
         self.groups = tuple(
-            (f"{fields}{signs}", _indices([keys[j] for j in members]))
-            for (fields, signs), members in groups.items()
+            (f"{counts[0]}{counts[1]}", _indices([keys[j] for j in members]))
+            for counts, members in groups.items()
         )
 
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:

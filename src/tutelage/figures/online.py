@@ -38,11 +38,13 @@ def overlaps(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
             linestyle=STYLES[(k if label[1] == "R" else k - i) % len(STYLES)],
             label=label if number < MOST_LABELS else None,
         )
-    axes.set(xlabel=r"$\alpha$", ylabel=", ".join(_symbol(name, "in", "ik") for name in which))
+    symbols = ", ".join(_symbol(name, "in", "ik") for name in which)
+    axes.set(xlabel=_time_symbol(dataset), ylabel=symbols)
     axes.grid(alpha=0.3)
     left_out = len(curves) - MOST_LABELS
     title = f"and {left_out} more" if left_out > 0 else None
-    axes.legend(title=title, ncols=1 + (len(curves) > 4), fontsize="small")
+    # Beside the Axes: overlaps fill all of it, and a legend inside would hide some.
+    axes.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     return axes
 
 
@@ -69,7 +71,7 @@ def error(
             axes.plot(dataset["time"], _positive(values[run], scale), color=colour, label=name)
     else:
         axes.plot(dataset["time"], _positive(values, scale), label=label)
-    axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$", yscale=scale)
+    axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$", yscale=scale)
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small")
@@ -142,6 +144,11 @@ def _curves(
         for i in range(matrix.shape[1])
         for k in range(i if name == "Q" else 0, matrix.shape[2])
     ]
+
+
+def _time_symbol(dataset: xr.Dataset) -> str:
+    """α, or ηα in the limit η → 0."""
+    return r"$\eta\alpha$" if dataset.attrs.get("learning_rate") == "0" else r"$\alpha$"
 
 
 def _symbol(name: str, teacher_index: str, student_index: str) -> str:

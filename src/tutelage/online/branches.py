@@ -15,7 +15,9 @@ from tutelage.online.continuation import CORRECTED, Curve, System, follow
 from tutelage.online.equations import Flow
 from tutelage.online.fixed_points import (
     FixedPoint,
+    check_state,
     first_order,
+    is_state,
     polished,
     second_order,
     weight_decay,
@@ -27,8 +29,6 @@ from tutelage.overlaps import Overlaps
 
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
-# A covariance may be this far from positive semi-definite, relative to its largest entry.
-OUTSIDE = 1e-9
 
 
 def branch(
@@ -42,10 +42,14 @@ def branch(
 ) -> xr.Dataset:
     """Follow a fixed point as the learning rate changes, through folds.
 
-    The fixed points at η solve g(y, η) = ⟨δ y⟩ + ... + η ⟨δδ⟩ - (γ/η) y = 0, the rates divided
-    by η, which is regular in the limit η → 0.  They form curves in (y, η) that are followed by
-    their arclength (`tutelage.online.continuation`).  Identical students whose activation has a
-    kink are followed as identical students, because the rates have no derivative beside them.
+    The fixed points at η solve the equations divided by η, which are regular as η → 0,
+
+        ⟨δ_i y_n⟩ - (γ/η) R_in = 0
+        ⟨δ_i x_k + δ_k x_i⟩ + η ⟨δ_i δ_k⟩ - (2γ/η) Q_ik = 0,
+
+    with label noise in ⟨δ_i δ_k⟩.  They form curves in (R, Q, η) that are followed by their
+    arclength (`tutelage.online.continuation`).  Identical students whose activation has a kink
+    are followed as identical students, because the rates have no derivative beside them.
 
     Args:
         scenario: who learns from whom.
@@ -96,7 +100,7 @@ def branch(
 
 def _checked(scenario: Any, point: Any, learning_rate: Any, until: Any) -> tuple[Overlaps, float]:
     state = point.overlaps if isinstance(point, FixedPoint) else point
-    generalization_error(scenario, state)
+    check_state("point", scenario, state)
     finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=1.0")
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:
@@ -136,9 +140,7 @@ def _ending(scenario: Scenario, until: float) -> Callable[[np.ndarray], str | No
             return "learning rate 0"
         if np.max(np.abs(u)) > TOO_LARGE:
             return "norms beyond 10⁶"
-        C = np.asarray(to_overlaps(u[:-1], scenario.T, scenario.K).covariance)
-        outside = np.linalg.eigvalsh(C)[0] < -OUTSIDE * np.max(np.abs(C))
-        return "not positive semi-definite" if outside else None
+        return None if is_state(scenario, u[:-1]) else "not positive semi-definite"
 
     return ending
 

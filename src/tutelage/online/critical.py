@@ -14,14 +14,14 @@ from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
 from tutelage.online.fixed_points import first_order, fixed_point, second_order, weight_decay
-from tutelage.online.plateau import Course, course, saddle
+from tutelage.online.plateau import Course, course, number, saddle
 from tutelage.online.state import to_overlaps, to_vector
 from tutelage.overlaps import Overlaps
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
 UNTIL = 4000.0  # in units of 1/η, where η < 1
 HIGHEST = 64.0
-# Relative rates of increase below this are integration error, not learning that gets worse.
+# Rates of increase dε_g/dα below this are integration error, not learning that gets worse.
 RISING = 1e-8
 CLOSE = 1e-12
 
@@ -32,8 +32,8 @@ class CriticalLearningRates(NamedTuple):
     non_monotonic: above it the error grows for a while before it falls again.
     plateau_vanishes: above it the saddle that makes the plateau does not exist.
     diverges: above it the run does not converge: the point it went to is unstable or not reached.
-    unbounded: above it the norms grow without bound; higher than ``diverges`` if the run ends in
-        another state in between.
+    unbounded: above it the norms grow without bound, exponentially; higher than ``diverges`` if
+        the run ends in another state in between.
     reasons: why a field is None, by its name.
     """
 
@@ -62,7 +62,7 @@ def critical_learning_rates(
       (max Re λ(η) = 0; for the single ReLU λ = η²/2 - η and η = 2 exactly, straat2019 section 3),
       or the run no longer gets there, found by bisection on its fate.
     - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
-      flow; relative rates below 1e-8 count as integration error.
+      flow; rates below 1e-8 count as integration error.
     - ``plateau_vanishes``: the saddle beside which the run lingers is followed in η to its fold,
       where dη/ds = 0 along the branch.
 
@@ -133,7 +133,7 @@ def _unbounded(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     """
 
     def escapes(eta: float, tolerance: float = FINE) -> bool:
-        return _escapes(_run(flow, y0, eta, tolerance))
+        return _run(flow, y0, eta, tolerance).outcome == "diverged"
 
     low, high = _bisect(escapes, *_bracket(escapes, top), 1e-3)
     eta = 0.99 * low
@@ -150,22 +150,14 @@ def _with_coarse_bracket(escapes: Callable[..., bool], value: float, width: floa
     while not (escapes(value + reach, COARSE) and not escapes(value - reach, COARSE)):
         reach *= 10
     coarse = _bisect(lambda eta: escapes(eta, COARSE), value - reach, value + reach, 0.05 * reach)
-    return Estimate(value, max(abs(end - value) for end in coarse) + width)
-
-
-def _escapes(run: Course) -> bool:
-    """Norms beyond every bound, or growing like a power of time (saturating activations)."""
-    size = np.max(np.abs(run.states), axis=-1)
-    earlier = np.interp(0.25 * run.times[-1], run.times, size)
-    growing = size[-1] > 1.25 * earlier and size[-1] > 10 * size[0] + 10
-    return run.outcome == "diverged" or (run.outcome == "reached" and bool(growing))
+    return number(value, max(abs(end - value) for end in coarse) + width)
 
 
 def _bracket(escapes: Callable[[float], bool], top: float) -> tuple[float, float]:
     high = min(1.0, top)
     while not escapes(high):
         if high >= top:
-            raise _Missing(f"no run diverges up to learning rate {top:g}")
+            raise _Missing(f"norms do not explode at any learning rate up to {top:g}")
         high = min(2 * high, top)
     low = 0.5 * high
     while escapes(low):
@@ -210,7 +202,7 @@ def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estim
     low, high = etas[below[0] - 1], etas[below[0]]
     root = brentq(stability, low, high, xtol=1e-14, rtol=1e-14)
     slope = (stability(low) - stability(high)) / (high - low)
-    return Estimate(root, 1e-12 / slope)
+    return number(root, 1e-12 / slope)
 
 
 def _attractor(flow: Flow, run: Course, eta: float) -> np.ndarray | None:
@@ -234,10 +226,9 @@ def _attractor(flow: Flow, run: Course, eta: float) -> np.ndarray | None:
 
 def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     def rise(eta: float, tolerance: float = FINE) -> float:
-        return _fastest_rise(flow, y0, eta, tolerance) - RISING
+        return _fastest_rise(flow, y0, eta, tolerance)
 
-    etas = top * np.linspace(0.1, 1.0, 19)
-    etas[-1] *= 1 - 1e-3
+    etas = top * np.array([0.02, 0.05, *np.linspace(0.1, 0.95, 18), 1 - 1e-3])
     previous = None
     for eta in etas:
         if rise(eta) > 0:
@@ -249,20 +240,22 @@ def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
         raise _Missing(f"the error grows for a while even at learning rate {etas[0]:g}")
     value = brentq(rise, previous, eta, xtol=1e-10)
     slope = (rise(value + 1e-5) - rise(value - 1e-5)) / 2e-5
-    # What the tolerance and the threshold change in the rise, translated into η.
-    change = abs(rise(value, COARSE) - rise(value)) + RISING
-    return Estimate(value, change / abs(slope) + 1e-9)
+    # What the tolerance and the threshold change in the rise, translated into η; the error of
+    # the run is of order one where it first grows.
+    change = abs(rise(value, COARSE) - rise(value)) + 10 * RISING
+    return number(value, change / abs(slope) + 1e-9)
 
 
 def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> float:
     """max over time of (dε_g/dα)/ε_g, refined with short steps around the largest one."""
     run = _run(flow, y0, eta, tolerance)
-    j = int(np.argmax(run.slope / run.error))
+    pace = (run.slope - RISING) / run.error
+    j = int(np.argmax(pace))
     if j in (0, len(run.times) - 1):
-        return float(run.slope[j] / run.error[j])
+        return float(pace[j])
     window = run.times[j + 1] - run.times[j - 1]
     detail = course(flow, run.states[j - 1], eta, window, tolerance, longest_step=window / 64)
-    t, pace = detail.times, detail.slope / detail.error
+    t, pace = detail.times, (detail.slope - RISING) / detail.error
     k = int(np.clip(np.argmax(pace), 1, len(t) - 2))
     # The parabola through the three highest points; at a distance, to keep it well-conditioned.
     a, b, c = np.polyfit(t[k - 1 : k + 2] - t[k], pace[k - 1 : k + 2], 2)
@@ -283,7 +276,9 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     y = np.asarray(to_vector(point.overlaps))
     found = _follow(flow, y, eta, lambda linear, tangent: tangent[-1], 4 * top)
     if found is None:
-        raise _Missing(f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity")
+        raise _Missing(
+            f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"
+        )
     return found
 
 
@@ -372,4 +367,4 @@ def _located(
     nearby, value = at(root + 1e-4 * step)
     slope = abs(value - left) / (1e-4 * step)
     change = abs(nearby[-1] - point[-1]) / (1e-4 * step)
-    return Estimate(float(point[-1]), change * (1e-12 + abs(left)) / slope + CLOSE)
+    return number(float(point[-1]), change * (1e-12 + abs(left)) / slope + CLOSE)

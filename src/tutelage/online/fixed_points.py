@@ -17,9 +17,11 @@ from tutelage.overlaps import Overlaps
 
 STEPS = 100
 POLISHED = 1e-12
-# Eigenvalues of a Jacobian with entries of order one are right to about 1e-9 at a singular
-# covariance, where derivatives of the averages lose half of the digits that values have.
-ZERO = 1e-9
+# A covariance may be this far from positive semi-definite, relative to its largest entry.
+OUTSIDE = 1e-9
+# Averages are regularised by 1e-8 at a singular covariance: eigenvalues that vanish, as they do
+# along a family of solutions, come out smaller than this.
+ZERO = 1e-7
 
 
 class FixedPoint(eqx.Module):
@@ -49,7 +51,7 @@ class FixedPoint(eqx.Module):
 
     @property
     def stable(self) -> bool:
-        """True if every small disturbance decays; zero eigenvalues (a family of solutions) do not."""
+        """True if every small disturbance decays; along a family of solutions it does not."""
         return bool(self.eigenvalues[0].real < -ZERO)
 
     @property
@@ -84,23 +86,40 @@ def fixed_point(
     0.524579 False
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
-    generalization_error(scenario, start)
+    check_state("start", scenario, start)
     flow, eta = Flow(scenario, method), float(learning_rate)
     return describe(flow, eta, *polished("start", flow, eta, np.asarray(to_vector(start))))
+
+
+def check_state(argument: str, scenario: Scenario, overlaps: Overlaps) -> None:
+    """One state that fits the scenario."""
+    generalization_error(scenario, overlaps)
+    if overlaps.R.ndim != 2:
+        raise InputError(argument, f"R of shape {overlaps.R.shape}", "it has to be one state")
 
 
 def polished(argument: str, flow: Flow, eta: float, y: np.ndarray) -> tuple[np.ndarray, float]:
     """The fixed point next to a state and its residual, or an error about the argument."""
     y, residual = newton(flow, eta, y)
     if residual > POLISHED:
-        raise InputError(
-            argument,
-            f"a state from which Newton's method stops at rates of {residual:.1e}",
-            "it has to be near a fixed point",
-            "the last state of tl.online.evolve, a state on the plateau, "
-            "or all of them: tl.online.fixed_points",
-        )
-    return y, residual
+        problem = f"a state from which Newton's method stops at rates of {residual:.1e}"
+    elif not is_state(flow.scenario, y):
+        problem = "a state from which Newton's method leaves the positive semi-definite covariances"
+    else:
+        return y, residual
+    raise InputError(
+        argument,
+        problem,
+        "it has to be near a fixed point",
+        "the last state of tl.online.evolve, a state on the plateau, "
+        "or all of them: tl.online.fixed_points",
+    )
+
+
+def is_state(scenario: Scenario, y: np.ndarray) -> bool:
+    """True if the covariance is positive semi-definite, up to what a root finder leaves."""
+    C = np.asarray(to_overlaps(jnp.asarray(y), scenario.T, scenario.K).covariance)
+    return bool(np.linalg.eigvalsh(C)[0] > -OUTSIDE * np.max(np.abs(C)))
 
 
 def describe(flow: Flow, eta: float, y: np.ndarray, residual: float) -> FixedPoint:

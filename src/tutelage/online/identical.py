@@ -56,7 +56,7 @@ def describe_identical(flow: Flow, eta: float, z: Float[np.ndarray, " M+1"]) -> 
     K, M = flow.scenario.K, flow.scenario.M
     y = embedding(K, M) @ z
     f = rates_and_jacobian(flow, eta, y)[0]
-    # The regularised average leaves rates of 1e-8 η² c in Q_ik for i != k, which are not errors.
+    # Rounding of ν is seen under a root in Q_ik for i != k, which says nothing about z.
     diagonal = np.append(np.arange(K * M), K * M + np.cumsum(np.r_[0, np.arange(K, 1, -1)]))
     residual = np.max(np.abs(f[diagonal])) / ((eta or 1.0) * max(1.0, np.max(np.abs(y))))
     point = describe(flow, eta, y, float(residual))

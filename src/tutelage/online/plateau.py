@@ -56,7 +56,7 @@ class Course(NamedTuple):
         above = self.error > level
         return np.array([self._crossing(j, level) for j in np.flatnonzero(above[1:] != above[:-1])])
 
-    def _crossing(self, j: int, level: float) -> float:
+    def _crossing(self, j: Any, level: float) -> float:
         h = self.times[j + 1] - self.times[j]
         (e0, e1), (s0, s1) = self.error[j : j + 2], h * self.slope[j : j + 2]
         cubic = [2 * (e0 - e1) + s0 + s1, 3 * (e1 - e0) - 2 * s0 - s1, s0, e0 - level]
@@ -119,7 +119,7 @@ def plateau(
     begins, ends = _beside(run, point.generalization_error)
     coarse = _beside(course(flow, y0, eta, LONGEST / eta, 1e-8), point.generalization_error)
     error = abs(coarse[1] - coarse[0] - (ends - begins)) + 1e-9 * ends
-    length = Estimate(ends - begins, error)
+    length = number(ends - begins, error)
     return Plateau(point, point.generalization_error, length, begins, ends)
 
 
@@ -131,8 +131,8 @@ def plateau_over_learning_rates(
 ) -> xr.Dataset:
     """Height, length and estimated error of the length over ``learning_rate``; NaN without one.
 
-    citton2025 Figure 2: with growing η plateaus become shorter and higher, until the saddle is
-    lost.
+    citton2025 Figure 2 shows them become higher until the saddle is lost.  In that scenario the
+    length falls up to η ≈ 0.9 and grows again towards the fold, where the approach is slow.
     """
     rates = finite_array("learning_rates", learning_rates)
     if rates.ndim != 1 or not rates.size or np.any(rates <= 0):
@@ -144,8 +144,7 @@ def plateau_over_learning_rates(
         )
     found = [plateau(scenario, start, eta, method) for eta in rates]
     rows = [
-        (p.height, p.length.value, p.length.error) if p else (np.nan, np.nan, np.nan)
-        for p in found
+        (p.height, p.length.value, p.length.error) if p else (np.nan, np.nan, np.nan) for p in found
     ]
     height, length, error = np.array(rows).T
     return xr.Dataset(
@@ -156,6 +155,11 @@ def plateau_over_learning_rates(
         },
         coords={"learning_rate": ("learning_rate", rates, {"symbol": "η"})},
     )
+
+
+def number(value: Any, error: Any) -> Estimate:
+    """An `Estimate` of plain numbers."""
+    return Estimate(float(value), float(error))
 
 
 def saddle(flow: Flow, run: Course, learning_rate: float) -> FixedPoint | None:
@@ -244,4 +248,9 @@ def _course(flow: Flow, y0: Float[Array, " d"], eta, until, tolerance, longest, 
     seen = jnp.isfinite(solution.ts)
     lost = jnp.any(seen & ~jnp.all(jnp.isfinite(solution.ys[0]), axis=-1))
     failed = lost | (solution.result == diffrax.RESULTS.dt_min_reached)
-    return solution.ts, *solution.ys, jnp.stack([jnp.asarray(m) for m in solution.event_mask]), failed
+    return (
+        solution.ts,
+        *solution.ys,
+        jnp.stack([jnp.asarray(m) for m in solution.event_mask]),
+        failed,
+    )

@@ -17,10 +17,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jnp
 from tutelage.activations import PiecewiseLinear
 from tutelage.averages.door import average
-from tutelage.averages.methods import Method, Orthant, chosen
+from tutelage.averages.methods import Hermite, Method, Orthant, chosen
 from tutelage.checks import ROUNDING, InputError, covariance, finite_array, is_traced
 from tutelage.networks import Committee, Scenario
 from tutelage.online.equations import Flow
@@ -125,9 +125,9 @@ class SymmetricScenario(eqx.Module):
 class SymmetricFlow(eqx.Module):
     """The right-hand side of the equations in Q, C, R and S, at a cost independent of K.
 
-    Sums of large multiplicities cancel: in units of the largest of them, s_K s_M K² times an
-    average, rates are right to rounding.  With s = 1/√K and C, S of order 1/K this leaves
-    relative errors of about 10⁻¹⁶ K.
+    Averages of order one with multiplicities of order K cancel, so that for outputs scaled by
+    1/√K rates have absolute errors of about 10⁻¹⁶ (10⁻¹⁶/K for C and S of order 1/K) where
+    specialization goes on at rates of order 1/K: 10⁻¹⁶ K is the relative error to expect.
 
     scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
     method: how averages are computed; the best exact one by default.
@@ -241,7 +241,7 @@ class SymmetricFlow(eqx.Module):
         by_p = parts @ jnp.stack([s_K**2, -s_K * s_M, s_M**2])
         total = [self._counted(by_p[..., k, :], 1 + k) for k in range(2)]
         if self.noisy:
-            slopes = self._slopes(overlaps)
+            slopes = self._averages("slopes", overlaps)
             total = [total[k] + self.label_noise**2 * slopes[..., k] for k in range(2)]
         return [s_K**2 * x for x in total]
 
@@ -258,28 +258,15 @@ class SymmetricFlow(eqx.Module):
         k, C = self.flow.scenario.K, overlaps.covariance
         g, h = self.flow.scenario.student.activation, self.flow.scenario.teacher.activation
         exact = isinstance(self.flow.method, Orthant)
+        coincidences = isinstance(self.flow.method, Orthant | Hermite)  # others need not know them
         if exact and _known_slope(g) and _known_slope(h):
             total = symmetric_sums(kind, k, g, h)(C)
         else:
             total = jnp.zeros(())
-            for batch in symmetric_batches(kind, k, coincidences=exact):
+            for batch in symmetric_batches(kind, k, coincidences):
                 units = self.flow._units(batch, ARGUMENTS[kind])
                 total = total + self.flow._sums(kind, units, batch, overlaps)
         return total.reshape(*C.shape[:-2], *SHAPES[kind])
-
-    def _slopes(self, overlaps: Overlaps) -> Float[Array, "... 2"]:
-        """⟨g'(x_1)²⟩ and ⟨g'(x_1) g'(x_2)⟩."""
-        if isinstance(self.flow.method, Orthant):
-            return self._averages("slopes", overlaps)
-        g = self.flow.scenario.student.activation
-        f = np.array([[0, 0], [0, min(1, overlaps.K - 1)]])
-        C = overlaps.Q[..., f[:, :, None], f[:, None, :]]
-
-        def i2(C: Array) -> Array:
-            return average("i2", (g, g), C, self.flow.method).value
-
-        # Price's theorem, ∂⟨g(u) g(w)⟩/∂C_uw = ⟨g'(u) g'(w)⟩, serves every method.
-        return jax.jvp(i2, (C,), (jnp.broadcast_to(1.0 - jnp.eye(2), C.shape),))[1]
 
 
 def symmetric_scenario(scenario: Any) -> SymmetricScenario:

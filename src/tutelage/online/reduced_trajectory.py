@@ -20,7 +20,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.checks import InputError, finite_number
 from tutelage.networks import Scenario
-from tutelage.online.integration import OUTCOMES, SOLVED, TOO_LARGE
+from tutelage.online.integration import SOLVED, TOO_LARGE
 from tutelage.online.reduced import (
     SymmetricFlow,
     SymmetricScenario,
@@ -31,6 +31,7 @@ from tutelage.online.trajectory import _learning_rate, _times
 
 # Rounding errors of ε_g add up from a few dozen operations.
 ROUNDING_UNITS = 16
+ENDINGS = ("converged", "diverged", "plateau")
 
 
 def evolve_symmetric(
@@ -76,10 +77,13 @@ def evolve_symmetric(
     flow = SymmetricFlow(scenario, method)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
     vectors, ended_at, outcome = _integrate(flow, y0, eta, times, float(tolerance))
-    states = _to_state(flow, jnp.asarray(vectors))
+    # One shape whenever a run ends, so that it is not compiled anew for every end.
+    padded = np.concatenate([vectors, np.tile(y0, (len(times) - len(vectors), 1))])
+    states = _to_state(flow, jnp.asarray(padded))
     attrs = _parameters(scenario, start, learning_rate, tolerance, method)
     attrs |= {"outcome": outcome, "ended_at": ended_at}
-    return _dataset(states, _errors(flow, states), times[: len(vectors)], attrs)
+    numbers = states._asdict() | {"generalization_error": _errors(flow, states)}
+    return _dataset(numbers, times[: len(vectors)], attrs)
 
 
 def _integrate(
@@ -87,23 +91,19 @@ def _integrate(
 ) -> tuple[np.ndarray, float, str]:
     """States at the times up to the end, when that was, and why."""
 
+    # Times are arrays here: a number would be part of the program and compile it anew.
     def rates(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(_rates(flow, eta, t, y))
+        return np.asarray(_rates(flow, eta, np.asarray(t), y))
 
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(_jacobian(flow, eta, t, y))
+        return np.asarray(_jacobian(flow, eta, np.asarray(t), y))
 
-    def event(number: int) -> Any:
-        def crossing(t: float, y: np.ndarray) -> float:
-            return float(_crossings(flow, eta, t, y, tolerance)[number])
+    def distance(t: float, y: np.ndarray) -> float:
+        return float(np.min(_distances(flow, eta, np.asarray(t), y, tolerance)))
 
-        crossing.terminal = True  # type: ignore[attr-defined]
-        return crossing
-
-    beginning = np.asarray(_crossings(flow, eta, 0.0, y0, tolerance))
-    if np.any(beginning < 0):
-        # What has happened already is not crossed any more.
-        ended, last, reason = 0.0, y0, 1 + int(np.argmax(beginning < 0))
+    distance.terminal = True  # type: ignore[attr-defined]
+    if distance(0.0, y0) < 0:  # what has happened already is not crossed any more
+        ended, last = 0.0, y0
         vectors = y0[None] if times[0] == 0 else np.zeros((0, len(y0)))
     else:
         course = solve_ivp(
@@ -113,28 +113,22 @@ def _integrate(
             method="LSODA",
             jac=jacobian,
             t_eval=times,
-            events=[event(number) for number in range(3)],
+            events=distance,
             rtol=tolerance,
             atol=tolerance,
         )
         vectors = course.y.T.reshape(-1, len(y0))
-        ended, last, reason = _end(course, float(times[-1]))
-    outcome = OUTCOMES[reason]
+        if course.status == 0:
+            return vectors, float(times[-1]), "reached"
+        if course.status < 0:
+            # A step size that shrinks to nothing is a divergence faster than any bound.
+            return vectors, float(course.t[-1]) if len(course.t) else 0.0, "diverged"
+        ended, last = float(course.t_events[0][-1]), course.y_events[0][-1]
+    nearest = int(np.argmin(_distances(flow, eta, np.asarray(ended), last, tolerance)))
+    outcome = ENDINGS[nearest]
     if outcome == "plateau" and not _grows(flow, eta, ended, last):
         outcome = "converged"
     return vectors, ended, outcome
-
-
-def _end(course: Any, until: float) -> tuple[float, Any, int]:
-    """When, where and why (an index into OUTCOMES) the integration ended."""
-    for number, found in enumerate(course.t_events):
-        if len(found):
-            return float(found[-1]), course.y_events[number][-1], 1 + number
-    if course.status == 0:
-        return until, None, OUTCOMES.index("reached")
-    # A step size that shrinks to nothing is a divergence faster than the bound on the norms.
-    ended = float(course.t[-1]) if len(course.t) else 0.0
-    return ended, None, OUTCOMES.index("diverged")
 
 
 def _to_vector(flow: SymmetricFlow, state: SymmetricState) -> Float[Array, "... 4"]:
@@ -162,14 +156,19 @@ def _jacobian(flow: SymmetricFlow, eta: Any, t: Any, y: Any) -> Array:
 
 
 @eqx.filter_jit
-def _crossings(flow: SymmetricFlow, eta: Any, t: Any, y: Any, tolerance: float) -> Array:
-    """Negative where the error has vanished, where norms are too large, where nothing moves."""
+def _distances(flow: SymmetricFlow, eta: Any, t: Any, y: Any, tolerance: float) -> Array:
+    """Negative beyond each of the ENDINGS: no error, too large norms, nothing that moves."""
     state = _to_state(flow, y)
     error, rounding = flow.error_and_rounding(state)
-    solved = error - jnp.maximum(SOLVED, ROUNDING_UNITS * rounding)
-    large = TOO_LARGE - jnp.max(jnp.abs(jnp.stack(state)))
+    largest = jnp.max(jnp.abs(jnp.stack(state)))
     moving = jnp.max(jnp.abs(jnp.stack(_change(flow, eta, t, y))))
-    return jnp.stack([solved, large, moving - tolerance * _unit(flow, eta, t)])
+    return jnp.stack(
+        [
+            error / jnp.maximum(SOLVED, ROUNDING_UNITS * rounding) - 1,
+            1 - largest / TOO_LARGE,
+            moving / (tolerance * _unit(flow, eta, t)) - 1,
+        ]
+    )
 
 
 def _unit(flow: SymmetricFlow, eta: Any, t: Any) -> Any:
@@ -180,7 +179,7 @@ def _unit(flow: SymmetricFlow, eta: Any, t: Any) -> Any:
 
 def _grows(flow: SymmetricFlow, eta: Any, t: float, y: np.ndarray) -> bool:
     """Whether a symmetric disturbance would grow."""
-    J = np.asarray(_jacobian(flow, eta, t, y))
+    J = np.asarray(_jacobian(flow, eta, np.asarray(t), y))
     # The fast motion, K times larger, limits how small an eigenvalue can be told from zero.
     smallest = max(1e-9 * float(_unit(flow, eta, t)), 1e-12 * float(np.max(np.abs(J))))
     return bool(np.max(np.linalg.eigvals(J).real) > smallest)
@@ -222,12 +221,10 @@ def _parameters(
     }
 
 
-def _dataset(
-    states: SymmetricState, errors: Array, times: np.ndarray, attrs: dict[str, Any]
-) -> xr.Dataset:
-    numbers = {name: ("time", np.asarray(x)) for name, x in states._asdict().items()}
+def _dataset(numbers: dict[str, Array], times: np.ndarray, attrs: dict[str, Any]) -> xr.Dataset:
+    n = len(times)
     return xr.Dataset(
-        numbers | {"generalization_error": ("time", np.asarray(errors))},
+        {name: ("time", np.asarray(x)[:n]) for name, x in numbers.items()},
         coords={"time": ("time", times, {"long_name": "examples per input", "symbol": "α"})},
         attrs=attrs,
     )

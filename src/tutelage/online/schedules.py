@@ -19,7 +19,7 @@ from tutelage.checks import InputError, finite_number, positive_integer
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.plateau import LONGEST, course
+from tutelage.online.plateau import LONGEST, course, number
 from tutelage.online.state import to_vector
 from tutelage.overlaps import Overlaps
 
@@ -162,13 +162,11 @@ def best_schedule(
         x = minimize(time, x, method="Nelder-Mead", options=options).x
     value = time(x)
     rates, switches = _unpacked(x)
-    reached = Estimate(value, abs(time(x, COARSE) - value) + 1e-9 * value)
+    reached = number(value, abs(time(x, COARSE) - value) + 1e-9 * value)
     return BestSchedule(Schedule(rates, switches), reached, constant)
 
 
-def _checked(
-    scenario: Scenario, start: Overlaps, error: Any, bounds: Any
-) -> tuple[float, float]:
+def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tuple[float, float]:
     first = float(generalization_error(scenario, start))
     finite_number("error", error, at_least=SMALLEST, hint="1e-4")
     if error >= first:
@@ -191,7 +189,9 @@ def _passage(
     """When the error is reached for the first time; infinite if not until the limit."""
     begin = 0.0
     for eta, end in zip(rates, [*switches, limit], strict=True):
-        run = course(flow, y, eta, max(min(end, limit) - begin, 1e-9), tolerance, solved=0.99 * error)
+        run = course(
+            flow, y, eta, max(min(end, limit) - begin, 1e-9), tolerance, solved=0.99 * error
+        )
         passed = run.crossings(error)
         if len(passed):
             return begin + float(passed[0])
@@ -223,4 +223,4 @@ def _with_errors(time: Callable[..., float], eta: float) -> BestLearningRate:
     h = 1e-3 * eta
     curvature = (time(eta + h) - 2 * value + time(eta - h)) / h**2
     uncertain = np.sqrt(2 * inaccuracy / curvature) if curvature > 0 else h
-    return BestLearningRate(Estimate(eta, float(uncertain)), Estimate(value, inaccuracy))
+    return BestLearningRate(number(eta, float(uncertain)), number(value, inaccuracy))

@@ -16,9 +16,9 @@ from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
 from tutelage.online.fixed_points import (
     POLISHED,
-    ZERO,
     FixedPoint,
     describe,
+    is_state,
     newton,
     rates_and_jacobian,
 )
@@ -28,11 +28,13 @@ from tutelage.overlaps import Overlaps
 
 # Newton steps from one start; those that arrive need about ten.
 STEPS = 30
-# A covariance may be this far from positive semi-definite, relative to its largest entry.
-OUTSIDE = 1e-9
 # States are the same if their invariants agree to this: at a singular Jacobian a residual of
 # 1e-12 leaves the state uncertain by 1e-6.
 SAME = 1e-6
+# Errors below this are zero for such a state.
+PERFECT = 1e-9
+# Larger norms are on the way to infinity.
+TOO_LARGE = 1e6
 
 
 def fixed_points(
@@ -52,8 +54,8 @@ def fixed_points(
 
     Permutations that leave T as it is are counted once.  Where solutions without error form a
     family (K > M: students share a teacher in any proportion, and some eigenvalues are zero) one
-    member stands for all that have as many zero eigenvalues.  States in which some but not all
-    students are identical are found only if the rates have a derivative there.
+    member stands for all.  States in which some but not all students are identical are found
+    only if the rates have a derivative there.
 
     Args:
         scenario: who learns from whom.
@@ -107,7 +109,9 @@ class _Collection:
 
     def add(self, point: FixedPoint) -> None:
         key = _invariants(self.scenario, point.overlaps)
-        if self._knows(key) or any(_one_family(point, other) for other in self.points):
+        if self._knows(key) or any(
+            _one_family(self.scenario, point, other) for other in self.points
+        ):
             return
         self.points.append(point)
         self.keys.append(key)
@@ -125,22 +129,18 @@ def _invariants(scenario: Scenario, state: Overlaps) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _one_family(a: FixedPoint, b: FixedPoint) -> bool:
-    """Both are perfect, and have as many directions in which nothing changes."""
-    zeros = [int(np.sum(np.abs(p.eigenvalues) < 100 * ZERO)) for p in (a, b)]
-    perfect = max(a.generalization_error, b.generalization_error) < POLISHED
-    return perfect and zeros[0] == zeros[1] > 0
+def _one_family(scenario: Scenario, a: FixedPoint, b: FixedPoint) -> bool:
+    """Both are perfect, and there are more students than needed."""
+    return scenario.K > scenario.M and max(a.generalization_error, b.generalization_error) < PERFECT
 
 
 def _arrivals(flow: Flow, eta: float, seed: int, starts: int) -> Iterator[tuple[np.ndarray, float]]:
     """Where Newton's method ends, if that is a state and does not move."""
-    scenario = flow.scenario
     for start in _starts(flow, eta, np.random.default_rng(seed), starts):
         y, residual = newton(flow, eta, start, STEPS)
-        if residual > POLISHED:
-            continue
-        C = np.asarray(to_overlaps(jnp.asarray(y), scenario.T, scenario.K).covariance)
-        if np.linalg.eigvalsh(C)[0] > -OUTSIDE * np.max(np.abs(C)):
+        # Rates of units that saturate vanish at infinity, which is not a fixed point.
+        near = residual < POLISHED and np.max(np.abs(y)) < TOO_LARGE
+        if near and is_state(flow.scenario, y):
             yield y, residual
 
 

@@ -16,6 +16,8 @@ import xarray as xr
 from tutelage import averages, online
 from tutelage.activations import ReLU
 from tutelage.networks import Committee, Scenario
+from tutelage.online.branches import branch
+from tutelage.online.critical import critical_learning_rates
 from tutelage.overlaps import Overlaps
 from tutelage.papers.record import (
     Figure,
@@ -34,6 +36,18 @@ NOTE_1 = (
     "correlation matrix exceeds 2 (|ρ_ij| < 1 is not enough); on the plateau one is 2.28, and the "
     "series is off by 5e-5. Computed exactly, and confirmed by quadrature."
 )
+NOTE_3 = (
+    "citton2025, Sec. 3: the critical learning rates of the exact equations are not those printed, "
+    "which were found with the series cut at order 10, to a resolution that is not stated. Runs on "
+    "either side of each exact value behave differently, the fold is found by continuation, too."
+)
+# Sec. 3, as printed, and two learning rates on either side of the exact value: below, the error
+# falls at all times, the plateau exists, the run converges; above, it does not.
+CRITICAL = {
+    "non_monotonic": ("error not monotonic above η", "1.2175", (1.2172, 1.2174)),
+    "plateau_vanishes": ("no symmetric plateau above η", "1.2545", (1.2543, 1.2544)),
+    "diverges": ("norms grow without bound above η", "1.2575", (1.2579, 1.2580)),
+}
 ORDER = 10  # Sec. 3: "we expand the activation function up to order N = 10"
 
 # Overlaps of K = M = 2 with the graded teacher T = diag(1, 2): students first, then teachers.
@@ -52,18 +66,20 @@ PLATEAU = [  # the symmetric fixed point of Fig. 2 at η = 1, to six digits
 
 
 def records() -> list[Record]:
-    """Coefficients, the series against the exact average, and singular covariances."""
-    return [*_coefficients(), *_series(), *_singular()]
+    """Coefficients, the series against the exact average, singular covariances, Sec. 3."""
+    return [*_coefficients(), *_series(), *_singular(), *_critical()]
 
 
 def figures() -> Iterator[Figure]:
     """Figs. 1, 2a and 2b, from the exact average."""
-    from tutelage.figures import branch, error, learning_curves
+    from tutelage import figures as draw
 
     run, rates, plateau = fig_1(), fig_2a(), fig_2b()
-    yield Figure("fig1", learning_curves(run)[0].figure, {"": run})
-    yield Figure("fig2a", error(rates).figure, {"": rates})
-    yield Figure("fig2b", branch(plateau).figure, {"": plateau})
+    yield Figure("fig1", draw.learning_curves(run)[0].figure, {"": run})
+    axes = draw.error(rates)
+    axes.set_ylim(1e-4, 10.0)  # the run that diverges would take all of the axis
+    yield Figure("fig2a", axes.figure, {"": rates})
+    yield Figure("fig2b", draw.branch(plateau).figure, {"": plateau})
 
 
 @cache
@@ -82,9 +98,9 @@ def fig_2a() -> xr.Dataset:
 def fig_2b() -> xr.Dataset:
     """The symmetric plateau from η = 0.05 up to its fold, and back some way beyond it."""
     near = Overlaps(*(np.array(PLATEAU)[i, j] for i, j in _blocks()))
-    low = online.branch(scenario(), near, learning_rate=1.0, until=0.05).isel(point=-1)
+    low = branch(scenario(), near, learning_rate=1.0, until=0.05).isel(point=-1)
     first = Overlaps(Q=low["Q"].values, R=low["R"].values, T=scenario().T)
-    return online.branch(scenario(), first, learning_rate=0.05, until=1.3, max_steps=80)
+    return branch(scenario(), first, learning_rate=0.05, until=1.3, max_steps=80)
 
 
 def _blocks() -> tuple[tuple, tuple, tuple]:
@@ -155,3 +171,12 @@ def _singular() -> Iterator[Record]:
 def _compare_i4(item: str, published: Published, C: np.ndarray) -> Record:
     exact = averages.i4(ReLU(), C, return_error=True)
     return compare(PAPER, item, published, float(exact.value), uncertainty=float(exact.error))
+
+
+def _critical() -> Iterator[Record]:
+    """Sec. 3: three learning rates, exact; the runs on either side are the second route."""
+    found = critical_learning_rates(scenario(), start())
+    for name, (words, printed, (low, high)) in CRITICAL.items():
+        between = method("runs on either side", 0.5 * (low + high), 0.5 * (high - low))
+        computed = float(getattr(found, name).value)
+        yield correct(PAPER, f"Sec. 3, {words}", digits(printed), between, computed, NOTE_3)

@@ -76,7 +76,7 @@ def figures() -> Iterator[Figure]:
     overlaps(fig_2(), axes[0])
     error(fig_2(), axes[1], scale="linear")
     yield Figure("fig2", axes[0].figure, {"": fig_2()})
-    axes, runs = panels(), {g.name: fig_3(g, 100.0) for g in (ReLU(), Erf())}
+    axes, runs = panels(), {"ReLU": fig_3(ReLU(), 100.0), "Erf": fig_3(Erf(), 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
         overlaps(run, ax, which="R").set_title(name)
     yield Figure("fig3", axes[0].figure, runs)

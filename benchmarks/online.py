@@ -1,0 +1,132 @@
+"""Speed of on-line learning, after compilation, on one core.
+
+    make bench
+
+Ratios are to the alternative named in the row, in the same run.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.online import Flow, evolve
+from tutelage.online.state import to_overlaps, to_vector
+
+
+def committee(units, activation, norms=None):
+    c = tl.Committee(units, activation)
+    scenario = tl.Scenario(c, c, None if norms is None else np.diag(norms))
+    Q = np.diag(0.1 * np.arange(1, units + 1) / units * 2)
+    return scenario, tl.Overlaps(Q, 1e-3 * np.eye(units), scenario.T)
+
+
+def seconds(call, repeats=3):
+    """First call, best of the others, and the last result."""
+    start = time.perf_counter()
+    call()
+    first, best, result = time.perf_counter() - start, np.inf, None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = call()
+        best = min(best, time.perf_counter() - start)
+    return first, best, result
+
+
+def euler(scenario, start, eta, until, dt):
+    """Fixed steps, compiled: the way it is usually done."""
+    flow, K = Flow(scenario), scenario.K
+
+    @jax.jit
+    def run(y):
+        def step(_, y):
+            rates = flow(to_overlaps(y, scenario.T, K), jnp.asarray(eta))
+            return y + dt * to_vector(rates)
+
+        return jax.lax.fori_loop(0, round(until / dt), step, y)
+
+    return lambda: jax.block_until_ready(run(to_vector(start)))
+
+
+def relu_rows(table):
+    scenario, start = committee(2, tl.ReLU(), [1.0, 2.0])
+    first, best, _ = seconds(lambda: evolve(scenario, start, 1.0, until=90, tolerance=1e-8))
+    table.add_row(
+        "ReLU, K = M = 2, T = diag(1, 2), η = 1, to α = 90",
+        f"{1e3 * best:.0f} ms",
+        f"first call {first:.1f} s; target 40 ms",
+    )
+    rates = np.linspace(0.1, 1.2, 64)
+    first, batch, _ = seconds(lambda: evolve(scenario, start, rates, until=90, tolerance=1e-8), 1)
+    table.add_row(
+        "the same, 64 learning rates in one batch",
+        f"{batch:.2f} s",
+        f"{64 * best / batch:.1f} times faster than one by one; target 0.6 s",
+    )
+    scenario, start = committee(8, tl.ReLU())
+    first, best, _ = seconds(lambda: evolve(scenario, start, 0.5, until=100, tolerance=1e-8), 1)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    table.add_row(
+        "ReLU, K = M = 8, η = 0.5, to α = 100",
+        f"{best:.1f} s",
+        f"first call {first:.1f} s, {memory:.1f} GB; target 20 s, 2 GB",
+    )
+
+
+def erf_rows(table):
+    """Work time for α up to 1000; errors at α = 100, before everything is learned."""
+    for K in (2, 4, 8):
+        scenario, start = committee(K, tl.Erf())
+        _, best, _ = seconds(partial(evolve, scenario, start, 0.5, 1000, tolerance=1e-8))
+        _, slow, _ = seconds(euler(scenario, start, 0.5, 1000, 0.01), 1)
+        exact, adaptive = (
+            evolve(scenario, start, 0.5, 100, [100.0], tolerance).R.values[-1]
+            for tolerance in (1e-13, 1e-8)
+        )
+        fixed = to_overlaps(euler(scenario, start, 0.5, 100, 0.01)(), scenario.T, K).R
+        errors = [np.max(np.abs(R - exact)) for R in (adaptive, fixed)]
+        table.add_row(
+            f"erf, K = M = {K}, η = 0.5, to α = 1000",
+            f"{1e3 * best:.0f} ms",
+            f"{slow / best:.0f} times faster than Euler with dt = 0.01, "
+            f"{errors[1] / errors[0]:.0f} times more accurate",
+        )
+
+
+def command_rows(table):
+    arguments = [sys.executable, "-m", "tutelage.cli", "online", "--until", "90", "--json"]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {
+            "JAX_COMPILATION_CACHE_DIR": cache,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
+        for name in ("cold", "with a warm compilation cache"):
+            start = time.perf_counter()
+            subprocess.run(arguments, check=True, capture_output=True, env=environment)
+            table.add_row(
+                f"first curve from the command line, {name}",
+                f"{time.perf_counter() - start:.1f} s",
+                "target 6 s / 3 s",
+            )
+
+
+if __name__ == "__main__":
+    table = Table(title="on-line learning, one core")
+    for column in ("work", "time", "compared"):
+        table.add_column(column)
+    for rows in (relu_rows, erf_rows, command_rows):
+        rows(table)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)

@@ -1,0 +1,110 @@
+"""Plateaus: the saddle, its height, and how long runs stay there."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.checks import InputError
+from tutelage.online.equations import Flow
+from tutelage.online.plateau import course, plateau, plateau_over_learning_rates
+from tutelage.online.state import to_vector
+from tutelage.online.trajectory import evolve
+
+ETA = 0.5
+
+
+def erf(bias: float = 1e-3):
+    two = tl.Committee(2, tl.Erf())
+    scenario = tl.Scenario(two, two)
+    return scenario, tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[bias, 0], [0, 0]], T=scenario.T)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return plateau(*erf(), ETA)
+
+
+def test_the_slope_along_a_course_is_the_derivative_of_its_error():
+    """Central differences on equal steps of h = 0.02 are off by h²ε'''/6, about 1e-5 here."""
+    scenario, start = erf()
+    run = course(Flow(scenario), np.asarray(to_vector(start)), ETA, 20.0, longest_step=0.02)
+    difference = (run.error[2:] - run.error[:-2]) / (run.times[2:] - run.times[:-2])
+    steps = np.diff(run.times)
+    equal = np.abs(steps[1:] - steps[:-1]) < 1e-9
+    assert np.sum(equal) > 900
+    np.testing.assert_allclose(difference[equal], run.slope[1:-1][equal], atol=2e-5)
+
+
+def test_the_plateau_of_erf_units_is_symmetric_with_one_way_out(found):
+    R = np.asarray(found.point.overlaps.R)
+    assert np.ptp(R) < 1e-9
+    directions = found.point.unstable_directions.real
+    assert directions.shape[1] == 1
+    change = directions[:4, 0].reshape(2, 2)
+    np.testing.assert_allclose(change[0], -change[1], atol=1e-8)
+
+
+@pytest.mark.slow
+def test_the_ends_of_the_plateau_are_where_evolve_has_a_tenth_more_and_less(found):
+    """Second route: another integration, stopped at these times.
+
+    The estimated error of the length times the slope of the error, less than one, bounds it.
+    """
+    scenario, start = erf()
+    times = np.array([found.begins, found.ends])
+    run = evolve(scenario, start, ETA, until=found.ends, times=times, tolerance=1e-11)
+    error = run.generalization_error.sel(time=times, method="nearest").values
+    expected = found.height * np.array([1.1, 0.9])
+    np.testing.assert_allclose(error, expected, atol=1e-7 + found.length.error)
+    assert found.length.value == pytest.approx(found.ends - found.begins)
+
+
+def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):
+    """Linear escape: a tenfold smaller seed of the growing mode takes ln(10)/λ longer.
+
+    The slowest mode of the approach, -0.002, is still there when the run leaves; what it adds
+    falls in proportion from seed to seed and is removed by Aitken's extrapolation.
+    """
+    scenario, _ = erf()
+    rate = found.point.eigenvalues[0].real
+    starts = [
+        tl.Overlaps(Q=0.25 * np.eye(2), R=bias * np.eye(2), T=scenario.T)
+        for bias in (1e-5, 1e-6, 1e-7, 1e-8)
+    ]
+    lengths = [plateau(scenario, start, ETA).length.value for start in starts]
+    first, second, third = np.diff(lengths)
+    limit = third - (third - second) ** 2 / ((third - second) - (second - first))
+    assert limit == pytest.approx(math.log(10) / rate, rel=5e-3)
+
+
+@pytest.mark.slow
+def test_a_single_unit_has_no_plateau():
+    one = tl.Committee(1, tl.Erf())
+    scenario = tl.Scenario(one, one)
+    assert plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), ETA) is None
+
+
+def test_plateaus_become_higher_with_the_learning_rate():
+    table = plateau_over_learning_rates(*erf(), [0.2, 0.5, 1.0])
+    assert np.all(np.diff(table.height) > 0)
+    assert np.all(np.diff(table.length) < 0)
+    assert np.all(table.length_error < 1e-3)
+
+
+@pytest.mark.parametrize("rates", [[], [0.0], [[1.0]], [1.0, -1.0]])
+def test_learning_rates_have_to_be_positive(rates):
+    with pytest.raises(InputError, match="learning_rates"):
+        plateau_over_learning_rates(*erf(), rates)
+
+
+@pytest.mark.slow
+def test_the_height_at_which_citton2025_shows_the_plateau():
+    """MATHEMATICS section 6: R_i1, R_i2, Q_11, Q_12 of the saddle at η = 1."""
+    two = tl.Committee(2, tl.ReLU())
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
+    overlaps = plateau(scenario, start, 1.0).point.overlaps
+    values = [*overlaps.R[0], *overlaps.Q[0]]
+    np.testing.assert_allclose(values, [0.458277, 1.050455, 1.345386, 0.542161], atol=1e-6)
