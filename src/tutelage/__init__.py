@@ -3,7 +3,8 @@
 What lives where, in the order in which data flows: `activations` says what a unit
 does; `networks` who teaches and who learns (`Committee`, `Scenario`); `overlaps` the
 order parameters Q, R, T; `averages` the Gaussian averages I2, I3, I4 of the fields;
-`generalization` the error that follows from them; `figures` draws results; `papers`
+`generalization` the error that follows from them; `online` how they change while the
+student learns; `results` saves and reopens; `figures` draws; `papers`
 puts published numbers beside computed ones; `cli` is the command ``tutelage``.
 
 Names are loaded when they are first used, so that ``import tutelage`` and
@@ -32,7 +33,7 @@ _HOME = {
     "generalization_error": "generalization",
     "InputError": "checks",
 }
-_ROOMS = ("activations", "averages", "figures", "online", "papers")
+_ROOMS = ("activations", "averages", "figures", "online", "papers", "results")
 
 __all__ = [
     "GELU",
@@ -56,6 +57,7 @@ __all__ = [
     "generalization_error",
     "online",
     "papers",
+    "results",
 ]
 
 
@@ -74,7 +76,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from tutelage import activations, averages, figures, online, papers
+    from tutelage import activations, averages, figures, online, papers, results
     from tutelage.activations import (
         GELU,
         Activation,

@@ -101,7 +101,7 @@ def test_learning_rates_have_to_be_positive(rates):
 
 @pytest.mark.slow
 def test_the_height_at_which_citton2025_shows_the_plateau():
-    """MATHEMATICS section 6: R_i1, R_i2, Q_11, Q_12 of the saddle at η = 1."""
+    """R_i1, R_i2, Q_11, Q_12 of the saddle at η = 1, known to six digits from another code."""
     two = tl.Committee(2, tl.ReLU())
     scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
     start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)

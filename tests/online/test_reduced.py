@@ -53,7 +53,7 @@ def assert_same_rates(scenario, eta, method=None, tolerance=ROUNDING):
     np.testing.assert_allclose(reduced, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("K", [2, 3, 5, *(pytest.param(K, marks=pytest.mark.slow) for K in (1, 4))])
 def test_error_functions_move_as_in_the_full_equations(K):
     assert_same_rates(full(K, tl.Erf(0.5), tl.Erf(), **EVERYTHING), jnp.asarray(0.8))
 
@@ -245,6 +245,7 @@ def test_runs_end_by_themselves(K):
     )
 
 
+@pytest.mark.slow
 def test_divergence_is_an_outcome():
     """A single ReLU diverges beyond η = 2 (straat2019)."""
     one = tl.Scenario(*[tl.Committee(1, tl.ReLU())] * 2)

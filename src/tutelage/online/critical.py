@@ -60,7 +60,9 @@ def critical_learning_rates(
 
     - ``diverges``: the lower one of two.  The attractor of the run loses its stability
       (max Re λ(η) = 0; for the single ReLU λ = η²/2 - η and η = 2 exactly, straat2019 section 3),
-      or the run no longer gets there, found by bisection on its fate.
+      or the run no longer gets there and its norms grow, found by bisection on its fate.
+    - ``unbounded``: the norms explode.  Not the same: a single ReLU ends in a stable state with
+      a finite error from η = 2 up to the fold of that state, at η = 2.2465.
     - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
       flow; rates below 1e-8 count as integration error.
     - ``plateau_vanishes``: the saddle beside which the run lingers is followed in η to its fold,

@@ -39,4 +39,8 @@ def parameters(
 
 
 def _committee(committee: Committee) -> dict[str, Any]:
-    return {"units": committee.units, "activation": committee.activation.name}
+    """Units and activation, with all digits of its parameter."""
+    g = committee.activation
+    numbers = [float(x) for x in vars(g).values() if isinstance(x, int | float)]
+    name = f"{type(g).__name__}({numbers[0]!r})" if len(numbers) == 1 else g.name
+    return {"units": committee.units, "activation": name}
