@@ -42,3 +42,12 @@ def test_large_variances_turn_erf_into_a_sign():
         value = erf.i2((Erf(), Erf()), C).value
         assert abs(value - 2 / np.pi * np.arcsin(0.6)) <= 2 / q + 4 * EPSILON
         assert np.all(np.isfinite(jax.grad(lambda c: erf.i2((Erf(), Erf()), c).value)(C)))
+
+
+def test_derivatives_are_right_where_student_and_teacher_coincide():
+    """dI2/dR = 2/(π√3) at Q = R = T = 1, where the determinant vanishes."""
+
+    def average(R):
+        return erf.i2((Erf(), Erf()), jnp.array([[1.0, R], [R, 1.0]])).value
+
+    assert abs(jax.grad(average)(1.0) - 2 / (np.pi * np.sqrt(3))) <= 4 * EPSILON

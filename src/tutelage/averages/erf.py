@@ -62,7 +62,9 @@ def slopes(activations: tuple[Erf, ...], C: Float[Array, "... 2 2"]) -> Estimate
 
 def _lambda(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
     """(1 + C_ii)(1 + C_jj) - C_ij² as a sum of terms that are not negative."""
-    return jnp.maximum(minor(C_ii, C_ij, C_ij, C_jj), 0.0) + 1 + C_ii + C_jj
+    determinant = minor(C_ii, C_ij, C_ij, C_jj)
+    # Not `maximum`: at a tie, where the fields coincide, that would halve the derivative.
+    return jnp.where(determinant < 0, 0.0, determinant) + 1 + C_ii + C_jj
 
 
 def _two_signs(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:

@@ -13,7 +13,7 @@ from tutelage.online.critical import CriticalLearningRates, critical_learning_ra
 from tutelage.online.equations import Flow
 from tutelage.online.fixed_points import FixedPoint, fixed_point
 from tutelage.online.plateau import Plateau, plateau, plateau_over_learning_rates
-from tutelage.online.reduced import SymmetricFlow, SymmetricState
+from tutelage.online.reduced import SymmetricFlow, SymmetricScenario, SymmetricState
 from tutelage.online.reduced_trajectory import evolve_symmetric
 from tutelage.online.schedules import (
     BestLearningRate,
@@ -31,7 +31,9 @@ __all__ = [
     "FixedPoint",
     "Flow",
     "Plateau",
+    "Schedule",
     "SymmetricFlow",
+    "SymmetricScenario",
     "SymmetricState",
     "best_learning_rate",
     "best_schedule",
