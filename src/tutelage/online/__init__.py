@@ -18,6 +18,7 @@ from tutelage.online.reduced_trajectory import evolve_symmetric
 from tutelage.online.schedules import (
     BestLearningRate,
     BestSchedule,
+    Schedule,
     best_learning_rate,
     best_schedule,
 )
