@@ -26,7 +26,7 @@ def test_batches_keep_their_shape(kind, batch, activation):
     assert estimate.value.dtype == np.float64
 
 
-@pytest.mark.parametrize("kind", AVERAGES)
+@pytest.mark.parametrize("kind", ["i2", "i3", pytest.param("i4", marks=pytest.mark.slow)])
 def test_compiled_and_mapped_calls_are_the_same(kind):
     """Batched by an axis or by vmap, inside jit or outside."""
     average, size = AVERAGES[kind]

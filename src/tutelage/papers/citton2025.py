@@ -39,7 +39,9 @@ NOTE_1 = (
 NOTE_3 = (
     "citton2025, Sec. 3: the critical learning rates of the exact equations are not those printed, "
     "which were found with the series cut at order 10, to a resolution that is not stated. Runs on "
-    "either side of each exact value behave differently, the fold is found by continuation, too."
+    "either side of each exact value behave differently, the fold is found by continuation, too. "
+    "The series of order 10 (coinciding fields treated exactly, as the paper says) moves them by less "
+    "than 1e-4: its truncation does not explain the difference."
 )
 # Sec. 3, as printed, and two learning rates on either side of the exact value: below, the error
 # falls at all times, the plateau exists, the run converges; above, it does not.
@@ -175,8 +177,11 @@ def _compare_i4(item: str, published: Published, C: np.ndarray) -> Record:
 
 def _critical() -> Iterator[Record]:
     """Sec. 3: three learning rates, exact; the runs on either side are the second route."""
-    found = critical_learning_rates(scenario(), start())
+    exact = critical_learning_rates(scenario(), start())
+    series = critical_learning_rates(scenario(), start(), method=averages.Hermite(ORDER))
     for name, (words, printed, (low, high)) in CRITICAL.items():
         between = method("runs on either side", 0.5 * (low + high), 0.5 * (high - low))
-        computed = float(getattr(found, name).value)
-        yield correct(PAPER, f"Sec. 3, {words}", digits(printed), between, computed, NOTE_3)
+        for found, how in ((exact, ""), (series, f", from the series of order {ORDER}")):
+            computed = float(getattr(found, name).value)
+            item = f"Sec. 3, {words}{how}"
+            yield correct(PAPER, item, digits(printed), between, computed, NOTE_3)
