@@ -40,8 +40,8 @@ NOTE_3 = (
     "citton2025, Sec. 3: the critical learning rates of the exact equations are not those printed, "
     "which were found with the series cut at order 10, to a resolution that is not stated. Runs on "
     "either side of each exact value behave differently, the fold is found by continuation, too. "
-    "The series of order 10 (coinciding fields treated exactly, as the paper says) moves them by less "
-    "than 1e-4: its truncation does not explain the difference."
+    "The series of order 10 (coinciding fields treated exactly, as the paper says) moves them by "
+    "less than 1e-4: its truncation does not explain the difference."
 )
 # Sec. 3, as printed, and two learning rates on either side of the exact value: below, the error
 # falls at all times, the plateau exists, the run converges; above, it does not.
