@@ -91,7 +91,8 @@ def test_bad_overlaps_are_refused(Q, R, T, message):
 
 def test_overlaps_that_are_singular_within_rounding_are_accepted():
     third = 1 / 3
-    tl.Overlaps(Q=[[third * third * (1 - 1e-15)]], R=[[third]], T=[[1.0]])
+    overlaps = tl.Overlaps(Q=[[third * third * (1 - 1e-15)]], R=[[third]], T=[[1.0]])
+    assert overlaps.R[0, 0] == third
 
 
 @pytest.mark.parametrize(
