@@ -264,7 +264,7 @@ def refused(message, state=STATE, scenario=None):
 
 
 def test_impossible_states_are_refused():
-    """A < 0 or B < 0, the eigenvalues of oostwal2019 eq. (19); a K decides whether C is possible."""
+    """A < 0 or B < 0, the eigenvalues of oostwal2019 eq. (19); K decides which C are possible."""
     refused("Q - C", STATE._replace(C=0.8))
     refused("Q - C", STATE._replace(R=1.5))
     refused(r"Q \+ \(K-1\) C", STATE._replace(S=0.6, R=0.7))
