@@ -15,7 +15,6 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
@@ -26,7 +25,7 @@ from tutelage.averages.sums import Sums
 from tutelage.networks import Scenario
 from tutelage.online import tensor
 from tutelage.online.indices import Batch, batches
-from tutelage.online.state import unchecked
+from tutelage.online.state import unchecked, upper_triangle
 from tutelage.overlaps import Overlaps
 
 
@@ -81,7 +80,7 @@ class Flow(eqx.Module):
         K, M = self.scenario.K, self.scenario.M
         if isinstance(self.method, Orthant) and (exact := _piecewise_linear(self.scenario)):
             upper = exact[1](overlaps.covariance)
-            return upper[..., _upper_triangle(K)]
+            return upper[..., upper_triangle(K)]
         if self._by_tensor:
             return tensor.averages(self.scenario, overlaps.covariance)[1]
         s_K, noise = self.scenario.output_scale[0], self.scenario.label_noise
@@ -188,14 +187,6 @@ def _sign_sums(K: int, M: int, g, h, s_K: float, s_M: float, noise: float) -> tu
         for i, k in combinations_with_replacement(range(K), 2)
     ]
     return Sums(first), Sums(second)
-
-
-def _upper_triangle(K: int) -> np.ndarray:
-    """Where (i, k) stands among the pairs i <= k."""
-    place = np.zeros((K, K), dtype=int)
-    for number, (i, k) in enumerate(combinations_with_replacement(range(K), 2)):
-        place[i, k] = place[k, i] = number
-    return place
 
 
 @cache

@@ -28,10 +28,14 @@ def to_overlaps(vector: Float[Array, "... d"], T: Float[Array, "... M M"], K: in
     """Undo `to_vector`."""
     M = T.shape[-1]
     R = vector[..., : K * M].reshape(*vector.shape[:-1], K, M)
+    return unchecked(vector[..., K * M + upper_triangle(K)], R, T)
+
+
+def upper_triangle(K: int) -> np.ndarray:
+    """Where (i, k) and (k, i) stand among the pairs i <= k."""
     place = np.zeros((K, K), dtype=int)
     place[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
-    place = np.maximum(place, place.T)
-    return unchecked(vector[..., K * M + place], R, T)
+    return np.maximum(place, place.T)
 
 
 def labels(K: int, M: int) -> list[str]:
