@@ -23,9 +23,9 @@ from tutelage.online.fixed_points import (
     weight_decay,
 )
 from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
-from tutelage.online.provenance import parameters
 from tutelage.online.state import to_overlaps, to_vector
 from tutelage.overlaps import Overlaps
+from tutelage.provenance import parameters
 
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
@@ -94,8 +94,9 @@ def branch(
     curve = follow(system, z, eta, float(until), step, max_steps, ending)
     result = _dataset(scenario, method, curve, E, system)
     options = {"until": float(until), "step": float(step), "max_steps": max_steps}
-    known = parameters(scenario, start, eta, CORRECTED, method)
-    return result.assign_attrs(ended=curve.ended, **options, **known)
+    options |= {"tolerance": CORRECTED, "method": method and str(method)}
+    known = parameters("online.branch", scenario, start, eta, **options)
+    return result.assign_attrs(ended=curve.ended, **known)
 
 
 def _checked(scenario: Any, point: Any, learning_rate: Any, until: Any) -> tuple[Overlaps, float]:

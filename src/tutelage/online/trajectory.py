@@ -14,9 +14,9 @@ from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
 from tutelage.online.integration import OUTCOMES, Course, integrate
-from tutelage.online.provenance import parameters
 from tutelage.online.state import to_overlaps, to_vector
 from tutelage.overlaps import Overlaps
+from tutelage.provenance import parameters
 
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 
@@ -78,7 +78,8 @@ def evolve(
         eta = jnp.broadcast_to(eta, runs)
     course = integrate(flow, y0, T, eta, jnp.asarray(times), tolerance)
     outcomes = _outcomes(flow, course, T, eta)
-    attrs = parameters(scenario, start, learning_rate, tolerance, method)
+    options = {"tolerance": tolerance, "method": method and str(method)}
+    attrs = parameters("online.evolve", scenario, start, learning_rate, **options)
     attrs["averages_error"] = flow.error(jax.tree.map(_first, start))
     return _dataset(scenario, course, T, times, outcomes, method, attrs)
 

@@ -13,11 +13,16 @@ from tutelage.overlaps import Overlaps
 
 
 def parameters(
-    scenario: Scenario, start: Overlaps, learning_rate: Any, tolerance: float, method: Any
+    computed_by: str, scenario: Scenario, start: Overlaps, learning_rate: Any, **options: Any
 ) -> dict[str, Any]:
-    """Attributes of a Dataset: scenario and start as JSON, options, versions."""
+    """Attributes of a Dataset: who computed it, scenario and start as JSON, options, versions.
+
+    computed_by: the public function, such as "online.evolve".
+    options: numbers and texts that the function needs to compute the same again.
+    """
     rate = getattr(learning_rate, "__name__", "schedule") if callable(learning_rate) else None
     return {
+        "computed_by": computed_by,
         "scenario": json.dumps(
             {
                 "student": _committee(scenario.student),
@@ -30,8 +35,7 @@ def parameters(
         ),
         "start": json.dumps({k: np.asarray(getattr(start, k)).tolist() for k in ("Q", "R", "T")}),
         "learning_rate": rate or json.dumps(np.asarray(learning_rate).tolist()),
-        "tolerance": tolerance,
-        "method": str(method) if method is not None else "default",
+        **{name: "default" if value is None else value for name, value in options.items()},
         "tutelage_version": __version__,
         "jax_version": jax.__version__,
         "python_version": platform.python_version(),
