@@ -42,7 +42,7 @@ def generalization_error(
     >>> print(f"{tl.generalization_error(tl.Scenario(one, one), start):.12f}")
     0.333333333333
     """
-    _fits(scenario, overlaps)
+    check_fits(scenario, overlaps)
     g, h = scenario.student.activation, scenario.teacher.activation
     methods = tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
     compiled = _error if is_traced((scenario, overlaps)) else _compiled
@@ -55,34 +55,42 @@ def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) 
     (s_K, s_M), K = scenario.output_scale, scenario.K
     students, teachers = range(K), range(K, K + scenario.M)
     g, h = scenario.student.activation, scenario.teacher.activation
-    terms = [
-        (0.5 * s_K * s_K, _sum((g, g), C, students, students, methods[0])),
-        (-1.0 * s_K * s_M, _sum((g, h), C, students, teachers, methods[1])),
-        (0.5 * s_M * s_M, _sum((h, h), C, teachers, teachers, methods[2])),
+    blocks = [
+        ((g, g), students, students, 0.5 * s_K * s_K),
+        ((g, h), students, teachers, -1.0 * s_K * s_M),
+        ((h, h), teachers, teachers, 0.5 * s_M * s_M),
     ]
-    value = sum(factor * term.value for factor, term in terms)
-    error = sum(abs(factor) * term.error for factor, term in terms)
-    return Estimate(value, error)
+    if eqx.tree_equal(g, h) is True:  # one batch instead of three: a third of the compilation
+        return _sum((g, g), C, [block[1:] for block in blocks], methods[0])
+    terms = [_sum(block[0], C, [block[1:]], m) for block, m in zip(blocks, methods, strict=True)]
+    return Estimate(sum(term.value for term in terms), sum(term.error for term in terms))
 
 
 def _sum(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... n n"],
-    first: range,
-    second: range,
+    blocks: list[tuple[range, range, Any]],
     method: Method,
 ) -> Estimate:
-    """Σ I2 over all pairs of a field of the first range and one of the second."""
-    i, j = (x.ravel() for x in np.meshgrid(first, second, indexing="ij"))
+    """Σ factor · I2 over all pairs of a field of the first range and one of the second."""
+    i, j = (np.concatenate([pair[k] for pair in map(_pairs, blocks)]) for k in (0, 1))
+    factors = jnp.concatenate([jnp.full(len(b[0]) * len(b[1]), b[2]) for b in blocks])
     pairs = jnp.stack([C[..., i, i], C[..., i, j], C[..., i, j], C[..., j, j]], axis=-1)
     estimate = average("i2", activations, pairs.reshape(*pairs.shape[:-1], 2, 2), method)
-    return Estimate(jnp.sum(estimate.value, axis=-1), jnp.sum(estimate.error, axis=-1))
+    return Estimate(
+        jnp.sum(factors * estimate.value, axis=-1),
+        jnp.sum(jnp.abs(factors) * estimate.error, axis=-1),
+    )
+
+
+def _pairs(block: tuple[range, range, Any]) -> list[np.ndarray]:
+    return [x.ravel() for x in np.meshgrid(block[0], block[1], indexing="ij")]
 
 
 _compiled = eqx.filter_jit(_error)
 
 
-def _fits(scenario: Any, overlaps: Any) -> None:
+def check_fits(scenario: Any, overlaps: Any) -> None:
     """The overlaps have the scenario's numbers of units and its T."""
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")

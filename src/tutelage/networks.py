@@ -97,7 +97,7 @@ def _committee(argument: str, value: Any) -> Committee:
 
 def _teacher_overlaps(value: Any, M: int) -> Float[Array, "M M"]:
     if value is None:
-        return jnp.eye(M)
+        return jnp.asarray(np.eye(M))  # made by NumPy: nothing to compile
     if is_traced(value):
         return jnp.asarray(value, dtype=jnp.float64)
     if np.ndim(value) != 2:

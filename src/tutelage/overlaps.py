@@ -53,6 +53,11 @@ class Overlaps(eqx.Module):
         return self.R.shape[-1]
 
     @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of the leading axes, () for a single state."""
+        return np.broadcast_shapes(*(x.shape[:-2] for x in (self.Q, self.R, self.T)))
+
+    @property
     def covariance(self) -> Float[Array, "... K+M K+M"]:
         """C = [[Q, R], [Rᵀ, T]], students first."""
         return _blocks(jnp, self.Q, self.R, self.T)

@@ -8,8 +8,8 @@ import pytest
 import tutelage as tl
 from tutelage.checks import InputError
 from tutelage.online.critical import critical_learning_rates
-from tutelage.online.fixed_points import fixed_point
-from tutelage.online.plateau import plateau
+from tutelage.online.plateaus import plateau
+from tutelage.online.stationary import fixed_point
 from tutelage.online.trajectory import evolve
 
 

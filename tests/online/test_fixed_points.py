@@ -7,9 +7,9 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jnp
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import rates_and_jacobian
 from tutelage.online.search import fixed_points
 from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.stationary import rates_and_jacobian
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import tutelage as tl
 from tutelage.checks import InputError
 from tutelage.online.equations import Flow
-from tutelage.online.plateau import course, plateau, plateau_over_learning_rates
+from tutelage.online.plateaus import course, plateau, plateau_over_learning_rates
 from tutelage.online.state import to_vector
 from tutelage.online.trajectory import evolve
 

@@ -69,10 +69,12 @@ def _edges(L: list[list[Number]]) -> Entries:
         [zero, zero, d3, -d2],
         [zero, zero, zero, jnp.ones_like(b0)],
     ]
-    return {
-        (c, d): _angle_between(*(vertices[k] for k in range(4) if k not in (c, d)))
-        for c, d in PAIRS
-    }
+    # All edges at once: a sixth of the program to compile.
+    ends = [[k for k in range(4) if k not in pair] for pair in PAIRS]
+    first, second = (
+        [jnp.stack([vertices[pair[end]][i] for pair in ends]) for i in range(4)] for end in (0, 1)
+    )
+    return dict(zip(PAIRS, _angle_between(first, second), strict=True))
 
 
 def _angle_between(a: list[Number], b: list[Number]) -> Number:

@@ -6,24 +6,66 @@
 `branch` follows one through folds. `critical_learning_rates` says where behaviour changes,
 `plateau` how high and how long a plateau is, `best_learning_rate` and `best_schedule` how to
 learn fastest.
+
+Names are loaded when they are first used: a curve does not wait for solvers it does not need.
 """
 
-from tutelage.online.branches import branch
-from tutelage.online.critical import CriticalLearningRates, critical_learning_rates
-from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import FixedPoint, fixed_point
-from tutelage.online.plateau import Plateau, plateau, plateau_over_learning_rates
-from tutelage.online.reduced import SymmetricFlow, SymmetricScenario, SymmetricState
-from tutelage.online.reduced_trajectory import evolve_symmetric
-from tutelage.online.schedules import (
-    BestLearningRate,
-    BestSchedule,
-    Schedule,
-    best_learning_rate,
-    best_schedule,
-)
-from tutelage.online.search import fixed_points
-from tutelage.online.trajectory import evolve
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "BestLearningRate": "schedules",
+    "BestSchedule": "schedules",
+    "CriticalLearningRates": "critical",
+    "FixedPoint": "stationary",
+    "Flow": "equations",
+    "Plateau": "plateaus",
+    "Schedule": "schedules",
+    "SymmetricFlow": "reduced",
+    "SymmetricScenario": "reduced",
+    "SymmetricState": "reduced",
+    "best_learning_rate": "schedules",
+    "best_schedule": "schedules",
+    "branch": "branches",
+    "critical_learning_rates": "critical",
+    "evolve": "trajectory",
+    "evolve_symmetric": "reduced_trajectory",
+    "fixed_point": "stationary",
+    "fixed_points": "search",
+    "plateau": "plateaus",
+    "plateau_over_learning_rates": "plateaus",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value  # the next look-up no longer comes here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from tutelage.online.branches import branch
+    from tutelage.online.critical import CriticalLearningRates, critical_learning_rates
+    from tutelage.online.equations import Flow
+    from tutelage.online.plateaus import Plateau, plateau, plateau_over_learning_rates
+    from tutelage.online.reduced import SymmetricFlow, SymmetricScenario, SymmetricState
+    from tutelage.online.reduced_trajectory import evolve_symmetric
+    from tutelage.online.schedules import (
+        BestLearningRate,
+        BestSchedule,
+        Schedule,
+        best_learning_rate,
+        best_schedule,
+    )
+    from tutelage.online.search import fixed_points
+    from tutelage.online.stationary import FixedPoint, fixed_point
+    from tutelage.online.trajectory import evolve
 
 __all__ = [
     "BestLearningRate",

@@ -13,7 +13,9 @@ from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.continuation import CORRECTED, Curve, System, follow
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import (
+from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
+from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.stationary import (
     FixedPoint,
     check_state,
     first_order,
@@ -22,8 +24,6 @@ from tutelage.online.fixed_points import (
     second_order,
     weight_decay,
 )
-from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
-from tutelage.online.state import to_overlaps, to_vector
 from tutelage.overlaps import Overlaps
 from tutelage.provenance import parameters
 
@@ -93,7 +93,7 @@ def branch(
     system, ending = _system(flow, share), _ending(flow.scenario, until)
     curve = follow(system, z, eta, float(until), step, max_steps, ending)
     result = _dataset(scenario, method, curve, E, system)
-    options = {"until": float(until), "step": float(step), "max_steps": max_steps}
+    options: dict[str, Any] = {"until": float(until), "step": float(step), "max_steps": max_steps}
     options |= {"tolerance": CORRECTED, "method": method and str(method)}
     known = parameters("online.branch", scenario, start, eta, **options)
     return result.assign_attrs(ended=curve.ended, **known)

@@ -13,9 +13,9 @@ from tutelage.checks import InputError, finite_number
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import first_order, fixed_point, second_order, weight_decay
-from tutelage.online.plateau import Course, course, number, saddle
+from tutelage.online.plateaus import Course, course, number, saddle
 from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.stationary import first_order, fixed_point, second_order, weight_decay
 from tutelage.overlaps import Overlaps
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error

@@ -51,13 +51,25 @@ class Flow(eqx.Module):
         limit = isinstance(learning_rate, int | float) and learning_rate == 0
         eta = 1.0 if limit else learning_rate
         gamma = self.scenario.weight_decay
-        first = self.first_order(overlaps)
+        first, second = self._orders(overlaps, with_second=not limit)
         x, y = first[..., : self.scenario.K], first[..., self.scenario.K :]
         dR = eta * y - gamma * overlaps.R
         dQ = eta * (x + jnp.swapaxes(x, -1, -2)) - 2 * gamma * overlaps.Q
         if not limit:
-            dQ = dQ + eta**2 * self.second_order(overlaps)
+            dQ = dQ + eta**2 * second
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
+
+    def _orders(self, overlaps: Overlaps, with_second: bool) -> tuple[Array, Any]:
+        """⟨δ_i v⟩ and, if wanted, ⟨δ_i δ_k⟩: exact moments that occur in both are shared."""
+        exact = _piecewise_linear(self.scenario) if isinstance(self.method, Orthant) else None
+        if not with_second:
+            return self.first_order(overlaps), None
+        if exact is None:
+            return self.first_order(overlaps), self.second_order(overlaps)
+        K, M = self.scenario.K, self.scenario.M
+        total = exact[2](overlaps.covariance)
+        first, upper = jnp.split(total, [K * (K + M)], axis=-1)
+        return first.reshape(*first.shape[:-1], K, K + M), upper[..., upper_triangle(K)]
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         """⟨δ_i v⟩ for all fields v, students first."""
@@ -159,8 +171,8 @@ class Flow(eqx.Module):
         return self.method
 
 
-def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums] | None:
-    """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ (i <= k) written out in moments, if all numbers are known."""
+def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums, Sums] | None:
+    """⟨δ_i v⟩, ⟨δ_i δ_k⟩ (i <= k) and both written out in moments, if all numbers are known."""
     g, h = scenario.student.activation, scenario.teacher.activation
     if not (isinstance(g, PiecewiseLinear) and isinstance(h, PiecewiseLinear)):
         return None
@@ -171,7 +183,9 @@ def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums] | None:
 
 
 @cache
-def _sign_sums(K: int, M: int, g, h, s_K: float, s_M: float, noise: float) -> tuple[Sums, Sums]:
+def _sign_sums(
+    K: int, M: int, g, h, s_K: float, s_M: float, noise: float
+) -> tuple[Sums, Sums, Sums]:
     difference = sums.added(
         [sums.scaled(sums.value(g, j), -s_K) for j in range(K)]
         + [sums.scaled(sums.value(h, K + n), s_M) for n in range(M)]
@@ -186,7 +200,7 @@ def _sign_sums(K: int, M: int, g, h, s_K: float, s_M: float, noise: float) -> tu
         sums.multiplied(slopes[i], slopes[k], square)
         for i, k in combinations_with_replacement(range(K), 2)
     ]
-    return Sums(first), Sums(second)
+    return Sums(first), Sums(second), Sums([*first, *second])
 
 
 @cache

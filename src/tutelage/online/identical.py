@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from tutelage.networks import Committee, Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import FixedPoint, describe, rates_and_jacobian, second_order
+from tutelage.online.stationary import FixedPoint, describe, rates_and_jacobian, second_order
 
 
 def one_for_all(scenario: Scenario, learning_rate: float) -> tuple[Scenario, float]:

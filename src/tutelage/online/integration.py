@@ -2,15 +2,15 @@
 
 from typing import Any, NamedTuple
 
-import diffrax
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.generalization import generalization_error
 from tutelage.online.equations import Flow
 from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.stepping import walk
 
 # An error below this is rounding: averages of order one are right to 1e-16.
 SOLVED = 1e-13
@@ -30,101 +30,76 @@ REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
 
 
 class Course(NamedTuple):
-    """States at the recorded times, the last state, its time and error, an index into OUTCOMES."""
+    """States at the recorded times, the last state, its time, an index into OUTCOMES."""
 
-    states: Float[Array, "... times d"]
-    last: Float[Array, "... d"]
-    ended_at: Float[Array, "..."]
-    error: Float[Array, "..."]
-    outcome: Int[Array, "..."]
+    states: Float[np.ndarray, "... times d"]
+    last: Float[np.ndarray, "... d"]
+    ended_at: Float[np.ndarray, "..."]
+    outcome: Int[np.ndarray, "..."]
 
 
 def integrate(
     flow: Flow,
-    y0: Float[Array, "... d"],
-    T: Float[Array, "... M M"],
+    y0: Float[np.ndarray, "... d"],
+    T: Float[np.ndarray, "... M M"],
     eta: Any,
-    times: Float[Array, " times"],
+    times: Float[np.ndarray, " times"],
     tolerance: float,
 ) -> Course:
     """One run, or one for each entry of a leading axis of y0 and T (and of eta, if an array)."""
-    zero = jnp.zeros(y0.shape[:-1])
-    course = _stage(flow, y0, T, eta, times, zero, jnp.asarray(tolerance))
-    learning = course.error < STILL_LEARNING * tolerance
-    unfinished = np.asarray((course.outcome == PLATEAU) & learning)
+    course = _stage(flow, y0, T, eta, times, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
+    unfinished = course.outcome == PLATEAU
+    if np.any(unfinished):
+        error = generalization_error(flow.scenario, to_overlaps(course.last, T, flow.scenario.K))
+        unfinished = unfinished & (np.asarray(error) < STILL_LEARNING * tolerance)
     if not np.any(unfinished):
         return course
-    resumed = jnp.where(unfinished, course.ended_at, times[-1])
-    rest = _stage(flow, course.last, T, eta, times, resumed, jnp.asarray(FINEST))
-    settled = jnp.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
-    late = unfinished[..., None] & (np.asarray(times) > np.asarray(course.ended_at)[..., None])
+    resumed = np.where(unfinished, course.ended_at, times[-1])
+    rest = _stage(flow, course.last, T, eta, times, resumed, np.asarray(FINEST))
+    settled = np.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
+    late = unfinished[..., None] & (times > course.ended_at[..., None])
     return Course(
-        jnp.where(late[..., None], rest.states, course.states),
-        jnp.where(unfinished[..., None], rest.last, course.last),
-        jnp.where(unfinished, rest.ended_at, course.ended_at),
-        jnp.where(unfinished, rest.error, course.error),
-        jnp.where(unfinished, settled, course.outcome),
+        np.where(late[..., None], rest.states, course.states),
+        np.where(unfinished[..., None], rest.last, course.last),
+        np.where(unfinished, rest.ended_at, course.ended_at),
+        np.where(unfinished, settled, course.outcome),
     )
+
+
+def _stage(
+    flow: Flow, y0: Any, T: Any, eta: Any, times: np.ndarray, t0: Any, tolerance: Any
+) -> Course:
+    """One stage of integration; a single run is a batch of one."""
+    several = y0.ndim > 1
+    batch = (y0, T, t0) if several else (y0[None], T[None], t0[None])
+    course = _compiled(flow, *batch, eta, times, tolerance)
+    return Course(*(np.asarray(x) if several else np.asarray(x)[0] for x in course))
 
 
 @eqx.filter_jit
-def _stage(
-    flow: Flow, y0: Array, T: Array, eta: Any, times: Array, t0: Array, tolerance: Array
-) -> Course:
-    def one(y0: Array, T: Array, t0: Array, eta: Any) -> Course:
-        return _integrate(flow, y0, T, eta, times, t0, tolerance)
+def _compiled(
+    flow: Flow, y0: Any, T: Any, t0: Any, eta: Any, times: Any, tolerance: Any
+) -> tuple[Array, Array, Array, Array]:
+    def learning_rate(t: Array) -> Any:
+        return jax.vmap(eta)(t) if callable(eta) else eta
 
-    if y0.ndim == 1:
-        return one(y0, T, t0, eta)
-    axes = (0, 0, 0, 0 if eqx.is_array(eta) and eta.ndim else None)
-    return eqx.filter_vmap(one, in_axes=axes)(y0, T, t0, eta)
-
-
-def _integrate(
-    flow: Flow, y0: Array, T: Array, eta: Any, times: Array, t0: Array, tolerance: Array
-) -> Course:
-    K = flow.scenario.K
-
-    def rate_of_learning(t: Any) -> Any:
-        return eta(t) if callable(eta) else eta
-
-    def rates(t: Any, y: Array, _: Any) -> Array:
-        return to_vector(flow(to_overlaps(y, T, K), rate_of_learning(t)))
+    def rates(t: Array, y: Array) -> Array:
+        rate = learning_rate(t)
+        rate = rate[:, None, None] if eqx.is_array(rate) and rate.ndim else rate
+        return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate))
 
     def error(y: Array) -> Array:
-        return generalization_error(flow.scenario, to_overlaps(y, T, K))
+        return generalization_error(flow.scenario, to_overlaps(y, T, flow.scenario.K))
 
-    def solved(t: Any, y: Array, args: Any, **_: Any) -> Any:
-        return jnp.abs(error(y)) < SOLVED
+    def ends(t: Array, y: Array, slope: Array) -> Array:
+        unit = 1.0 if isinstance(eta, int) else learning_rate(t)
+        reasons = [
+            (CONVERGED, jnp.abs(error(y)) < SOLVED),
+            (DIVERGED, jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE),
+            (PLATEAU, jnp.max(jnp.abs(slope), axis=-1) < AT_REST * tolerance * unit),
+        ]
+        return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
-    def large(t: Any, y: Array, args: Any, **_: Any) -> Any:
-        return jnp.max(jnp.abs(y)) > TOO_LARGE
-
-    def resting(t: Any, y: Array, args: Any, **_: Any) -> Any:
-        unit = 1.0 if isinstance(eta, int) else rate_of_learning(t)
-        return jnp.max(jnp.abs(rates(t, y, None))) < AT_REST * tolerance * unit
-
-    recorded = diffrax.SubSaveAt(ts=jnp.maximum(times, t0))  # a stage records from its own start
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(rates),
-        diffrax.Dopri5(),
-        t0=t0,
-        t1=times[-1],
-        dt0=None,
-        y0=y0,
-        saveat=diffrax.SaveAt(subs=[recorded, diffrax.SubSaveAt(t1=True)]),
-        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance),
-        event=diffrax.Event([solved, large, resting]),
-        max_steps=None,
-        adjoint=diffrax.ForwardMode(),
-        throw=False,
-    )
-    ended_by = jnp.stack([jnp.asarray(mask) for mask in solution.event_mask])
-    outcome = jnp.where(jnp.any(ended_by), 1 + jnp.argmax(ended_by), REACHED)
-    ended_well = (solution.result == diffrax.RESULTS.successful) | (
-        solution.result == diffrax.RESULTS.event_occurred
-    )
-    # A step size that shrinks to nothing is a divergence faster than the bound on the norms.
-    outcome = jnp.where(ended_well, outcome, DIVERGED)
-    last = solution.ys[1][0]
-    return Course(solution.ys[0], last, solution.ts[1][0], error(last), outcome)
+    # Steps that shrink to nothing are a divergence faster than the bound on the norms.
+    end = walk(rates, ends, DIVERGED, y0, t0, times, tolerance)
+    return end.records, end.y, end.t, end.reason

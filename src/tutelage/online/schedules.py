@@ -19,7 +19,7 @@ from tutelage.checks import InputError, finite_number, positive_integer
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.plateau import LONGEST, course, number
+from tutelage.online.plateaus import LONGEST, course, number
 from tutelage.online.state import to_vector
 from tutelage.overlaps import Overlaps
 

@@ -14,7 +14,9 @@ from tutelage.checks import InputError, finite_number, positive_integer
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import (
+from tutelage.online.identical import are_identical, describe_identical, one_for_all
+from tutelage.online.state import to_overlaps, to_vector, unchecked
+from tutelage.online.stationary import (
     POLISHED,
     FixedPoint,
     describe,
@@ -22,8 +24,6 @@ from tutelage.online.fixed_points import (
     newton,
     rates_and_jacobian,
 )
-from tutelage.online.identical import are_identical, describe_identical, one_for_all
-from tutelage.online.state import to_overlaps, to_vector, unchecked
 from tutelage.overlaps import Overlaps
 
 # Newton steps from one start; those that arrive need about ten.

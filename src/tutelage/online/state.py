@@ -3,9 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
 from tutelage.overlaps import Overlaps
 
 
@@ -17,15 +15,19 @@ def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
     return overlaps
 
 
-def to_vector(overlaps: Overlaps) -> Float[Array, "... d"]:
-    """R row by row, then Q_ik for i <= k: K M + K (K + 1)/2 numbers."""
+def to_vector(overlaps: Overlaps) -> Any:
+    """R row by row, then Q_ik for i <= k: shape (..., d), d = K M + K (K + 1)/2.
+
+    Arrays of NumPy stay such: outside a compiled function nothing has to be compiled for them.
+    """
     R, Q = overlaps.R, overlaps.Q
     i, k = np.triu_indices(overlaps.K)
-    return jnp.concatenate([R.reshape(*R.shape[:-2], -1), Q[..., i, k]], axis=-1)
+    parts = [R.reshape(*R.shape[:-2], -1), Q[..., i, k]]
+    return R.__array_namespace__().concat(parts, axis=-1)
 
 
-def to_overlaps(vector: Float[Array, "... d"], T: Float[Array, "... M M"], K: int) -> Overlaps:
-    """Undo `to_vector`."""
+def to_overlaps(vector: Any, T: Any, K: int) -> Overlaps:
+    """Undo `to_vector`: from shape (..., d) and T of shape (..., M, M)."""
     M = T.shape[-1]
     R = vector[..., : K * M].reshape(*vector.shape[:-1], K, M)
     return unchecked(vector[..., K * M + upper_triangle(K)], R, T)

@@ -10,11 +10,11 @@ import xarray as xr
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.checks import InputError, finite_array, finite_number
-from tutelage.generalization import generalization_error
+from tutelage.generalization import check_fits, generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
 from tutelage.online.integration import OUTCOMES, Course, integrate
-from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.state import to_overlaps, to_vector, unchecked
 from tutelage.overlaps import Overlaps
 from tutelage.provenance import parameters
 
@@ -72,15 +72,16 @@ def evolve(
     eta = _learning_rate(learning_rate, times)
     runs = _runs(scenario, start, eta)
     flow = Flow(scenario, method)
-    T = jnp.broadcast_to(start.T, (*runs, scenario.M, scenario.M))
-    y0 = jnp.broadcast_to(to_vector(start), (*runs, to_vector(start).shape[-1]))
+    begin = unchecked(*(np.asarray(x) for x in (start.Q, start.R, start.T)))
+    T = np.broadcast_to(begin.T, (*runs, scenario.M, scenario.M))
+    y0 = np.broadcast_to(to_vector(begin), (*runs, to_vector(begin).shape[-1]))
     if runs and not callable(eta) and not isinstance(eta, int):
-        eta = jnp.broadcast_to(eta, runs)
-    course = integrate(flow, y0, T, eta, jnp.asarray(times), tolerance)
+        eta = np.broadcast_to(eta, runs)
+    course = integrate(flow, y0, T, eta, times, tolerance)
     outcomes = _outcomes(flow, course, T, eta)
     options = {"tolerance": tolerance, "method": method and str(method)}
     attrs = parameters("online.evolve", scenario, start, learning_rate, **options)
-    attrs["averages_error"] = flow.error(jax.tree.map(_first, start))
+    attrs["averages_error"] = flow.error(jax.tree.map(_first, begin))
     return _dataset(scenario, course, T, times, outcomes, method, attrs)
 
 
@@ -112,12 +113,12 @@ def _largest_eigenvalue(flow: Flow, y: Any, T: Any, eta: Any, time: Any) -> Any:
 
 def _runs(scenario: Any, start: Any, eta: Any) -> tuple[int, ...]:
     """() for one run, (n,) for several; the start has to fit the scenario."""
-    batch = getattr(getattr(start, "covariance", None), "shape", (0, 0))[:-2]
+    batch = start.batch if isinstance(start, Overlaps) else ()
     if batch and isinstance(scenario, Scenario):  # teachers may differ from run to run
         teachers = eqx.tree_at(lambda s: s.T, scenario, start.T[(0,) * (start.T.ndim - 2)])
-        generalization_error(teachers, jax.tree.map(_first, start))
+        check_fits(teachers, jax.tree.map(_first, start))
     else:
-        generalization_error(scenario, start)
+        check_fits(scenario, start)
     rates = np.shape(eta) if not callable(eta) else ()
     if len(batch) > 1 or len(rates) > 1 or (batch and rates and batch != rates):
         raise InputError(
@@ -151,7 +152,7 @@ def _learning_rate(learning_rate: Any, times: np.ndarray) -> Any:
         values = np.array([float(learning_rate(t)) for t in times])
     elif np.ndim(learning_rate) == 0:
         finite_number("learning_rate", learning_rate, at_least=0.0, hint="learning_rate=1.0")
-        return 0 if learning_rate == 0 else jnp.asarray(learning_rate, dtype=jnp.float64)
+        return 0 if learning_rate == 0 else np.asarray(learning_rate, dtype=np.float64)
     else:
         values = finite_array("learning_rate", learning_rate)
         if np.any(values == 0):
@@ -167,7 +168,7 @@ def _learning_rate(learning_rate: Any, times: np.ndarray) -> Any:
             f"{values.flat[where]}{at}",
             "a learning rate has to be finite and not negative",
         )
-    return learning_rate if callable(learning_rate) else jnp.asarray(values)
+    return learning_rate if callable(learning_rate) else values
 
 
 def _dataset(
@@ -188,7 +189,7 @@ def _dataset(
         vectors = np.where((late & ~settled)[..., None], np.nan, vectors)
     else:
         vectors, times = vectors[~late], times[~late]
-    states = to_overlaps(jnp.asarray(vectors), jnp.asarray(T)[..., None, :, :], scenario.K)
+    states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
     run = ("run",) if several else ()
     dataset = xr.Dataset(
         {
@@ -212,9 +213,9 @@ def _dataset(
 
 def _errors(scenario: Scenario, states: Overlaps, vectors: np.ndarray, method: Any) -> np.ndarray:
     """ε_g of every state; missing where the state is."""
-    T = jnp.broadcast_to(states.T, (*states.R.shape[:-2], *states.T.shape[-2:]))
+    T = np.broadcast_to(states.T, (*states.R.shape[:-2], *states.T.shape[-2:]))
     present = np.all(np.isfinite(vectors), axis=-1)
-    flat = jnp.asarray(vectors[present])
+    flat = vectors[present]
     if not len(flat):
         return np.full(present.shape, np.nan)
     value = _error(scenario, to_overlaps(flat, T[present], scenario.K), method)

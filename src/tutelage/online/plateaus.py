@@ -21,8 +21,8 @@ from tutelage.checks import InputError, finite_array, finite_number
 from tutelage.generalization import generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.fixed_points import FixedPoint, fixed_point
 from tutelage.online.state import to_overlaps, to_vector
+from tutelage.online.stationary import FixedPoint, fixed_point
 from tutelage.overlaps import Overlaps
 
 # "Beside the plateau": an error within a tenth of the height.

@@ -1,0 +1,185 @@
+"""Dormand and Prince's method of order 5(4), with the right-hand side compiled once.
+
+Compiling an exact right-hand side takes seconds.  A general solver holds several copies of it:
+for the first slope, for the first step, for the stages, for the events.  Here all of them are one
+loop over the stages: a first step of length zero gives the first slope, and the slope at the end
+of each step (the method's last stage) tells whether the run has come to rest.
+
+Dormand and Prince (1980); dense output of Shampine (1986).  All arrays have a leading axis of runs.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from tutelage._jax import jax, jnp
+
+NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
+STAGES = np.array(  # the last row is the step itself
+    [
+        [0, 0, 0, 0, 0, 0, 0],
+        [1 / 5, 0, 0, 0, 0, 0, 0],
+        [3 / 40, 9 / 40, 0, 0, 0, 0, 0],
+        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
+        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
+    ]
+)
+LOWER_ORDER = np.array(
+    [5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40]
+)
+DENSE = np.array(  # powers 1 to 4 of the fraction of the step
+    [
+        [1, -8048581381 / 2820520608, 8663915743 / 2820520608, -12715105075 / 11282082432],
+        [0, 0, 0, 0],
+        [0, 131558114200 / 32700410799, -68118460800 / 10900136933, 87487479700 / 32700410799],
+        [0, -1754552775 / 470086768, 14199869525 / 1410260304, -10690763975 / 1880347072],
+        [0, 127303824393 / 49829197408, -318862633887 / 49829197408, 701980252875 / 199316789632],
+        [0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844],
+        [0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423],
+    ]
+)
+LAST = len(NODES) - 1
+# A step is repeated with another length when its error is too large, and the next one is longer
+# when it is small; by these factors at least and at most, with a margin.
+SHORTEST, LONGEST, MARGIN = 0.2, 10.0, 0.9
+# Of this relative length a step no longer changes the time.
+VANISHED = 1e-15
+
+Rates = Callable[[Float[Array, " runs"], Float[Array, "runs d"]], Float[Array, "runs d"]]
+# Why runs end at a time with a state and its slope: 0 to go on, or the number of a reason.
+Ends = Callable[
+    [Float[Array, " runs"], Float[Array, "runs d"], Float[Array, "runs d"]], Int[Array, " runs"]
+]
+
+
+class Walk(NamedTuple):
+    """Where the runs are: time, next step, state, slopes, what is recorded, and who is on the way.
+
+    reason: 0 for runs that go on or have reached the last time.
+    """
+
+    t: Float[Array, " runs"]
+    h: Float[Array, " runs"]
+    y: Float[Array, "runs d"]
+    slopes: Float[Array, "7 runs d"]
+    records: Float[Array, "runs times d"]
+    recorded: Int[Array, " runs"]
+    running: Bool[Array, " runs"]
+    reason: Int[Array, " runs"]
+
+
+def walk(
+    rates: Rates,
+    ends: Ends,
+    lost: int,
+    y0: Float[Array, "runs d"],
+    t0: Float[Array, " runs"],
+    times: Float[Array, " times"],
+    tolerance: Float[Array, ""],
+) -> Walk:
+    """From t0 to the last of the times, or until ``ends`` says why not.
+
+    lost: the reason for a run whose steps have become too short to go on.
+    Times before t0 record the start.
+    """
+    runs, d = y0.shape
+    nowhere = Walk(
+        t=t0,
+        h=jnp.zeros(runs),
+        y=y0,
+        slopes=jnp.zeros((LAST + 1, runs, d)),
+        records=jnp.zeros((runs, len(times), d)),
+        recorded=jnp.zeros(runs, dtype=int),
+        running=jnp.ones(runs, dtype=bool),
+        reason=jnp.zeros(runs, dtype=int),
+    )
+    return jax.lax.while_loop(
+        lambda now: jnp.any(now.running),
+        lambda now: _advanced(rates, ends, lost, now, times, tolerance),
+        nowhere,
+    )
+
+
+def _advanced(
+    rates: Rates, ends: Ends, lost: int, now: Walk, times: Array, tolerance: Array
+) -> Walk:
+    """One step of every run that is on the way; taken back where its error is too large."""
+    left = times[-1] - now.t
+    h = jnp.where(now.running, jnp.minimum(now.h, left), 0.0)
+    t = jnp.where(h >= left, times[-1], now.t + h)
+    k = _slopes(rates, now, h)
+    y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST]), k)
+    scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
+    error = h[:, None] * _combined(jnp.asarray(STAGES[LAST] - LOWER_ORDER), k)
+    size = _norm(error / scale)
+    taken = now.running & (size <= 1)  # a state that is no number is not taken
+
+    records, recorded = _recorded(now, taken, t, h, k, times)
+    factor = jnp.where(size > 0, MARGIN * size ** (-1 / 5), LONGEST)
+    factor = jnp.where(jnp.isfinite(size), jnp.clip(factor, SHORTEST, LONGEST), SHORTEST)
+    following = jnp.where(now.h == 0, _first_step(now.y, k[LAST], scale), factor * h)
+    reason = jnp.where(taken, ends(t, y, k[LAST]), now.reason)
+    short = now.running & ~taken & (following < VANISHED * (1 + now.t))
+    reason = jnp.where(short, lost, reason)
+    return Walk(
+        t=jnp.where(taken, t, now.t),
+        h=jnp.where(now.running, following, now.h),
+        y=jnp.where(taken[:, None], y, now.y),
+        slopes=jnp.where(taken[:, None], k, now.slopes),
+        records=records,
+        recorded=recorded,
+        running=now.running & (reason == 0) & ~(taken & (t >= times[-1])),
+        reason=reason,
+    )
+
+
+def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
+    """The slopes of all stages; the first is the last of the step before."""
+
+    def stage(i: Array, k: Array) -> Array:
+        y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i], k)
+        return k.at[i].set(rates(now.t + jnp.asarray(NODES)[i] * h, y))
+
+    first = jnp.zeros_like(now.slopes).at[0].set(now.slopes[LAST])
+    return jax.lax.fori_loop(1, LAST + 1, stage, first)
+
+
+def _combined(coefficients: Array, k: Array) -> Array:
+    return jnp.tensordot(coefficients, k, axes=1)
+
+
+def _norm(x: Array) -> Array:
+    return jnp.sqrt(jnp.mean(x**2, axis=-1))
+
+
+def _first_step(y: Array, slope: Array, scale: Array) -> Array:
+    """A hundredth of the time in which the state changes by itself (Hairer, Nørsett, Wanner)."""
+    size, speed = _norm(y / scale), _norm(slope / scale)
+    return jnp.where((size < 1e-5) | (speed < 1e-5), 1e-6, 0.01 * size / speed)
+
+
+def _recorded(
+    now: Walk, taken: Array, t: Array, h: Array, k: Array, times: Array
+) -> tuple[Array, Array]:
+    """Write the states at all times that the step has passed, one for every run at a time."""
+    run, count = jnp.arange(len(t)), len(times)
+
+    def due(recorded: Array) -> Array:
+        return taken & (recorded < count) & (times[jnp.minimum(recorded, count - 1)] <= t)
+
+    def write(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        records, recorded = carry
+        wanted = due(recorded)
+        time = times[jnp.minimum(recorded, count - 1)]
+        fraction = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
+        powers = fraction[:, None] ** jnp.arange(1, 5)
+        weights = powers @ jnp.asarray(DENSE).T
+        y = now.y + h[:, None] * jnp.einsum("rs,srd->rd", weights, k)
+        place = jnp.where(wanted, recorded, count)  # beyond the end: not written
+        return records.at[run, place].set(y, mode="drop"), recorded + wanted
+
+    return jax.lax.while_loop(lambda c: jnp.any(due(c[1])), write, (now.records, now.recorded))
