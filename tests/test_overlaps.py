@@ -89,6 +89,16 @@ def test_bad_overlaps_are_refused(Q, R, T, message):
         tl.Overlaps(Q, R, T)
 
 
+def test_states_of_a_run_are_accepted_within_its_tolerance():
+    """Cauchy and Schwarz violated by 1e-9: refused as it is, accepted where 1e-8 is rounding."""
+    state = {"Q": [[1.0]], "R": [[1.0 + 1e-9]], "T": [[1.0]]}
+    with pytest.raises(tl.InputError, match="negative eigenvalue"):
+        tl.Overlaps(**state)
+    assert tl.Overlaps(**state, rounding=1e-8).R.item() == 1.0 + 1e-9
+    with pytest.raises(tl.InputError, match="rounding"):
+        tl.Overlaps(**state, rounding=-1.0)
+
+
 def test_overlaps_that_are_singular_within_rounding_are_accepted():
     third = 1 / 3
     overlaps = tl.Overlaps(Q=[[third * third * (1 - 1e-15)]], R=[[third]], T=[[1.0]])

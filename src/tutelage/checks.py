@@ -89,13 +89,15 @@ def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = N
     raise InputError(argument, f"shape {shape}", allowed, hint)
 
 
-def covariance(argument: str, value: Any, size: int | None = None) -> np.ndarray:
+def covariance(
+    argument: str, value: Any, size: int | None = None, rounding: float = ROUNDING
+) -> np.ndarray:
     """Square, finite, symmetric and positive semi-definite, the last two up to rounding."""
     array = finite_array(argument, value)
     covariance_shape(argument, array.shape, size)
     scale = np.max(np.abs(array), axis=(-2, -1), initial=0.0)
     asymmetry = np.max(np.abs(array - np.swapaxes(array, -1, -2)), axis=(-2, -1), initial=0.0)
-    if np.any(asymmetry > ROUNDING * scale):
+    if np.any(asymmetry > rounding * scale):
         where = _worst(asymmetry / np.where(scale > 0, scale, 1.0))
         raise InputError(
             argument,
@@ -104,19 +106,19 @@ def covariance(argument: str, value: Any, size: int | None = None) -> np.ndarray
             "(C + C.T) / 2 if the difference is an accident",
         )
     symmetric = 0.5 * (array + np.swapaxes(array, -1, -2))
-    _positive_semidefinite(argument, symmetric, scale)
+    _positive_semidefinite(argument, symmetric, rounding * scale)
     return symmetric
 
 
-def _positive_semidefinite(argument: str, array: np.ndarray, scale: np.ndarray) -> None:
-    shift = (ROUNDING * scale + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
+def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray) -> None:
+    shift = (allowed + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
     try:  # ten times cheaper than eigenvalues, which are needed only for the message
         np.linalg.cholesky(array + shift)
         return
     except np.linalg.LinAlgError:
         lowest = np.linalg.eigvalsh(array)[..., 0]
-    if np.any(lowest < -ROUNDING * scale):
-        where = _worst(-lowest / np.where(scale > 0, scale, 1.0))
+    if np.any(lowest < -allowed):
+        where = _worst(-lowest / np.where(allowed > 0, allowed, 1.0))
         raise InputError(
             argument,
             f"a matrix{_at(where)} with the negative eigenvalue {lowest[where]:.3g}",

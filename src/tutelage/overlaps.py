@@ -8,9 +8,11 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
 from tutelage.checks import (
+    ROUNDING,
     InputError,
     covariance,
     finite_array,
+    finite_number,
     is_traced,
     positive_integer,
 )
@@ -23,6 +25,9 @@ class Overlaps(eqx.Module):
     to be symmetric and positive semi-definite up to rounding.  Leading axes are batches.
 
     Q: shape (..., K, K);  R: shape (..., K, M);  T: shape (..., M, M).
+    rounding: how far from symmetric and positive semi-definite, relative to the largest entry,
+        still counts as rounding.  A state taken from a run is known to the run's tolerance:
+        ``Overlaps(Q=..., R=..., T=..., rounding=1e-8)``.
 
     >>> import tutelage as tl
     >>> tl.Overlaps(Q=[[1.0]], R=[[0.5]], T=[[1.0]]).covariance.tolist()
@@ -33,13 +38,15 @@ class Overlaps(eqx.Module):
     R: Float[Array, "... K M"]
     T: Float[Array, "... M M"]
 
-    def __init__(self, Q: Any, R: Any, T: Any):
+    def __init__(self, Q: Any, R: Any, T: Any, *, rounding: float = ROUNDING):
         _shapes(Q, R, T)
         if is_traced((Q, R, T)):
             self.Q, self.R, self.T = (jnp.asarray(x, dtype=jnp.float64) for x in (Q, R, T))
             return
-        Q, T, R = covariance("Q", Q), covariance("T", T), finite_array("R", R)
-        covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T))
+        rounding = finite_number("rounding", rounding, at_least=0.0, hint="1e-8")
+        Q, T = covariance("Q", Q, rounding=rounding), covariance("T", T, rounding=rounding)
+        R = finite_array("R", R)
+        covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
         self.Q, self.R, self.T = jnp.asarray(Q), jnp.asarray(R), jnp.asarray(T)
 
     @property
