@@ -1,7 +1,8 @@
 """Oostwal, Straat and Biehl, Hidden unit specialization: ReLU vs. sigmoidal (2019).
 
-So far: the generalization error as a function of the overlaps, Sec. II C and
-Appendices B to D.  Outputs carry 1/√K, so `output_scale` is 1/√K in all of this.
+Here the generalization error as a function of the overlaps, Sec. II C and Appendices B to D;
+in `oostwal2019_equilibrium` the phase transitions and learning curves.  Outputs carry 1/√K, so
+`output_scale` is 1/√K in all of this.
 """
 
 import math
@@ -14,6 +15,7 @@ from tutelage.activations import Activation, Erf, ReLU
 from tutelage.generalization import generalization_error
 from tutelage.networks import Committee, Scenario
 from tutelage.overlaps import Overlaps
+from tutelage.papers import oostwal2019_equilibrium
 from tutelage.papers.record import Published, Record, closed_form, compare, correct, digits
 
 PAPER = "oostwal2019"
@@ -42,7 +44,11 @@ def records() -> list[Record]:
         *_single_unit(),
         *_plateau(),
         *_appendix_d(),
+        *oostwal2019_equilibrium.records(),
     ]
+
+
+figures = oostwal2019_equilibrium.figures
 
 
 def _error(g: Activation, overlaps: Overlaps) -> float:

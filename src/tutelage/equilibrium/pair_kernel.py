@@ -1,0 +1,195 @@
+"""⟨g(u) h(w)⟩ as a function of the covariance of two fields of fixed variances.
+
+With fixed norms the averages of oostwal2019, Appendix B, are elementary functions of one number,
+with elementary derivatives; every other activation gets a polynomial through a few exact values.
+"""
+
+import math
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.fft import dct
+
+from tutelage._jax import jax, jnp
+from tutelage.activations import Activation, Erf, PiecewiseLinear
+from tutelage.averages.door import average
+from tutelage.averages.methods import Method, chosen
+
+# Chebyshev points: doubled until the last coefficients are rounding.  Only two units that both
+# have a kink and no closed form need more, and are then good to 1e-11.
+_FEWEST_POINTS, _MOST_POINTS = 64, 512
+_ROUNDING = 1e-14
+
+
+class PairKernel(eqx.Module):
+    """φ(c) = I2 of u with variance 1 and w with variance q, at the covariance c; abstract.
+
+    Several variances q share one kernel: arguments have shape (..., q).
+    """
+
+    def value(self, c: Float[Array, "... q"]) -> Float[Array, "... q"]:
+        """φ(c)."""
+        raise NotImplementedError
+
+    def first(self, c: Float[Array, "... q"]) -> Float[Array, "... q"]:
+        """φ'(c) = ⟨g'(u) h'(w)⟩ (Price's theorem)."""
+        raise NotImplementedError
+
+    def second(self, c: Float[Array, "... q"]) -> Float[Array, "... q"]:
+        """φ''(c); infinite where two units with kinks coincide."""
+        return jax.jvp(self.first, (c,), (jnp.ones_like(c),))[1]
+
+
+class PiecewisePair(PairKernel):
+    """g = m x + d |x| and h = m' x + d' |x|, with ρ = c/√q (oostwal2019 eq. (27)):
+
+    φ = m m' c + (2 d d'/π) √q [√(1 - ρ²) + ρ asin ρ],   φ' = m m' + (2 d d'/π) asin ρ.
+    """
+
+    linear: float
+    modulus: float
+    sizes: Float[Array, " q"]
+
+    def value(self, c):
+        rho = self._correlation(c)
+        bracket = jnp.sqrt((1 - rho) * (1 + rho)) + rho * jnp.arcsin(rho)
+        return self.linear * c + self.modulus * self.sizes * bracket
+
+    def first(self, c):
+        return self.linear + self.modulus * jnp.arcsin(self._correlation(c))
+
+    def second(self, c):
+        rho = self._correlation(c)
+        return self.modulus / (_positive(self.sizes) * jnp.sqrt((1 - rho) * (1 + rho)))
+
+    def _correlation(self, c: Array) -> Array:
+        """ρ, which rounding must not carry beyond ±1."""
+        return jnp.clip(c / _positive(self.sizes), -1.0, 1.0)
+
+
+class ErfPair(PairKernel):
+    """g and h = offset + erf(x/√2) (oostwal2019 eq. (26)): φ = (2/π) asin[c/√(2(1 + q))]."""
+
+    offsets: float
+    squares: Float[Array, " q"]  # 2(1 + q)
+
+    def value(self, c):
+        return self.offsets + 2 / math.pi * jnp.arcsin(c / jnp.sqrt(self.squares))
+
+    def first(self, c):
+        return 2 / math.pi / jnp.sqrt(self.squares - c * c)
+
+    def second(self, c):
+        return 2 / math.pi * c / (self.squares - c * c) ** 1.5
+
+
+class LinearPair(PairKernel):
+    """φ = φ(0) + φ' c: an error function beside a piecewise linear unit, whose |x| it cannot see.
+
+    erf(w/√2) is odd and ⟨w erf(u/√2)⟩ = √(2/π) c/√(1 + variance of u).
+    """
+
+    level: Float[Array, " q"]
+    slope: Float[Array, " q"]
+
+    def value(self, c):
+        return self.level + self.slope * c
+
+    def first(self, c):
+        return jnp.broadcast_to(self.slope, c.shape)
+
+    def second(self, c):
+        return jnp.zeros_like(c)
+
+
+class Interpolated(PairKernel):
+    """A polynomial in the correlation ρ = c/√q through Chebyshev points.
+
+    φ is a power series Σ c_n d_n ρⁿ in the Hermite coefficients of g and h, smooth up to ρ = ±1
+    unless both have a kink; a polynomial is as exact as the averages and thousands of times
+    faster than their quadrature.
+    """
+
+    coefficients: Float[Array, "n q"]
+    sizes: Float[Array, " q"]
+
+    def __init__(
+        self, activations: tuple[Activation, Activation], variances: Array, method: Method
+    ):
+        self.sizes = jnp.sqrt(variances)
+        points = _FEWEST_POINTS
+        while True:
+            a = _chebyshev(activations, variances, method, points)
+            if points == _MOST_POINTS or np.max(np.abs(a[-points // 8 :])) < _ROUNDING:
+                break
+            points *= 2
+        kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * _ROUNDING)
+        self.coefficients = jnp.asarray(a[: max(kept, default=0) + 1])
+
+    def value(self, c):
+        return _clenshaw(self.coefficients, c / _positive(self.sizes))
+
+    def first(self, c):
+        return jax.jvp(self.value, (c,), (jnp.ones_like(c),))[1]
+
+
+def pair_kernel(
+    activations: tuple[Activation, Activation],
+    variances: Float[Array, " q"],
+    method: Method | str | None = None,
+) -> PairKernel:
+    """The closed form where there is one and no method is asked for, or else a polynomial.
+
+    >>> import tutelage as tl
+    >>> relu = pair_kernel((tl.ReLU(), tl.ReLU()), jnp.ones(1))
+    >>> print(f"{relu.value(jnp.zeros(1))[0]:.12f}")  # 1/(2π)
+    0.159154943092
+    """
+    g, h = activations
+    q = jnp.asarray(variances)
+    if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, PiecewiseLinear):
+        modulus = (1 - g.slope) * (1 - h.slope) / (2 * math.pi)
+        return PiecewisePair((1 + g.slope) * (1 + h.slope) / 4, modulus, jnp.sqrt(q))
+    if method is None and isinstance(g, Erf) and isinstance(h, Erf):
+        return ErfPair(g.offset * h.offset, 2 * (1 + q))
+    if method is None and isinstance(g, Erf) and isinstance(h, PiecewiseLinear):
+        return _mixed(g, h, erf_variance=jnp.ones_like(q), other_variance=q)
+    if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, Erf):
+        return _mixed(h, g, erf_variance=q, other_variance=jnp.ones_like(q))
+    return Interpolated(activations, q, chosen(method, activations))
+
+
+def _mixed(erf: Erf, other: PiecewiseLinear, erf_variance: Array, other_variance: Array):
+    """(offset + erf)(m w + d |w|): the offset sees ⟨|w|⟩ = √(2q/π), the error function only w."""
+    mean_modulus = jnp.sqrt(2 * other_variance / math.pi)
+    slope = (1 + other.slope) / 2 * jnp.sqrt(2 / math.pi / (1 + erf_variance))
+    return LinearPair(erf.offset * (1 - other.slope) / 2 * mean_modulus, slope)
+
+
+def _positive(sizes: Array) -> Array:
+    """A teacher of norm zero has a constant output, and any unit of length will do."""
+    return jnp.where(sizes > 0, sizes, 1.0)
+
+
+def _chebyshev(
+    activations: tuple[Activation, Activation], variances: Array, method: Method, points: int
+) -> np.ndarray:
+    """Coefficients of φ in Chebyshev polynomials of ρ, shape (points, q)."""
+    rho = np.cos(np.pi * (np.arange(points) + 0.5) / points)
+    c = jnp.asarray(rho)[:, None] * jnp.sqrt(variances)
+    entries = [jnp.ones_like(c), c, c, jnp.broadcast_to(variances, c.shape)]
+    C = jnp.stack(entries, axis=-1).reshape(*c.shape, 2, 2)
+    a = dct(np.asarray(average("i2", activations, C, method).value), axis=0) / points
+    a[0] /= 2
+    return a
+
+
+def _clenshaw(a: Float[Array, "n q"], x: Float[Array, "... q"]) -> Float[Array, "... q"]:
+    """Σ a_n T_n(x)."""
+
+    def step(b, a_n):
+        return (a_n + 2 * x * b[0] - b[1], b[0]), None
+
+    b, _ = jax.lax.scan(step, (jnp.zeros_like(x), jnp.zeros_like(x)), a[:0:-1])
+    return a[0] + x * b[0] - b[1]

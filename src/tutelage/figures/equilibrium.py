@@ -1,0 +1,137 @@
+"""Equilibrium: order parameters and error over the load, phase diagrams."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+# As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
+STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
+MARKS = {
+    "appears": (r"$\alpha_s$", "0.65"),
+    "coexists": (r"$\alpha_c$", "0.25"),
+    "unstable": (r"$\alpha_d$", "0.65"),
+}
+PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
+
+
+def order_parameters(
+    dataset: xr.Dataset,
+    axes: Any = None,
+    which: tuple[str, ...] = ("R", "S"),
+    transitions: Any = None,
+) -> Any:
+    """R, S or C of every minimum over the load α (oostwal2019, Figs. 2 to 5).
+
+    Args:
+        dataset: from `tutelage.equilibrium.learning_curve`.
+        axes: Axes to draw on; a new figure when left out.
+        which: "R", "S", "C" or several of them.
+        transitions: from `tutelage.equilibrium.transitions`; its loads are marked.
+
+    Returns:
+        The Axes drawn on.  A thin line is a minimum among site-symmetric states only: a
+        disturbance that treats units differently would grow.
+    """
+    axes = _axes(axes)
+    for number, name in enumerate(which):
+        _branches(axes, dataset, name, f"C{number}", f"${name}$")
+    _mark(axes, transitions, dataset)
+    symbols = ", ".join(f"${name}$" for name in which)
+    axes.set(xlabel=r"$\alpha$", ylabel=symbols)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def equilibrium_error(dataset: xr.Dataset, axes: Any = None, transitions: Any = None) -> Any:
+    """ε_g of every minimum over the load α; arguments as in `order_parameters`."""
+    axes = _axes(axes)
+    _branches(axes, dataset, "generalization_error", "C0", r"$\epsilon_g$")
+    _mark(axes, transitions, dataset)
+    axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$")
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.legend(fontsize="small")
+    return axes
+
+
+def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
+    """`order_parameters` and `equilibrium_error` side by side; returns both Axes."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    order_parameters(dataset, axes[0], transitions=transitions)
+    equilibrium_error(dataset, axes[1], transitions)
+    return axes
+
+
+def phase_diagram(dataset: xr.Dataset, axes: Any = None, parameter: str = "parameter") -> Any:
+    """Which state wins, over a parameter of the activation and the load α.
+
+    Args:
+        dataset: from `tutelage.equilibrium.phase_diagram`.
+        axes: Axes to draw on; a new figure when left out.
+        parameter: label of the horizontal axis, such as ``r"$\\beta$"``.
+    """
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+    from matplotlib.patches import Patch
+
+    axes = _axes(axes)
+    x, y = dataset["parameter"].values, dataset["load"].values
+    colours, norm = ListedColormap(PHASE_COLOURS), BoundaryNorm(np.arange(-0.5, 4), 4)
+    phase = dataset["phase"].transpose("load", "parameter").values
+    axes.pcolormesh(x, y, phase, cmap=colours, norm=norm, shading="nearest", rasterized=True)
+    for name, (symbol, colour) in MARKS.items():
+        same = np.allclose(dataset[name], dataset["coexists"], rtol=1e-6, equal_nan=True)
+        inside = dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
+        if np.any(np.isfinite(inside)) and (name == "coexists" or not same):
+            style = "-" if name == "coexists" else "--"
+            axes.plot(x, inside, style, color=colour, label=symbol, linewidth=1.2)
+    names = dataset.attrs["phases"].split("; ")
+    present = [Patch(color=PHASE_COLOURS[k], label=names[k]) for k in np.unique(phase)]
+    lines, _ = axes.get_legend_handles_labels()
+    axes.legend(handles=[*present, *lines], fontsize="x-small", loc="best")
+    axes.set(xlabel=parameter, ylabel=r"$\alpha$", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+    return axes
+
+
+def _branches(axes: Any, dataset: xr.Dataset, name: str, colour: str, symbol: str) -> None:
+    """Thick where a state is stable in all overlaps, thin where only if units stay alike."""
+    drawn: set[str] = set()
+    for number in range(dataset.sizes["branch"]):
+        branch = dataset.isel(branch=number)
+        kind = str(branch["kind"].item())
+        for flag, width in (("stable", 1.6), ("site_stable", 0.7)):
+            values = branch[name].where(branch[flag])
+            if not np.any(np.isfinite(values)):
+                continue
+            new = kind not in drawn
+            drawn.add(kind)
+            label = f"{symbol}, {_name(kind)}" if new else None
+            style = STYLES[kind]
+            axes.plot(dataset["load"], values, style, color=colour, linewidth=width, label=label)
+
+
+def _name(kind: str) -> str:
+    return "$R = S$" if kind == "unspecialized" else f"${kind}$"
+
+
+def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> None:
+    """Vertical lines at the transitions that lie in the picture; one line for equal loads."""
+    if transitions is None:
+        return
+    found: dict[float, list[str]] = {}
+    last = float(dataset["load"].max())
+    for name, (symbol, _) in MARKS.items():
+        estimate = getattr(transitions, name)
+        if estimate is not None and float(estimate.value) <= last:
+            found.setdefault(float(estimate.value), []).append(symbol)
+    for load, symbols in found.items():
+        critical = MARKS["coexists"][0]
+        symbol, colour = (critical, "0.25") if critical in symbols else (symbols[0], "0.65")
+        axes.axvline(load, color=colour, linewidth=0.8, label=rf"{symbol} $= {load:.6g}$")
+
+
+def _axes(axes: Any) -> Any:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

@@ -1,0 +1,151 @@
+"""Transitions against the exact free energy, in 30 digits, and against print."""
+
+import math
+
+import numpy as np
+import pytest
+from equilibrium.equilibrium_reference import Landscape
+
+import tutelage as tl
+from tutelage.equilibrium import states, transitions
+
+UNITS = {"Erf": tl.Erf(), "ReLU": tl.ReLU()}
+
+
+def honest(estimate, exact) -> bool:
+    """Ten digits, and an error estimate that does not understate."""
+    difference = abs(estimate.value - float(exact))
+    return difference <= estimate.error and estimate.error < 1e-10 * estimate.value
+
+
+@pytest.mark.parametrize(
+    ("name", "K"), [("Erf", 3), ("Erf", 5), ("Erf", 100), ("ReLU", 3), ("ReLU", 10), ("ReLU", 100)]
+)
+def test_loads_are_those_of_the_exact_free_energy(name, K):
+    found, exact = transitions(UNITS[name], K), Landscape(name, K)
+    special, flat = found.specialized, found.unspecialized
+    start = (found.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
+    assert honest(found.coexists, exact.coexistence(start)[0])
+    start = (found.unstable.value, flat.R, flat.C)
+    assert honest(found.unstable, exact.instability(start)[0])
+
+
+@pytest.mark.parametrize(("name", "K"), [("Erf", 5), ("ReLU", 10)])
+def test_the_specialized_state_appears_where_the_exact_hessian_is_singular(name, K):
+    found = transitions(UNITS[name], K)
+    near = states(UNITS[name], K, found.appears.value * (1 + 1e-6), saddles=True)
+    state = min((s for s in near if s.kind == "R > S"), key=lambda s: s.R)
+    root = Landscape(name, K).fold((found.appears.value, state.R, state.S, state.C))
+    # mpmath differentiates the free energy numerically: 30 digits leave 1e-14 of the fold.
+    assert abs(found.appears.value - float(root[0])) < max(found.appears.error, 1e-12)
+
+
+def test_reference_values():
+    # Known to the digits shown from independent computations.
+    assert f"{transitions(tl.Erf(), 2).coexists.value:.6f}" == "23.675957"
+    assert f"{transitions(tl.ReLU(), 2).coexists.value:.7f}" == "6.0940739"
+    large = transitions(tl.Erf(), math.inf)
+    assert f"{large.appears.value:.4f} {large.coexists.value:.4f}" == "60.9926 69.0875"
+    assert abs(transitions(tl.ReLU(), math.inf).coexists.value - 2 * math.pi) < 1e-13
+
+
+def test_two_units_specialize_continuously_with_exponent_one_half():
+    for g in (tl.Erf(), tl.ReLU(), tl.Tanh(), tl.Swish()):
+        found = transitions(g, 2)
+        assert found.order == "continuous" and found.jump == 0
+        assert abs(found.exponent.value - 0.5) < found.exponent.error < 1e-3
+        assert found.appears == found.coexists == found.unstable
+
+
+@pytest.mark.parametrize("K", [3, 4, 10, 100])
+def test_three_or_more_relus_specialize_discontinuously_if_weakly(K):
+    # oostwal2019 section III B calls the transition continuous for every K.
+    found = transitions(tl.ReLU(), K)
+    assert found.order == "discontinuous" and found.slope < 0
+    assert found.appears.value < found.coexists.value < found.unstable.value
+    middle = 0.5 * (found.coexists.value + found.unstable.value)
+    both = states(tl.ReLU(), K, middle)
+    assert [s.kind for s in both] == ["R > S", "unspecialized"]
+    assert all(s.stable for s in both)
+    # The exact free energy agrees: the gap is far above its rounding.
+    exact = Landscape("ReLU", K)
+    gap = [exact.free_energy(middle, *exact.state(middle, (s.R, s.S, s.C))) for s in both]
+    assert float(gap[0] - gap[1]) < -1e-12
+
+
+def test_the_jump_of_relus_shrinks_like_one_over_K():
+    jumps = [K * transitions(tl.ReLU(), K).jump for K in (10**3, 10**4, 10**5)]
+    assert np.allclose(jumps, jumps[-1], rtol=0.01)
+
+
+def test_at_the_printed_value_five_sigmoidal_units_have_specialized_already():
+    # Printed: α_c(5) ≈ 46.6 and α_d(5) ≈ 62.8.  Exact: 45.9137 and 62.2146.
+    best, flat = states(tl.Erf(), 5, 46.6)
+    assert best.kind == "R > S" and flat.kind == "unspecialized"
+    assert flat.free_energy - best.free_energy == pytest.approx(0.011881935, abs=1e-8)
+    at = (46.6, 0.664, 0.082, -0.0004), (46.6, 0.1983, 0.1983, -0.00086)
+    exact = Landscape("Erf", 5)
+    energies = [exact.free_energy(a, *exact.state(a, start)) for a, *start in at]
+    assert abs(float(energies[1] - energies[0]) - (flat.free_energy - best.free_energy)) < 1e-12
+    # What is near 62.8 is the load at which C changes its sign in the state R < S.
+    C = [next(s.C for s in states(tl.Erf(), 5, a) if s.kind == "R < S") for a in (62.82, 62.83)]
+    assert C[0] < 0 < C[1]
+
+
+@pytest.mark.parametrize("K", [10**3, 10**6])
+def test_sigmoidal_units_lose_the_unspecialized_state_at_four_pi_K(K):
+    assert abs(transitions(tl.Erf(), K).unstable.value / (4 * math.pi * K) - 1) < 3 / K**2 + 1e-13
+
+
+@pytest.mark.parametrize("K", [3, 10])
+def test_where_negative_specialization_is_a_minimum(K):
+    found = transitions(tl.ReLU(), K)
+    assert found.opposite.value == found.unstable.value  # among site-symmetric states
+    if K == 3:
+        assert found.opposite_stable is None
+        return
+    load = found.opposite_stable.value
+    below, above = (
+        next(s for s in states(tl.ReLU(), K, load + x) if s.kind == "R < S") for x in (-1e-9, 1e-9)
+    )
+    assert not below.stable and above.stable
+    # The eigenvalue that changes its sign, 1/B − ακ''(S), in 30 digits.
+    exact = Landscape("ReLU", K)
+    R, S, C = exact.state(load, (above.R, above.S, above.C))
+    assert abs(float(1 / (1 - C - (R - S) ** 2) - load * exact.second(S))) < 1e-12
+
+
+def test_the_slope_of_the_free_energy_is_the_error():
+    # d(βf/K)/dα = ε_g along any branch of stationary states.
+    h = 1e-3
+    for kind in ("R > S", "unspecialized"):
+        f = [next(s for s in states(tl.Erf(), 5, 50.0 + x) if s.kind == kind) for x in (-h, 0.0, h)]
+        slope = (f[2].free_energy_per_unit - f[0].free_energy_per_unit) / (2 * h)
+        assert abs(slope - f[1].generalization_error) < 1e-9  # h² times a third derivative
+
+
+@pytest.mark.parametrize("g", [tl.Erf(), tl.ReLU(), tl.Swish()], ids=lambda g: g.name)
+@pytest.mark.parametrize("K", [2, 3, 10, 1000])
+def test_the_unspecialized_state_loses_its_stability_there_and_not_before(g, K):
+    load = transitions(g, K).unstable.value
+    for factor, stable in ((0.3, True), (1 - 1e-7, True), (1 + 1e-7, False), (3.0, False)):
+        flat = [s for s in states(g, K, factor * load, saddles=True) if s.kind == "unspecialized"]
+        assert [s.stable for s in flat] == [stable]
+
+
+@pytest.mark.parametrize(("g", "K"), [(tl.Linear(), 3), (tl.Linear(), math.inf), (tl.ReLU(), 1)])
+def test_linear_and_single_units_have_no_transition(g, K):
+    found = transitions(g, K)
+    assert found.order == "none" and found.appears is None and found.reasons["appears"]
+
+
+def test_a_constant_added_to_all_units_changes_nothing():
+    assert transitions(tl.Erf(1.0), 5).coexists == transitions(tl.Erf(), 5).coexists
+
+
+def test_a_factor_of_the_activation_only_rescales_the_load():
+    # 1/2 + tanh(x)/2 is the sigmoid of steepness 2: κ̃ is a quarter of that of tanh.
+    tanh, sigmoid = transitions(tl.Tanh(), 4), transitions(tl.Sigmoid(2.0), 4)
+    for name in ("appears", "coexists", "unstable"):
+        ratio = getattr(sigmoid, name).value / getattr(tanh, name).value
+        assert abs(ratio - 4) < 1e-11

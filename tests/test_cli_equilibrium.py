@@ -1,0 +1,74 @@
+"""``tutelage equilibrium``: tables, numbers, files, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import tutelage as tl
+from tutelage.cli.entry import app
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["equilibrium", *arguments])
+
+
+def test_the_table_shows_the_published_load():
+    """α_s(5) ≈ 44.3 (oostwal2019, Fig. 2)."""
+    shown = run("--activation", "erf", "--units", "5", "--load", "46")
+    assert shown.exit_code == 0
+    assert "44.33780" in shown.output
+    assert "discontinuous" in shown.output and "unspecialized" in shown.output
+
+
+def test_programs_get_the_same_numbers_as_from_python():
+    told = json.loads(run("--activation", "relu", "--units", "inf", "--json").output)
+    found = tl.equilibrium.transitions(tl.ReLU(), float("inf"))
+    assert told["coexists"]["value"] == float(found.coexists.value)
+    assert told["order"] == "continuous"
+    assert len(told["load"]) == len(told["R"][0])
+
+
+def test_a_linear_unit_has_no_transition_and_says_why():
+    shown = run("--activation", "linear", "--units", "3")
+    assert shown.exit_code == 0
+    assert "absent" in shown.output and "linear" in shown.output
+
+
+def test_files_are_written_and_read_again(tmp_path):
+    out, plot = tmp_path / "erf.nc", tmp_path / "erf.png"
+    assert run("--units", "2", "--out", str(out), "--plot", str(plot)).exit_code == 0
+    assert plot.stat().st_size > 10_000
+    assert tl.results.load(out).attrs["activation"].startswith("Erf")
+
+
+def test_a_phase_diagram_over_the_slope(tmp_path):
+    out, plot = tmp_path / "d.nc", tmp_path / "d.png"
+    shown = run(
+        *("--activation", "leaky", "--units", "2", "--phase-diagram", "0:0.5:5"),
+        *("--out", str(out), "--plot", str(plot)),
+    )
+    assert shown.exit_code == 0 and "6.094074" in shown.output
+    assert tl.results.load(out).sizes["parameter"] == 5
+    assert plot.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--units", "0"], "--units"),
+        (["--units", "2.5"], "--units"),
+        (["--load", "-1"], "--load"),
+        (["--load", "nan"], "--load"),
+        (["--loads", "5:1:10"], "--loads"),
+        (["--activation", "step"], "--activation"),
+        (["--activation", "erf", "--phase-diagram", "1:2:5"], "needs a unit with a parameter"),
+        (["--activation", "swish", "--phase-diagram", "0:2:5"], "--phase-diagram"),
+        (["--plot", "x.txt"], "--plot"),
+    ],
+)
+def test_bad_input_is_refused_by_name(arguments, message):
+    with pytest.raises(tl.InputError, match=message):
+        runner.invoke(app, ["equilibrium", *arguments], catch_exceptions=False)
