@@ -51,8 +51,10 @@ def finite_number(
     """A finite real number, within bounds; traced values pass."""
     if is_traced(value):
         return value
-    scalar = isinstance(value, Real) or (np.ndim(value) == 0 and np.isrealobj(value))
-    if not scalar or isinstance(value, (bool, str)) or not np.isfinite(value):
+    kind = np.asarray(value).dtype.kind if np.ndim(value) == 0 else "array"
+    # A Fraction is a Real that NumPy takes for an object.
+    scalar = kind in "iuf" or (isinstance(value, Real) and not isinstance(value, bool))
+    if not scalar or not math.isfinite(value):
         raise InputError(argument, repr(value), "it has to be a finite real number", hint)
     if value < at_least:
         raise InputError(argument, repr(value), f"it has to be at least {at_least:g}", hint)

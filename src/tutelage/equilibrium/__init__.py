@@ -24,16 +24,22 @@ _HOME = {
     "TransitionKind": "kind",
     "transition_kind": "kind",
     "phase_diagram": "phase_diagram",
+    "Minimum": "general",
     "minima": "general",
+    "Blocks": "blocks",
+    "blocks": "blocks",
     "sample": "sample",
     "hysteresis": "sample",
 }
 
 __all__ = [
+    "Blocks",
     "Kernel",
+    "Minimum",
     "State",
     "TransitionKind",
     "Transitions",
+    "blocks",
     "hysteresis",
     "kernel_of",
     "learning_curve",
@@ -69,8 +75,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from tutelage.equilibrium.blocks import Blocks, blocks
     from tutelage.equilibrium.curve import learning_curve
-    from tutelage.equilibrium.general import minima
+    from tutelage.equilibrium.general import Minimum, minima
     from tutelage.equilibrium.kernel import Kernel, kernel_of
     from tutelage.equilibrium.kind import TransitionKind, transition_kind
     from tutelage.equilibrium.phase_diagram import phase_diagram
