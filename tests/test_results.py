@@ -22,7 +22,8 @@ def test_a_saved_result_comes_back_with_all_its_attributes(tmp_path):
     results.save(saved, tmp_path / "run.nc")
     loaded = results.load(tmp_path / "run.nc")
     xr.testing.assert_identical(loaded, saved)
-    assert {*results.NEEDED, "outcome", "tutelage_version", "jax_version"} <= set(loaded.attrs)
+    needed = results.NEEDED["online.evolve"]
+    assert {*needed, "outcome", "tutelage_version", "jax_version"} <= set(loaded.attrs)
 
 
 @pytest.mark.parametrize("rates", [0.5, 0, [0.25, 0.5]], ids=["one rate", "limit", "several"])
@@ -81,7 +82,54 @@ def test_missing_attributes_are_named():
 
 def test_only_a_trajectory_can_be_computed_again():
     with pytest.raises(InputError, match="it has to be a trajectory"):
-        results.recompute(xr.Dataset(attrs=dict.fromkeys(results.NEEDED, "")))
+        attrs = dict.fromkeys(results.NEEDED["online.evolve"], "")
+        results.recompute(xr.Dataset(attrs=attrs))
+
+
+def simulated(simulator, **options):
+    scenario = tl.Scenario(ONE, ONE, label_noise=0.1, weight_decay=0.01)
+    simulate = getattr(tl.simulation, simulator)
+    return simulate(scenario, START, 0.5, dimension=30, until=2.01, runs=3, seed=7, **options)
+
+
+@pytest.mark.parametrize(
+    ("simulator", "options"),
+    [
+        ("chain", {}),
+        ("chain", {"times": [0.5, 1.7]}),
+        pytest.param("network", {"inputs": "uniform"}, marks=pytest.mark.slow),
+        pytest.param("network", {"corrected_start": True}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_file_is_enough_to_simulate_again(tmp_path, simulator, options):
+    saved = simulated(simulator, **options)
+    results.save(saved, tmp_path / "runs.nc")
+    again = results.recompute(results.load(tmp_path / "runs.nc"))
+    for name in ("time", "Q", "R", "generalization_error"):
+        np.testing.assert_array_equal(again[name], saved[name])
+    assert {**again.attrs, "until": ""} == {**saved.attrs, "until": ""}
+
+
+@pytest.mark.slow
+def test_inputs_of_the_user_are_not_kept(tmp_path):
+    saved = simulated("network", inputs=np.random.default_rng(0).normal(size=(100, 30)))
+    results.save(saved, tmp_path / "runs.nc")
+    with pytest.raises(InputError, match=r"inputs: .*not an array"):
+        results.recompute(results.load(tmp_path / "runs.nc"))
+
+
+def test_weights_of_the_user_are_not_kept():
+    attrs = dict.fromkeys(results.NEEDED["simulation.network"], "1")
+    attrs |= {"computed_by": "simulation.network", "weights_sha256": "0"}
+    attrs |= {name: run().attrs[name] for name in ("scenario", "start")}
+    with pytest.raises(InputError, match=r"start: .*not the weights"):
+        results.recompute(xr.Dataset(coords={"time": [0.0]}, attrs=attrs))
+
+
+@pytest.mark.parametrize("name", ["online.branch", "simulation.summary"])
+def test_what_cannot_be_computed_again_is_named(name):
+    with pytest.raises(InputError, match=f"dataset: got a result of {name}"):
+        results.recompute(xr.Dataset(attrs={"computed_by": name}))
 
 
 @pytest.mark.parametrize("name", ["run.csv", "nowhere/run.nc"])

@@ -4,7 +4,8 @@ What lives where, in the order in which data flows: `activations` says what a un
 does; `networks` who teaches and who learns (`Committee`, `Scenario`); `overlaps` the
 order parameters Q, R, T; `averages` the Gaussian averages I2, I3, I4 of the fields;
 `generalization` the error that follows from them; `online` how they change while the
-student learns; `results` saves and reopens; `figures` draws; `papers`
+student learns, and `simulation` how they do in finite networks; `equilibrium` what a student
+learns from a fixed set of examples; `results` saves and reopens; `figures` draws; `papers`
 puts published numbers beside computed ones; `cli` is the command ``tutelage``.
 
 Names are loaded when they are first used, so that ``import tutelage`` and
@@ -33,7 +34,18 @@ _HOME = {
     "generalization_error": "generalization",
     "InputError": "checks",
 }
-_ROOMS = ("activations", "averages", "figures", "online", "papers", "results")
+_ROOMS = (
+    "activations",
+    "averages",
+    "equilibrium",
+    "figures",
+    "gates",
+    "online",
+    "papers",
+    "results",
+    "simulation",
+    "spectra",
+)
 
 __all__ = [
     "GELU",
@@ -53,11 +65,15 @@ __all__ = [
     "__version__",
     "activations",
     "averages",
+    "equilibrium",
     "figures",
+    "gates",
     "generalization_error",
     "online",
     "papers",
     "results",
+    "simulation",
+    "spectra",
 ]
 
 
@@ -76,7 +92,18 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from tutelage import activations, averages, figures, online, papers, results
+    from tutelage import (
+        activations,
+        averages,
+        equilibrium,
+        figures,
+        gates,
+        online,
+        papers,
+        results,
+        simulation,
+        spectra,
+    )
     from tutelage.activations import (
         GELU,
         Activation,

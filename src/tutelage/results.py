@@ -1,8 +1,8 @@
 """Results: a Dataset on disk, and the same Dataset computed again.
 
 Every result is an ``xarray.Dataset`` whose attributes hold what has to be known to compute it
-again: the scenario and the start as JSON, the learning rate, the tolerance, the method and the
-versions.  Files are NetCDF 3, which every language reads.
+again: the function that computed it, the scenario and the start as JSON, the learning rate, the
+other options of that function, and the versions.  Files are NetCDF 3, which every language reads.
 """
 
 import json
@@ -18,7 +18,22 @@ from tutelage.checks import InputError
 from tutelage.networks import Committee, Scenario
 from tutelage.overlaps import Overlaps
 
-NEEDED = ("scenario", "start", "learning_rate", "tolerance", "method")
+# What has to be known to compute a Dataset again, for each function that can.
+NEEDED = {
+    "online.evolve": ("scenario", "start", "learning_rate", "tolerance", "method"),
+    "simulation.chain": (
+        "scenario",
+        "start",
+        "learning_rate",
+        "dimension",
+        "until",
+        "runs",
+        "seed",
+    ),
+    "simulation.network": (
+        *("scenario", "start", "learning_rate", "dimension", "until", "runs", "seed", "inputs"),
+    ),
+}
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
@@ -51,11 +66,16 @@ def check_path(argument: str, path: Path) -> None:
 
 
 def recompute(dataset: xr.Dataset) -> xr.Dataset:
-    """Compute a saved trajectory again, from its attributes alone.
+    """Compute a saved trajectory or ensemble again, from its attributes and times alone.
+
+    Args:
+        dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`; which
+            one its attribute ``computed_by`` says.
 
     Raises:
         InputError: if attributes are missing, or name a function (a schedule of the learning
-            rate, an activation made by ``from_function``) that a file cannot hold.
+            rate, an activation made by ``from_function``) or an array (inputs, weights of the
+            start) that a file does not hold.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -64,28 +84,95 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     >>> recompute(run).equals(run)
     True
     """
+    name = _computed_by(dataset)
+    again = _evolve if name == "online.evolve" else _simulate
+    return again(
+        dataset,
+        _scenario(dataset.attrs["scenario"]),
+        _start(dataset.attrs["start"]),
+        _learning_rate(dataset.attrs["learning_rate"]),
+    )
+
+
+def _computed_by(dataset: xr.Dataset) -> str:
+    """The function that has computed it, if it can do so again."""
+    name = str(dataset.attrs.get("computed_by", "online.evolve"))
+    if name not in NEEDED:
+        raise InputError(
+            "dataset",
+            f"a result of {name}",
+            f"only those of {', '.join(NEEDED)} can be computed again",
+            f"tl.{name} with the same arguments",
+        )
+    missing = [need for need in NEEDED[name] if need not in dataset.attrs]
+    if missing:
+        allowed = f"it has to have {', '.join(NEEDED[name])}"
+        raise InputError("dataset", f"no attribute {missing[0]!r}", allowed)
+    if "time" not in dataset.dims:
+        raise InputError("dataset", "no times", "it has to be a trajectory", f"tl.{name}")
+    return name
+
+
+def _evolve(dataset: xr.Dataset, scenario: Scenario, start: Overlaps, rate: Any) -> xr.Dataset:
     from tutelage import online  # integrators, which saving and loading do not need
 
-    missing = [name for name in NEEDED if name not in dataset.attrs]
-    if missing:
-        raise InputError(
-            "dataset", f"no attribute {missing[0]!r}", f"it has to have {', '.join(NEEDED)}"
-        )
-    if "time" not in dataset.dims:
-        raise InputError("dataset", "no times", "it has to be a trajectory", "tl.online.evolve")
     times = dataset["time"].values.tolist()
     if dataset.attrs.get("outcome", "reached") != "reached":
         # One time beyond the end: the run is to end by itself again, as it did.
         times.append(2 * float(dataset.attrs["ended_at"]))
     return online.evolve(
-        _scenario(dataset.attrs["scenario"]),
-        _start(dataset.attrs["start"]),
-        _learning_rate(dataset.attrs["learning_rate"]),
+        scenario,
+        start,
+        rate,
         until=float(times[-1]),
         times=times,
         tolerance=float(dataset.attrs["tolerance"]),
         method=_method(dataset.attrs["method"]),
     )
+
+
+def _simulate(dataset: xr.Dataset, scenario: Scenario, start: Overlaps, rate: Any) -> xr.Dataset:
+    from tutelage import simulation  # the same
+
+    attrs = dataset.attrs
+    if "weights_sha256" in attrs:
+        raise InputError(
+            "start",
+            "weights",
+            "a file holds their overlaps, not the weights",
+            "tl.simulation.network with the weights themselves",
+        )
+    simulator = attrs["computed_by"].rpartition(".")[2]
+    times = dataset["time"].values
+    options: dict[str, Any] = {}
+    if simulator == "network":
+        options["inputs"] = _inputs(str(attrs["inputs"]))
+    if "corrected_start" in attrs:
+        options["corrected_start"] = bool(int(attrs["corrected_start"]))
+    return getattr(simulation, simulator)(
+        scenario,
+        start,
+        rate,
+        dimension=int(attrs["dimension"]),
+        # Times are whole numbers of examples, and the last may have been rounded up.
+        until=max(float(attrs["until"]), float(times[-1])),
+        runs=int(attrs["runs"]),
+        seed=int(attrs["seed"]),
+        times=times,
+        **options,
+    )
+
+
+def _inputs(text: str) -> str:
+    """The name of a distribution; rows of an array are not kept with what they have taught."""
+    if not text.isidentifier():
+        raise InputError(
+            "inputs",
+            repr(text),
+            "a file holds the name of a distribution, not an array",
+            "tl.simulation.network with the array itself",
+        )
+    return text
 
 
 def _scenario(text: str) -> Scenario:

@@ -95,6 +95,16 @@ def test_starts_may_differ_from_run_to_run():
     assert evolve(PERCEPTRON, starts, 1.0, until=5).sizes["run"] == 2
 
 
+def test_starts_may_share_what_is_the_same():
+    """R differs from run to run, Q does not: the same as with Q repeated."""
+    R = np.array([[[0.0]], [[0.1]]])
+    shared = tl.Overlaps([[0.25]], R, [[1.0]])
+    repeated = tl.Overlaps(np.full((2, 1, 1), 0.25), R, [[1.0]])
+    assert evolve(PERCEPTRON, shared, 1.0, until=5).equals(
+        evolve(PERCEPTRON, repeated, 1.0, until=5)
+    )
+
+
 @pytest.mark.slow
 def test_teachers_may_differ_from_run_to_run():
     """A teacher twice as long is the same problem in other units: R and Q scale."""

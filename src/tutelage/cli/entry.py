@@ -9,8 +9,11 @@ import typer
 
 import tutelage
 from tutelage.checks import InputError
+from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.online import online
 from tutelage.cli.reproduce import reproduce
+from tutelage.cli.simulate import simulate
+from tutelage.cli.spectrum import spectrum
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,6 +26,17 @@ app.command(
     epilog="Example: tutelage online --student 2 --teacher 3 --activation relu "
     "--learning-rate 0.1 --until 1000 --plot run.png"
 )(online)
+app.command(
+    epilog="Example: tutelage simulate --dimension 1000 --runs 10 --until 50 --theory "
+    "--plot runs.png"
+)(simulate)
+app.command(epilog="Example: tutelage equilibrium --activation erf --units 5 --plot erf.png")(
+    equilibrium
+)
+app.command(
+    epilog="Example: tutelage spectrum --data digits --hidden 25 --activation swish "
+    "--plot spectrum.png"
+)(spectrum)
 app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(reproduce)
 
 

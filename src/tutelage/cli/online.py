@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import online_input, online_show
-from tutelage.cli.online_input import UNITS
+from tutelage.cli import online_input, online_show, options
 from tutelage.cli.show import waiting
 
 if TYPE_CHECKING:
@@ -17,53 +15,21 @@ if TYPE_CHECKING:
 
 
 def online(
-    student: Annotated[int, typer.Option(metavar="K", help="Hidden units of the student.")] = 2,
-    teacher: Annotated[int, typer.Option(metavar="M", help="Hidden units of the teacher.")] = 2,
-    activation: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[:PARAMETER]",
-            help=f"What a unit does: {', '.join(UNITS)}; such as leaky:0.1 with its slope.",
-        ),
-    ] = "relu",
-    teacher_activation: Annotated[
-        str | None,
-        typer.Option(metavar="NAME[:PARAMETER]", help="The same as the student's when left out."),
-    ] = None,
+    student: options.Student = 2,
+    teacher: options.Teacher = 2,
+    activation: options.Unit = "relu",
+    teacher_activation: options.TeacherUnit = None,
     learning_rate: Annotated[
         float,
         typer.Option(metavar="ETA", help="0 is the limit of small rates, time in units of 1/ETA."),
     ] = 1.0,
-    until: Annotated[
-        float, typer.Option(metavar="ALPHA", help="The last time, in examples per input.")
-    ] = 100.0,
-    teacher_norms: Annotated[
-        str | None,
-        typer.Option(metavar="T11,T22,...", help="Squared norms of the teachers; 1 by default."),
-    ] = None,
-    start_q: Annotated[
-        str | None,
-        typer.Option(
-            metavar="Q11,Q22,...",
-            help="Squared norms of the students at time 0; from 0.2 to 0.3 by default.",
-        ),
-    ] = None,
-    start_r: Annotated[
-        str,
-        typer.Option(
-            metavar="R11,R22,...", help="Overlaps R_ii at time 0; one number is meant for all."
-        ),
-    ] = "1e-3",
-    output_scale: Annotated[
-        str,
-        typer.Option(metavar="S | SK,SM", help="Factor of the outputs, or one for each network."),
-    ] = "1",
-    label_noise: Annotated[
-        float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
-    ] = 0.0,
-    weight_decay: Annotated[
-        float, typer.Option(metavar="GAMMA", help="Pull of the weights to zero.")
-    ] = 0.0,
+    until: options.Until = 100.0,
+    teacher_norms: options.TeacherNorms = None,
+    start_q: options.StartQ = None,
+    start_r: options.StartR = "1e-3",
+    output_scale: options.OutputScale = "1",
+    label_noise: options.LabelNoise = 0.0,
+    weight_decay: options.WeightDecay = 0.0,
     sweep_learning_rate: Annotated[
         str | None,
         typer.Option(
@@ -77,16 +43,9 @@ def online(
         bool, typer.Option(help="Also find the learning rates where the behaviour changes.")
     ] = False,
     tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the curves instead of a table.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.nc", help="Save the curves as NetCDF.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw overlaps and error; also .pdf or .svg."),
-    ] = None,
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
 ) -> None:
     """Follow a student that learns from a teacher, example by example.
 

@@ -55,7 +55,7 @@ def scenario(
         if size < 1:
             raise InputError(option, str(size), "a network has at least one unit", f"{option} 2")
     student, teacher = (
-        Committee(size, _activation(option, name))
+        Committee(size, activation_of(option, name))
         for option, size, name in zip(
             ("--activation", "--teacher-activation"), sizes, units, strict=True
         )
@@ -88,7 +88,7 @@ def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps"
     return Overlaps(Q=np.diag(q), R=R, T=scenario.T)
 
 
-def _activation(option: str, text: str) -> "Activation":
+def activation_of(option: str, text: str) -> "Activation":
     from tutelage import activations
 
     name, colon, parameter = text.partition(":")
@@ -117,16 +117,20 @@ def _numbers(option: str, text: str, lengths: tuple[int, ...]) -> list[float]:
     return numbers
 
 
-def sweep(option: str, text: str) -> "np.ndarray":
+def sweep(
+    option: str, text: str, example: str = "0.1:1.2:12", from_zero: bool = False
+) -> "np.ndarray":
     """``FIRST:LAST:COUNT`` as so many equidistant numbers."""
     import numpy as np
 
     try:
         first, last, count = text.split(":")
-        rates = np.linspace(float(first), float(last), int(count))
+        numbers = np.linspace(float(first), float(last), int(count))
     except ValueError:
-        rates = np.array([])
-    if len(rates) < 2 or not np.all(np.isfinite(rates)) or not 0 < rates[0] < rates[-1]:
-        allowed = "it has to be FIRST:LAST:COUNT with 0 < FIRST < LAST and a COUNT of at least 2"
-        raise InputError(option, repr(text), allowed, f"{option} 0.1:1.2:12")
-    return rates
+        numbers = np.array([])
+    below = "<=" if from_zero else "<"
+    in_order = len(numbers) > 1 and bool(np.all(np.isfinite(numbers))) and numbers[0] < numbers[-1]
+    if not in_order or numbers[0] < 0 or (numbers[0] == 0 and not from_zero):
+        allowed = f"FIRST:LAST:COUNT needs 0 {below} FIRST < LAST and a COUNT of at least 2"
+        raise InputError(option, repr(text), allowed, f"{option} {example}")
+    return numbers

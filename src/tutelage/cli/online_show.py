@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tutelage.online.critical import CriticalLearningRates
-    from tutelage.online.fixed_points import FixedPoint
+    from tutelage.online.stationary import FixedPoint
 
 CRITICAL = {
     "non_monotonic": "error not monotonic above",

@@ -1,7 +1,14 @@
 """Figures: numbers in, matplotlib Axes out.
 
 `overlaps` and `error` draw a run of on-line learning, `learning_curves` both side by side, and
-`branch` fixed points against the learning rate;
+`branch` fixed points against the learning rate; `simulated_overlaps`, `simulated_error` and
+`simulated_curves` lay simulations over them, `comparison` draws what `simulation.compare` has
+found, `escapes` when runs leave their plateau, `finite_size` how they approach the theory;
+`order_parameters`, `equilibrium_error` and `equilibrium_curves` draw equilibrium states over the
+load, `phase_diagram` which of them wins, `hysteresis` sampled weights on the way up and down;
+`training`, `index_against_loss`, `zeros_against_tolerance`, `eigenvalue_ridges` and
+`eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
+`spectral_density` that of a large one;
 `agreement` draws how far computed numbers are from published ones; `accuracy` draws the
 errors of several methods against one parameter.  Nothing here computes; every function takes
 an optional Axes and returns the Axes it drew on.
@@ -9,6 +16,52 @@ an optional Axes and returns the Axes it drew on.
 
 from tutelage.figures.accuracy import accuracy
 from tutelage.figures.agreement import agreement
+from tutelage.figures.equilibrium import (
+    equilibrium_curves,
+    equilibrium_error,
+    order_parameters,
+    phase_diagram,
+)
+from tutelage.figures.equilibrium_sampling import hysteresis
 from tutelage.figures.online import branch, error, learning_curves, overlaps
+from tutelage.figures.simulation import (
+    comparison,
+    escapes,
+    finite_size,
+    simulated_curves,
+    simulated_error,
+    simulated_overlaps,
+)
+from tutelage.figures.spectra import (
+    eigenvalue_ridges,
+    index_against_loss,
+    spectral_density,
+    training,
+    zeros_against_tolerance,
+)
+from tutelage.figures.spectra_film import eigenvalue_animation
 
-__all__ = ["accuracy", "agreement", "branch", "error", "learning_curves", "overlaps"]
+__all__ = [
+    "accuracy",
+    "agreement",
+    "branch",
+    "comparison",
+    "eigenvalue_animation",
+    "eigenvalue_ridges",
+    "equilibrium_curves",
+    "equilibrium_error",
+    "error",
+    "escapes",
+    "finite_size",
+    "index_against_loss",
+    "learning_curves",
+    "order_parameters",
+    "overlaps",
+    "phase_diagram",
+    "simulated_curves",
+    "simulated_error",
+    "simulated_overlaps",
+    "spectral_density",
+    "training",
+    "zeros_against_tolerance",
+]

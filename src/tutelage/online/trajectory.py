@@ -72,7 +72,9 @@ def evolve(
     eta = _learning_rate(learning_rate, times)
     runs = _runs(scenario, start, eta)
     flow = Flow(scenario, method)
-    begin = unchecked(*(np.asarray(x) for x in (start.Q, start.R, start.T)))
+    begin = unchecked(
+        *(np.broadcast_to(x, (*start.batch, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
+    )
     T = np.broadcast_to(begin.T, (*runs, scenario.M, scenario.M))
     y0 = np.broadcast_to(to_vector(begin), (*runs, to_vector(begin).shape[-1]))
     if runs and not callable(eta) and not isinstance(eta, int):

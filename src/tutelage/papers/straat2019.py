@@ -3,6 +3,7 @@
 The three-point average, eq. (6); the single unit with its eigenvalues and critical learning
 rate; the plateau of K = M = 2; the final overlaps of K = 3, M = 2 and of K = 2, M = 3.  For
 more than one unit the paper leaves the η² term out: the limit η → 0, time in units of 1/η.
+Symbols in Figs. 1 and 2 are simulations, of how many runs the paper does not say.
 """
 
 import math
@@ -12,7 +13,7 @@ from functools import cache
 import numpy as np
 import xarray as xr
 
-from tutelage import averages, online
+from tutelage import averages, online, simulation
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.networks import Committee, Scenario
 from tutelage.overlaps import Overlaps
@@ -25,6 +26,9 @@ from tutelage.papers.record import (
     digits,
     method,
 )
+from tutelage.papers.simulated import correspondence
+from tutelage.simulation.alignment import aligned
+from tutelage.simulation.statistics import summary
 
 PAPER = "straat2019"
 NOTE_4 = (
@@ -50,32 +54,29 @@ TABLE = {  # of Q(∞) below Fig. 2
     "Q_23": ("0.25", "0.00"),
     "Q_33": ("0.27", "1.00"),
 }
+RATES = (0.1, 0.5, 1.0, 1.5, 1.9, 2.1)  # of Fig. 1, right
+RUNS = 10
 AT_REST = 2000.0  # the slowest of the runs of Figs. 3 and 4 no longer moves by a printed digit
 
 
 def records() -> list[Record]:
-    """Eq. (6), and the numbers of Figs. 1 to 4."""
+    """Eq. (6), the numbers of Figs. 1 to 4, and the simulations of Figs. 1 and 2."""
     equation = [_three_point(name, np.array(C)) for name, C in COVARIANCES.items()]
-    return [*equation, *_single_unit(), _critical(), *_plateau(), *_table(), *_unrealizable()]
+    numbers = [*_single_unit(), _critical(), *_plateau(), *_table(), *_unrealizable()]
+    return [*equation, *numbers, *_simulations()]
 
 
 def figures() -> Iterator[Figure]:
     """Figs. 1 to 4."""
     import matplotlib.pyplot as plt
 
-    from tutelage.figures import error, overlaps
+    from tutelage.figures import overlaps
 
     def panels() -> np.ndarray:
         return plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")[1]
 
-    axes, rates = panels(), fig_1_right()
-    overlaps(fig_1_left(), axes[0])
-    error(rates, axes[1])
-    yield Figure("fig1", axes[0].figure, {"left": fig_1_left(), "right": rates})
-    axes = panels()
-    overlaps(fig_2(), axes[0])
-    error(fig_2(), axes[1], scale="linear")
-    yield Figure("fig2", axes[0].figure, {"": fig_2()})
+    yield _figure_1(panels())
+    yield _figure_2(panels())
     axes, runs = panels(), {"ReLU": fig_3(ReLU(), 100.0), "Erf": fig_3(Erf(), 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
         overlaps(run, ax, which="R").set_title(name)
@@ -86,6 +87,35 @@ def figures() -> Iterator[Figure]:
     yield Figure("fig4", axes[0].figure, {"": fig_4(100.0)})
 
 
+def _figure_1(axes: np.ndarray) -> Figure:
+    """Symbols and bands: mean and standard deviation of ten runs."""
+    from tutelage.figures import error, overlaps, simulated_error, simulated_overlaps
+
+    overlaps(fig_1_left(), axes[0])
+    simulated_overlaps(summary(simulated_1(0.1, 200.0)), axes[0])
+    error(fig_1_right(), axes[1])
+    for eta, line in zip(RATES, list(axes[1].lines), strict=True):
+        means = summary(simulated_1(eta, 50.0))
+        simulated_error(means, axes[1], colour=line.get_color())
+    data = {f"simulated_{eta:g}": simulated_1(eta, 50.0) for eta in RATES}
+    data |= {"left": fig_1_left(), "right": fig_1_right(), "simulated": simulated_1(0.1, 200.0)}
+    return Figure("fig1", axes[0].figure, data)
+
+
+def _figure_2(axes: np.ndarray) -> Figure:
+    """The same, teachers named as in the theory: who takes which, and when, is chance."""
+    from tutelage.figures import error, overlaps, simulated_error, simulated_overlaps
+
+    runs = simulated_2(until=500.0)
+    scaled = runs.assign_coords(time=0.1 * runs["time"]).assign_attrs(learning_rate="0")
+    means = summary(aligned(scaled, fig_2()))
+    overlaps(fig_2(), axes[0])
+    simulated_overlaps(means, axes[0])
+    error(fig_2(), axes[1], scale="linear")
+    simulated_error(means, axes[1])
+    return Figure("fig2", axes[0].figure, {"": fig_2(), "simulated": runs})
+
+
 @cache
 def fig_1_left() -> xr.Dataset:
     return online.evolve(_scenario(1, 1), _single_start(), learning_rate=0.1, until=200.0)
@@ -93,14 +123,29 @@ def fig_1_left() -> xr.Dataset:
 
 @cache
 def fig_1_right() -> xr.Dataset:
-    rates = np.array([0.1, 0.5, 1.0, 1.5, 1.9, 2.1])
+    rates = np.array(RATES)
     return online.evolve(_scenario(1, 1), _single_start(), learning_rate=rates, until=50.0)
 
 
 @cache
-def fig_2() -> xr.Dataset:
-    start = Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=np.eye(2))
-    return online.evolve(_scenario(2, 2), start, learning_rate=0, until=50.0)
+def simulated_1(eta: float, until: float) -> xr.Dataset:
+    """N = 1000; the chain has the law of a network with Gaussian inputs."""
+    times = np.linspace(0.0, until, 101)
+    problem = (_scenario(1, 1), _single_start(), eta)
+    return simulation.chain(*problem, 1000, until, RUNS, seed=1, times=times)
+
+
+@cache
+def fig_2(eta: float = 0, until: float = 50.0) -> xr.Dataset:
+    return online.evolve(_scenario(2, 2), _start_2(), learning_rate=eta, until=until)
+
+
+@cache
+def simulated_2(until: float) -> xr.Dataset:
+    """N = 10⁴, η = 0.1."""
+    times = np.linspace(0.0, until, 101)
+    problem = (_scenario(2, 2), _start_2(), 0.1)
+    return simulation.chain(*problem, 10_000, until, RUNS, seed=2, times=times)
 
 
 @cache
@@ -122,6 +167,10 @@ def _scenario(K: int, M: int, activation: Activation | None = None) -> Scenario:
 
 def _single_start() -> Overlaps:
     return Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+
+
+def _start_2() -> Overlaps:
+    return Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=np.eye(2))
 
 
 def _only_r_11(K: int, M: int) -> np.ndarray:
@@ -233,3 +282,19 @@ def _unrealizable() -> Iterator[Record]:
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
         item = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}(∞)"
         yield correct(PAPER, item, digits("0.94"), exact, R[1, n - 1], NOTE_4)
+
+
+def _simulations() -> Iterator[Record]:
+    """Sec. 4: "Simulation results [of Figs. 1 and 2] show good correspondence"."""
+    words = "good correspondence"
+    for number, eta in enumerate(RATES):
+        theory = fig_1_right().isel(run=number).assign_attrs(learning_rate=str(eta))
+        item = f"Fig. 1, N = 1000, η = {eta:g}, {RUNS} runs, deviation in standard errors"
+        yield correspondence(PAPER, item, words, theory, simulated_1(eta, 50.0))
+    theory, runs = fig_2(0.1, 100.0), simulated_2(until=100.0)
+    item = f"Fig. 2, N = 10⁴, η = 0.1, {RUNS} runs to ηα = 10, deviation in standard errors"
+    yield correspondence(PAPER, item, words, theory, runs)
+    on_plateau = runs["R"].isel(time=-1).mean(["student", "teacher"])
+    error = float(on_plateau.std(ddof=1)) / math.sqrt(RUNS)
+    item = f"Fig. 2, N = 10⁴, η = 0.1, {RUNS} runs, plateau, mean of R_in"
+    yield compare(PAPER, item, digits("0.52"), float(on_plateau.mean()), uncertainty=error)

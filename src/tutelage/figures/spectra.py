@@ -1,0 +1,243 @@
+"""Networks that learn, and the spectra of their Hessians: curves with bands, ridges."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage.checks import InputError
+from tutelage.figures.online import _axes
+
+BAND = (0.1, 0.9)  # quantiles over runs
+SYMBOLS = {
+    "loss": r"$\epsilon$",
+    "accuracy": "accuracy",
+    "gradient_norm": r"$|\nabla\epsilon|$",
+    "zero_residuals": r"fraction of $|e| \leq$ tolerance",
+    "negative_fraction": r"$\alpha$",
+    "zero_fraction": r"$\gamma$",
+}
+RIDGES = 12
+# Eigenvalues are drawn linearly up to this part of the largest, logarithmically beyond.
+LINEAR_PART = 1e-6
+STEPS = 500
+TICKS = 9
+
+
+def training(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset],
+    which: str = "loss",
+    axes: Any = None,
+    scale: str = "linear",
+) -> Any:
+    """Draw a quantity over the epochs: the median over runs, and from 10 % to 90 % as a band.
+
+    Args:
+        datasets: from `tutelage.spectra.train`, or several by name.
+        which: "loss", "accuracy", "gradient_norm", "zero_residuals", "negative_fraction" (α) or
+            "zero_fraction" (γ).
+        axes: Axes to draw on; a new figure when left out.
+        scale: of the quantity, "linear" or "log".
+
+    Returns:
+        The Axes drawn on.
+    """
+    if which not in SYMBOLS:
+        allowed = f"it has to be one of {', '.join(SYMBOLS)}"
+        raise InputError("which", repr(which), allowed, "which='loss'")
+    axes = _axes(axes)
+    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+        low, middle, high = _quantiles(one[which].dropna("epoch", how="all"))
+        axes.plot(middle["epoch"], middle, color=colour, label=name or None)
+        if one.sizes["run"] > 1:
+            axes.fill_between(middle["epoch"], low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xlabel="epoch", ylabel=SYMBOLS[which], yscale=scale)
+    return _finish(axes)
+
+
+def index_against_loss(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset],
+    axes: Any = None,
+    which: str = "negative_fraction",
+) -> Any:
+    """Draw α against the loss, as milletari2019, Fig. 1 (b): the runs as dots, and medians.
+
+    Args:
+        datasets: from `tutelage.spectra.train`, or several by name.
+        axes: Axes to draw on; a new figure when left out.
+        which: "negative_fraction" (α) or "zero_fraction" (γ).
+
+    Returns:
+        The Axes drawn on.
+    """
+    axes = _axes(axes)
+    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+        index, loss = one[which].dropna("epoch", how="all"), one["loss"]
+        loss = loss.sel(epoch=index["epoch"])
+        axes.plot(loss.values.ravel(), index.values.ravel(), ".", color=colour, ms=2, alpha=0.3)
+        middle = loss.median("run"), index.median("run")
+        axes.plot(*middle, "o-", color=colour, ms=3, label=name or None)
+    axes.set(xlabel=SYMBOLS["loss"], ylabel=SYMBOLS[which])
+    return _finish(axes)
+
+
+def zeros_against_tolerance(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, epoch: int | None = None
+) -> Any:
+    """Draw γ against what counts as zero, as a part of the largest |λ|, for one epoch.
+
+    Args:
+        datasets: from `tutelage.spectra.train`, or several by name.
+        axes: Axes to draw on; a new figure when left out.
+        epoch: one that has spectra; the last of them when left out.
+
+    Returns:
+        The Axes drawn on.  A dashed line marks the tolerance of the γ in the Dataset.
+    """
+    axes = _axes(axes)
+    tolerances = np.logspace(-16, 0, 65)
+    marked = set()
+    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+        spectra = _spectra(one)
+        spectra = spectra.isel(epoch=-1) if epoch is None else spectra.sel(epoch=epoch)
+        size = np.abs(spectra.values)
+        relative = size / size.max(axis=1, keepdims=True)
+        γ = np.mean(relative[:, None, :] <= tolerances[:, None], axis=-1)
+        low, middle, high = np.quantile(γ, [BAND[0], 0.5, BAND[1]], axis=0)
+        axes.plot(tolerances, middle, color=colour, label=name or None)
+        axes.fill_between(tolerances, low, high, color=colour, alpha=0.2, linewidth=0)
+        marked.add(float(one.attrs["tolerance"]))
+    for tolerance in marked:
+        axes.axvline(tolerance, color="grey", linestyle="--", linewidth=0.8)
+    axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS["zero_fraction"])
+    return _finish(axes)
+
+
+def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, ridges: int = RIDGES) -> Any:
+    """Draw the density of eigenvalues through training, one ridge above the other.
+
+    Args:
+        dataset: from `tutelage.spectra.train`; the eigenvalues of all runs are taken together.
+        axes: Axes to draw on; a new figure when left out.
+        ridges: at most so many of the epochs that have spectra.
+
+    Returns:
+        The Axes drawn on.  Eigenvalues are drawn linearly near zero and logarithmically beyond;
+        every ridge is the density in that coordinate, as high as its own maximum.
+    """
+    axes = _axes(axes)
+    spectra = _spectra(dataset)
+    chosen = np.unique(np.linspace(0, spectra.sizes["epoch"] - 1, ridges).astype(int))
+    bend = Bend(float(np.abs(spectra).max()))
+    grid = bend.grid(float(spectra.min()), float(spectra.max()))
+    for place, number in enumerate(chosen):
+        height = 1.6 * bend.density(spectra.values[:, number], grid)
+        colour = _shade(place / max(len(chosen) - 1, 1))
+        axes.fill_between(grid, place, place + height, color=colour, alpha=0.8, zorder=-place)
+        axes.plot(grid, place + height, color="white", linewidth=0.8, zorder=-place)
+    axes.set_yticks(np.arange(len(chosen)), [str(e) for e in spectra["epoch"].values[chosen]])
+    axes.axvline(0.0, color="black", linewidth=0.6, linestyle=":")
+    bend.ticks(axes, grid)
+    axes.set(xlabel=r"$\lambda$", ylabel="epoch", xlim=(grid[0], grid[-1]))
+    return axes
+
+
+def spectral_density(found: xr.Dataset, axes: Any = None, eigenvalues: Any = None) -> Any:
+    """Draw the density of `tutelage.spectra.density` with twice its standard error as a band.
+
+    Args:
+        found: from `tutelage.spectra.density`.
+        axes: Axes to draw on; a new figure when left out.
+        eigenvalues: all of them, if they are known, to be drawn with the same width.
+
+    Returns:
+        The Axes drawn on.
+    """
+    axes = _axes(axes)
+    ρ, error, λ = (found[name].values for name in ("density", "density_error", "eigenvalue"))
+    axes.plot(λ, ρ, label="Lanczos quadrature")
+    axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, alpha=0.3, linewidth=0)
+    if eigenvalues is not None:
+        σ = float(found.attrs["width"])
+        z = (λ[:, None] - np.asarray(eigenvalues).ravel()) / σ
+        exact = np.mean(np.exp(-(z**2) / 2), axis=1) / (np.sqrt(2 * np.pi) * σ)
+        axes.plot(λ, exact, "k--", linewidth=1.0, label="all eigenvalues")
+    axes.set(xlabel=r"$\lambda$", ylabel=r"$\rho(\lambda)$", yscale="log")
+    axes.set_ylim(bottom=max(1e-6 * ρ.max(), 1e-12))
+    return _finish(axes)
+
+
+class Bend:
+    """A coordinate that is λ/s near zero and a logarithm far from it: asinh(λ/s)."""
+
+    def __init__(self, largest: float):
+        self.scale = LINEAR_PART * largest if largest > 0 else 1.0
+
+    def __call__(self, λ: Any) -> np.ndarray:
+        return np.arcsinh(np.asarray(λ) / self.scale)
+
+    def grid(self, lowest: float, highest: float) -> np.ndarray:
+        """Points from one end to the other, and a little beyond."""
+        return np.linspace(self(lowest) - 0.8, self(highest) + 0.8, STEPS)
+
+    def density(self, λ: np.ndarray, grid: np.ndarray) -> np.ndarray:
+        """Gaussians in the bent coordinate, as wide as three steps, with the maximum one."""
+        edges = np.append(grid - (grid[1] - grid[0]) / 2, grid[-1] + (grid[1] - grid[0]) / 2)
+        counts = np.histogram(self(λ).ravel(), edges)[0].astype(float)
+        kernel = np.exp(-(np.arange(-12, 13) ** 2) / 18)
+        smooth = np.convolve(counts, kernel, mode="same")
+        return smooth / smooth.max()
+
+    def ticks(self, axes: Any, grid: np.ndarray) -> None:
+        """Zero and powers of ten on both sides, as many as there is room for."""
+        apart = (grid[-1] - grid[0]) / TICKS
+        shown = [0.0]
+        for power in (10.0**k for k in range(-30, 31)):
+            if self(power) - self(shown[-1]) >= apart:
+                shown.append(power)
+        both = [*(-v for v in shown[:0:-1]), *shown]
+        inside = [v for v in both if grid[0] <= self(v) <= grid[-1]]
+        axes.set_xticks([float(self(v)) for v in inside], [_power(v) for v in inside])
+
+
+def _power(value: float) -> str:
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    return f"${sign}10^{{{round(np.log10(abs(value)))}}}$"
+
+
+def _spectra(dataset: xr.Dataset) -> xr.DataArray:
+    spectra = dataset["eigenvalues"].dropna("epoch", how="all").dropna("run")
+    if 0 in spectra.shape:
+        raise InputError("dataset", "no spectrum", "spectra have to be recorded", "spectra_at=None")
+    return spectra
+
+
+def _named(datasets: xr.Dataset | Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset]:
+    return {"": datasets} if isinstance(datasets, xr.Dataset) else datasets
+
+
+def _quantiles(values: xr.DataArray) -> Any:
+    found = values.quantile([BAND[0], 0.5, BAND[1]], "run")
+    return (found.isel(quantile=i) for i in range(3))
+
+
+def _colours() -> Any:
+    import matplotlib
+
+    return matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
+
+
+def _shade(place: float) -> Any:
+    import matplotlib
+
+    return matplotlib.colormaps["viridis"](0.9 * place)
+
+
+def _finish(axes: Any) -> Any:
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small")
+    return axes

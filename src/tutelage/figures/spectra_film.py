@@ -1,0 +1,60 @@
+"""The density of eigenvalues through training, as a film."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from tutelage.checks import InputError, positive_integer
+from tutelage.figures.spectra import Bend, _colours, _named, _spectra
+
+
+def eigenvalue_animation(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset],
+    path: str | Path,
+    frames_per_second: int = 8,
+) -> Path:
+    """Write the density of eigenvalues through training as an animated GIF, a frame an epoch.
+
+    Args:
+        datasets: from `tutelage.spectra.train`, or several by name, with spectra at the same
+            epochs; the eigenvalues of all runs are taken together.
+        path: a name that ends in ``.gif``.
+        frames_per_second: a whole number of at least 1.
+
+    Returns:
+        The path.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.animation import PillowWriter
+
+    path = Path(path)
+    if path.suffix != ".gif":
+        raise InputError("path", repr(str(path)), "the name has to end in .gif", "spectra.gif")
+    spectra = {name: _spectra(one) for name, one in _named(datasets).items()}
+    first = next(iter(spectra.values()))
+    bend = Bend(max(float(abs(one).max()) for one in spectra.values()))
+    ends = [(float(one.min()), float(one.max())) for one in spectra.values()]
+    grid = bend.grid(min(low for low, _ in ends), max(high for _, high in ends))
+    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
+    writer = PillowWriter(fps=positive_integer("frames_per_second", frames_per_second))
+    with writer.saving(figure, str(path), dpi=90):
+        for frame, epoch in enumerate(first["epoch"].values):
+            _frame(axes, bend, grid, spectra, frame)
+            axes.set_title(f"epoch {epoch}")
+            writer.grab_frame()
+    plt.close(figure)
+    return path
+
+
+def _frame(axes: Any, bend: Bend, grid: Any, spectra: Mapping[str, Any], frame: int) -> None:
+    axes.clear()
+    for colour, (name, one) in zip(_colours(), spectra.items(), strict=False):
+        height = bend.density(one.values[:, frame], grid)
+        axes.fill_between(grid, height, color=colour, alpha=0.4, label=name or None)
+    bend.ticks(axes, grid)
+    axes.set(xlabel=r"$\lambda$", ylabel="density / maximum", xlim=(grid[0], grid[-1]))
+    axes.set_ylim(0.0, 1.1)
+    if any(spectra):
+        axes.legend(fontsize="small", loc="upper left")

@@ -1,0 +1,59 @@
+"""Simulations: what finite networks do, beside what the theory says of infinite ones.
+
+`network` trains every one of the N weights of each student on one example at a time; `chain`
+draws only the overlaps, which have the same law for Gaussian inputs, at a cost that does not
+grow with N.  Both return the Dataset of `tutelage.online.evolve` with the dimension ``run``.
+`random_start` gives the overlaps of random weights; `aligned` gives the units of every run the
+names they have in another, `summary` mean, spread and quantiles over runs; `escape_times` says
+when each run leaves its plateau, `finite_size` how the deviation from the theory shrinks with N,
+and `compare` whether theory and simulation agree.
+
+The order of the files is that of the data: `starts` and `inputs`, then the systems `network` and
+`chain`, then `ensemble`, which lets many runs of a system learn, with `checkpoint` and `record`.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+_HOME = {
+    "network": "network",
+    "chain": "chain",
+    "random_start": "starts",
+    "aligned": "alignment",
+    "summary": "statistics",
+    "escape_times": "escape",
+    "finite_size": "finite_size",
+    "compare": "comparison",
+}
+
+__all__ = [
+    "aligned",
+    "chain",
+    "compare",
+    "escape_times",
+    "finite_size",
+    "network",
+    "random_start",
+    "summary",
+]
+
+
+class _Room(ModuleType):
+    """Several functions live in a module of the same name: the name means the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Room
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value  # the next look-up no longer comes here
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")

@@ -1,0 +1,194 @@
+"""The overlap chain: the law of finite networks without their N weights.
+
+For Gaussian inputs the overlaps Q and R of a network with N inputs are a Markov chain: all that
+an example ξ does to them depends on its components in the space of the K + M weight vectors,
+which are normal, and on the length of the rest, whose square is χ² with N - K - M degrees of
+freedom.  The chain draws these instead of ξ, and has the law of the network exactly, for every
+N >= K + M, at a cost per example of O((K + M)²) whatever N is.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import xarray as xr
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.networks import Scenario
+from tutelage.overlaps import Overlaps
+from tutelage.provenance import parameters
+from tutelage.simulation.draws import Address, chi_squared, normals
+from tutelage.simulation.ensemble import simulate
+from tutelage.simulation.factor import Columns, Entries, Example, Start, factor, factorize
+from tutelage.simulation.plan import as_rate, plan, rate_at
+from tutelage.simulation.starts import check_start
+
+# Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
+# enough for them to stay in the cache.
+BLOCK = 16
+# Runs at a time: on a CPU those whose numbers stay in the cache, on a GPU as many as fill it.
+RUNS = {"cpu": 1024}
+MANY_RUNS = 2**20
+# A batch is filled up to a multiple of this: the last runs of another number would be computed
+# by other instructions than the rest, with other roundings.
+LANES = 16
+
+
+def chain(
+    scenario: Scenario,
+    start: Overlaps,
+    learning_rate: Any,
+    dimension: int,
+    until: float,
+    runs: int = 1,
+    seed: int = 0,
+    *,
+    times: Any = None,
+    checkpoint: Any = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """On-line gradient descent of students with N Gaussian inputs, by their overlaps alone.
+
+    The same law as `tutelage.simulation.network`, with f the fields x, y of an example,
+
+        R_in ← (1 - γ/N) R_in + (η/N) δ_i y_n,
+        Q_ik ← (1 - γ/N)² Q_ik + (1 - γ/N)(η/N)(δ_i x_k + δ_k x_i) + (η/N)² δ_i δ_k |ξ|²,
+
+    where |ξ|² is the square of the part of ξ in the space of the weights, which f determines,
+    plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.
+
+    Args:
+        scenario: who learns from whom, with label noise ς and weight decay γ.
+        start: `Overlaps`; with a leading axis, one start for each run (as from `random_start`).
+        learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
+        dimension: N >= K + M.
+        until: the last time α > 0.
+        runs: how many networks.
+        seed: a whole number; what a run does depends on it and on the number of the run alone.
+        times: when to record, rounded to whole examples; by default 401 equidistant times.
+        checkpoint: a file name.  The runs are written to it twice a minute and when interrupted;
+            the same call continues from it, with the same result.
+        progress: whether to show a bar on a terminal.
+
+    Returns:
+        The Dataset of `tutelage.simulation.network`.
+
+    Raises:
+        InputError: if an argument cannot be used, before any work.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.ReLU())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
+    >>> runs = tl.simulation.chain(tl.Scenario(one, one), start, 1.0, 1000, until=40, runs=5)
+    >>> bool((runs.generalization_error[:, -1] < 1e-6).all())
+    True
+    """
+    what = plan(scenario, learning_rate, dimension, until, runs, seed, times)
+    check_start(scenario, start, what.runs)
+    system = Chain(scenario, start, learning_rate, what.dimension)
+    attrs = parameters(
+        "simulation.chain",
+        scenario,
+        start,
+        learning_rate,
+        dimension=what.dimension,
+        until=float(until),
+        runs=what.runs,
+        seed=what.seed,
+        inputs="gaussian",
+    )
+    batch = RUNS.get(jax.default_backend(), MANY_RUNS)
+    return simulate(
+        system, scenario, what, attrs, checkpoint=checkpoint, progress=progress, batch=batch
+    )
+
+
+class Chain(eqx.Module):
+    """A system for `tutelage.simulation.ensemble`: the state is a batch of factors.
+
+    scenario, learning_rate: who learns from whom, and η or η(α).
+    start: factors of the start, with a leading axis of runs if these start differently.
+    dimension: N, an array, so that another N needs no compilation.
+    outside: min(N - K - M, 2).
+    noisy: whether labels are.
+    """
+
+    scenario: Scenario
+    learning_rate: Any
+    start: Start
+    dimension: Float[Array, ""]
+    outside: int = eqx.field(static=True)
+    noisy: bool = eqx.field(static=True)
+
+    def __init__(self, scenario: Scenario, start: Overlaps, learning_rate: Any, dimension: int):
+        self.scenario = scenario
+        self.learning_rate = as_rate(learning_rate)
+        self.start = factorize(start)
+        self.dimension = jnp.asarray(dimension, float)
+        self.outside = min(dimension - scenario.K - scenario.M, 2)
+        self.noisy = float(scenario.label_noise) > 0
+
+    def initial(self, keys: Any, runs: Any) -> Entries | Columns:
+        """The factor of the start in every run."""
+        P, U, L = (jnp.asarray(x) for x in self.start)
+        if U.ndim == 3:
+            return factor(P[runs], U[runs], L[runs])
+        U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
+        return factor(P[None], U, L)
+
+    def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
+        """Learn the examples first, …, first + count - 1.
+
+        Blocks begin at multiples of their length, so that the same compiled code learns an
+        example, to the last bit, wherever calls begin and end.
+        """
+        last, runs = first + count, len(keys)
+        state, keys = _filled((state, keys), runs)
+
+        def block(b: Any, state: Any) -> Any:
+            s = b * BLOCK + jnp.arange(BLOCK)
+            examples, noise = self._draw(keys, s)
+            rates = jax.vmap(lambda s: rate_at(self.learning_rate, s / self.dimension))(s)
+
+            def learn(i: Any, state: Any) -> Any:
+                ξ, ζ = jax.tree.map(lambda x: x[i], (examples, noise))
+                return self._learn(state, ξ, ζ, rates[i])
+
+            begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
+            return jax.lax.fori_loop(begin, end, learn, state)
+
+        state = jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
+        return jax.tree.map(lambda x: x[..., :runs], state)
+
+    def overlaps(self, state: Any) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
+        """Q and R of every run."""
+        runs = jax.tree.leaves(state.L)[0].shape[-1]
+        Q, R = _filled(state, runs).overlaps()
+        return Q[:runs], R[:runs]
+
+    def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
+        """Components of the examples s and noise on their labels, in shapes (s, runs)."""
+        K, M = self.scenario.K, self.scenario.M
+        at = Address.of(keys, s[:, None])
+        count = K + M + self.noisy
+        z = normals(at, count)
+        freedom = self.dimension - K - M
+        χ = jnp.sqrt(chi_squared(at, count + count % 2, freedom, self.outside))
+        return Example(z[: K + M], χ), z[K + M :]
+
+    def _learn(self, state: Any, ξ: Example, noise: Any, rate: Any) -> Any:
+        """J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς noise - σ)."""
+        g, h = self.scenario.student.activation, self.scenario.teacher.activation
+        (s_K, s_M), N = self.scenario.output_scale, self.dimension
+        x, y = state.fields(ξ)
+        error = s_M * sum(map(h, y)) - s_K * sum(map(g, x))
+        if self.noisy:
+            error = error + self.scenario.label_noise * noise[0]
+        a = [rate / N * s_K * error * g.derivative(x_i) for x_i in x]
+        return state.learned(1 - self.scenario.weight_decay / N, a, ξ)
+
+
+def _filled(tree: Any, runs: int) -> Any:
+    """Arrays whose last axis are runs, filled up with copies of the last run."""
+    index = jnp.minimum(jnp.arange(runs + -runs % LANES), runs - 1)
+    return jax.tree.map(lambda x: x[..., index] if x.shape[-1] == runs else x, tree)

@@ -1,0 +1,223 @@
+"""The factor of the overlaps, and what one example does to it.
+
+With orthonormal directions e_m in the space of the teachers and f_j outside it,
+
+    B_n = Σ_m P_nm e_m,   J_i = Σ_m U_im e_m + Σ_j L_ij f_j,
+
+so that T = PPᵀ, R = UPᵀ and Q = UUᵀ + LLᵀ.  Overlaps made of P, U and L are positive
+semi-definite whatever the entries are; what is rounded is a factor, never a covariance, and the
+solution, where L vanishes, is a point like any other.
+
+An example ξ has the components z_m along e_m, z_j along f_j, and the length χ in the direction h
+of what remains.  Learning turns J_i into d J_i + a_i ξ:
+
+    U ← dU + a zᵀ,   L ← [dL + a zᵀ, aχ],
+
+the latter in the directions f_1, …, f_K and h.  Rotating these among themselves makes L a lower
+triangle again, and leaves one direction in which no vector lies: it is free for the next h.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.overlaps import Overlaps
+
+TINY = float(np.finfo(float).tiny)
+# Up to so many students every entry is an array of its own, which is twice as fast on a GPU; for
+# more, columns are twice as fast on a CPU, and compilation time stays within seconds.
+FEW_UNITS = 2
+
+
+class Start(NamedTuple):
+    """P, U and L of given overlaps; P and L are lower triangular."""
+
+    P: Float[np.ndarray, "... M M"]
+    U: Float[np.ndarray, "... K M"]
+    L: Float[np.ndarray, "... K K"]
+
+
+def factorize(overlaps: Overlaps) -> Start:
+    """P, U and L with T = PPᵀ, R = UPᵀ, Q = UUᵀ + LLᵀ, for singular overlaps, too.
+
+    An eigendecomposition gives some factor of the covariance with the teachers first, and
+    rotations (a QR decomposition of its transpose) make it lower triangular.
+
+    >>> import tutelage as tl
+    >>> start = factorize(tl.Overlaps(Q=[[1.0]], R=[[0.6]], T=[[1.0]]))
+    >>> [round(float(x), 12) for x in (start.P[0, 0], start.U[0, 0], start.L[0, 0])]
+    [1.0, 0.6, 0.8]
+    """
+    M = overlaps.M
+    C = np.roll(np.asarray(overlaps.covariance), M, axis=(-2, -1))
+    values, vectors = np.linalg.eigh(C)
+    # Eigenvalues that are rounding errors are zeros: their roots would be as large as 10⁻⁸.
+    rounding = C.shape[-1] * np.finfo(float).eps * values[..., -1:]
+    F = vectors * np.sqrt(np.where(values > rounding, values, 0.0))[..., None, :]
+    upper = np.linalg.qr(np.swapaxes(F, -1, -2), mode="r")
+    signs = np.where(np.diagonal(upper, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    lower = np.swapaxes(upper * signs[..., None], -1, -2)
+    return Start(lower[..., :M, :M], lower[..., M:, :M], lower[..., M:, M:])
+
+
+class Example(NamedTuple):
+    """Inputs: components z along the M directions e_m, then the K directions f_j, and χ."""
+
+    z: list[Float[Array, " runs"]]
+    rest: Float[Array, " runs"]
+
+
+def factor(P: Any, U: Any, L: Any) -> "Entries | Columns":
+    """The factors of a batch: P of shape (1 or runs, M, M), U (runs, K, M) and L (runs, K, K)."""
+    return (Entries if U.shape[1] <= FEW_UNITS else Columns).of(P, U, L)
+
+
+class Entries(eqx.Module):
+    """P, U and L of a batch of runs, row by row, every entry an array over runs."""
+
+    P: list[list[Float[Array, " runs_or_1"]]]
+    U: list[list[Float[Array, " runs"]]]
+    L: list[list[Float[Array, " runs"]]]
+
+    @classmethod
+    def of(cls, P: Any, U: Any, L: Any) -> "Entries":
+        """From arrays whose first axis are runs."""
+        K, M = U.shape[1:]
+        return cls(
+            P=[[P[:, n, m] for m in range(n + 1)] for n in range(M)],
+            U=[[U[:, i, m] for m in range(M)] for i in range(K)],
+            L=[[L[:, i, j] for j in range(i + 1)] for i in range(K)],
+        )
+
+    def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:
+        """x_i = J_i·ξ = Σ_m U_im z_m + Σ_j L_ij z_j and y_n = B_n·ξ = Σ_m P_nm z_m."""
+        x = [_dot(u + row, ξ.z) for u, row in zip(self.U, self.L, strict=True)]
+        return x, [_dot(p, ξ.z) for p in self.P]
+
+    def learned(self, d: Any, a: list[Array], ξ: Example) -> "Entries":
+        """The factor of d J_i + a_i ξ."""
+        M = len(self.P)
+        rows = zip(a, self.U, self.L, strict=True)
+        wide = [
+            [d * entry + a_i * z for entry, z in zip(u + v, ξ.z, strict=False)]
+            + [a_i * z for z in (*ξ.z[M + len(v) :], ξ.rest)]
+            for a_i, u, v in rows
+        ]
+        U, L = [row[:M] for row in wide], lower_triangle([row[M:] for row in wide])
+        return Entries(self.P, U, L)
+
+    def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
+        """Q = UUᵀ + LLᵀ and R = UPᵀ."""
+        rows = [u + v for u, v in zip(self.U, self.L, strict=True)]
+        Q = [jnp.stack([_dot(a, b) for b in rows], axis=-1) for a in rows]
+        R = [jnp.stack([_dot(u, p) for p in self.P], axis=-1) for u in self.U]
+        return jnp.stack(Q, axis=-2), jnp.stack(R, axis=-2)
+
+
+def lower_triangle(rows: list[list[Array]]) -> list[list[Array]]:
+    """The rows of L with LLᵀ = AAᵀ, lower triangular, for A with more columns than rows.
+
+    Row by row, a Householder reflection turns what lies beyond the diagonal onto it.  Lengths are
+    sums of squares, so that nothing cancels; a row of zeros stays one.
+    """
+    rows = [list(row) for row in rows]
+    for i, row in enumerate(rows):
+        head, tail = row[i], row[i + 1 :]
+        length = jnp.sqrt(_dot(row[i:], row[i:]))
+        v = [head + jnp.copysign(length, head), *tail]
+        half_square = length * jnp.abs(v[0])
+        scale = jnp.where(half_square > TINY, 1 / jnp.maximum(half_square, TINY), 0.0)
+        for other in rows[i + 1 :]:
+            projection = scale * _dot(v, other[i:])
+            other[i:] = [x - projection * e for x, e in zip(other[i:], v, strict=True)]
+        row[i:] = [-jnp.copysign(length, head)]
+    return rows
+
+
+def _dot(a: list[Array], b: list[Array]) -> Array:
+    """Σ_j a_j b_j over the entries that both have: those beyond the diagonal are zero."""
+    first, *others = [x * y for x, y in zip(a, b, strict=False)]
+    return sum(others, start=first)
+
+
+class Columns(eqx.Module):
+    """P, U and L of a batch of runs, columns first, runs last."""
+
+    P: Float[Array, "M M runs_or_1"]
+    U: Float[Array, "M K runs"]
+    L: Float[Array, "K K runs"]
+
+    @classmethod
+    def of(cls, P: Any, U: Any, L: Any) -> "Columns":
+        """From arrays whose first axis are runs."""
+        return cls(*(jnp.transpose(jnp.asarray(x), (2, 1, 0)) for x in (P, U, L)))
+
+    def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:
+        """x_i = J_i·ξ = Σ_m U_im z_m + Σ_j L_ij z_j and y_n = B_n·ξ = Σ_m P_nm z_m."""
+        z = jnp.stack(ξ.z)[:, None]
+        M = len(self.P)
+        x = jnp.sum(self.U * z[:M], axis=0) + jnp.sum(self.L * z[M:], axis=0)
+        return list(x), list(jnp.sum(self.P * z[:M], axis=0))
+
+    def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
+        """The factor of d J_i + a_i ξ."""
+        M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
+        return Columns(
+            self.P, d * self.U + A * z[:M, None], add_outer(d * self.L, A, z[M:], ξ.rest)
+        )
+
+    def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
+        """Q = UUᵀ + LLᵀ and R = UPᵀ.
+
+        On a CPU one run after the other: how sums are rounded depends on the length of arrays.
+        """
+
+        def one(P: Any, U: Any, L: Any) -> Any:
+            both = jnp.concatenate([U, L])
+            Q = jnp.sum(both[:, :, None] * both[:, None], axis=0)
+            return Q, jnp.sum(U[:, :, None] * P[:, None], axis=0)
+
+        runs = self.L.shape[-1]
+        P, U, L = (
+            jnp.moveaxis(jnp.broadcast_to(x, (*x.shape[:-1], runs)), -1, 0)
+            for x in (self.P, self.U, self.L)
+        )
+        if jax.default_backend() == "cpu":
+            return jax.lax.map(lambda factors: one(*factors), (P, U, L))
+        return jax.vmap(one)(P, U, L)
+
+
+def add_outer(
+    L: Float[Array, "K K runs"],
+    a: Float[Array, "K runs"],
+    z: Float[Array, "K runs"],
+    χ: Float[Array, " runs"],
+) -> Float[Array, "K K runs"]:
+    """Columns of a lower triangle with the Gram matrix of [L + a zᵀ, aχ], in O(K²).
+
+    Rotations that turn (z, χ) into a vector along the first direction make [L, 0] a Hessenberg
+    matrix; a is added to its first column; K more rotations make it a triangle again (Golub and
+    Van Loan, Matrix Computations, 4th edition, section 6.5.1).  What is left of entries that
+    should vanish is of the order of the rounding of their row.
+    """
+    columns = [*L, jnp.zeros_like(L[0])]
+    length = χ
+    for j in reversed(range(len(L))):
+        length = _rotate(columns, j, z[j], length)
+    columns[0] = columns[0] + a * length
+    for i in range(len(L)):
+        _rotate(columns, i, columns[i][i], columns[i + 1][i])
+    return jnp.stack(columns[:-1])
+
+
+def _rotate(columns: list[Array], j: int, p: Array, q: Array) -> Array:
+    """Rotate columns j and j + 1, in place, such that (p, q) becomes (r, 0); returns r."""
+    r = jnp.sqrt(p * p + q * q)
+    inverse = 1 / jnp.maximum(r, TINY)
+    c, s = jnp.where(r > TINY, p * inverse, 1.0), q * inverse
+    first, second = columns[j], columns[j + 1]
+    columns[j], columns[j + 1] = c * first + s * second, c * second - s * first
+    return r

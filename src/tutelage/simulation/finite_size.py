@@ -1,0 +1,149 @@
+"""How the deviation from the theory shrinks with the number of inputs.
+
+Overlaps of a run scatter about the theory by O(1/√N), their mean over runs deviates by O(1/N):
+the fluctuations drive the mean through the second derivatives of the equations of motion.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+
+from tutelage.checks import InputError, positive_integer
+from tutelage.simulation.statistics import check_runs, components
+from tutelage.simulation.theory import check_theory, theory_at
+
+RESAMPLES = 200  # a standard error from as many is known to 1/√400 = 5 percent
+STEEPEST = 3.0  # exponents are looked for from -3 to 3
+
+
+class _Ensemble(NamedTuple):
+    """N and the deviations of every run from the theory, shape (runs, components)."""
+
+    N: int
+    d: Float[np.ndarray, "runs c"]
+
+
+def finite_size(theory: xr.Dataset, ensembles: Sequence[xr.Dataset], seed: int = 0) -> xr.Dataset:
+    """Deviation from the theory against N, with the exponents of its mean and of its spread.
+
+    Of the deviations d_rc of run r in component c (R_in, Q_ik or ε_g at one time), the means
+    over runs are fitted by A_c N^-p with one p for all c, least squares in units of their standard
+    errors, and the root mean square over c of their standard deviations by B N^-q.  Theory: p = 1,
+    q = 1/2, as long as fluctuations are small; choose times before the plateau is left.  The
+    standard errors of p and q come from drawing runs of each ensemble again, with replacement.
+
+    Args:
+        theory: from `tutelage.online.evolve`, one run.
+        ensembles: at least two, of different N (their attribute ``dimension``), at least 10 runs
+            each, that have the same times; a time at which a run is missing is left out.
+        seed: of drawing again.
+
+    Returns:
+        A Dataset over ``dimension`` with root mean squares over components: ``deviation`` of the
+        mean from the theory, ``standard_error`` of that mean, which it has to exceed to mean
+        anything, and ``spread`` over runs.  Attributes: ``mean_exponent`` p and
+        ``spread_exponent`` q, each with ``..._standard_error``.
+
+    >>> import numpy as np, xarray as xr
+    >>> one = xr.DataArray(np.ones((9, 1, 1)), dims=("time", "student", "teacher"))
+    >>> theory = xr.Dataset({"R": one, "Q": one.rename(teacher="student_2")})
+    >>> theory = theory.assign(generalization_error=one[:, 0, 0], time=np.arange(9.0))
+    >>> def ensemble(N):  # runs that scatter by 1/√N
+    ...     noise = xr.DataArray(np.random.default_rng(N).normal(size=50), dims="run")
+    ...     return (theory + noise / np.sqrt(N)).assign_attrs(dimension=N)
+    >>> found = finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)])
+    >>> error = found.attrs["spread_exponent_standard_error"]
+    >>> bool(abs(found.attrs["spread_exponent"] - 0.5) < 3 * error < 0.2)
+    True
+    """
+    data = _deviations(theory, ensembles)
+    mean, spread = _estimate(data, _mean_exponent, seed), _estimate(data, _spread_exponent, seed)
+    errors = [_rms(np.std(e.d, axis=0, ddof=1) / np.sqrt(len(e.d))) for e in data]
+    return xr.Dataset(
+        {
+            "deviation": ("dimension", [_rms(np.mean(e.d, axis=0)) for e in data]),
+            "standard_error": ("dimension", errors),
+            "spread": ("dimension", [_rms(np.std(e.d, axis=0, ddof=1)) for e in data]),
+            "runs": ("dimension", [len(e.d) for e in data]),
+        },
+        coords={"dimension": ("dimension", [e.N for e in data], {"symbol": "N"})},
+        attrs={
+            "mean_exponent": mean[0],
+            "mean_exponent_standard_error": mean[1],
+            "spread_exponent": spread[0],
+            "spread_exponent_standard_error": spread[1],
+        },
+    )
+
+
+def _mean_exponent(data: list[_Ensemble]) -> float:
+    """p of A_c N^-p: for each p the amplitudes A_c follow from linear least squares."""
+    N = np.array([e.N for e in data], dtype=float)[:, None] / data[0].N
+    mean = np.stack([np.mean(e.d, axis=0) for e in data])
+    weight = np.stack([len(e.d) / np.var(e.d, axis=0, ddof=1) for e in data])
+
+    def unexplained(p: float) -> float:
+        shape = N**-p
+        return -float(np.sum(np.sum(weight * shape * mean, 0) ** 2 / np.sum(weight * shape**2, 0)))
+
+    return float(minimize_scalar(unexplained, bounds=(-STEEPEST, STEEPEST), method="bounded").x)
+
+
+def _spread_exponent(data: list[_Ensemble]) -> float:
+    """q of B N^-q: minus the slope in logarithms, each N with the weight of its runs."""
+    N = np.log([e.N for e in data])
+    spread = np.log([_rms(np.std(e.d, axis=0, ddof=1)) for e in data])
+    return -float(np.polyfit(N, spread, 1, w=np.sqrt([len(e.d) for e in data]))[0])
+
+
+def _estimate(
+    data: list[_Ensemble], exponent: Callable[[list[_Ensemble]], float], seed: int
+) -> tuple[float, float]:
+    """The exponent, and its standard error from runs drawn again."""
+    draw = np.random.default_rng(seed)
+    again = [
+        exponent([_Ensemble(e.N, e.d[draw.integers(len(e.d), size=len(e.d))]) for e in data])
+        for _ in range(RESAMPLES)
+    ]
+    return exponent(data), float(np.std(again, ddof=1))
+
+
+def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_Ensemble]:
+    """The ensembles in the order of N, with the components that scatter in all of them."""
+    if isinstance(ensembles, xr.Dataset) or len(ensembles) < 2:
+        raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
+    found = []
+    for number, runs in enumerate(ensembles):
+        name = f"ensembles[{number}]"
+        check_runs(name, runs, at_least=10)
+        check_theory("theory", theory, runs)
+        hint = "tl.simulation.chain, or assign_attrs(dimension=1000)"
+        N = positive_integer(f"the dimension of {name}", runs.attrs.get("dimension"), hint)
+        x = components(runs)[1]
+        expected, inexact = theory_at(theory, runs["time"].values)
+        beyond = runs["time"].values > float(theory["time"][-1]) * (1 + 1e-9)
+        if np.any(beyond) and theory.attrs.get("outcome") != "converged":
+            expected[beyond] = np.nan
+        d = (x - expected).reshape(len(x), -1)
+        scatters = np.std(d, axis=0) > inexact.ravel()
+        found.append((_Ensemble(N, d), scatters))
+    shapes = {e.d.shape[1] for e, _ in found}
+    if len(shapes) > 1 or len({e.N for e, _ in found}) < 2:
+        raise InputError(
+            "ensembles",
+            f"N = {[e.N for e, _ in found]} with {sorted(shapes)} recorded numbers",
+            "they have to be of different N with the same times",
+            "times=np.linspace(0, 10, 41)",
+        )
+    kept = np.all([s for _, s in found], axis=0)
+    if not np.any(kept):
+        raise InputError("ensembles", "runs without scatter", "their runs have to differ")
+    return sorted((_Ensemble(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))

@@ -1,0 +1,102 @@
+"""Inputs ξ of the examples: Gaussian, ±1, uniform, or rows of an array.
+
+The theory holds for N → ∞ if the components of ξ are independent with mean 0 and variance 1: then
+the fields are Gaussian with the covariance [[Q, R], [Rᵀ, T]], whatever else the components are.
+"""
+
+import abc
+import math
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError, finite_array
+
+
+class Inputs(eqx.Module):
+    """Where examples come from."""
+
+    @abc.abstractmethod
+    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+        """One input of N components."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """For messages and saved results."""
+
+
+class Gaussian(Inputs):
+    """ξ_j ~ N(0, 1)."""
+
+    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+        return jax.random.normal(key, (N,))
+
+    @property
+    def name(self) -> str:
+        return "gaussian"
+
+
+class Sign(Inputs):
+    """ξ_j = ±1 with equal probability: the bits of ⌈N/32⌉ random words."""
+
+    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+        words = jax.random.bits(key, (-(-N // 32), 1), jnp.uint32)
+        bits = (words >> jnp.arange(32, dtype=jnp.uint32)) & 1
+        return 1.0 - 2.0 * bits.reshape(-1)[:N]
+
+    @property
+    def name(self) -> str:
+        return "sign"
+
+
+class Uniform(Inputs):
+    """ξ_j uniform between -√3 and √3, which has variance 1."""
+
+    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+        return jax.random.uniform(key, (N,), minval=-math.sqrt(3.0), maxval=math.sqrt(3.0))
+
+    @property
+    def name(self) -> str:
+        return "uniform"
+
+
+class Rows(Inputs):
+    """ξ is a row of an array, each with the same probability and independent of those before."""
+
+    array: Float[Array, "rows N"]
+
+    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+        return self.array[jax.random.randint(key, (), 0, len(self.array))]
+
+    @property
+    def name(self) -> str:
+        return f"rows of an array of shape {self.array.shape}"
+
+
+NAMED: dict[str, Inputs] = {"gaussian": Gaussian(), "sign": Sign(), "uniform": Uniform()}
+
+
+def as_inputs(inputs: Any, N: int) -> Inputs:
+    """A name, or an array of shape (rows, N), as `Inputs`.
+
+    >>> as_inputs("sign", 100).name
+    'sign'
+    """
+    if isinstance(inputs, str):
+        if inputs not in NAMED:
+            allowed = f"it has to be one of {', '.join(NAMED)}, or an array of shape (rows, {N})"
+            raise InputError("inputs", repr(inputs), allowed, 'inputs="gaussian"')
+        return NAMED[inputs]
+    array = finite_array("inputs", inputs)
+    if array.ndim != 2 or len(array) == 0 or array.shape[1] != N:
+        raise InputError(
+            "inputs",
+            f"an array of shape {array.shape}",
+            f"its shape has to be (rows, {N}), as dimension = {N}",
+            f"dimension={array.shape[1]}" if array.ndim == 2 else "one input in each row",
+        )
+    return Rows(jnp.asarray(np.ascontiguousarray(array)))

@@ -1,0 +1,177 @@
+"""Starts: weights that have given overlaps, given weights, and overlaps of random ones."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import (
+    ROUNDING,
+    InputError,
+    finite_array,
+    positive_integer,
+)
+from tutelage.networks import Scenario
+from tutelage.overlaps import Overlaps
+from tutelage.simulation.plan import check_seed
+
+
+def random_start(
+    scenario: Scenario,
+    dimension: int,
+    student_norm: Any = 0.5,
+    runs: int | None = None,
+    seed: int = 0,
+) -> Overlaps:
+    """Overlaps of students whose weights are random: J_ij ~ N(0, |J_i|²/N), independent.
+
+    R_in has mean 0 and variance |J_i|² T_nn/N, and Q is a Wishart matrix with mean diag(|J_i|²);
+    both are drawn directly (Bartlett 1933), at a cost that does not grow with N.
+
+    Args:
+        scenario: whose teacher the students have random overlaps with.
+        dimension: N >= K + M.
+        student_norm: typical |J_i| > 0, one number or one for each student; 0.5 in straat2019,
+            Fig. 1 (Q = 0.25).
+        runs: how many; a start for each run has the leading axis ``runs``, one alone has none.
+        seed: of the random numbers.
+
+    >>> import tutelage as tl
+    >>> two = tl.Committee(2, tl.ReLU())
+    >>> start = tl.simulation.random_start(tl.Scenario(two, two), dimension=1000, runs=50)
+    >>> start.Q.shape, bool(abs(start.Q[:, 0, 0].mean() - 0.25) < 0.01)
+    ((50, 2, 2), True)
+    """
+    N = positive_integer("dimension", dimension, hint="dimension=1000")
+    K, M = scenario.K, scenario.M
+    if K + M > N:
+        raise InputError("dimension", repr(N), f"{K + M} vectors need at least as many dimensions")
+    norm = _norms(student_norm, K)
+    count = 1 if runs is None else positive_integer("runs", runs)
+    rng = np.random.default_rng(check_seed(seed))
+    # In an orthonormal frame that begins with the teachers' space: J = norm/√N (G, A 0 … 0).
+    G, A = rng.standard_normal((count, K, M)), np.tril(rng.standard_normal((count, K, K)), -1)
+    for i in range(K):
+        A[:, i, i] = np.sqrt(rng.chisquare(N - M - i, count))
+    J = np.concatenate([G, A], axis=-1) * (norm / np.sqrt(N))[:, None]
+    B = np.concatenate([_root(np.asarray(scenario.T)), np.zeros((M, K))], axis=-1)
+    overlaps = J @ np.swapaxes(J, -1, -2), J @ B.T
+    Q, R = overlaps if runs is not None else (x[0] for x in overlaps)
+    return Overlaps(Q, R, np.broadcast_to(scenario.T, (*Q.shape[:-2], M, M)))
+
+
+def _norms(student_norm: Any, K: int) -> Float[np.ndarray, " K"]:
+    norm = finite_array("student_norm", student_norm)
+    if norm.shape not in ((), (K,)) or np.any(norm <= 0):
+        allowed = f"it has to be one positive number, or {K}"
+        raise InputError("student_norm", repr(student_norm), allowed, "student_norm=0.5")
+    return np.broadcast_to(norm, (K,))
+
+
+def _root(C: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "... n n"]:
+    """F with F Fᵀ = C, for singular C too; rounding may leave eigenvalues of -1e-16."""
+    values, vectors = np.linalg.eigh(C)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+
+
+class Start(eqx.Module):
+    """Where runs begin."""
+
+    @abc.abstractmethod
+    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+        """Weights of one run: the K students, then the M teachers."""
+
+
+class Frame(Start):
+    """Weights F O with the overlaps F Fᵀ, O a random orthonormal frame of each run.
+
+    The Gram-Schmidt start of straat2019 and citton2025: overlaps are realised to rounding.
+    factor: F, shape (n, n), or (runs, n, n) if runs start differently.
+    """
+
+    factor: Float[Array, "... n n"]
+
+    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+        F = self.factor[run] if self.factor.ndim == 3 else self.factor
+        frame = orthonormal(jax.random.normal(key, (len(F), N)))
+        return jnp.sum(F[:, :, None] * frame, axis=1)
+
+
+def orthonormal(vectors: Float[Array, "n N"]) -> Float[Array, "n N"]:
+    """Gram and Schmidt's procedure, twice: once leaves errors that grow with the condition."""
+    done: list[Any] = []
+    for v in vectors:
+        for u in done + done:
+            v = v - products(v[None], u[None])[0] * u
+        done.append(v / jnp.sqrt(products(v[None], v[None])[0]))
+    return jnp.stack(done)
+
+
+def products(V: Float[Array, "n N"], W: Float[Array, "m N"]) -> Float[Array, "n m"]:
+    """V_a·W_b.
+
+    On a CPU runs are done one by one, and a library multiplies matrices fastest; in a batch on
+    a GPU its order of summation is not known, and sums are written out.
+    """
+    if jax.default_backend() == "cpu":
+        return V @ W.T
+    return jnp.sum(V[:, None] * W, axis=-1)
+
+
+class Given(Start):
+    """Weights as they are, shape (n, N), or (runs, n, N)."""
+
+    array: Float[Array, "... n N"]
+
+    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+        return self.array[run] if self.array.ndim == 3 else self.array
+
+
+def as_start(scenario: Scenario, start: Any, N: int, runs: int) -> tuple[Start, Overlaps]:
+    """Overlaps, or weights (J, B), as a `Start`, and its overlaps; checked against the scenario."""
+    if isinstance(start, Overlaps):
+        check_start(scenario, start, runs)
+        return Frame(jnp.asarray(_root(np.asarray(start.covariance)))), start
+    if not isinstance(start, tuple | list) or len(start) != 2:
+        raise InputError(
+            "start",
+            type(start).__name__,
+            "it has to be Overlaps, or a pair (J, B) of weights",
+            "tl.Overlaps(Q, R, T)",
+        )
+    overlaps = Overlaps.from_weights(*start)
+    J, B = (np.asarray(W, dtype=np.float64) for W in start)
+    if J.shape[-1] != N:
+        raise InputError(
+            "start", f"weights of {J.shape[-1]} components", f"dimension is {N}", "the same"
+        )
+    check_start(scenario, overlaps, runs)
+    batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
+    both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
+    return Given(jnp.asarray(np.concatenate(both, axis=-2))), overlaps
+
+
+def check_start(scenario: Scenario, start: Any, runs: int) -> None:
+    """Overlaps of the scenario's units and teacher, for all runs together or one for each."""
+    if not isinstance(start, Overlaps):
+        raise InputError("start", repr(start), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
+    if (start.K, start.M) != (scenario.K, scenario.M):
+        raise InputError(
+            "start",
+            f"{start.K} students and {start.M} teachers",
+            f"the scenario has {scenario.K} and {scenario.M}",
+            f"R of shape ({scenario.K}, {scenario.M})",
+        )
+    batch = start.covariance.shape[:-2]
+    if batch not in ((), (runs,)):
+        raise InputError(
+            "start", f"leading axes {batch}", f"there are {runs} runs", f"() or ({runs},)"
+        )
+    T, scale = np.asarray(scenario.T), float(np.max(np.abs(scenario.T)))
+    if np.any(np.abs(np.asarray(start.T) - T) > ROUNDING * scale):
+        raise InputError(
+            "start", "another T than the scenario's", "they have to agree", "T=scenario.T"
+        )

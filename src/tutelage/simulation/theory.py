@@ -1,0 +1,77 @@
+"""The theory at the times of a simulation.
+
+A simulation records after whole numbers of examples, a theory at any time: cubic splines give the
+times in between, with an estimate of their error.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
+
+from tutelage.checks import InputError
+from tutelage.simulation.statistics import QUANTITIES, components
+
+# Integrated to a tolerance for each step; a thousand steps, and more of them cancel than add up.
+STEPS = 1e3
+
+
+def theory_at(
+    theory: xr.Dataset, times: Float[np.ndarray, " time"]
+) -> tuple[Float[np.ndarray, "time c"], Float[np.ndarray, "time c"]]:
+    """Components of the theory (R_in, Q_ik, ε_g) at these times, and how exact they are.
+
+    The error of a cubic spline falls as the fourth power of the distance of its knots: that of
+    every second knot is 16 times as large, and their difference tells.  After its end a theory
+    that has converged stays where it is.
+    """
+    known = theory["time"].values
+    values = components(theory)[1]
+    at = np.minimum(times, known[-1])
+    integration = STEPS * float(theory.attrs.get("tolerance", np.finfo(float).eps))
+    nearest = np.abs(known - at[:, None]).argmin(axis=1)
+    if np.all(np.abs(known[nearest] - at) <= 1e-12 * (1 + at)):
+        return values[nearest], np.full((len(at), values.shape[1]), integration)
+    if len(known) < 8:
+        raise InputError(
+            "theory",
+            f"{len(known)} times, not those of the runs",
+            "it has to have the times of the runs, or enough for a spline",
+            "tl.online.evolve(..., times=runs.time)",
+        )
+    fine = CubicSpline(known, values)(at)
+    coarse_knots = np.union1d(np.arange(0, len(known), 2), [len(known) - 1])
+    coarse = CubicSpline(known[coarse_knots], values[coarse_knots])(at)
+    return fine, np.abs(fine - coarse) / 15 + integration
+
+
+def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
+    """One curve with Q, R and generalization_error over time, of the same units and meaning."""
+    whole = isinstance(theory, xr.Dataset) and all(name in theory for name in QUANTITIES)
+    if not whole or "time" not in theory.dims or "run" in theory.dims:
+        came = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)
+        allowed = f"it has to be one run with {', '.join(QUANTITIES)} over time"
+        raise InputError(argument, came, allowed, "tl.online.evolve(...)")
+    for name in ("student", "teacher"):
+        if theory.sizes[name] != runs.sizes[name]:
+            came = f"{theory.sizes[name]} {name}s"
+            raise InputError(argument, came, f"the runs have {runs.sizes[name]}")
+    for name in ("scenario", "learning_rate"):
+        ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
+        if ours is not None and theirs is not None and ours != theirs:
+            raise InputError(
+                argument,
+                f"the {name} {ours}",
+                f"the runs have {theirs}",
+                "theory.drop_attrs() to compare them all the same, times in the same unit",
+            )
+
+
+def _known(text: Any) -> Any:
+    try:
+        return json.loads(str(text)) if text is not None else None
+    except ValueError:
+        return text

@@ -1,0 +1,55 @@
+"""Theories and ensembles with known statistics, without any learning."""
+
+import numpy as np
+import xarray as xr
+
+TIME = np.linspace(0.0, 10.0, 41)
+
+
+def theory(time=TIME, K=1, M=1):
+    """Curves that begin where a run begins and come to rest, smooth and all different."""
+    rate = 0.3 + 0.1 * np.arange(K * K).reshape(K, K)
+    Q = 0.5 * np.exp(-rate * time[:, None, None]) + np.eye(K)
+    R = 1 - np.exp(-0.4 * time[:, None, None] * np.ones((K, M)))
+    return xr.Dataset(
+        {
+            "Q": (("time", "student", "student_2"), 0.5 * (Q + np.swapaxes(Q, 1, 2))),
+            "R": (("time", "student", "teacher"), R),
+            "generalization_error": ("time", 0.4 * np.exp(-0.5 * time)),
+        },
+        coords={"time": time},
+    )
+
+
+def ensemble(draw, runs=100, N=1000, curve=None, skew=0.0, bias=0.0):
+    """Runs about a curve that scatter by 1/√N, correlated in time and between overlaps.
+
+    draw: a NumPy generator.
+    skew: 0 for normal fluctuations; otherwise those of χ² with 8/skew² degrees of freedom.
+    bias: of the mean, in units of 1/N.
+    """
+    curve = theory() if curve is None else curve
+    time = curve["time"].values
+    growth = 1 - np.exp(-time)
+    made = {}
+    for name in ("Q", "R", "generalization_error"):
+        shape = curve[name].shape[1:]
+        steps = _noise(draw, (runs, 3, *shape), skew)
+        common = _noise(draw, (runs, 1, *((1,) * len(shape))), skew)
+        modes = np.stack([np.cos(k * time) for k in range(3)])
+        walk = np.einsum("rk...,kt->rt...", (steps + common) / 2, modes)
+        # Variance and bias of learning both begin to grow as α/N.
+        grown = growth.reshape(-1, *((1,) * len(shape)))
+        x = curve[name].values + np.sqrt(grown) * walk / np.sqrt(N) + grown * bias / N
+        if name == "Q":
+            x = 0.5 * (x + np.swapaxes(x, -1, -2))
+        made[name] = (("run", *curve[name].dims), x)
+    return xr.Dataset(made, coords={"time": time}, attrs={"dimension": N})
+
+
+def _noise(draw, shape, skew):
+    """Mean 0, variance 1."""
+    if not skew:
+        return draw.normal(size=shape)
+    freedom = 8 / skew**2
+    return (draw.chisquare(freedom, size=shape) - freedom) / np.sqrt(2 * freedom)

@@ -1,0 +1,191 @@
+"""Theory against runs: correct theory is rejected no more often than the level says, wrong is."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from made_up_runs import TIME, ensemble, theory
+from scipy import stats
+
+import tutelage as tl
+from tutelage.checks import InputError
+from tutelage.simulation import comparison
+from tutelage.simulation.comparison import compare
+from tutelage.simulation.theory import theory_at
+
+
+def rejections(count, level, **made):
+    """How many of so many correct theories are rejected."""
+    draw = np.random.default_rng(11)
+    return sum(
+        not compare(theory(), ensemble(draw, **made), level=level, bias=0.0, seed=s).agrees
+        for s in range(count)
+    )
+
+
+# The allowed number of rejections is the 99.9 percent quantile of its binomial law.
+@pytest.mark.parametrize("runs", [8, 20])
+def test_correct_theory_is_rejected_no_more_often_than_the_level(runs, monkeypatch):
+    monkeypatch.setattr(comparison, "REFLECTIONS", 400)
+    assert rejections(300, 0.05, runs=runs) <= stats.binom.ppf(0.999, 300, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("runs", "skew"), [(10, 0.0), (100, 0.0), (30, 1.0), (100, 1.0)])
+def test_the_level_holds_for_many_ensembles_skewed_or_not(runs, skew):
+    assert rejections(500, 0.02, runs=runs, skew=skew) <= stats.binom.ppf(0.999, 500, 0.02)
+
+
+def test_the_test_is_not_idle():
+    """A level of one half rejects about half: the law of the largest deviation is the right one."""
+    low, high = stats.binom.ppf([0.0005, 0.9995], 200, 0.5)
+    assert low <= rejections(200, 0.5, runs=9) <= high
+
+
+def test_a_shift_of_one_overlap_by_a_few_standard_errors_is_found():
+    draw = np.random.default_rng(2)
+    runs = ensemble(draw, runs=100, N=1000)
+    error = tl.simulation.summary(runs)["R_standard_error"].values
+    for shift, expected in ((0.5, True), (8.0, False)):
+        wrong = theory()
+        wrong["R"] = wrong["R"] + shift * error
+        found = compare(wrong, runs, bias=0.0)
+        assert found.agrees is expected
+    assert found.quantity == "R_11" and found.worst > found.threshold
+    assert found.p_value <= found.level
+
+
+def test_a_bias_of_the_order_of_the_variance_is_allowed_if_it_is_meant_to_be():
+    """More runs than N: the 1/N shift of the mean is many standard errors, and no disagreement."""
+    runs = ensemble(np.random.default_rng(3), runs=2000, N=100, bias=0.5)
+    assert compare(theory(), runs).agrees
+    assert not compare(theory(), runs, bias=0.0).agrees
+
+
+def test_a_wrong_start_is_found_though_all_runs_start_alike():
+    runs = ensemble(np.random.default_rng(4), runs=10, N=10)
+    wrong = theory()
+    wrong["R"][0] += 1e-3
+    found = compare(wrong, runs)
+    assert (found.agrees, found.worst, found.time) == (False, np.inf, 0.0)
+
+
+ONE = tl.Committee(1, tl.ReLU())
+SCENARIO = tl.Scenario(ONE, ONE)
+START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
+
+
+def half_the_squared_term(learning_rate, until):
+    """dQ/dα = η a + ½ η² b instead of η a + η² b: half of η, twice as fast."""
+    run = tl.online.evolve(SCENARIO, START, learning_rate / 2, 2 * until)
+    return run.assign_coords(time=run["time"] / 2).drop_attrs()
+
+
+def test_a_wrong_factor_one_half_in_the_squared_learning_rate_is_detected():
+    """100 runs at N = 1000, at the level 0.01; the right factor passes with the same runs."""
+    runs = tl.simulation.chain(SCENARIO, START, 1.0, dimension=1000, until=5, runs=100, seed=1)
+    right = compare(tl.online.evolve(SCENARIO, START, 1.0, 5.0), runs)
+    wrong = compare(half_the_squared_term(1.0, 5.0), runs)
+    assert right.agrees, right
+    assert not wrong.agrees and wrong.worst > 10, wrong
+    assert (right.runs, right.diverged, right.level) == (100, 0, 0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learning_rate", [0.3, 1.0, 1.5])
+def test_chains_are_rejected_no_more_often_than_the_level(learning_rate):
+    """One simulation of 4000 runs at N = 1000, cut into 40 ensembles; the level 0.05."""
+    curve = tl.online.evolve(SCENARIO, START, learning_rate, 10.0)
+    times = np.linspace(0.0, 10.0, 21)
+    runs = tl.simulation.chain(
+        SCENARIO, START, learning_rate, dimension=1000, until=10, runs=4000, seed=5, times=times
+    )
+    parts = [runs.isel(run=slice(100 * i, 100 * i + 100)) for i in range(40)]
+    count = sum(not compare(curve, part, level=0.05).agrees for part in parts)
+    assert count <= stats.binom.ppf(0.999, 40, 0.05)
+
+
+@pytest.mark.slow
+def test_two_units_agree_up_to_their_plateau_and_a_wrong_factor_does_not():
+    """The setting of citton2025 Fig. 1: ten ensembles of 100 runs at N = 1000, the level 0.05."""
+    two = tl.Committee(2, tl.ReLU())
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    start = tl.Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=scenario.T)
+    curve = tl.online.evolve(scenario, start, 1.0, 15.0)
+    wrong = tl.online.evolve(scenario, start, 0.5, 30.0)
+    wrong = wrong.assign_coords(time=wrong["time"] / 2).drop_attrs()
+    runs = tl.simulation.chain(scenario, start, 1.0, 1000, 15.0, 1000, seed=4, times=TIME * 1.5)
+    parts = [runs.isel(run=slice(100 * i, 100 * i + 100)) for i in range(10)]
+    count = sum(not compare(curve, part, level=0.05).agrees for part in parts)
+    assert count <= stats.binom.ppf(0.999, 10, 0.05)
+    assert not any(compare(wrong, part).agrees for part in parts)
+
+
+def test_a_theory_at_other_times_is_interpolated_and_the_error_of_that_is_not_understated():
+    time = np.sort(np.random.default_rng(0).uniform(0.0, 10.0, 50))
+    value, error = theory_at(theory(np.linspace(0, 10, 21)), time)
+    exact, none = theory_at(theory(time), time)
+    gap = np.abs(value - exact)
+    assert np.max(gap) > 1e-6  # the splines are to be seen
+    # The error of a spline changes its sign between knots: the largest over time is what counts.
+    assert np.all(np.max(gap, axis=0) <= 3 * np.max(error, axis=0))
+    assert np.max(none) < 1e-12
+
+
+def test_a_theory_that_has_converged_stays_where_it_is():
+    run = theory().assign_attrs(outcome="converged").isel(time=slice(0, 31))
+    value, _ = theory_at(run, np.array([7.0, 9.0]))
+    last = theory_at(run, np.array([7.5]))[0][0]
+    np.testing.assert_array_equal(value[1], last)
+
+
+def test_only_times_at_which_all_is_there_are_compared():
+    runs = ensemble(np.random.default_rng(5), runs=20)
+    gone = runs.where((runs["run"] != 3) | (runs["time"] < 6.0))
+    found = compare(theory().sel(time=slice(0, 8)), gone)
+    assert found.times[-1] == 5.75 and found.diverged == 1
+    assert compare(theory().sel(time=slice(0, 4)), runs).times[-1] == 4.0
+
+
+def test_the_verdict_is_told_in_words():
+    runs = ensemble(np.random.default_rng(6), runs=20)
+    found = compare(theory(), runs)
+    assert str(found).startswith("theory and 20 runs agree: largest deviation ")
+    shifted = theory().assign(R=theory()["R"] + 1)
+    assert "20 runs differ: largest deviation inf standard errors" in str(compare(shifted, runs))
+
+
+def test_the_result_repeats_itself():
+    runs = ensemble(np.random.default_rng(7), runs=20)
+    first, second = (compare(theory(), runs, seed=3) for _ in range(2))
+    assert (first.p_value, first.threshold) == (second.p_value, second.threshold)
+
+
+RUNS = ensemble(np.random.default_rng(8), runs=20)
+OF_2 = theory().assign_attrs(learning_rate="2.0")
+
+
+@pytest.mark.parametrize(
+    ("curve", "runs", "keywords", "message"),
+    [
+        (theory(), RUNS.isel(run=slice(0, 5)), {}, "runs: got 5 runs, but the level 0.01 needs"),
+        (theory(), RUNS.isel(run=0), {}, "runs: got no Q over run"),
+        (RUNS, RUNS, {}, "theory: got"),
+        (theory(K=2), RUNS, {}, "theory: got 2 students"),
+        (theory(TIME[:5] + 0.1), RUNS, {}, "theory: got 5 times, not those of the runs"),
+        (theory().isel(time=[0]), RUNS, {}, "runs: got times from 0 to 10"),
+        (OF_2, RUNS.assign_attrs(learning_rate="1"), {}, "theory: got the learning_rate 2.0"),
+        (theory(), RUNS, {"level": 0.0}, "level: got 0.0"),
+        (theory(), RUNS, {"level": 1.0}, "level: got 1.0"),
+        (theory(), RUNS, {"bias": -1.0}, "bias: got -1.0"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(curve, runs, keywords, message):
+    with pytest.raises(InputError, match=message):
+        compare(curve, runs, **keywords)
+
+
+def test_another_learning_rate_can_be_compared_on_purpose():
+    runs = RUNS.assign_attrs(learning_rate="1")
+    assert compare(OF_2.drop_attrs(), runs).agrees
+    assert compare(OF_2.assign_attrs(learning_rate="1.0"), runs).agrees
+    assert isinstance(compare(theory(), runs).summary, xr.Dataset)
