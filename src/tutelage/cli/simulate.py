@@ -1,6 +1,7 @@
 """``tutelage simulate``: runs of finite networks, and whether the theory describes them."""
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,7 +108,13 @@ def _simulate(
 ) -> "xr.Dataset":
     from tutelage import simulation
 
-    return getattr(simulation, simulator)(scenario, start, *numbers, **keywords)
+    try:
+        return getattr(simulation, simulator)(scenario, start, *numbers, **keywords)
+    except KeyboardInterrupt:
+        file = keywords["checkpoint"]
+        kept = f"the same command goes on from {file}" if file else "nothing is kept"
+        print(f"tutelage: interrupted; {kept}", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _evolve(
