@@ -1,0 +1,87 @@
+"""Where do the zero eigenvalues of ReLU networks come from?
+
+Swish with the noise parameter β is linear for β → 0 and a ReLU for β → ∞.  A network 2-10-1 of
+random weights that sees 51 points has a Hessian of 41 eigenvalues: with ReLU units about half of
+them are zero, because a unit bends nowhere but at its kink, and a dead one not at all.  How they
+come about is seen by letting β grow.  Writes noise_and_zero_eigenvalues.csv to docs/pictures and
+draws it as noise_and_zero_eigenvalues.png:
+
+    python examples/06_noise_and_zero_eigenvalues.py [FOLDER]
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import tutelage as tl
+
+BETAS = np.logspace(-2, 4, 13)
+TOLERANCES = (1e-4, 1e-6, 1e-8)
+RUNS = 100
+LINE = tl.spectra.linear_examples()
+
+
+def spectra(activation: tl.Activation) -> np.ndarray:
+    """Eigenvalues of random networks that have not learned anything yet, one row for each."""
+    network = tl.spectra.Classifier(LINE.sizes(10), activation)
+    return tl.spectra.train(network, LINE, epochs=1, runs=RUNS, at=[0])["eigenvalues"].values[:, 0]
+
+
+def indices(λ: np.ndarray) -> list[float]:
+    """γ for each tolerance, and α for the last, on average."""
+    zero = tl.spectra.zero_fraction(λ, TOLERANCES).mean(axis=0)
+    return [*zero, float(tl.spectra.negative_fraction(λ, TOLERANCES[-1]).mean())]
+
+
+def save(rows: list[list[float]], file: Path) -> None:
+    """One row for each β; the last, at infinity, is the ReLU."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["beta", *(f"gamma at {t:g}" for t in TOLERANCES), "alpha"])
+        for beta, row in zip([*BETAS, np.inf], rows, strict=True):
+            writer.writerow([f"{beta:.6g}", *(f"{x:.6f}" for x in row)])
+
+
+def draw(rows: list[list[float]], examples: dict[str, np.ndarray]) -> plt.Figure:
+    """γ over β for each tolerance beside the ReLU's, and all eigenvalues for a few β."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    table = np.array(rows)
+    for number, tolerance in enumerate(TOLERANCES):
+        power = round(np.log10(tolerance))
+        label = rf"$|\lambda| \leq 10^{{{power}}} \max|\lambda|$"
+        left.plot(BETAS, table[:-1, number], "o-", color=f"C{number}", ms=4, label=label)
+        left.axhline(table[-1, number], color=f"C{number}", linestyle="--", linewidth=0.8)
+    left.set(xscale="log", xlabel=r"$\beta$", ylabel=r"$\gamma$", title="dashed: ReLU")
+    left.legend(fontsize="small")
+    for name, λ in examples.items():
+        size = np.sort(np.abs(λ).ravel())[::-1]
+        right.plot(np.arange(size.size) / size.size, np.maximum(size, 1e-20), label=name)
+    right.set(yscale="log", xlabel="part of the eigenvalues", ylabel=r"$|\lambda|$ at least")
+    right.legend(fontsize="small")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    return figure
+
+
+def main() -> None:
+    pictures = Path(__file__).parents[1] / "docs" / "pictures"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {float(beta): spectra(tl.Swish(float(beta))) for beta in BETAS}
+    relu = spectra(tl.ReLU())
+    rows = [indices(λ) for λ in (*found.values(), relu)]
+    save(rows, folder / "noise_and_zero_eigenvalues.csv")
+    chosen = {rf"Swish, $\beta = {b:g}$": found[b] for b in (1.0, 100.0, 10000.0)}
+    draw(rows, {**chosen, "ReLU": relu}).savefig(folder / "noise_and_zero_eigenvalues.png", dpi=150)
+    print(f"ReLU: {rows[-1][-2]:.1%} zero; Swish at β = 1: {indices(found[1.0])[-2]:.1%}")
+
+
+if __name__ == "__main__":
+    main()
