@@ -37,6 +37,7 @@ _HOME = {
 _ROOMS = (
     "activations",
     "averages",
+    "deep",
     "equilibrium",
     "figures",
     "gates",
@@ -65,6 +66,7 @@ __all__ = [
     "__version__",
     "activations",
     "averages",
+    "deep",
     "equilibrium",
     "figures",
     "gates",
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from tutelage import (
         activations,
         averages,
+        deep,
         equilibrium,
         figures,
         gates,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tutelage import __version__
 from tutelage._jax import jax
+from tutelage.activations import Activation
 from tutelage.networks import Committee, Scenario
 from tutelage.overlaps import Overlaps
 
@@ -43,8 +44,16 @@ def parameters(
 
 
 def _committee(committee: Committee) -> dict[str, Any]:
-    """Units and activation, with all digits of its parameter."""
-    g = committee.activation
+    return {"units": committee.units, "activation": activation_name(committee.activation)}
+
+
+def activation_name(g: Activation) -> str:
+    """The activation with all digits of its parameter, where that is all there is to it.
+
+    >>> import tutelage as tl
+    >>> activation_name(tl.Swish(1 / 3))
+    'Swish(0.3333333333333333)'
+    """
     numbers = [float(x) for x in vars(g).values() if isinstance(x, int | float)]
-    name = f"{type(g).__name__}({numbers[0]!r})" if len(numbers) == 1 else g.name
-    return {"units": committee.units, "activation": name}
+    only = len(numbers) == len(vars(g)) == 1
+    return f"{type(g).__name__}({numbers[0]!r})" if only else g.name

@@ -36,6 +36,10 @@ NEEDED = {
 }
 
 
+# Activations that a gate of `tutelage.gates` has made, and makes again from their names.
+DERIVED = ("Expectation", "Signal", "Bent", "TwoSlopes")
+
+
 def save(dataset: xr.Dataset, path: str | Path) -> None:
     """Write a result, with its attributes, to a NetCDF file.
 
@@ -214,6 +218,10 @@ def activation(name: str) -> activations.Activation:
     0.1
     """
     kind, parameter = _call(name)
+    if kind in DERIVED:
+        from tutelage.gates import activation_named
+
+        return activation_named(name)
     home: Any = getattr(activations, kind, None) if kind in activations.__all__ else None
     known = isinstance(home, type) and issubclass(home, activations.Activation)
     if not known or home in (activations.Custom, activations.Activation):

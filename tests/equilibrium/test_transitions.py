@@ -149,3 +149,26 @@ def test_a_factor_of_the_activation_only_rescales_the_load():
     for name in ("appears", "coexists", "unstable"):
         ratio = getattr(sigmoid, name).value / getattr(tanh, name).value
         assert abs(ratio - 4) < 1e-11
+
+
+@pytest.mark.parametrize("beta", [0.01, 0.02, 0.03, 0.05])
+def test_nearly_linear_units_have_a_transition_too(beta):
+    """Swish is x/2 + βx²/4 + O(β³): c_2² = β²/8, and α_c β² → 4 for small β, at any K.
+
+    The jump vanishes like β³; where it is below rounding the loads still have to come out in
+    order and agree to the width of the coexistence, which is below rounding, too.
+    """
+    found = tl.equilibrium.transitions(tl.Swish(beta), 5)
+    loads = [float(e.value) for e in (found.appears, found.coexists, found.unstable)]
+    assert loads == sorted(loads) or np.ptp(loads) <= 1e-12 * loads[0]
+    assert abs(loads[1] * beta**2 / 4 - 1) < 2 * beta**2  # the next order
+    assert np.ptp(loads) <= 1e-9 * loads[0]
+
+
+def test_a_weak_transition_wins_at_four_thirds_of_its_fold():
+    """α ≈ α_0 + aV + bV²: the load turns at -a/2b, the free energies are equal at -2a/3b."""
+    found = tl.equilibrium.transitions(tl.Swish(0.1), 5)
+    curve = tl.equilibrium.learning_curve(tl.Swish(0.1), 5, [0.0])
+    V = (curve["curve_R"] - curve["curve_S"]).values
+    fold = V[np.argmin(curve["curve_load"].values)]
+    assert found.jump == pytest.approx(4 / 3 * abs(fold), rel=1e-4)  # corrections of order V

@@ -43,7 +43,12 @@ def coexistence(
 
     inner, outer = fold.V, 4 * fold.V if close else (1 - 1e-6) * math.copysign(1, fold.V)
     outer = max(outer, piece.V[0]) if fold.V < 0 else min(outer, piece.V[-1])
-    V = brentq(excess, inner, outer, xtol=1e-300, rtol=1e-11 if close else 1e-14)
+    if close and not excess(inner) * excess(outer) < 0:
+        # Too close to V = 0 for digits of the difference.  There α ≈ α_0 + aV + bV², which turns
+        # at V = -a/2b, and the difference is ∝ ∫ (a + 2bV) V² dV, which vanishes at -2a/3b.
+        V = 4 / 3 * fold.V
+    else:
+        V = brentq(excess, inner, outer, xtol=1e-300, rtol=1e-11 if close else 1e-14)
     point = theory.at(float(V), last) or last
     load = float(theory.slope(point)[0])
     return point, Estimate(load, _error(theory, point, fold, load, unstable))

@@ -14,6 +14,7 @@ from tutelage.equilibrium.pieces import Curve, curve
 from tutelage.equilibrium.site import Point
 from tutelage.equilibrium.states import kind_of
 from tutelage.equilibrium.theory import Theory, theory_of
+from tutelage.provenance import activation_name
 
 
 def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
@@ -112,17 +113,11 @@ def attributes(computed_by: str, activation: Activation, units: Any) -> dict[str
     """What has to be known to compute the same again."""
     return {
         "computed_by": computed_by,
-        "activation": _name(activation),
+        "activation": activation_name(activation),
         "units": "inf" if units == float("inf") else int(units),
         "tutelage_version": __version__,
         "python_version": platform.python_version(),
     }
-
-
-def _name(g: Activation) -> str:
-    """With all digits of its parameter."""
-    numbers = [float(x) for x in vars(g).values() if isinstance(x, int | float)]
-    return f"{type(g).__name__}({numbers[0]!r})" if len(numbers) == 1 else g.name
 
 
 def check_loads(loads: Any) -> np.ndarray:

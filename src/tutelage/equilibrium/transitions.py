@@ -132,7 +132,7 @@ def _continuous(
 def _exponent(theory: Theory, branches: Curve, load: float) -> Estimate:
     """d ln V/d ln(α − α_c) from V = 0.01 … 0.04; the error is the curvature of that line."""
     V = np.array([0.01, 0.02, 0.04])
-    piece = next(p for p in branches.pieces if p.sign > 0)
+    piece = max((p for p in branches.pieces if p.sign > 0), key=lambda p: p.V[-1])
     near = piece.point(int(np.searchsorted(piece.V, V[0])))
     loads = np.array([theory.slope(theory.at(float(x), near) or near)[0] for x in V])
     local = np.diff(np.log(V)) / np.diff(np.log(loads - load))

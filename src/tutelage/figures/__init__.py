@@ -6,6 +6,8 @@
 found, `escapes` when runs leave their plateau, `finite_size` how they approach the theory;
 `order_parameters`, `equilibrium_error` and `equilibrium_curves` draw equilibrium states over the
 load, `phase_diagram` which of them wins, `hysteresis` sampled weights on the way up and down;
+`gate_activations` draws what noisy gates do, `sampled_gates` how well the mean field describes
+them, `critical_load` where networks of them specialize;
 `training`, `index_against_loss`, `zeros_against_tolerance`, `eigenvalue_ridges` and
 `eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
 `spectral_density` that of a large one;
@@ -23,6 +25,7 @@ from tutelage.figures.equilibrium import (
     phase_diagram,
 )
 from tutelage.figures.equilibrium_sampling import hysteresis
+from tutelage.figures.gates import critical_load, gate_activations, sampled_gates
 from tutelage.figures.online import branch, error, learning_curves, overlaps
 from tutelage.figures.simulation import (
     comparison,
@@ -46,6 +49,7 @@ __all__ = [
     "agreement",
     "branch",
     "comparison",
+    "critical_load",
     "eigenvalue_animation",
     "eigenvalue_ridges",
     "equilibrium_curves",
@@ -58,6 +62,7 @@ __all__ = [
     "order_parameters",
     "overlaps",
     "phase_diagram",
+    "sampled_gates",
     "simulated_curves",
     "simulated_error",
     "simulated_overlaps",

@@ -164,7 +164,7 @@ def spectral_density(found: xr.Dataset, axes: Any = None, eigenvalues: Any = Non
         exact = np.mean(np.exp(-(z**2) / 2), axis=1) / (np.sqrt(2 * np.pi) * σ)
         axes.plot(λ, exact, "k--", linewidth=1.0, label="all eigenvalues")
     axes.set(xlabel=r"$\lambda$", ylabel=r"$\rho(\lambda)$", yscale="log")
-    axes.set_ylim(bottom=max(1e-6 * ρ.max(), 1e-12))
+    axes.set_ylim(1e-6 * ρ.max(), 3 * ρ.max())
     return _finish(axes)
 
 

@@ -1,0 +1,40 @@
+"""Checks that all gates share: noise, fields, weights of a network."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Array
+
+from tutelage._jax import jnp
+from tutelage.checks import InputError, finite_array, finite_number, is_traced
+
+HINT = "beta=1.0; 0 for pure noise, math.inf for none"
+
+
+def check_beta(argument: str, value: Any, infinite: bool = True, hint: str = HINT) -> Any:
+    """One β ≥ 0; infinite only where the limit exists; traced values pass."""
+    if infinite and isinstance(value, float) and value == math.inf:
+        return value
+    return finite_number(argument, value, at_least=0.0, hint=hint)
+
+
+def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
+    """β ≥ 0, one or an array of them; traced values pass."""
+    if is_traced(value):
+        return value
+    try:
+        beta = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, repr(value), "it has to be a number", HINT) from None
+    wrong = ~(beta >= 0) | (np.isinf(beta) & (not infinite))
+    if np.any(wrong) or isinstance(value, bool):
+        came = f"{float(beta[wrong][0]):g}" if np.any(wrong) else repr(value)
+        allowed = "it has to be at least 0" + ("" if infinite else " and finite")
+        raise InputError(argument, came, allowed, HINT)
+    return beta
+
+
+def check_fields(argument: str, value: Any) -> Array:
+    """Finite numbers of any shape; traced values pass."""
+    return jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)

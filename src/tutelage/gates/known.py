@@ -1,0 +1,44 @@
+"""Gates whose activations the package has by name, with closed forms where they exist."""
+
+import math
+from typing import Any
+
+from tutelage.activations import Activation, LeakyReLU, Linear, ReLU, Sigmoid, Swish, Tanh
+from tutelage.checks import is_traced
+from tutelage.gates.base import AbstractGate
+from tutelage.gates.derived import Expectation, Signal
+from tutelage.gates.levels import Gate
+from tutelage.gates.slopes import Bent, TwoSlopes
+
+
+def expectation_of(gate: AbstractGate, beta: Any) -> Activation:
+    """`Sigmoid` for {0, 1}, `Tanh` for {−1, 1} at β = 1, `Expectation` for the rest."""
+    if _equal(gate, (0.0, 1.0)) and (is_traced(beta) or beta > 0):
+        return Sigmoid(beta)
+    if _equal(gate, (-1.0, 1.0)) and not is_traced(beta) and beta == 1:
+        return Tanh()
+    return Expectation(gate, beta)
+
+
+def signal_of(gate: AbstractGate, beta: Any) -> Activation:
+    """`Swish` for {0, 1}, straight lines in both limits of β, `Signal` for the rest."""
+    if not is_traced(beta) and beta == 0:
+        level = float(gate.mean(0.0, 0.0))
+        return _lines(level, level)
+    if not is_traced(beta) and beta == math.inf:
+        return _lines(*gate.ends)
+    return Swish(beta) if _equal(gate, (0.0, 1.0)) else Signal(gate, beta)
+
+
+def _lines(left: float, right: float) -> Activation:
+    """By the first name that fits: averages with it are known exactly, or at least its g."""
+    if right != 1:
+        return TwoSlopes(left, right)
+    if left in (0.0, 1.0):
+        return ReLU() if left == 0 else Linear()
+    return LeakyReLU(left) if left > 0 else Bent(left)
+
+
+def _equal(gate: AbstractGate, states: tuple[float, ...]) -> bool:
+    """True for a gate with these states and equal weights."""
+    return isinstance(gate, Gate) and gate.states == states and len(set(gate.weights)) == 1
