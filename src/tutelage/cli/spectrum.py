@@ -54,7 +54,7 @@ def spectrum(
     ] = 3,
     tolerance: Annotated[
         float, typer.Option(help="What counts as zero, as a part of the largest |eigenvalue|.")
-    ] = 1e-10,
+    ] = 1e-12,
     inputs: Annotated[
         str, typer.Option(metavar="NAME", help="Of the features in a .mat or .npz file.")
     ] = "X",

@@ -33,7 +33,7 @@ def check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: fl
 
     positive_integer("--epochs", epochs, "--epochs 1000")
     positive_integer("--runs", runs, "--runs 5")
-    finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-10")
+    finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-12")
     if seed < 0:
         raise InputError("--seed", str(seed), "it has to be at least 0", "--seed 0")
     if spectra < 2:

@@ -57,6 +57,8 @@ __all__ = [
     "error",
     "escapes",
     "finite_size",
+    "gate_activations",
+    "hysteresis",
     "index_against_loss",
     "learning_curves",
     "order_parameters",
