@@ -120,7 +120,9 @@ def compare_with_network(g, h, K, M, N, eta, runs, other_dimension=None):
             ),
             strict=True,
         ):
-            p_values.append(stats.ks_2samp(one, other).pvalue)
+            # A ReLU that is silent does not learn: some overlaps have values of finite
+            # probability, which network and chain round differently.
+            p_values.append(stats.ks_2samp(one.round(9), other.round(9)).pvalue)
     return min(p_values) * len(p_values)
 
 
