@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "tutelage"
 
 # Rooms in the order in which data flows; a room imports only what stands before it.
 ROOMS = [
-    ["_jax", "checks"],
+    ["_jax", "_lazy", "checks"],
     ["activations"],
     ["networks"],
     ["overlaps"],
@@ -40,7 +40,16 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *("_jax", "checks", "activations", "networks", "overlaps", "provenance", "generalization")
+    *(
+        "_jax",
+        "_lazy",
+        "checks",
+        "activations",
+        "networks",
+        "overlaps",
+        "provenance",
+        "generalization",
+    )
 }
 
 

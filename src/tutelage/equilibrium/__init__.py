@@ -8,10 +8,9 @@ activation say about it, and `phase_diagram` how it depends on a parameter of th
 `minima` looks beyond site symmetry; `sample` and `hysteresis` draw weights from the Gibbs density.
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tutelage._lazy import lazy
 
 _HOME = {
     "Kernel": "kernel",
@@ -32,6 +31,8 @@ _HOME = {
     "hysteresis": "sample",
 }
 
+__getattr__, __dir__ = lazy(__name__, _HOME)
+
 __all__ = [
     "Blocks",
     "Kernel",
@@ -50,28 +51,6 @@ __all__ = [
     "transition_kind",
     "transitions",
 ]
-
-
-class _Room(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Importing states.py would bind `states` to the module instead of the function.
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Room
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value  # the next look-up no longer comes here
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
 
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ networks beside the mean-field pass, `specialization_loads` says where noisy uni
 `cross_entropy`, `label_probability`, `count_probabilities` and `saddle_point` hold Appendix A.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tutelage._lazy import lazy
 
 _HOME = {
     "AbstractGate": "base",
@@ -39,6 +40,8 @@ _HOME = {
     "activation_named": "names",
 }
 
+__getattr__, __dir__ = lazy(__name__, _HOME)
+
 __all__ = [
     "AbstractGate",
     "Bent",
@@ -62,18 +65,6 @@ __all__ = [
     "specialization_loads",
     "thermodynamics",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value  # the next look-up no longer comes here
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
 
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ learn fastest.
 Names are loaded when they are first used: a curve does not wait for solvers it does not need.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tutelage._lazy import lazy
 
 _HOME = {
     "BestLearningRate": "schedules",
@@ -36,17 +37,7 @@ _HOME = {
     "plateau_over_learning_rates": "plateaus",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value  # the next look-up no longer comes here
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOME)
 
 
 if TYPE_CHECKING:

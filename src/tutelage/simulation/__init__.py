@@ -12,10 +12,7 @@ The order of the files is that of the data: `starts` and `inputs`, then the syst
 `chain`, then `ensemble`, which lets many runs of a system learn, with `checkpoint` and `record`.
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+from tutelage._lazy import lazy
 
 _HOME = {
     "network": "network",
@@ -28,6 +25,8 @@ _HOME = {
     "compare": "comparison",
 }
 
+__getattr__, __dir__ = lazy(__name__, _HOME)
+
 __all__ = [
     "aligned",
     "chain",
@@ -38,22 +37,3 @@ __all__ = [
     "random_start",
     "summary",
 ]
-
-
-class _Room(ModuleType):
-    """Several functions live in a module of the same name: the name means the function."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Room
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = value  # the next look-up no longer comes here
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
