@@ -41,12 +41,12 @@ def indices(λ: np.ndarray) -> list[float]:
 
 
 def save(rows: list[list[float]], file: Path) -> None:
-    """One row for each β; the last, at infinity, is the ReLU."""
+    """One row for each noise level 1/β; the last, without noise, is the ReLU."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["beta", *(f"gamma at {t:g}" for t in TOLERANCES), "alpha"])
-        for beta, row in zip([*BETAS, np.inf], rows, strict=True):
-            writer.writerow([f"{beta:.6g}", *(f"{x:.6f}" for x in row)])
+        writer.writerow(["1/beta", *(f"gamma at {t:g}" for t in TOLERANCES), "alpha"])
+        for noise, row in zip([*(1 / BETAS), 0.0], rows, strict=True):
+            writer.writerow([f"{noise:.6g}", *(f"{x:.6f}" for x in row)])
 
 
 def draw(rows: list[list[float]], examples: dict[str, np.ndarray]) -> plt.Figure:

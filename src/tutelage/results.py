@@ -20,7 +20,7 @@ from tutelage.overlaps import Overlaps
 
 # What has to be known to compute a Dataset again, for each function that can.
 NEEDED = {
-    "online.evolve": ("scenario", "start", "learning_rate", "tolerance", "method"),
+    "online.evolve": ("scenario", "start", "learning_rate", "until", "tolerance", "method"),
     "simulation.chain": (
         "scenario",
         "start",
@@ -73,8 +73,8 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     """Compute a saved trajectory or ensemble again, from its attributes and times alone.
 
     Args:
-        dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`; which
-            one its attribute ``computed_by`` says.
+        dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`, or
+            `tutelage.spectra.train`; which one its attribute ``computed_by`` says.
 
     Raises:
         InputError: if attributes are missing, or name a function (a schedule of the learning
@@ -88,6 +88,10 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     >>> recompute(run).equals(run)
     True
     """
+    if dataset.attrs.get("computed_by") == "spectra.train":
+        from tutelage import spectra
+
+        return spectra.recompute(dataset)
     name = _computed_by(dataset)
     again = _evolve if name == "online.evolve" else _simulate
     return again(
@@ -120,16 +124,16 @@ def _computed_by(dataset: xr.Dataset) -> str:
 def _evolve(dataset: xr.Dataset, scenario: Scenario, start: Overlaps, rate: Any) -> xr.Dataset:
     from tutelage import online  # integrators, which saving and loading do not need
 
-    times = dataset["time"].values.tolist()
+    times, until = dataset["time"].values, float(dataset.attrs["until"])
     if dataset.attrs.get("outcome", "reached") != "reached":
-        # One time beyond the end: the run is to end by itself again, as it did.
-        times.append(2 * float(dataset.attrs["ended_at"]))
+        # The run is to end by itself again, as it did, and to add its end to the times.
+        times = times[times < float(dataset.attrs["ended_at"])]
     return online.evolve(
         scenario,
         start,
         rate,
-        until=float(times[-1]),
-        times=times,
+        until=until,
+        times=times if len(times) else [until],
         tolerance=float(dataset.attrs["tolerance"]),
         method=_method(dataset.attrs["method"]),
     )

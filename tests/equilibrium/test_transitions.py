@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 from equilibrium.equilibrium_reference import Landscape
 
 import tutelage as tl
+from tutelage._jax import jnp
 from tutelage.equilibrium import states, transitions
 
 UNITS = {"Erf": tl.Erf(), "ReLU": tl.ReLU()}
@@ -172,3 +174,47 @@ def test_a_weak_transition_wins_at_four_thirds_of_its_fold():
     V = (curve["curve_R"] - curve["curve_S"]).values
     fold = V[np.argmin(curve["curve_load"].values)]
     assert found.jump == pytest.approx(4 / 3 * abs(fold), rel=1e-4)  # corrections of order V
+
+
+def test_a_single_unit_may_jump():
+    """sin 3x has κ = e⁻⁹ sinh 9ρ: R/(1 - R²) = α κ'(R) has three solutions between two folds.
+
+    The states before and after the jump are compared by a root of the free energies written out.
+    """
+    g = tl.Activation.from_function(lambda x: jnp.sin(3 * x), parity="odd")
+    found = tl.equilibrium.transitions(g, 1)
+
+    def load(R):
+        return R / ((1 - R**2) * 9 * np.exp(-9) * np.cosh(9 * R))
+
+    def free_energy(alpha, R):
+        return -alpha * np.exp(-9) * np.sinh(9 * R) - 0.5 * np.log(1 - R**2)
+
+    fold = scipy.optimize.minimize_scalar(load, bounds=(0.3, 0.999), options={"xatol": 1e-12}).x
+    peak = scipy.optimize.minimize_scalar(
+        lambda R: -load(R), bounds=(0.01, 0.3), method="bounded", options={"xatol": 1e-12}
+    ).x
+
+    def difference(alpha):
+        low = scipy.optimize.brentq(lambda R: load(R) - alpha, 1e-9, peak)
+        high = scipy.optimize.brentq(lambda R: load(R) - alpha, fold, 0.9999)
+        return free_energy(alpha, high) - free_energy(alpha, low)
+
+    alpha_c = scipy.optimize.brentq(difference, load(fold) * 1.001, load(peak) * 0.999)
+    # Minima are found to the root of rounding, loads there to rounding; kernels by series to 1e-13.
+    assert float(found.coexists.value) == pytest.approx(alpha_c, rel=1e-9)
+    assert float(found.appears.value) == pytest.approx(load(fold), rel=1e-9)
+    assert float(found.unstable.value) == pytest.approx(load(peak), rel=1e-9)
+
+
+@pytest.mark.parametrize("load", [1e11, 1e300])
+def test_loads_at_which_a_state_is_the_teacher_up_to_rounding_are_refused(load):
+    with pytest.raises(tl.InputError, match="up to rounding"):
+        tl.equilibrium.states(tl.ReLU(), 2, load)
+    with pytest.raises(tl.InputError, match="up to rounding"):
+        tl.equilibrium.learning_curve(tl.Erf(), 5, [1.0, load])
+
+
+def test_more_units_than_float64_can_count_are_refused():
+    with pytest.raises(tl.InputError, match="units"):
+        tl.equilibrium.transitions(tl.Tanh(), 10**400)

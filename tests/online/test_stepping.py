@@ -19,7 +19,7 @@ def oscillators(frequencies, tolerance, times=TIMES, ends=lambda t, y, slope: 0 
         return jnp.stack([y[:, 1], -(omega**2) * y[:, 0]], axis=-1)
 
     y0, t0 = jnp.tile(jnp.asarray([1.0, 0.0]), (len(frequencies), 1)), jnp.zeros(len(frequencies))
-    return jax.jit(lambda: walk(rates, ends, 9, y0, t0, jnp.asarray(times), tolerance))()
+    return jax.jit(lambda: walk(rates, ends, 9, y0, t0, jnp.asarray(times), times[-1], tolerance))()
 
 
 def test_coefficients_are_those_of_dormand_and_prince():
@@ -81,6 +81,7 @@ def test_a_solution_that_blows_up_is_lost_just_before():
         jnp.ones((1, 1)),
         jnp.zeros(1),
         jnp.asarray(TIMES),
+        TIMES[-1],
         1e-8,
     )
     assert end.reason[0] == 9
@@ -95,6 +96,21 @@ def test_times_before_the_start_record_the_start():
         jnp.ones((1, 1)),
         jnp.asarray([5.0]),
         jnp.asarray([1.0, 5.0, 6.0]),
+        6.0,
         1e-10,
     )
     assert np.allclose(end.records[0, :, 0], [1.0, 1.0, np.exp(-1.0)], rtol=0, atol=1e-9)
+
+
+def test_a_slope_that_is_no_number_ends_the_run_at_once():
+    end = walk(
+        lambda t, y: y / 0.0,
+        lambda t, y, slope: jnp.zeros(1, dtype=int),
+        9,
+        jnp.ones((1, 1)),
+        jnp.zeros(1),
+        jnp.asarray([1.0]),
+        1.0,
+        1e-8,
+    )
+    assert end.reason[0] == 9 and end.t[0] == 0 and end.y[0, 0] == 1

@@ -95,6 +95,60 @@ def test_starts_may_differ_from_run_to_run():
     assert evolve(PERCEPTRON, starts, 1.0, until=5).sizes["run"] == 2
 
 
+@pytest.mark.parametrize(
+    ("disturbance", "Q"), [({"label_noise": 0.5}, 1.0799001), ({"weight_decay": 0.1}, 0.5274222)]
+)
+def test_noise_and_decay_lead_away_from_the_solution(disturbance, Q):
+    """A run from the solution ends where one from beside it does."""
+    one = tl.Committee(1, tl.ReLU())
+    scenario = tl.Scenario(one, one, **disturbance)
+    ends = [
+        evolve(scenario, tl.Overlaps([[1.0]], [[R]], [[1.0]]), 0.5, until=80).Q.values[-1, 0, 0]
+        for R in (1.0, 0.999)
+    ]
+    assert abs(ends[0] - ends[1]) < 1e-7  # both at rest within ten tolerances, 10⁻⁸
+    assert abs(ends[0] - Q) < 1e-6
+
+
+def test_a_run_that_ends_between_recorded_times_has_its_end():
+    run = evolve(PERCEPTRON, START, 0.5, until=1e5)
+    assert run.attrs["outcome"] == "converged"
+    assert run["time"].values[-1] == run.attrs["ended_at"] < 1000
+    assert abs(run.Q.values[-1, 0, 0] - 1) < 1e-6  # ε_g < 10⁻¹³ is a deviation below its root
+
+
+def test_a_run_goes_on_beyond_the_recorded_times():
+    run = evolve(PERCEPTRON, START, 0.5, until=20, times=[1.0, 2.0])
+    assert run["time"].values.tolist() == [1.0, 2.0]
+    assert run.attrs["ended_at"] == 20
+
+
+def test_teachers_that_differ_may_come_to_rest():
+    starts = tl.Overlaps(Q=[[[0.25]], [[0.5]]], R=np.zeros((2, 1, 1)), T=[[[1.0]], [[2.0]]])
+    assert evolve(PERCEPTRON, starts, 0.5, until=150).outcome.values.tolist() == ["converged"] * 2
+
+
+def test_a_rate_beyond_all_bounds_diverges_at_once():
+    assert evolve(PERCEPTRON, START, 1e200, until=5).attrs["outcome"] == "diverged"
+    both = evolve(PERCEPTRON, START, [0.5, 1e160], until=5)
+    assert both.outcome.values.tolist() == ["reached", "diverged"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        (lambda t: math.exp(-t), "jax.numpy"),
+        (lambda t: 1.0 if t < 5 else 0.5, "jax.numpy"),
+        (lambda t: jnp.ones(2), "one number"),
+        (lambda t: 1 / t, "inf at time 0"),
+        ([], "empty"),
+    ],
+)
+def test_rates_that_cannot_be_are_refused(rate, message):
+    with pytest.raises(tl.InputError, match=message):
+        evolve(PERCEPTRON, START, rate, until=10, times=[1.0, 10.0])
+
+
 def test_starts_may_share_what_is_the_same():
     """R differs from run to run, Q does not: the same as with Q repeated."""
     R = np.array([[[0.0]], [[0.1]]])

@@ -134,3 +134,13 @@ def test_without_a_preference_the_escape_time_grows_as_the_logarithm_of_n():
     expected = np.log(16) / (2 * plateau.point.eigenvalues[0].real)
     # 3.3 standard errors are exceeded once in a thousand seeds.
     assert abs(difference - expected) < 3.3 * error < expected / 3
+
+
+def test_a_noisy_floor_is_not_taken_for_the_plateau():
+    """Label noise leaves an error at which runs spend more time than on the plateau."""
+    runs = ensemble([18.0, 20.0, 22.0], until=120.0, count=481)
+    noise = np.random.default_rng(0).uniform(0.7, 1.3, runs["generalization_error"].shape)
+    runs["generalization_error"] = runs["generalization_error"] + 2e-3 * noise
+    found = escape_times(runs)
+    assert abs(found.attrs["height"] - HEIGHT) < 0.05 * HEIGHT
+    assert np.allclose(found["escape_time"], [18.0, 20.0, 22.0], atol=0.2)  # the floor is 1/40

@@ -13,6 +13,7 @@ from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.online import online
 from tutelage.cli.reproduce import reproduce
 from tutelage.cli.simulate import simulate
+from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
 
 app = typer.Typer(
@@ -37,6 +38,10 @@ app.command(
     epilog="Example: tutelage spectrum --data digits --hidden 25 --activation swish "
     "--plot spectrum.png"
 )(spectrum)
+app.command(
+    epilog="Example: tutelage specialize --teacher 50-75-100-125 --multiple 10 --polarity 1 "
+    "--plot specialize.png"
+)(specialize)
 app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(reproduce)
 
 

@@ -10,7 +10,7 @@ from tutelage import __version__
 from tutelage.activations import Activation
 from tutelage.checks import InputError, finite_array
 from tutelage.equilibrium.many import states_at
-from tutelage.equilibrium.pieces import Curve, curve
+from tutelage.equilibrium.pieces import Curve, check_reach, curve
 from tutelage.equilibrium.site import Point
 from tutelage.equilibrium.states import kind_of
 from tutelage.equilibrium.theory import Theory, theory_of
@@ -49,6 +49,7 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
     theory = theory_of(activation, units)
     alpha = check_loads(loads)
     branches = curve(theory)
+    check_reach("loads", branches, float(alpha[-1]))
     flat = ("unspecialized", theory.unspecialized_many(alpha))
     rows = [] if theory.units == 1 and theory.kernel.slope > 0 else [flat]
     rows += [(kind_of(theory, p.sign), states_at(theory, p, alpha)) for p in branches.pieces]

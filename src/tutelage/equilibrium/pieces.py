@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from tutelage.checks import InputError
 from tutelage.equilibrium.branch import Trace
 from tutelage.equilibrium.site import Point
 from tutelage.equilibrium.theory import Theory
@@ -64,6 +65,18 @@ def curve(theory: Theory) -> Curve:
         start = Point(0.0, float(trace.d[i]), float(trace.c[i]))
         cuts.append(start)
     return Curve(_cut(theory, trace, cuts), folds, start)
+
+
+def check_reach(argument: str, branches: Curve, load: float) -> None:
+    """Beyond some load specialized states differ from the teacher by rounding: it is refused."""
+    reach = min((float(np.max(p.load)) for p in branches.pieces if p.outward), default=math.inf)
+    if load > reach:
+        raise InputError(
+            argument,
+            f"{load:g}",
+            f"beyond {reach:.3g} a state is the teacher up to rounding",
+            "the asymptote ε_g = 1/(2α)",
+        )
 
 
 def _is_single(theory: Theory) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tutelage.activations import Activation
 from tutelage.checks import finite_number
-from tutelage.equilibrium.pieces import Curve, curve, state_at
+from tutelage.equilibrium.pieces import Curve, check_reach, curve, state_at
 from tutelage.equilibrium.site import Point
 from tutelage.equilibrium.stability import Block
 from tutelage.equilibrium.theory import Theory, theory_of
@@ -89,7 +89,9 @@ def states(
     """
     theory = theory_of(activation, units)
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
-    found = stationary(theory, curve(theory), alpha)
+    branches = curve(theory)
+    check_reach("load", branches, alpha)
+    found = stationary(theory, branches, alpha)
     listed = [s for s in found if saddles or s.site_stable]
     return tuple(sorted(listed, key=functools.cmp_to_key(_compare)))
 

@@ -20,6 +20,8 @@ from tutelage.equilibrium.site import Point, Site
 from tutelage.equilibrium.stability import Block
 from tutelage.equilibrium.unspecialized import unspecialized_point, unspecialized_points
 
+MOST_UNITS = 10**15  # beyond, K and K - 1 are the same float64
+
 
 class Order(NamedTuple):
     """The order parameters R, S and C."""
@@ -138,11 +140,11 @@ def theory_of(activation: Activation, units: Any) -> Theory:
 
     infinite = isinstance(units, float) and units == math.inf
     whole = isinstance(units, Integral) and not isinstance(units, bool)
-    if not infinite and (not whole or int(units) < 1):
+    if not infinite and (not whole or not 1 <= int(units) <= MOST_UNITS):
         raise InputError(
             "units",
             repr(units),
-            "it has to be a whole number of at least 1, or infinite",
+            "it has to be a whole number from 1 to 10¹⁵, or infinite",
             "units=5 or units=math.inf",
         )
     kernel = kernel_of(activation)

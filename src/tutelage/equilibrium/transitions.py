@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.equilibrium.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
-from tutelage.equilibrium.pieces import Curve, Piece, curve
+from tutelage.equilibrium.pieces import Curve, Piece, curve, state_at
 from tutelage.equilibrium.site import Point
 from tutelage.equilibrium.states import State, describe
 from tutelage.equilibrium.theory import Theory, theory_of
@@ -81,6 +81,8 @@ def transitions_of(theory: Theory, branches: Curve) -> Transitions:
     lowest = _lowest(theory, branches)
     if lowest is None:
         return _nothing(theory)
+    if theory.units == 1 and theory.kernel.slope > 0:
+        return _jump_of_one_unit(theory, branches, lowest)
     unstable = _unstable(theory, branches)
     if lowest.V == 0:
         return _continuous(theory, branches, lowest, unstable)
@@ -164,6 +166,38 @@ def _discontinuous(
         opposite=opposite,
         opposite_stable=opposite_stable,
         reasons=reasons,
+    )
+
+
+def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitions:
+    """Both states lie on the curve that begins at R = 0, before and after the folds."""
+    sign = 1 if fold.V > 0 else -1
+    own = [p for p in branches.pieces if p.outward and p.sign == sign]
+    after = next(p for p in own if p.inner.V == fold.V)
+    before = min(own, key=lambda p: abs(p.inner.V))
+    appears, ends = float(theory.slope(fold)[0]), float(np.max(before.load))
+
+    def both(load: float) -> list[Point]:
+        return [state_at(theory, p, load) or p.inner for p in (before, after)]
+
+    def difference(load: float) -> float:
+        low, high = both(load)
+        return theory.free_energy(load, high) - theory.free_energy(load, low)
+
+    load = brentq(difference, appears, ends, rtol=4 * EPSILON)
+    low, high = both(load)
+    gap = abs(theory.error(low) - theory.error(high))
+    error = ROUNDINGS * EPSILON * (1 + load) / gap
+    return Transitions(
+        appears=load_of(theory, fold),
+        coexists=Estimate(float(load), float(error)),
+        unstable=Estimate(ends, ROUNDINGS * EPSILON * ends),
+        order="discontinuous",
+        jump=abs(high.V - low.V),
+        width=ends - appears,
+        specialized=describe(theory, load, high),
+        unspecialized=describe(theory, load, low),
+        reasons={"exponent": "the transition is discontinuous"},
     )
 
 

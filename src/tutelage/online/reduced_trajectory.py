@@ -71,7 +71,7 @@ def evolve_symmetric(
     finite_number("until", until, above=0.0, hint="until=100")
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
     times = _times(times, float(until))
-    eta = _learning_rate(learning_rate, times)
+    eta = _learning_rate(learning_rate, times, float(until))
     if np.ndim(eta) > 0 and not callable(eta):
         raise InputError("learning_rate", f"shape {np.shape(eta)}", "it has to be one number")
     flow = SymmetricFlow(scenario, method)

@@ -79,9 +79,10 @@ def walk(
     y0: Float[Array, "runs d"],
     t0: Float[Array, " runs"],
     times: Float[Array, " times"],
+    until: Float[Array, ""],
     tolerance: Float[Array, ""],
 ) -> Walk:
-    """From t0 to the last of the times, or until ``ends`` says why not.
+    """From t0 to the time ``until``, or to where ``ends`` says why not.
 
     lost: the reason for a run whose steps have become too short to go on.
     Times before t0 record the start.
@@ -99,18 +100,24 @@ def walk(
     )
     return jax.lax.while_loop(
         lambda now: jnp.any(now.running),
-        lambda now: _advanced(rates, ends, lost, now, times, tolerance),
+        lambda now: _advanced(rates, ends, lost, now, times, until, tolerance),
         nowhere,
     )
 
 
 def _advanced(
-    rates: Rates, ends: Ends, lost: int, now: Walk, times: Array, tolerance: Array
+    rates: Rates,
+    ends: Ends,
+    lost: int,
+    now: Walk,
+    times: Array,
+    until: Array,
+    tolerance: Array,
 ) -> Walk:
     """One step of every run that is on the way; taken back where its error is too large."""
-    left = times[-1] - now.t
+    left = until - now.t
     h = jnp.where(now.running, jnp.minimum(now.h, left), 0.0)
-    t = jnp.where(h >= left, times[-1], now.t + h)
+    t = jnp.where(h >= left, until, now.t + h)
     k = _slopes(rates, now, h)
     y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST]), k)
     scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
@@ -123,7 +130,8 @@ def _advanced(
     factor = jnp.where(jnp.isfinite(size), jnp.clip(factor, SHORTEST, LONGEST), SHORTEST)
     following = jnp.where(now.h == 0, _first_step(now.y, k[LAST], scale), factor * h)
     reason = jnp.where(taken, ends(t, y, k[LAST]), now.reason)
-    short = now.running & ~taken & (following < VANISHED * (1 + now.t))
+    # A step that is no number, after a slope that is none, is too short as well.
+    short = now.running & ~taken & ~(following >= VANISHED * (1 + now.t))
     reason = jnp.where(short, lost, reason)
     return Walk(
         t=jnp.where(taken, t, now.t),
@@ -132,7 +140,7 @@ def _advanced(
         slopes=jnp.where(taken[:, None], k, now.slopes),
         records=records,
         recorded=recorded,
-        running=now.running & (reason == 0) & ~(taken & (t >= times[-1])),
+        running=now.running & (reason == 0) & ~(taken & (t >= until)),
         reason=reason,
     )
 

@@ -9,11 +9,11 @@ import xarray as xr
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_array, finite_number
+from tutelage.checks import InputError, finite_array, finite_number, schedule
 from tutelage.generalization import check_fits, generalization_error
 from tutelage.networks import Scenario
 from tutelage.online.equations import Flow
-from tutelage.online.integration import OUTCOMES, Course, integrate
+from tutelage.online.integration import FINEST, OUTCOMES, Course, integrate
 from tutelage.online.state import to_overlaps, to_vector, unchecked
 from tutelage.overlaps import Overlaps
 from tutelage.provenance import parameters
@@ -52,9 +52,9 @@ def evolve(
 
         The attribute ``averages_error`` bounds the error of the averages at the start.
 
-        For one run these are attributes, and times after its end are left out.  Of several runs
-        those that have converged keep their last state, and those that have diverged are
-        missing (NaN) afterwards.
+        For one run these are attributes; a run that has ended by itself has its end as the last
+        time, instead of those that come later.  Of several runs those that have converged keep
+        their last state, and those that have diverged are missing (NaN) afterwards.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -67,9 +67,9 @@ def evolve(
     'converged'
     """
     finite_number("until", until, above=0.0, hint="until=100")
-    finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
+    finite_number("tolerance", tolerance, at_least=FINEST, hint="tolerance=1e-9")
     times = _times(times, float(until))
-    eta = _learning_rate(learning_rate, times)
+    eta = _learning_rate(learning_rate, times, float(until))
     runs = _runs(scenario, start, eta)
     flow = Flow(scenario, method)
     begin = unchecked(
@@ -79,9 +79,10 @@ def evolve(
     y0 = np.broadcast_to(to_vector(begin), (*runs, to_vector(begin).shape[-1]))
     if runs and not callable(eta) and not isinstance(eta, int):
         eta = np.broadcast_to(eta, runs)
-    course = integrate(flow, y0, T, eta, times, tolerance)
+    course = integrate(flow, y0, T, eta, times, float(until), tolerance)
     outcomes = _outcomes(flow, course, T, eta)
-    options = {"tolerance": tolerance, "method": method and str(method)}
+    options: dict[str, Any] = {"until": float(until), "tolerance": tolerance}
+    options["method"] = method and str(method)
     attrs = parameters("online.evolve", scenario, start, learning_rate, **options)
     attrs["averages_error"] = flow.error(jax.tree.map(_first, begin))
     return _dataset(scenario, course, T, times, outcomes, method, attrs)
@@ -148,29 +149,24 @@ def _times(times: Any, until: float) -> np.ndarray:
     return array
 
 
-def _learning_rate(learning_rate: Any, times: np.ndarray) -> Any:
+def _learning_rate(learning_rate: Any, times: np.ndarray, until: float) -> Any:
     """The number 0, a positive array, or a schedule that is finite at all recorded times."""
     if callable(learning_rate):
-        values = np.array([float(learning_rate(t)) for t in times])
-    elif np.ndim(learning_rate) == 0:
+        schedule("learning_rate", learning_rate, np.union1d(times, np.linspace(0.0, until, 101)))
+        return learning_rate
+    if np.ndim(learning_rate) == 0:
         finite_number("learning_rate", learning_rate, at_least=0.0, hint="learning_rate=1.0")
         return 0 if learning_rate == 0 else np.asarray(learning_rate, dtype=np.float64)
-    else:
-        values = finite_array("learning_rate", learning_rate)
-        if np.any(values == 0):
-            raise InputError(
-                "learning_rate", "0 in an array", "the limit η → 0 is a run of its own"
-            )
-    bad = ~np.isfinite(values) | (values < 0)
-    if np.any(bad):
-        where = int(np.argmax(bad))
-        at = f" at time {times[where]:g}" if callable(learning_rate) else f" at index {where}"
-        raise InputError(
-            "learning_rate",
-            f"{values.flat[where]}{at}",
-            "a learning rate has to be finite and not negative",
-        )
-    return learning_rate if callable(learning_rate) else values
+    values = finite_array("learning_rate", learning_rate)
+    if not values.size:
+        raise InputError("learning_rate", "an empty array", "there has to be a run", "[0.5, 1.0]")
+    if np.any(values == 0):
+        raise InputError("learning_rate", "0 in an array", "the limit η → 0 is a run of its own")
+    if np.any(values < 0):
+        where = int(np.argmax(values < 0))
+        came = f"{values.flat[where]} at index {where}"
+        raise InputError("learning_rate", came, "a learning rate has to be positive")
+    return values
 
 
 def _dataset(
@@ -191,6 +187,9 @@ def _dataset(
         vectors = np.where((late & ~settled)[..., None], np.nan, vectors)
     else:
         vectors, times = vectors[~late], times[~late]
+        if outcomes != "reached" and (not len(times) or times[-1] < ended_at):
+            vectors = np.concatenate([vectors, course.last[None]])
+            times = np.append(times, ended_at)
     states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
     run = ("run",) if several else ()
     dataset = xr.Dataset(

@@ -20,7 +20,7 @@ AT = (0, 10, 20, 40, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 700, 1000)
 SPECTRA_AT = (0, 20, 100, 300, 500, 1000)
 # Stuck is decided early: units that are dead after some hundred epochs stay so.
 STUCK_RUNS, STUCK_EPOCHS = {"linear": 400, "curved": 100}, 300
-DIGIT_RUNS, DIGIT_EPOCHS, DIGIT_AT = 5, 200, (0, 20, 40, 60, 80, 100, 125, 150, 175, 200)
+DIGIT_RUNS, DIGIT_EPOCHS, DIGIT_AT = 5, 300, (0, 25, 50, 75, 100, 150, 200, 250, 300)
 # Zero eigenvalues of the digits that every activation has: see DIGITS_NOTE.
 ALWAYS_ZERO = {"digits": 3 * 25 + 26}
 OTHERS = ("ReLU", "Sigmoid")
@@ -108,7 +108,7 @@ def _zeros(data: str) -> Iterator[Record]:
             words = f"ReLU has zero eigenvalues {when}"
             yield in_every_run(PAPER, _item(data, words), (γ > 1e-9).all(axis=1))
         else:
-            words = f"part of the spectra of {unit} {when} with zero eigenvalues"
+            words = f"part of the spectra of {unit}, {when}, with zero eigenvalues"
             yield claim(PAPER, _item(data, words), (γ > 1e-9).mean(axis=1), "<", 0.5, note)
 
 
@@ -160,7 +160,10 @@ def _width(run: xr.Dataset) -> np.ndarray:
 
 
 def _epochs_to(run: xr.Dataset, level: float) -> np.ndarray:
-    """The epoch at which the loss falls below the level, between records along a straight line."""
+    """The epoch at which the loss falls below the level, between records along a straight line.
+
+    NaN where it does not: then there is no mean, and the claim is not decided.
+    """
     epochs = run["epoch"].values.astype(float)
     found = []
     for loss in run["loss"].values:

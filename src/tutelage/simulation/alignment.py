@@ -60,7 +60,8 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
     orders = [_closest(_ends(q, r), target, students, teachers) for q, r in zip(Q, R, strict=True)]
     new_Q = np.stack([q[:, p][:, :, p] for q, (p, _) in zip(Q, orders, strict=True)])
     new_R = np.stack([r[:, p][:, :, t] for r, (p, t) in zip(R, orders, strict=True)])
-    return runs.assign(
+    relabelled = runs.assign_attrs(computed_by="simulation.aligned")
+    return relabelled.assign(
         Q=(("run", "time", "student", "student_2"), new_Q),
         R=(("run", "time", "student", "teacher"), new_R),
         student_order=(("run", "student"), np.array([p for p, _ in orders]) + 1),

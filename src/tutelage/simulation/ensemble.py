@@ -77,8 +77,8 @@ def simulate(
 
     Returns:
         The Dataset, with ``outcome`` ("reached" or "diverged") and ``ended_at`` of every run: the
-        last time, or the last of the times N/8 examples apart (a multiple of 16) at which the
-        norms were within 10⁶; later states are missing.
+        last time, or the last of the times N/8 examples apart at which the norms were within
+        10⁶; later states are missing.
     """
     file = Checkpoint(checkpoint, scenario, plan, attrs)
     record, under_way = file.load(Record.empty(plan, scenario.K, scenario.M))
@@ -156,8 +156,8 @@ def _learn(course: _Course, now: Batch, looks: int) -> Batch:
 
 
 def _stride(N: int) -> int:
-    """Norms are looked at every so many examples, whatever is recorded: N/8, a multiple of 16."""
-    return 16 * max(1, N // 128)
+    """Norms are looked at every so many examples, whatever is recorded: N/8, of 16 a multiple."""
+    return 16 * (N // 128) if N >= 128 else max(1, N // 8)
 
 
 def _pace(looks: int, seconds: float) -> int:

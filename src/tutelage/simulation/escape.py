@@ -99,8 +99,10 @@ def _last_passage(
 
 def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:
     """The error within a tenth of which the runs spend most time."""
-    there = error[np.isfinite(error) & (error > 0)]
-    there = there[there > 2 * np.min(there, initial=np.inf)]
+    positive = error[np.isfinite(error) & (error > 0)]
+    there = positive[positive > 2 * _floor(time, error)]
+    if not len(there):  # the first to leave did so at the very end
+        there = positive[positive > 2 * np.min(positive, initial=np.inf)]
     if not len(there):
         raise InputError(
             "height", "None", "the errors of these runs have no plateau", "height=0.08"
@@ -110,6 +112,18 @@ def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -
     spent = [np.sum(duration * (np.abs(error - h) <= BESIDE * h)) for h in candidates]
     best = candidates[int(np.argmax(spent))]
     return float(np.median(there[np.abs(there - best) <= BESIDE * best]))
+
+
+def _floor(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:
+    """The largest error in the last tenth of the time of the run that ends lowest.
+
+    Label noise, and students that cannot do what the teacher does, leave an error at which runs
+    spend more time than on any plateau.
+    """
+    last = error[:, time >= time[-1] - 0.1 * (time[-1] - time[0])]
+    ends = np.where(np.isfinite(error[:, -1]), error[:, -1], np.inf)
+    lowest = last[int(np.argmin(ends))]
+    return float(np.max(lowest, initial=0.0, where=np.isfinite(lowest)))
 
 
 def _median(times: Float[np.ndarray, " runs"]) -> float:

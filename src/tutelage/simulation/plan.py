@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tutelage._jax import jnp
-from tutelage.checks import InputError, finite_array, finite_number, positive_integer
+from tutelage.checks import InputError, finite_array, finite_number, positive_integer, schedule
 from tutelage.networks import Scenario
 
 
@@ -102,16 +102,8 @@ def _rates(learning_rate: Any, times: Float[np.ndarray, " times"]) -> Float[np.n
                 "a small one, such as 0.01, and times in units of 1/η",
             )
         return np.full(len(times), float(learning_rate))
-    values = np.array([float(learning_rate(t)) for t in times])
-    bad = ~np.isfinite(values) | (values < 0)
-    if np.any(bad):
-        where = int(np.argmax(bad))
-        raise InputError(
-            "learning_rate",
-            f"{values[where]} at time {times[where]:g}",
-            "a learning rate has to be finite and not negative",
-        )
-    return values
+    schedule("learning_rate", learning_rate, np.linspace(0.0, times[-1], 101))
+    return schedule("learning_rate", learning_rate, times)
 
 
 def as_rate(learning_rate: Any) -> Any:

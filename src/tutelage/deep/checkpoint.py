@@ -1,0 +1,67 @@
+"""Checkpoints of a training: interrupted, it goes on where it was, with the same result."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tutelage._jax import jax, jnp
+from tutelage.deep.network import Network
+from tutelage.simulation.checkpoint import SECONDS, _checked, _read, _same, digest
+
+
+class Checkpoint:
+    """A file of a training, or none; refused at once if it belongs to another one."""
+
+    def __init__(self, path: Any, attrs: dict[str, Any], arrays: tuple[Any, ...] = ()):
+        self._path: Path | None = _checked(path)
+        self._identity = {name: str(value) for name, value in attrs.items()}
+        self._identity["arrays"] = digest(*arrays)
+        self._saved = time.monotonic()
+        self._content = None
+        if self._path is not None and self._path.exists():
+            self._content = _read(self._path)
+            _same(json.loads(str(self._content["identity"])), self._identity, self._path)
+
+    def load(self, students: Network) -> tuple[Network, list[dict[str, np.ndarray]], int]:
+        """Students, what has been recorded, and epochs learned; those given if there is no file."""
+        if self._content is None:
+            return students, [], 0
+        file, shape = self._content, jax.tree.structure(students)
+        number = len(jax.tree.leaves(students))
+        leaves = [jnp.asarray(file[f"state_{i}"]) for i in range(number)]
+        names = [name.removeprefix("told_") for name in file if name.startswith("told_")]
+        told = [
+            {name: file[f"told_{name}"][i] for name in names} for i in range(int(file["recorded"]))
+        ]
+        return jax.tree.unflatten(shape, leaves), told, int(file["finished"])
+
+    def save_now_and_then(self, students: Network, told: list[dict[str, Any]], epoch: int) -> None:
+        """Save if the last time was long ago."""
+        if time.monotonic() - self._saved > SECONDS:
+            self.save(students, told, epoch)
+
+    def save(self, students: Network, told: list[dict[str, Any]], epoch: int) -> None:
+        """Write to a temporary file, then rename: there is a whole checkpoint at any time."""
+        if self._path is None:
+            return
+        content: dict[str, Any] = {
+            "identity": np.array(json.dumps(self._identity)),
+            "finished": epoch,
+            "recorded": len(told),
+            **{f"state_{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(students))},
+            **{f"told_{name}": np.stack([one[name] for one in told]) for name in told[0]},
+        }
+        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as stream:
+                np.savez(stream, **content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._saved = time.monotonic()

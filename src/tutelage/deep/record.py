@@ -1,0 +1,105 @@
+"""The Dataset of a training, and the networks that are in it."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError
+from tutelage.deep.network import Network
+from tutelage.deep.plan import Plan
+
+
+def as_dataset(
+    what: Plan, attrs: dict[str, Any], teachers: Network, students: Network, told: dict[str, Any]
+) -> xr.Dataset:
+    """Recorded arrays, which begin with (epoch, polarities · runs), and the last weights."""
+    variables = {}
+    for name, array in told.items():
+        kind, _, layer = name.rpartition("_")
+        axes = _AXES.get(kind, ())
+        variables[name] = (
+            ("polarity", "run", "epoch", *(f"{axis}_{layer}" for axis in axes)),
+            _unflattened(np.swapaxes(array, 0, 1), what),
+        )
+    for owner, network in (("student", students), ("teacher", teachers)):
+        variables |= _weights(owner, network, what)
+    made = xr.Dataset(
+        variables,
+        coords={
+            "polarity": list(what.polarities),
+            "run": np.arange(what.runs),
+            "epoch": list(what.recorded),
+        },
+        attrs=attrs,
+    )
+    reached = xr.apply_ufunc(np.isfinite, made["evaluation_loss"]).all("epoch")
+    made["outcome"] = xr.where(reached, "reached", "diverged")
+    return made if what.several else made.isel(polarity=0, drop=True)
+
+
+_AXES = {
+    "teacher_correlation": ("teacher",),
+    "student_correlation": ("student",),
+    "winner": ("teacher",),
+    "follows": ("student",),
+    "strength": ("student",),
+    "correlation": ("student", "teacher"),
+}
+
+
+def _weights(owner: str, network: Network, what: Plan) -> dict[str, Any]:
+    L = network.depth
+    nodes = ["input", *(f"{owner}_{layer}" for layer in range(1, L)), "output"]
+    told: dict[str, Any] = {}
+    for layer in range(1, L + 1):
+        W, b = np.asarray(network.weights[layer - 1]), np.asarray(network.biases[layer - 1])
+        axes = ("polarity", "run")
+        told[f"{owner}_weights_{layer}"] = (
+            (*axes, nodes[layer - 1], nodes[layer]),
+            _unflattened(W, what),
+        )
+        told[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, what))
+    return told
+
+
+def _unflattened(array: np.ndarray, what: Plan) -> np.ndarray:
+    return array.reshape(len(what.polarities), what.runs, *array.shape[1:])
+
+
+def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:
+    """The student of a run as it was at the end of training, and its teacher.
+
+    Args:
+        dataset: from `train`, with one polarity.
+        run: its number.
+
+    >>> import tutelage as tl
+    >>> ds = tl.deep.train(2, 2, inputs=4, outputs=3, epochs=2, examples=64, evaluation=50, runs=3)
+    >>> [network.widths for network in tl.deep.networks(ds, run=1)]
+    [(4, 4, 3), (4, 2, 3)]
+    """
+    if "student_weights_1" not in dataset or "polarity" in dataset.dims:
+        allowed = "it has to be a result of training with one polarity"
+        hint = "tl.deep.train(...), or dataset.sel(polarity=1)"
+        raise InputError("dataset", f"dimensions {tuple(dataset.dims)}", allowed, hint)
+    if run not in range(dataset.sizes["run"]):
+        allowed = f"there are {dataset.sizes['run']} runs"
+        raise InputError("run", repr(run), allowed, "run=0")
+    one = dataset.isel(run=int(run))
+    L = sum(str(name).startswith("student_weights_") for name in dataset)
+
+    def read(owner: str) -> Network:
+        W, b = (
+            tuple(jnp.asarray(one[f"{owner}_{what}_{layer}"].values) for layer in range(1, L + 1))
+            for what in ("weights", "biases")
+        )
+        return Network(W, b)
+
+    return read("student"), read("teacher")
+
+
+def run_of(networks: Network, run: int) -> Network:
+    """One of a batch of networks."""
+    return jax.tree.map(lambda x: x[run], networks)

@@ -1,0 +1,140 @@
+"""The density of eigenvalues of a large Hessian, by stochastic Lanczos quadrature."""
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+
+from tutelage import __version__
+from tutelage._jax import jax
+from tutelage.checks import InputError, finite_array, finite_number, positive_integer
+from tutelage.spectra.hessian import Flattened, check_finite, flattened, products
+from tutelage.spectra.lanczos import quadrature, tridiagonal
+from tutelage.spectra.seeds import check_seed
+
+# Bytes that the Lanczos vectors of the probes that run together may take.
+MEMORY = 2**30
+# Width of the Gaussian that replaces each eigenvalue, in units of the range of the spectrum.
+WIDTH = 0.01
+POINTS = 400
+
+
+def density(
+    loss: Callable[[Any], Any],
+    parameters: Any,
+    *,
+    probes: int = 8,
+    steps: int = 50,
+    grid: Any = None,
+    width: float | None = None,
+    seed: int = 0,
+) -> xr.Dataset:
+    """ρ(λ), every eigenvalue a Gaussian of the given width, from products with the Hessian alone.
+
+    ρ(λ) = (1/n) tr N(λ; H, σ²) ≈ mean over probes v of Σ_k w_k N(λ; θ_k, σ²), with v of
+    independent signs, and θ, w of `lanczos.quadrature` (Ubaru, Chen and Saad 2017).
+
+    Args:
+        loss: a function of the tree of parameters alone.
+        parameters: any tree of floating-point arrays.
+        probes: how many random vectors; at least 2, so that they tell an error.
+        steps: of Lanczos for each; details finer than the range over the steps are not resolved.
+        grid: where to evaluate ρ; by default 400 points over the whole spectrum.
+        width: σ; by default 1 % of the range of the spectrum.
+        seed: of the probes.
+
+    Returns:
+        A Dataset over ``eigenvalue``: density and its standard error density_error; nodes and
+        weights with the dimensions probe and step, from which `spectral_mean` takes any average
+        over the spectrum; the width, the seed and the versions among the attributes.
+
+    Raises:
+        InputError: if an argument cannot be used.
+
+    >>> import numpy as np
+    >>> found = density(lambda x: x @ x, np.ones(1000), width=0.1)
+    >>> float(found.density.max().round(3)), float(found.density_error.max().round(6))
+    (3.989, 0.0)
+    """
+    flat, loss_of = flattened(loss, parameters)
+    probes, steps = positive_integer("probes", probes), positive_integer("steps", steps)
+    if probes < 2:
+        raise InputError("probes", str(probes), "one probe tells no error", "probes=8")
+    seed = check_seed(seed)
+    if width is not None:
+        finite_number("width", width, above=0.0, hint="width=0.01")
+    points = None if grid is None else _checked(grid)
+    steps = min(steps, flat.size)
+    together = max(1, min(probes, MEMORY // (8 * (steps + 1) * flat.size)))
+    keys = jax.random.split(jax.random.key(seed), probes)
+    θ, w = (np.asarray(x) for x in _quadratures(loss_of, flat, keys, steps, together))
+    check_finite(θ + w)
+    seen = θ[w > np.finfo(float).eps]  # the others are not of H: see `lanczos.Tridiagonal`
+    σ = _default_width(seen) if width is None else float(width)
+    if points is None:
+        points = np.linspace(seen.min() - 4 * σ, seen.max() + 4 * σ, POINTS)
+    found = _smooth(points, θ, w, σ)
+    attrs = {"computed_by": "spectra.density", "parameters": flat.size, "width": σ, "seed": seed}
+    versions = {"tutelage_version": __version__, "jax_version": jax.__version__}
+    return xr.Dataset(
+        {
+            "density": ("eigenvalue", found.mean(axis=0)),
+            "density_error": ("eigenvalue", _standard_error(found)),
+            "nodes": (("probe", "step"), θ),
+            "weights": (("probe", "step"), w),
+        },
+        coords={"eigenvalue": points},
+        attrs={**attrs, **versions, "python_version": platform.python_version()},
+    )
+
+
+def spectral_mean(
+    found: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
+    """(1/n) Σ f(λ) over all eigenvalues, and its standard error over the probes.
+
+    Exact for each probe if f is a polynomial of a degree below twice the steps.
+
+    >>> both = ("probe", "step"), np.array([[1.0, 3.0], [1.0, 3.0]])
+    >>> found = xr.Dataset({"nodes": both, "weights": (both[0], [[0.5, 0.5], [0.25, 0.75]])})
+    >>> spectral_mean(found, lambda λ: λ)
+    (2.25, 0.25)
+    """
+    values = np.sum(found["weights"].values * function(found["nodes"].values), axis=1)
+    return float(values.mean()), float(_standard_error(values))
+
+
+@eqx.filter_jit
+def _quadratures(loss: Flattened, flat: Any, keys: Any, steps: int, together: int) -> Any:
+    product = products(loss, flat)
+
+    def one(key: Any) -> Any:
+        v = jax.random.rademacher(key, (flat.size,), dtype=float)
+        return quadrature(tridiagonal(product, v, steps))
+
+    return jax.lax.map(one, keys, batch_size=together)
+
+
+def _default_width(θ: np.ndarray) -> float:
+    spread = float(θ.max() - θ.min())
+    return WIDTH * (spread if spread > 0 else max(abs(float(θ.max())), 1.0))
+
+
+def _checked(grid: Any) -> np.ndarray:
+    points = finite_array("grid", grid)
+    if points.ndim != 1 or not len(points):
+        raise InputError("grid", f"shape {points.shape}", "it has to be a row of numbers")
+    return points
+
+
+def _smooth(points: np.ndarray, θ: np.ndarray, w: np.ndarray, σ: float) -> np.ndarray:
+    """Σ_k w_k N(λ; θ_k, σ²) for each probe."""
+    z = (points[:, None] - θ[:, None, :]) / σ
+    return np.sum(w[:, None, :] * np.exp(-(z**2) / 2), axis=-1) / (np.sqrt(2 * np.pi) * σ)
+
+
+def _standard_error(values: np.ndarray) -> np.ndarray:
+    return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))

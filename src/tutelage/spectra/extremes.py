@@ -1,0 +1,117 @@
+"""The eigenvalues at both ends of the spectrum of a large Hessian, by Lanczos."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError, finite_number, positive_integer
+from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
+from tutelage.spectra.seeds import check_seed
+
+# Below this the dense matrix is quicker than any iteration.
+SMALL = 100
+# Krylov spaces that are tried, in units of the eigenvalues wanted; the first is ARPACK's habit.
+SPACES = (4, 16, 64)
+
+
+class Extremes(NamedTuple):
+    """The lowest and the highest eigenvalues, ascending, and the error of each.
+
+    An error is the length of H v − λ v for |v| = 1: an eigenvalue lies at least as close.
+    """
+
+    lowest: np.ndarray
+    highest: np.ndarray
+    lowest_error: np.ndarray
+    highest_error: np.ndarray
+
+
+def extreme_eigenvalues(
+    loss: Callable[[Any], Any],
+    parameters: Any,
+    count: int = 1,
+    *,
+    tolerance: float = 1e-8,
+    seed: int = 0,
+) -> Extremes:
+    """The count lowest and count highest eigenvalues of ∂²L/∂θ∂θ, from products alone.
+
+    Implicitly restarted Lanczos (ARPACK, Lehoucq, Sorensen and Yang 1998), at both ends at once.
+
+    Args:
+        loss: a function of the tree of parameters alone.
+        parameters: any tree of floating-point arrays.
+        count: how many at each end; at most a quarter of the parameters.
+        tolerance: of the eigenvalues, in units of the largest |λ|.
+        seed: of the vector to begin with.
+
+    Raises:
+        InputError: if an argument cannot be used, or the iteration does not converge.
+
+    >>> λ = jnp.arange(-100.0, 200.0)
+    >>> found = extreme_eigenvalues(lambda x: 0.5 * x @ (λ * x), jnp.zeros(300), count=2)
+    >>> found.lowest.round(6), found.highest.round(6)
+    (array([-100.,  -99.]), array([198., 199.]))
+    """
+    flat, loss_of = flattened(loss, parameters)
+    count = positive_integer("count", count)
+    finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-8")
+    seed = check_seed(seed)
+    n = flat.size
+    if n <= SMALL and count <= n:
+        λ, V = np.linalg.eigh(check_finite(np.asarray(_matrix(loss_of, flat))))
+    elif 4 * count > n:
+        allowed = f"at most a quarter of the {n} eigenvalues can be found so"
+        raise InputError("count", str(count), allowed, "tl.spectra.hessian_eigenvalues")
+    else:
+        λ, V = _iterate(loss_of, flat, count, tolerance, seed)
+    error = _errors(loss_of, flat, λ, V)
+    return Extremes(λ[:count], λ[-count:], error[:count], error[-count:])
+
+
+def _iterate(
+    loss: Flattened, flat: Any, count: int, tolerance: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """ARPACK at both ends; a larger space if it does not converge in a smaller one."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    n = flat.size
+    H = LinearOperator((n, n), lambda v: np.asarray(_product(loss, flat, v.ravel())), dtype=float)
+    start = np.random.default_rng(seed).normal(size=n)
+    if not np.any(check_finite(H @ start)):  # a random vector is sent to zero by no matrix but zero
+        return np.zeros(2 * count), np.eye(n, 2 * count)
+    for size in SPACES:
+        space = min(n, max(size * 2 * count, 40))
+        try:
+            λ, V = eigsh(H, 2 * count, which="BE", v0=start, ncv=space, tol=tolerance)
+        except ArpackNoConvergence:
+            continue
+        order = np.argsort(λ)
+        return λ[order], V[:, order]
+    raise InputError(
+        "tolerance",
+        f"{tolerance:g}",
+        f"Lanczos did not converge in a space of {space} vectors",
+        "a larger tolerance, or tl.spectra.density",
+    )
+
+
+def _errors(loss: Flattened, flat: Any, λ: np.ndarray, V: np.ndarray) -> np.ndarray:
+    residual = [
+        np.linalg.norm(np.asarray(_product(loss, flat, v)) - value * v)
+        for value, v in zip(λ, V.T, strict=True)
+    ]
+    return np.array(residual)
+
+
+@eqx.filter_jit
+def _product(loss: Flattened, flat: Any, v: Any) -> Any:
+    return jax.jvp(jax.grad(loss), (flat,), (jnp.asarray(v),))[1]
+
+
+@eqx.filter_jit
+def _matrix(loss: Flattened, flat: Any) -> Any:
+    return matrix(loss, flat)

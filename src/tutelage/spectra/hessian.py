@@ -1,0 +1,122 @@
+"""The exact Hessian of any loss over any tree of parameters, and all of its eigenvalues."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError, finite_number
+
+# Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
+# of a large one so few that the derivatives of all examples stay in the cache.
+SMALL, COLUMNS = 64, 8
+# The matrix, a copy that the eigensolver overwrites, and its workspace.
+COPIES = 3
+DENSE_MEMORY = 4 * 2**30
+
+
+def hessian_eigenvalues(
+    loss: Callable[[Any], Any], parameters: Any, memory: float = DENSE_MEMORY
+) -> np.ndarray:
+    """All eigenvalues of H = ∂²L/∂θ∂θ, in ascending order.
+
+    The derivatives are exact (forward over reverse), those of the smooth parts: where the loss
+    has a kink, as with ReLU units, second derivatives contain delta functions, which are left
+    out; the parameters that sit on one have measure zero.
+
+    Args:
+        loss: a function of the tree of parameters alone, written with ``jax.numpy``; a callable
+            equinox module keeps its arrays out of the compiled code.
+        parameters: any tree of floating-point arrays.
+        memory: how many bytes the dense matrix may take.
+
+    Raises:
+        InputError: a matrix that takes more memory; parameters or a loss that cannot be used.
+
+    >>> H = jnp.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> hessian_eigenvalues(lambda x: 0.5 * x @ H @ x, jnp.zeros(2)).round(12)
+    array([1., 3.])
+    """
+    flat, loss_of = flattened(loss, parameters)
+    check_memory(flat.size, memory)
+    # NumPy's eigensolver takes half the time of that in JAX.
+    return np.linalg.eigvalsh(check_finite(np.asarray(_hessian(loss_of, flat))))
+
+
+def hessian(loss: Callable[[Any], Any], parameters: Any, memory: float = DENSE_MEMORY) -> Any:
+    """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
+    flat, loss_of = flattened(loss, parameters)
+    check_memory(flat.size, memory)
+    return _hessian(loss_of, flat)
+
+
+class Flattened(eqx.Module):
+    """A loss as a function of one vector."""
+
+    loss: Callable[[Any], Any]
+    shape: Any = eqx.field(static=True)
+
+    def __call__(self, flat: Float[Array, " n"]) -> Float[Array, ""]:
+        return self.loss(self.shape(flat))
+
+
+def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flattened]:
+    """The parameters as one vector, and the loss as a function of it."""
+    leaves = jax.tree.leaves(parameters)
+    if not leaves or not all(jnp.issubdtype(jnp.result_type(x), jnp.floating) for x in leaves):
+        allowed = "they have to be a tree of arrays of real numbers"
+        raise InputError("parameters", repr(parameters)[:60], allowed, "floats, not whole numbers")
+    flat, shape = ravel_pytree(parameters)
+    if not bool(jnp.all(jnp.isfinite(flat))):
+        raise InputError("parameters", "NaN or infinity", "every parameter has to be finite")
+    function = Flattened(loss, shape)
+    out = jax.eval_shape(lambda x: function(x), flat)
+    if getattr(out, "shape", None) != () or not jnp.issubdtype(out.dtype, jnp.floating):
+        raise InputError("loss", f"{out}", "it has to return one real number", "jnp.mean")
+    return flat, function
+
+
+def check_memory(count: int, memory: float) -> None:
+    """A dense matrix of count × count numbers, with what its eigenvalues take."""
+    finite_number("memory", memory, above=0.0, hint="memory=2**32")
+    needed = COPIES * 8 * count**2
+    if needed > memory:
+        raise InputError(
+            "parameters",
+            f"{count} parameters",
+            f"the dense Hessian and its eigenvalues take {needed / 2**30:.3g} GiB and "
+            f"{memory / 2**30:.3g} GiB are allowed",
+            "tl.spectra.density or tl.spectra.extreme_eigenvalues, which take products with the "
+            "Hessian only, or memory=BYTES if there is as much",
+        )
+
+
+def check_finite(values: np.ndarray) -> np.ndarray:
+    """What was computed of a Hessian, if there is one at these parameters."""
+    if not np.isfinite(values).all():
+        came, allowed = "a Hessian with NaN or infinity", "it has to be finite at these parameters"
+        raise InputError("loss", came, allowed, "other parameters, or logits instead of log(p)")
+    return values
+
+
+@eqx.filter_jit
+def _hessian(loss: Flattened, flat: Any) -> Any:
+    return matrix(loss, flat)
+
+
+def products(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Callable[[Any], Any]:
+    """v → H v; what does not depend on v is computed once."""
+    return jax.linearize(jax.grad(loss), flat)[1]
+
+
+def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """H, some columns at a time; made symmetric, which it is up to rounding."""
+    n = flat.size
+    together = n if n <= SMALL else COLUMNS
+    rows = -(-n // together) * together  # a remainder would have to be compiled once more
+    H = jax.lax.map(products(loss, flat), jnp.eye(rows, n), batch_size=together)[:n]
+    return 0.5 * (H + H.T)

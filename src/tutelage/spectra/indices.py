@@ -1,0 +1,54 @@
+"""The indices of a spectrum: which part is negative, which is zero, and what zero means."""
+
+from typing import Any
+
+import numpy as np
+
+from tutelage.checks import finite_array, finite_number
+
+
+def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
+    """α: the fraction of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
+
+    Args:
+        eigenvalues: shape (..., n).
+        tolerance: greater than 0; one number, or several, then in a last axis of the result.
+
+    >>> negative_fraction([-1.0, -1e-12, 0.0, 2.0], 1e-10)
+    array(0.25)
+    """
+    λ, limit = _scaled(eigenvalues, tolerance)
+    return _share(λ, limit, lambda λ, limit: λ < -limit)
+
+
+def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
+    """γ: the fraction of eigenvalues with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
+
+    >>> zero_fraction([-1.0, -1e-12, 0.0, 2.0], [1e-14, 1e-10])
+    array([0.25, 0.5 ])
+    """
+    λ, limit = _scaled(eigenvalues, tolerance)
+    return _share(λ, limit, lambda λ, limit: np.abs(λ) <= limit)
+
+
+def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
+    """Greater than zero, every one of them."""
+    values = finite_array(argument, tolerance)
+    for value in np.atleast_1d(values).ravel():
+        finite_number(argument, float(value), above=0.0, hint=f"{argument}=1e-12")
+    return values
+
+
+def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues in units of the largest of their spectrum; missing spectra stay missing."""
+    limit = check_tolerance("tolerance", tolerance)
+    λ = np.asarray(eigenvalues, dtype=float)
+    scale = np.max(np.abs(λ), axis=-1, keepdims=True)
+    return λ / np.where(scale == 0, 1.0, scale), limit
+
+
+def _share(λ: np.ndarray, limit: np.ndarray, counted: Any) -> np.ndarray:
+    if limit.ndim:
+        λ, limit = λ[..., None, :], limit[..., None]
+    missing = np.isnan(λ).any(axis=-1)
+    return np.where(missing, np.nan, np.mean(counted(λ, limit), axis=-1))

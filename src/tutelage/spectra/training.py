@@ -1,0 +1,250 @@
+"""Many networks learn at once, and their Hessians are watched while they do."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+from jax.flatten_util import ravel_pytree
+
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError, finite_array, positive_integer
+from tutelage.spectra.classifier import Classifier
+from tutelage.spectra.examples import Examples
+from tutelage.spectra.examples import examples as check_examples
+from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_memory, matrix
+from tutelage.spectra.indices import check_tolerance
+from tutelage.spectra.objective import Loss, accuracy, residuals
+from tutelage.spectra.optimizers import Adam, Optimizer
+from tutelage.spectra.record import dataset
+from tutelage.spectra.seeds import check_seed
+
+RECORDS = 60
+# Hessians of all networks are held in memory together up to this many parameters.
+FEW = 500
+
+
+def train(
+    classifier: Classifier,
+    examples: Examples,
+    epochs: int = 2300,
+    runs: int = 1,
+    seed: int = 0,
+    *,
+    optimizer: Optimizer | None = None,
+    at: Any = None,
+    spectra_at: Any = None,
+    tolerance: float = 1e-12,
+    residual_tolerance: float = 1e-5,
+    memory: float = DENSE_MEMORY,
+) -> xr.Dataset:
+    """Train networks from random starts; record loss, residuals and Hessian spectra on the way.
+
+    An epoch is one step with the gradient of all examples.  Eigenvalues are those of the exact
+    Hessian of the mean cross-entropy over all parameters; for ReLU units that of the smooth
+    parts (see `hessian_eigenvalues`).
+
+    Args:
+        classifier: sizes, activation, and what happens to β.
+        examples: as many features and classes as the classifier has inputs and outputs.
+        epochs: how many steps; 2300 is about where the curves of milletari2019, Fig. 1, end.
+        runs: how many networks, all in one batch.
+        seed: of the starts; what a run does depends on it and on the number of the run alone.
+        optimizer: `Adam` with the learning rate 0.01 when left out, or `SGD`.
+        at: epochs at which to record; by default 60, every one at first and fewer later.
+        spectra_at: those of them at which to compute eigenvalues; all when left out, () for none.
+        tolerance: what counts as zero, in units of the largest |λ| of the same spectrum; rounding
+            alone makes some n · 10⁻¹⁶ of it, for n parameters.
+        residual_tolerance: what counts as a zero residual |ŷ − y|/m, with m examples.
+        memory: how many bytes a dense Hessian may take.
+
+    Returns:
+        A Dataset with the dimensions run, epoch and eigenvalue: loss, accuracy, gradient_norm,
+        zero_residuals, eigenvalues (ascending; missing where there is no spectrum),
+        negative_fraction (α), zero_fraction (γ), the final_parameters, outcome ("reached" or
+        "diverged"), inputs and labels; the attributes say how to compute it again.
+
+    Raises:
+        InputError: if an argument cannot be used, before any work.
+
+    >>> import tutelage as tl
+    >>> line = tl.spectra.linear_examples()
+    >>> network = tl.spectra.Classifier((2, 10, 1), tl.Swish())
+    >>> run = tl.spectra.train(network, line, epochs=300, at=[0, 300])
+    >>> run.eigenvalues.dims, bool(run.loss[0, 1] < run.loss[0, 0])
+    (('run', 'epoch', 'eigenvalue'), True)
+    """
+    _fits(classifier, examples)
+    optimizer = Adam() if optimizer is None else optimizer
+    if not isinstance(optimizer, Optimizer):
+        raise InputError("optimizer", repr(optimizer), "it has to be Adam or SGD", "Adam(0.01)")
+    epochs, runs = positive_integer("epochs", epochs), positive_integer("runs", runs)
+    seed = check_seed(seed)
+    times = _epochs("at", at, epochs, default_epochs(epochs))
+    watched = _epochs("spectra_at", spectra_at, epochs, times)
+    if not np.isin(watched, times).all():
+        allowed = "spectra belong to epochs that are recorded"
+        raise InputError(
+            "spectra_at", f"{sorted(set(watched.tolist()) - set(times.tolist()))[:3]}", allowed
+        )
+    for name, value in (("tolerance", tolerance), ("residual_tolerance", residual_tolerance)):
+        check_tolerance(name, value)
+    if len(watched):
+        check_memory(classifier.count, memory)
+    system = System(classifier, examples, optimizer, float(residual_tolerance))
+    records = _run(system, runs, seed, times, set(watched.tolist()))
+    return dataset(system, examples, records, times, epochs, seed, float(tolerance))
+
+
+def default_epochs(epochs: int) -> np.ndarray:
+    """Up to 60 epochs from 0 on, whose distances grow: most happens at the beginning.
+
+    >>> default_epochs(2300)[[0, 1, 2, 30, -1]].tolist(), len(default_epochs(2300))
+    ([0, 1, 3, 595, 2300], 60)
+    """
+    return np.unique(np.round(epochs * np.linspace(0.0, 1.0, RECORDS) ** 2).astype(int))
+
+
+class Records(NamedTuple):
+    """What was measured, with the dimensions epoch, run and, for the last two, parameter."""
+
+    scalars: dict[str, np.ndarray]
+    eigenvalues: np.ndarray
+    final: np.ndarray
+
+
+class System(eqx.Module):
+    """Networks that learn: one step, and what is measured of it."""
+
+    classifier: Classifier
+    loss: Loss
+    optimizer: Optimizer
+    residual_tolerance: Any
+
+    def __init__(
+        self, classifier: Classifier, examples: Examples, optimizer: Optimizer, tolerance: float
+    ):
+        X, y = jnp.asarray(examples.inputs), jnp.asarray(examples.labels)
+        # Numbers as arrays: another β or learning rate needs no other compiled code.
+        self.classifier, self.optimizer, self.residual_tolerance = jax.tree.map(
+            jnp.asarray, (classifier, optimizer, tolerance)
+        )
+        self.loss = Loss(self.classifier, X, y)
+
+    def start(self, key: Any) -> tuple[Any, Any]:
+        """Parameters and the state of the optimizer."""
+        θ = self.classifier.initial(key)
+        return θ, self.optimizer.transformation().init(θ)
+
+    def step(self, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        """One epoch."""
+        θ, memory = state
+        change, memory = self.optimizer.transformation().update(jax.grad(self.loss)(θ), memory, θ)
+        return jax.tree.map(jnp.add, θ, change), memory
+
+    def measure(self, θ: Any) -> dict[str, Any]:
+        """Loss, accuracy, length of the gradient, fraction of residuals near zero."""
+        z, y = self.classifier.logits(θ, self.loss.inputs), self.loss.labels
+        value, slope = jax.value_and_grad(self.loss)(θ)
+        squares = [jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope)]
+        near = jnp.abs(residuals(z, y)) <= self.residual_tolerance
+        return {
+            "loss": value,
+            "accuracy": accuracy(z, y),
+            "gradient_norm": jnp.sqrt(jnp.sum(jnp.stack(squares))),
+            "zero_residuals": jnp.mean(near.astype(float)),
+        }
+
+
+def _run(system: System, runs: int, seed: int, times: np.ndarray, watched: set[int]) -> Records:
+    state, now = _start(system, jnp.asarray(seed), jnp.arange(runs)), 0
+    scalars: list[dict[str, Any]] = []
+    spectra = np.full((len(times), runs, system.classifier.count), np.nan)
+    for number, epoch in enumerate(times.tolist()):
+        state = _advance(system, state, jnp.asarray(epoch - now))
+        now = epoch
+        scalars.append(_measure(system, state[0]))
+        if epoch in watched:
+            spectra[number] = _spectra(system, state[0], runs)
+    columns = {name: np.array([one[name] for one in scalars]) for name in scalars[0]}
+    return Records(columns, spectra, np.asarray(_flat(state[0])))
+
+
+@eqx.filter_jit
+def _start(system: System, seed: Any, numbers: Any) -> Any:
+    key = jax.random.key(seed)
+    return jax.vmap(lambda run: system.start(jax.random.fold_in(key, run)))(numbers)
+
+
+@eqx.filter_jit
+def _advance(system: System, state: Any, count: Any) -> Any:
+    batch = jax.vmap(system.step)
+    return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
+
+
+@eqx.filter_jit
+def _measure(system: System, θ: Any) -> Any:
+    return jax.vmap(system.measure)(θ)
+
+
+def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
+    """Eigenvalues of every network, those that have diverged left out."""
+    parts = (
+        [slice(0, runs)]
+        if system.classifier.count <= FEW
+        else [slice(r, r + 1) for r in range(runs)]
+    )
+    found = []
+    for part in parts:
+        H = np.asarray(_hessians(system, jax.tree.map(lambda x, part=part: x[part], θ)))
+        finite = np.isfinite(H).all(axis=(1, 2))
+        λ = np.linalg.eigvalsh(np.where(finite[:, None, None], H, 0.0))
+        found.append(np.where(finite[:, None], λ, np.nan))
+    return np.concatenate(found)
+
+
+@eqx.filter_jit
+def _hessians(system: System, θ: Any) -> Any:
+    """One network after the other: the columns of one Hessian are batch enough."""
+
+    def one(θ: Any) -> Any:
+        flat, shape = ravel_pytree(θ)
+        return matrix(Flattened(system.loss, shape), flat)
+
+    return jax.lax.map(one, θ)
+
+
+@eqx.filter_jit
+def _flat(θ: Any) -> Any:
+    return jax.vmap(lambda one: ravel_pytree(one)[0])(θ)
+
+
+def _fits(classifier: Classifier, examples: Examples) -> None:
+    if not isinstance(classifier, Classifier):
+        raise InputError("classifier", repr(classifier), "it has to be a Classifier")
+    if not isinstance(examples, Examples):
+        hint = "tl.spectra.examples(inputs, labels)"
+        raise InputError("examples", type(examples).__name__, "they have to be Examples", hint)
+    check_examples(examples.inputs, examples.labels)  # an Examples may be made without
+    wanted = examples.sizes(*classifier.hidden)
+    outputs = {1, 2} if examples.classes == 2 else {examples.classes}
+    if classifier.sizes[0] != wanted[0] or classifier.sizes[-1] not in outputs:
+        allowed = f"{examples.name} have {wanted[0]} features and {examples.classes} classes"
+        hint = "Classifier(examples.sizes(10), …)"
+        raise InputError("classifier", f"sizes {classifier.sizes}", allowed, hint)
+
+
+def _epochs(argument: str, value: Any, last: int, default: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 to the last epoch, ascending."""
+    if value is None:
+        return default
+    asked = finite_array(argument, value)
+    whole = np.unique(asked.astype(int))
+    if asked.ndim != 1 or not np.array_equal(whole, np.unique(asked)):
+        raise InputError(argument, repr(value), "epochs are whole numbers", f"{argument}=[0, 100]")
+    if len(whole) and (whole[0] < 0 or whole[-1] > last):
+        allowed = f"epochs go from 0 to epochs = {last}"
+        raise InputError(argument, f"{whole[0]} … {whole[-1]}", allowed)
+    if argument == "at" and not len(whole):
+        raise InputError(argument, "no epoch", "there has to be one at least", "at=[0, 100]")
+    return whole

@@ -1,0 +1,49 @@
+"""Two-layer students of dimension d approach the theory of on-line learning."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+
+TWO = tl.Committee(2, tl.ReLU())
+SCENARIO = tl.Scenario(TWO, TWO)
+START = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[0.1, 0], [0, 0.1]], T=np.eye(2))
+
+
+@pytest.mark.slow
+def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
+    found = tl.deep.online_deviation(SCENARIO, START, 0.5, (25, 100, 400), until=4.0, runs=48)
+    x, error = found.attrs["exponent"], found.attrs["exponent_standard_error"]
+    assert error < 0.06
+    # The next order in 1/d, at d = 25, is allowed 0.1; the level is that of 4 standard errors.
+    assert abs(x - 0.5) < 4 * error + 0.1
+    mean = found["R"].sel(dimension=400).mean("run")
+    scatter = found["R"].sel(dimension=400).std("run", ddof=1) / np.sqrt(48)
+    gap = np.abs(mean - found["R_theory"]) / (scatter + 1e-12)
+    # A bias of 1/d is a tenth of the scatter 1/√(48 d); 44 numbers, level 0.003.
+    assert float(gap[1:].max()) < 4.5
+
+
+def test_a_wrong_learning_rate_does_not_agree():
+    one = tl.Committee(1, tl.ReLU())
+    scenario, start = tl.Scenario(one, one), tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
+    found = tl.deep.online_deviation(scenario, start, 0.5, (100, 400), until=4.0, runs=8, times=3)
+    other = tl.online.evolve(scenario, start, 0.25, 4.0, times=found["time"].values)
+    right = np.abs(found["R"].sel(dimension=400).mean("run") - found["R_theory"]).max()
+    wrong = np.abs(found["R"].sel(dimension=400).mean("run") - other["R"]).max()
+    assert wrong > 3 * right
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((tl.Scenario(TWO, tl.Committee(2, tl.Erf())), START, 0.5, (10, 20), 1.0), "scenario"),
+        ((SCENARIO, START, 0.0, (10, 20), 1.0), "learning_rate"),
+        ((SCENARIO, START, 0.5, (20, 10), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, (10,), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, (3, 20), 1.0), "dimensions"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(arguments, words):
+    with pytest.raises(tl.InputError, match=f"^{words}"):
+        tl.deep.online_deviation(*arguments)

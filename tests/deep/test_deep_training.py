@@ -1,0 +1,177 @@
+"""Training: the batch is the literal loop, interrupted runs go on, students specialize."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.deep import training
+from tutelage.deep.plan import plan
+from tutelage.deep.record import run_of
+
+SIZES = {"inputs": 6, "outputs": 4, "examples": 160, "evaluation": 200, "learning_rate": 0.05}
+SIZES |= {"data": "gaussian:1"}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
+
+
+def by_hand(student, x, y, η):
+    """One step of two layers with NumPy: W ← W + η (2/C) E[f_{l-1} g_lᵀ] (tian2020, eq. (1))."""
+    (W, V), (b, c) = student
+    h = x @ W + b
+    f = np.maximum(h, 0.0)
+    g2 = y - (f @ V + c)
+    g1 = (g2 @ V.T) * (h > 0)
+    rate = η * 2 / y.size
+    return (
+        (W + rate * x.T @ g1, V + rate * f.T @ g2),
+        (b + rate * g1.sum(0), c + rate * g2.sum(0)),
+    )
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh):
+    what = plan("3", 2, 0.5, epochs=1, batch=16, runs=3, seed=4, fresh=fresh, **SIZES)
+    start = training.begin(what)
+    after = training.advance(what, start, start.students, 0)
+    for run in range(3):
+        one = run_of(start.students, run)
+        student = tuple(tuple(np.asarray(a) for a in part) for part in (one.weights, one.biases))
+        teacher, key = run_of(start.teachers, run), start.keys[run]
+        order = np.asarray(training._order(key, 0, 160))
+        for i in range(10):
+            if fresh:
+                x = np.asarray(what.data.draw(key, jnp.arange(16 * i, 16 * (i + 1)), 6))
+            else:
+                x = np.asarray(start.data[0][run])[order[16 * i : 16 * (i + 1)]].astype(float)
+            student = by_hand(student, x, np.asarray(teacher(jnp.asarray(x))), 0.05)
+        learned = jax.tree.leaves(run_of(after, run))
+        for mine, theirs in zip(student[0] + student[1], learned, strict=True):
+            # Ten steps of sums over at most 16 products each.
+            assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_groups_of_runs_are_the_runs_alone():
+    """Twelve runs are two groups, in two threads; the first eight are the same alone."""
+    sizes = {"epochs": 1, "batch": 16, "runs": 12, "seed": 4, **SIZES}
+    for fresh in (True, False):
+        what = plan("3", 2, 0.5, fresh=fresh, **sizes)
+        start = training.begin(what)
+        after = training.advance(what, start, start.students, 0)
+        assert [g.stop - g.start for g in training.groups(what)] == [8, 4]
+        what = what._replace(runs=8)
+        first = training.begin(what)
+        alone = training.advance(what, first, first.students, 0)
+        for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(alone), strict=True):
+            assert a.shape[0] == 12 and np.array_equal(a[:8], b)
+
+
+def test_the_same_call_gives_the_same_bits(small):
+    again = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
+    assert again.identical(small)
+
+
+def test_another_seed_gives_other_runs(small):
+    other = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, seed=1, **SIZES)
+    assert not np.any(other.evaluation_loss.values == small.evaluation_loss.values)
+
+
+def test_runs_differ_and_polarities_share_everything_else(small):
+    assert len(set(small.evaluation_loss.values.ravel())) == small.evaluation_loss.size
+    even, polar = small.sel(polarity=0.0), small.sel(polarity=1.0)
+    assert np.array_equal(even.teacher_weights_1, polar.teacher_weights_1)
+    assert np.array_equal(even.correlation_1[:, 0], polar.correlation_1[:, 0])
+    assert not np.array_equal(even.correlation_1[:, 1], polar.correlation_1[:, 1])
+
+
+class Interrupted(Exception):
+    """What a user does who cannot wait."""
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, monkeypatch, when):
+    file = tmp_path / "run.npz"
+    advance = training.advance
+
+    def stop(what, start, students, epoch):
+        if epoch == when:
+            raise Interrupted
+        return advance(what, start, students, epoch)
+
+    call = {"epochs": 3, "runs": 4, "correlations": True, "checkpoint": file, **SIZES}
+    monkeypatch.setattr(training, "advance", stop)
+    with pytest.raises(Interrupted):
+        tl.deep.train("3", 2, [0.0, 1.0], **call)
+    monkeypatch.setattr(training, "advance", advance)
+    assert tl.deep.train("3", 2, [0.0, 1.0], **call).identical(small)
+    monkeypatch.setattr(training, "advance", lambda *_: pytest.fail("trained again"))
+    assert tl.deep.train("3", 2, [0.0, 1.0], **call).identical(small)
+    with pytest.raises(tl.InputError, match=r"checkpoint: got .*seed = 0"):
+        tl.deep.train("3", 2, [0.0, 1.0], seed=1, **call)
+
+
+def test_an_array_is_a_fixed_set_and_a_third_of_it_is_for_the_evaluation():
+    rows = np.random.default_rng(0).normal(size=(90, 6))
+    sizes = {"inputs": 6, "outputs": 4, "epochs": 1, "runs": 2, "batch": 10, "learning_rate": 0.05}
+    made = tl.deep.train("3", 2, data=rows, **sizes)
+    assert (made.attrs["examples"], made.attrs["evaluation"], made.attrs["fresh"]) == (60, 30, 0)
+    learn, rest = training.split(rows, 0)
+    assert {tuple(row) for row in learn} | {tuple(row) for row in rest} == set(map(tuple, rows))
+    student, teacher = tl.deep.networks(made, run=1)
+    assert np.isclose(
+        made.evaluation_loss[1, -1], np.mean((student(rest) - teacher(rest)) ** 2), rtol=1e-12
+    )
+    with pytest.raises(tl.InputError, match=r"^fresh: got True"):
+        tl.deep.train("3", 2, data=rows, fresh=True, **sizes)
+
+
+def test_a_run_that_diverges_is_an_outcome():
+    made = tl.deep.train(
+        "3", 2, [0.0, 1.0], epochs=2, runs=4, correlations=True, **(SIZES | {"learning_rate": 1e3})
+    )
+    assert set(made.outcome.values.ravel()) == {"diverged"}
+
+
+def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
+    """Gradients of ½‖f* - f‖² are C/2 times ours: with C = 50 the rate 0.01 acts as 0.25."""
+    sizes = {"epochs": 1, "examples": 320, "evaluation": 100, "runs": 2}
+    paper = tl.deep.train(10, 5, learning_rate=0.01 * 50 / 2, **sizes)
+    ours = tl.deep.train(10, 5, learning_rate=0.01, **sizes)
+    assert set(paper.outcome.values) == {"diverged"}
+    assert set(ours.outcome.values) == {"reached"}
+    assert np.all(ours.evaluation_loss[:, 1] < ours.evaluation_loss[:, 0])
+
+
+@pytest.mark.slow
+def test_a_sweep_is_its_trainings():
+    sizes = {"epochs": 2, "runs": 2, **SIZES}
+    both = tl.deep.sweep("3", (1, 2), **sizes)
+    one = tl.deep.train("3", 1, **sizes)
+    assert np.array_equal(both.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
+    assert np.array_equal(both.strength_1.sel(multiple=1)[..., :3], one.strength_1)
+    assert both.strength_1.sel(multiple=1)[..., 3:].isnull().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"polarity": -1.0}, "polarity"),
+        ({"polarity": []}, "polarity"),
+        ({"epochs": 0}, "epochs"),
+        ({"epochs": [3, 1]}, "epochs"),
+        ({"examples": 0}, "examples"),
+        ({"evaluation": 0}, "evaluation"),
+        ({"batch": 161}, "batch"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"runs": 0}, "runs"),
+        ({"multiple": 0}, "multiple"),
+        ({"checkpoint": 5}, "checkpoint"),
+        ({"data": np.zeros((2, 6)), "examples": None}, "data"),
+    ],
+)
+def test_bad_arguments_of_a_training_are_named(change, words):
+    with pytest.raises(tl.InputError, match=f"^{words}"):
+        tl.deep.train("3", **(SIZES | change))

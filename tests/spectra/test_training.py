@@ -1,0 +1,199 @@
+"""Training: batches are single runs, records are what they say, files compute again."""
+
+import numpy as np
+import optax
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.checks import InputError
+from tutelage.spectra import SGD, Adam, Classifier, hessian_eigenvalues, linear_examples, train
+from tutelage.spectra.objective import Loss, accuracy, cross_entropy, residuals
+
+LINE = linear_examples()
+SWISH = Classifier((2, 4, 1), tl.Swish(), "per unit")
+SHORT = {"epochs": 30, "at": [0, 7, 30]}
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return train(SWISH, LINE, runs=3, seed=5, **SHORT)
+
+
+def loss_of(network, examples=LINE):
+    return Loss(network, jnp.asarray(examples.inputs), jnp.asarray(examples.labels))
+
+
+def unflatten(network, vector):
+    return ravel_pytree(network.initial(jax.random.key(0)))[1](jnp.asarray(vector))
+
+
+def test_a_run_does_not_depend_on_how_many_there_are(batch):
+    alone = train(SWISH, LINE, runs=1, seed=5, **SHORT)
+    for name in ("loss", "accuracy", "zero_residuals", "eigenvalues", "final_parameters"):
+        # Sums of a batch may be taken in another order: 30 steps of rounding.
+        np.testing.assert_allclose(alone[name][0], batch[name][0], atol=1e-12)
+
+
+def test_runs_and_seeds_begin_apart(batch):
+    starts = batch["loss"].values[:, 0]
+    other = train(SWISH, LINE, runs=1, seed=6, **SHORT)["loss"].values[0, 0]
+    assert len({*starts.round(9), round(float(other), 9)}) == 4
+
+
+def test_training_is_a_plain_loop_over_the_gradient():
+    run = train(SWISH, LINE, optimizer=Adam(0.03), seed=5, spectra_at=(), **SHORT)
+    loss = loss_of(SWISH)
+    slope = jax.jit(jax.grad(loss))
+    key = jax.random.fold_in(jax.random.key(5), 0)
+    θ = SWISH.initial(key)
+    rule = optax.adam(0.03)
+    memory = rule.init(θ)
+    for _ in range(30):
+        change, memory = rule.update(slope(θ), memory, θ)
+        θ = optax.apply_updates(θ, change)
+    np.testing.assert_allclose(run["loss"].values[0, -1], loss(θ), atol=1e-12)
+    np.testing.assert_allclose(run["final_parameters"].values[0], ravel_pytree(θ)[0], atol=1e-12)
+
+
+def test_a_step_of_gradient_descent_is_that_of_its_definition():
+    run = train(SWISH, LINE, epochs=1, optimizer=SGD(0.5), at=[0, 1], spectra_at=())
+    θ = SWISH.initial(jax.random.fold_in(jax.random.key(0), 0))
+    flat, shape = ravel_pytree(θ)
+    exact = flat - 0.5 * jax.grad(lambda v: loss_of(SWISH)(shape(v)))(flat)
+    np.testing.assert_allclose(run["final_parameters"].values[0], exact, atol=1e-15)
+
+
+def test_what_is_recorded_is_that_of_the_final_parameters(batch):
+    network_loss = loss_of(SWISH)
+    for run in range(3):
+        θ = unflatten(SWISH, batch["final_parameters"].values[run])
+        last = batch.isel(run=run, epoch=-1)
+        z = np.asarray(SWISH.logits(θ, jnp.asarray(LINE.inputs)))[:, 0]
+        p = 1 / (1 + np.exp(-z))
+        y = LINE.labels
+        np.testing.assert_allclose(last["loss"], -np.mean(np.log(np.where(y, p, 1 - p))))
+        assert float(last["accuracy"]) == np.mean((p > 0.5) == y)
+        assert float(last["zero_residuals"]) == np.mean(np.abs(p - y) / 51 <= 1e-5)
+        λ = hessian_eigenvalues(network_loss, θ)
+        np.testing.assert_allclose(last["eigenvalues"], λ, atol=1e-13 * λ[-1])
+        assert float(last["negative_fraction"]) == np.mean(λ < -1e-12 * np.abs(λ).max())
+        assert float(last["zero_fraction"]) == np.mean(np.abs(λ) <= 1e-12 * np.abs(λ).max())
+
+
+def test_several_classes_are_counted_in_their_residuals_and_accuracy():
+    z = jnp.array([[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    y = jnp.array([0, 0, 2])
+    third = np.exp([0.0, 1.0, 0.0]) / (2 + np.e)
+    exact = np.array([[-2 / 3, 1 / 3, 1 / 3], [0, 0, 0], [third[0], third[1], third[2] - 1]]) / 3
+    np.testing.assert_allclose(residuals(z, y), exact, atol=1e-15)
+    np.testing.assert_allclose(jax.grad(lambda z: cross_entropy(z, y))(z), exact, atol=1e-15)
+    assert float(accuracy(z, y)) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_cross_entropy_does_not_overflow(outputs):
+    z = jnp.full((2, outputs), 1e4).at[0].set(-1e4)
+    z = z if outputs == 1 else jnp.array([[1e4, -1e4], [-1e4, 1e4]])
+    assert float(cross_entropy(z, jnp.array([0, 1]))) == 0.0
+    assert float(cross_entropy(z, jnp.array([1, 0]))) in (1e4, 2e4)
+
+
+def test_two_outputs_are_one_with_twice_the_logit():
+    """softmax(z, −z) = σ(2z): both ways to classify into two are the same."""
+    z, y = jnp.array([[0.3], [-1.2], [2.0]]), jnp.array([1, 0, 0])
+    both = jnp.concatenate([-z / 2, z / 2], axis=1)
+    np.testing.assert_allclose(cross_entropy(z, y), cross_entropy(both, y), atol=1e-15)
+
+
+def test_a_trainable_beta_moves_and_a_fixed_one_is_no_parameter(batch):
+    end = unflatten(SWISH, batch["final_parameters"].values[0])
+    assert np.all(np.abs(end.beta[0] - 1.0) > 1e-3)
+    fixed = Classifier((2, 4, 1), tl.Swish(1.0))
+    assert fixed.count == 17 and SWISH.count == 21
+    assert Classifier((2, 4, 3, 1), tl.Swish(), "shared").count == 12 + 15 + 4 + 1
+    θ = fixed.initial(jax.random.key(1))
+    same = SWISH.initial(jax.random.key(1))
+    X = jnp.asarray(LINE.inputs)
+    np.testing.assert_array_equal(fixed.logits(θ, X), SWISH.logits(same, X))
+
+
+def test_spectra_are_missing_where_they_were_not_asked_for():
+    run = train(SWISH, LINE, spectra_at=[30], **SHORT)
+    missing = np.isnan(run["eigenvalues"].values[0]).all(axis=1)
+    assert missing.tolist() == [True, True, False]
+    assert np.isnan(run["zero_fraction"].values[0]).tolist() == [True, True, False]
+
+
+def test_a_saved_run_reopens_and_computes_again(batch, tmp_path):
+    tl.results.save(batch, tmp_path / "run.nc")
+    read = tl.results.load(tmp_path / "run.nc")
+    again = tl.spectra.recompute(read)
+    assert again.attrs == batch.attrs == read.attrs
+    for name in batch.data_vars:
+        np.testing.assert_array_equal(again[name], batch[name])
+        np.testing.assert_array_equal(read[name], batch[name])
+    assert float(read.attrs["tolerance"]) == 1e-12
+
+
+def test_a_diverging_run_is_an_outcome():
+    run = train(SWISH, LINE, optimizer=SGD(1e200), **SHORT)
+    assert np.isfinite(run["loss"].values[0, 0]) and np.isnan(run["loss"].values[0, -1])
+    assert run["outcome"].values.tolist() == ["diverged"]
+    assert np.isfinite(run["eigenvalues"].values[0, 0]).all()
+    assert np.isnan(run["eigenvalues"].values[0, -1]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tolerance": 0.0}, "tolerance: got 0"),
+        ({"tolerance": -1e-9}, "tolerance: got -1e-09"),
+        ({"residual_tolerance": 0.0}, "residual_tolerance: got 0"),
+        ({"epochs": 0}, "epochs: got 0"),
+        ({"runs": 0}, "runs: got 0"),
+        ({"seed": -1}, "seed: got -1"),
+        ({"at": [0, 31]}, "at: got 0 … 31"),
+        ({"at": [0.5]}, "at: got"),
+        ({"at": []}, "at: got no epoch"),
+        ({"spectra_at": [5]}, r"spectra_at: got \[5\]"),
+        ({"optimizer": "adam"}, "optimizer: got 'adam'"),
+        ({"memory": 100}, "parameters: got 21 parameters"),
+        ({"classifier": Classifier((3, 4, 1), tl.ReLU())}, "2 features and 2 classes"),
+        ({"classifier": Classifier((2, 4, 3), tl.ReLU())}, "2 features and 2 classes"),
+        ({"examples": (LINE.inputs, LINE.labels)}, "examples: got tuple"),
+        ({"examples": LINE._replace(inputs=LINE.inputs * np.nan)}, "inputs: got nan"),
+    ],
+    ids=lambda value: str(next(iter(value.items()))) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_trained_is_refused(arguments, message):
+    everything = {"classifier": SWISH, "examples": LINE, **SHORT, **arguments}
+    with pytest.raises(InputError, match=message):
+        train(**everything)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((2,), tl.ReLU()), "sizes: got"),
+        (((2, 0, 1), tl.ReLU()), "sizes: got 0"),
+        (((2, 3, 1), "relu"), "activation: got 'relu'"),
+        (((2, 3, 1), tl.ReLU(), "shared"), "ReLU has no β"),
+        (((2, 3, 1), tl.Swish(), "free"), "beta: got 'free'"),
+    ],
+)
+def test_what_is_no_network_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Classifier(*arguments)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan])
+def test_a_learning_rate_of_zero_or_below_is_refused(rate):
+    with pytest.raises(InputError, match="learning_rate"):
+        Adam(rate)
+
+
+def test_only_what_train_has_made_is_trained_again(batch):
+    with pytest.raises(InputError, match=r"spectra\.train"):
+        tl.spectra.recompute(batch.assign_attrs(computed_by="online.evolve"))
