@@ -85,8 +85,9 @@ def test_batches_are_single_runs_side_by_side():
     assert runs.outcome.values.tolist()[2] == "diverged"
     for i, eta in enumerate(rates):
         alone = evolve(PERCEPTRON, START, eta, until=30, times=t)
-        together = runs.R.values[i, : alone.sizes["time"]]
-        assert np.all(np.abs(together - alone.R.values) <= 1e-7)
+        common = alone.sel(time=alone["time"].isin(t))  # without the end of a run that diverges
+        together = runs.R.values[i, : common.sizes["time"]]
+        assert np.all(np.abs(together - common.R.values) <= 1e-7)
 
 
 @pytest.mark.slow
