@@ -70,9 +70,9 @@ def integrate(
 
 def _stage(flow: Flow, y0: Any, T: Any, eta: Any, span: tuple, t0: Any, tolerance: Any) -> Course:
     """One stage of integration; a single run is a batch of one."""
-    several = y0.ndim > 1
-    batch = (y0, T, t0) if several else (y0[None], T[None], t0[None])
-    course = _compiled(flow, *batch, eta, *span, tolerance)
+    several, (times, until) = y0.ndim > 1, span
+    y0, T, t0 = (y0, T, t0) if several else (y0[None], T[None], t0[None])
+    course = _compiled(flow, y0, T, t0, eta, times, until, tolerance)
     return Course(*(np.asarray(x) if several else np.asarray(x)[0] for x in course))
 
 
