@@ -4,8 +4,12 @@
 examples on every machine, and does not time them, because the first call compiles.
 """
 
-import hypothesis
+import sys
 
+import hypothesis
+import pytest
+
+from tutelage import cli
 from tutelage._jax import jax
 
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
@@ -14,3 +18,17 @@ hypothesis.settings.load_profile("tutelage")
 
 def pytest_report_header() -> str:
     return f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call ``tutelage`` with arguments; returns exit code, stdout, stderr."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return exit_.value.code or 0, captured.out, captured.err
+
+    return call

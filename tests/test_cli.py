@@ -8,26 +8,12 @@ import sys
 import pytest
 
 import tutelage
-from tutelage import cli, results
+from tutelage import results
 from tutelage.cli import online, reproduce
 from tutelage.papers import TITLES, Record
 
 COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "reproduce")
 KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call ``tutelage`` with arguments; returns exit code, stdout, stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,12 @@ import numpy as np
 import pytest
 
 import tutelage
-from tutelage import cli, results
+from tutelage import results
 from tutelage.cli import simulate
 
 # One erf unit compiles fastest; what is said here does not depend on the activation.
 SMALL = ["simulate", "--student", "1", "--teacher", "1", "--activation", "erf"]
 SMALL += ["--until", "4", "--dimension", "50", "--runs", "8"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call ``tutelage`` with arguments; returns exit code, stdout, stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 def first_words(out):

@@ -6,24 +6,10 @@ import sys
 
 import pytest
 
-from tutelage import cli, deep, results
+from tutelage import deep, results
 
 SMALL = ["specialize", "--teacher", "3-2", "--multiple", "2", "--inputs", "5", "--outputs", "4"]
 SMALL += ["--epochs", "2", "--examples", "64", "--evaluation", "50", "--data", "gaussian:1"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call ``tutelage`` with arguments; returns exit code, stdout, stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 def test_help_shows_an_example_and_loads_no_jax():

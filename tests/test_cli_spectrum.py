@@ -8,24 +8,10 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage import cli, results
+from tutelage import results
 from tutelage.cli import spectrum
 
 SMALL = ["spectrum", "--hidden", "3", "--epochs", "20", "--runs", "2"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call ``tutelage`` with arguments; returns exit code, stdout, stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 def test_help_shows_an_example(run):

@@ -22,7 +22,7 @@ ROOMS = [
     ["activations"],
     ["networks"],
     ["overlaps"],
-    ["provenance"],
+    ["provenance", "checkpoint_file"],
     ["averages"],
     ["generalization"],
     ["online"],
@@ -40,16 +40,8 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *(
-        "_jax",
-        "_lazy",
-        "checks",
-        "activations",
-        "networks",
-        "overlaps",
-        "provenance",
-        "generalization",
-    )
+    *("_jax", "_lazy", "checks", "activations", "networks", "overlaps"),
+    *("provenance", "checkpoint_file", "generalization"),
 }
 
 

@@ -1,7 +1,6 @@
 """Checkpoints of a training: interrupted, it goes on where it was, with the same result."""
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -9,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from tutelage._jax import jax, jnp
+from tutelage.checkpoint_file import SECONDS, check_same, checked_path, digest, read, write
 from tutelage.deep.network import Network
-from tutelage.simulation.checkpoint import SECONDS, _checked, _read, _same, digest
 
 
 class Checkpoint:
     """A file of a training, or none; refused at once if it belongs to another one."""
 
     def __init__(self, path: Any, attrs: dict[str, Any], arrays: tuple[Any, ...] = ()):
-        self._path: Path | None = _checked(path)
+        self._path: Path | None = checked_path(path)
         self._identity = {name: str(value) for name, value in attrs.items()}
         self._identity["arrays"] = digest(*arrays)
         self._saved = time.monotonic()
         self._content = None
         if self._path is not None and self._path.exists():
-            self._content = _read(self._path)
-            _same(json.loads(str(self._content["identity"])), self._identity, self._path)
+            self._content = read(self._path)
+            check_same(json.loads(str(self._content["identity"])), self._identity, self._path)
 
     def load(self, students: Network) -> tuple[Network, list[dict[str, np.ndarray]], int]:
         """Students, what has been recorded, and epochs learned; those given if there is no file."""
@@ -55,13 +54,5 @@ class Checkpoint:
             **{f"state_{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(students))},
             **{f"told_{name}": np.stack([one[name] for one in told]) for name in told[0]},
         }
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as stream:
-                np.savez(stream, **content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self._path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write(self._path, content)
         self._saved = time.monotonic()
