@@ -7,6 +7,7 @@ examples on every machine, and does not time them, because the first call compil
 import sys
 
 import hypothesis
+import made_up_paper
 import pytest
 
 from tutelage import cli
@@ -32,3 +33,9 @@ def run(monkeypatch, capsys):
         return exit_.value.code or 0, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A made-up paper in the place of all others; it counts what is computed."""
+    return made_up_paper.install(monkeypatch)

@@ -1,6 +1,5 @@
 """The command: what it prints for people, for programs and for those who mistype."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -30,88 +29,76 @@ def test_version_is_that_of_the_package(run):
     assert run("--version") == (0, f"tutelage {tutelage.__version__}\n", "")
 
 
-def test_the_table_has_a_row_for_every_record(run):
-    code, out, err = run("reproduce", "oostwal2019")
-    assert (code, err) == (0, "")
-    table, _, _ = out.partition("corrected: ")
-    assert table.count("oostwal2019  ") == len(tutelage.papers.reproduce(["oostwal2019"]))
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_table_has_a_row_for_every_record_and_names_the_report(run, made, there):
+    code, out, err = run("reproduce")
+    assert (code, err) == (1, ""), "π is not 3.2, and no note says why"
+    assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
+    assert "6 comparisons: 1 agrees, 1 corrected, 1 differs, 1 not comparable" in out
+    assert "report: report/index.html" in out
+    assert (there / "report" / "index.html").is_file()
     assert "\x1b" not in out, "no colours where there is no terminal"
 
 
-def test_json_is_a_list_of_records_and_nothing_else(run):
-    code, out, err = run("reproduce", "oostwal2019", "tian2020", "--json")
+def test_json_is_a_list_of_records_and_nothing_else(run, made, there):
+    code, out, err = run("reproduce", "made", "--figure", "1", "--json")
     assert (code, err) == (0, "")
     records = json.loads(out)
-    assert all(list(record) == KEYS for record in records)
-    assert {record["paper"] for record in records} == {"tian2020", "oostwal2019"}
-    for record in records:
-        if record["paper"] == "oostwal2019":
-            assert record["error"] == abs(record["computed"] - record["published"])
+    assert all(set(KEYS) <= set(record) for record in records)
+    assert [record["verdict"] for record in records] == ["agrees", "corrected", "not comparable"]
+    assert records[2]["published"] is None, "JSON has no NaN"
 
 
-def test_corrections_are_explained_below_the_table(run):
-    _, out, _ = run("reproduce", "oostwal2019")
-    assert "corrected: oostwal2019 eq. (11) has a factor 1/K too many" in out
+def test_notes_stand_below_the_table(run, made, there):
+    _, out, _ = run("reproduce", "made")
+    assert "corrected: a slip <b>" in out and "missing: not our field" in out
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json"])
-def test_out_saves_the_same_records(run, tmp_path, suffix):
-    file = tmp_path / f"records.{suffix}"
-    code, out, _ = run("reproduce", "oostwal2019", "--json", "--out", str(file))
-    assert code == 0
-    text = file.read_text(encoding="utf-8")
-    saved = json.loads(text) if suffix == "json" else list(csv.DictReader(text.splitlines()))
-    assert [record["item"] for record in saved] == [record["item"] for record in json.loads(out)]
-    assert list(saved[0]) == KEYS
+def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
+    made.stop_at = "text"
+    code, _, err = run("reproduce")
+    assert code == 130
+    assert "kept in report" in err and "Traceback" not in err
+    made.stop_at = ""
+    run("reproduce")
+    assert made.computed == ["fig1", "text", "new"]
 
 
-def test_plot_draws_one_picture_for_each_paper(run, tmp_path):
-    code, _, _ = run("reproduce", "oostwal2019", "--plot", str(tmp_path / "pictures"))
-    assert code == 0
-    names = {p.name for p in (tmp_path / "pictures").iterdir()}
-    assert {"oostwal2019.png", *(f"oostwal2019_fig{n}.png" for n in (2, 3, 4, 5))} <= names
-    assert "oostwal2019_fig4.nc" in names
+def test_full_again_and_out_are_passed_on(run, made, there):
+    run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
+    run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
+    assert made.computed == ["fig1", "fig1"]
+    assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 3
 
 
-def test_an_unknown_paper_is_named_with_what_is_allowed(run):
+def test_an_unknown_paper_is_named_with_what_is_allowed(run, there):
     code, out, err = run("reproduce", "saad1995")
     assert (code, out) == (2, "")
     assert "PAPER: got 'saad1995'" in err
     assert all(key in err for key in TITLES)
     assert "Traceback" not in err
+    assert not list(there.iterdir())
 
 
-def test_an_unknown_file_type_is_refused_before_anything_is_computed(run, monkeypatch):
-    monkeypatch.setattr(reproduce, "_compute", lambda papers: pytest.fail("computed"))
-    code, _, err = run("reproduce", "--out", "records.xlsx")
-    assert code == 2
-    assert "--out: got 'records.xlsx'" in err and ".csv" in err
+def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, made, there):
+    (there / "records.csv").touch()
+    code, _, err = run("reproduce", "--out", "records.csv")
+    assert code == 2 and not made.computed
+    assert "--out: got 'records.csv'" in err and "folder" in err
 
 
-def test_a_number_that_differs_makes_the_command_fail(run, monkeypatch):
-    wrong = Record("p", "i", 1.0, 2.0, 1.0, "differs", printed="1")
-    monkeypatch.setattr(reproduce, "_compute", lambda papers: [wrong])
-    code, out, _ = run("reproduce")
-    assert code == 1
-    assert "1 differs" in out
-
-
-def test_a_claim_that_is_known_not_to_hold_is_told_and_does_not(run, monkeypatch):
-    finding = Record("p", "i", 1.0, 2.0, 1.0, "differs", "why it is so", printed="1")
-    monkeypatch.setattr(reproduce, "_compute", lambda papers: [finding])
+def test_a_claim_that_is_known_not_to_hold_is_told_and_does_not_fail(run, monkeypatch):
+    finding = Record("p", "i", 1.0, 2.0, 1.0, "differs", "why it is so", printed="1").as_dict()
+    monkeypatch.setattr(reproduce, "_build", lambda *arguments: [finding])
     code, out, _ = run("reproduce")
     assert code == 0
     assert "differs: why it is so" in out
-
-
-@pytest.mark.slow
-def test_plot_draws_the_figures_with_their_data_beside_them(run, tmp_path):
-    code, _, _ = run("reproduce", "straat2019", "--plot", str(tmp_path))
-    assert code == 0
-    names = {p.name for p in tmp_path.iterdir()}
-    assert {f"straat2019_fig{n}.png" for n in (1, 2, 3, 4)} <= names
-    assert {"straat2019_fig2.nc", "straat2019_fig3_Erf.nc", "straat2019_fig4.nc"} <= names
-    assert results.load(tmp_path / "straat2019_fig4.nc").sizes["teacher"] == 3
 
 
 # One erf unit compiles fastest; what is said here does not depend on the activation.

@@ -1,20 +1,29 @@
-"""``tutelage reproduce``: published numbers beside computed ones."""
+"""``tutelage reproduce``: figures and numbers of the papers beside computed ones, as a report."""
 
-import csv
 import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tutelage.checks import InputError
-from tutelage.cli.show import console, plain, use_files_only, waiting
+from tutelage.cli.show import console, plain, use_files_only
 from tutelage.papers import TITLES
 
 if TYPE_CHECKING:
-    from tutelage.papers import Record
+    from collections.abc import Callable
 
-COLOURS = {"agrees": "green", "corrected": "yellow", "differs": "bold red"}
+COLOURS = {
+    "agrees": "green",
+    "corrected": "yellow",
+    "differs": "bold red",
+    "not comparable": "dim",
+    "missing": "dim",
+    "new": "cyan",
+}
 
 
 def reproduce(
@@ -26,50 +35,79 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Only this figure, or the section of this name."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="At the papers' sizes, which takes hours.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compute also what earlier runs have kept.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a list of records instead of a table.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also save the records, as .json or .csv."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also draw the papers' figures, with their data beside them, and the errors.",
-        ),
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the report.")] = Path(
+        "report"
+    ),
 ) -> None:
-    """Show published numbers beside computed ones.
+    """Draw the papers' figures and compare published numbers with computed ones.
 
-    The verdict is "agrees" (reproduced to the digits printed), "corrected" (the paper
-    has a known slip, explained below the table) or "differs"; the exit code is 1 if
-    any number differs.
+    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all records.
+    What has been computed is kept there: an interrupted run goes on where it was, and a second
+    one takes seconds. The exit code is 1 if a number differs and no note says why.
     """
-    _check_destination(out)
-    records = _compute(papers or [])
+    if out.exists() and not out.is_dir():
+        raise InputError("--out", repr(str(out)), "it has to be a folder", "--out report")
+    rows = _build(papers or [], figure, full, again, out)
     if as_json:
-        print(json.dumps([record.as_dict() for record in records], indent=1))
+        print(json.dumps(rows, indent=1))
     else:
-        _print_table(records)
-    if out is not None:
-        _save(records, out)
-    if plot is not None:
-        _draw(records, plot)
+        _print_table(rows)
+        console().print(f"report: {plain(str(out / 'index.html'))}")
     # A claim that does not hold is a finding if a note says why; a number that nobody has
     # looked into is a failure.
-    if any(record.verdict == "differs" and not record.note for record in records):
+    if any(row["verdict"] == "differs" and not row["note"] for row in rows):
         raise typer.Exit(1)
 
 
-def _compute(papers: list[str]) -> list["Record"]:
-    from tutelage.papers import reproduce
+def _build(
+    papers: list[str], figure: str | None, full: bool, again: bool, out: Path
+) -> list[dict[str, Any]]:
+    use_files_only()
+    from tutelage.report import build
 
-    return waiting(lambda: reproduce(papers))
+    with _progress() as show:
+        try:
+            return build(papers, figure, full, again, out, show)
+        except KeyboardInterrupt:
+            console(stderr=True).print(
+                f"stopped; what was finished is kept in {plain(str(out))}, "
+                "and the same command goes on from there"
+            )
+            raise typer.Exit(130) from None
 
 
-def _print_table(records: list["Record"]) -> None:
+@contextmanager
+def _progress() -> "Iterator[Callable[[int, int, str], None]]":
+    """A bar on a terminal that names what is running; silence in a log."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda done, total, title: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}")
+    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, title: bar.update(
+            task, completed=done, total=total, description=plain(title)
+        )
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     screen = console()
@@ -77,55 +115,21 @@ def _print_table(records: list["Record"]) -> None:
     for heading in ("published", "computed", "error"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
-    for row in records:
-        verdict = f"[{COLOURS[row.verdict]}]{row.verdict}[/]"
-        numbers = (row.printed, f"{row.computed:.10g}", f"{row.error:.1e}")
-        table.add_row(row.paper, plain(row.item), *map(plain, numbers), verdict)
+    for row in rows:
+        verdict = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+        # Beside a published number its distance from that; beside a new one its own error.
+        error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
+        numbers = (row["printed"], _text(row["computed"], ".10g"), _text(error, ".1e"))
+        table.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), verdict)
     screen.print(table)
-    told = [(row.verdict, row.note) for row in records if row.verdict != "agrees" and row.note]
+    told = [(row["verdict"], row["note"]) for row in rows if row["note"]]
     for verdict, note in dict.fromkeys(told):
-        screen.print(f"\n{verdict}: {plain(note)}")
-    counts = {v: sum(row.verdict == v for row in records) for v in COLOURS}
-    screen.print(
-        f"\n{len(records)} comparisons: "
-        + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    )
+        if verdict not in ("agrees", "new"):
+            screen.print(f"\n{verdict}: {plain(note)}")
+    counts = Counter(row["verdict"] for row in rows)
+    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in COLOURS if counts[verdict])
+    screen.print(f"\n{len(rows)} comparisons: {summary}")
 
 
-def _check_destination(out: Path | None) -> None:
-    if out is not None and out.suffix not in (".json", ".csv"):
-        raise InputError(
-            "--out", repr(str(out)), "the name has to end in .json or .csv", "--out records.csv"
-        )
-
-
-def _save(records: list["Record"], out: Path) -> None:
-    rows = [record.as_dict() for record in records]
-    with out.open("w", newline="", encoding="utf-8") as file:
-        if out.suffix == ".json":
-            json.dump(rows, file, indent=1)
-            return
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _draw(records: list["Record"], folder: Path) -> None:
-    """The errors, one picture for each paper, and the figures of those that have some."""
-    use_files_only()
-    import matplotlib.pyplot as plt
-
-    from tutelage import figures
-    from tutelage.papers import draw
-
-    folder.mkdir(parents=True, exist_ok=True)
-    keys = list(dict.fromkeys(record.paper for record in records))
-    for paper in keys:
-        rows = [record for record in records if record.paper == paper]
-        ax = figures.agreement(
-            [row.item for row in rows], [row.error for row in rows], [row.verdict for row in rows]
-        )
-        ax.set_title(paper)
-        ax.figure.savefig(folder / f"{paper}.png", dpi=150)
-        plt.close(ax.figure)
-    waiting(lambda: draw(keys, folder))
+def _text(value: float | None, digits: str) -> str:
+    return "" if value is None else f"{value:{digits}}"

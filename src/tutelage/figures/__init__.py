@@ -11,13 +11,24 @@ them, `critical_load` where networks of them specialize;
 `training`, `index_against_loss`, `zeros_against_tolerance`, `eigenvalue_ridges` and
 `eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
 `spectral_density` that of a large one;
-`agreement` draws how far computed numbers are from published ones; `accuracy` draws the
-errors of several methods against one parameter.  Nothing here computes; every function takes
-an optional Axes and returns the Axes it drew on.
+`specialization`, `specialization_of_layers`, `recovery`, `followers`, `best_correlations` and
+`evaluation_loss` draw students of finite width and whom they follow, `boundaries` and
+`boundary_animation` those in the plane;
+`accuracy` draws the errors of several methods against one parameter.  Nothing here computes;
+every function takes an optional Axes and returns the Axes it drew on.
 """
 
 from tutelage.figures.accuracy import accuracy
-from tutelage.figures.agreement import agreement
+from tutelage.figures.deep import (
+    best_correlations,
+    boundaries,
+    evaluation_loss,
+    followers,
+    recovery,
+    specialization,
+    specialization_of_layers,
+)
+from tutelage.figures.deep_film import boundary_animation
 from tutelage.figures.equilibrium import (
     equilibrium_curves,
     equilibrium_error,
@@ -46,7 +57,9 @@ from tutelage.figures.spectra_film import eigenvalue_animation
 
 __all__ = [
     "accuracy",
-    "agreement",
+    "best_correlations",
+    "boundaries",
+    "boundary_animation",
     "branch",
     "comparison",
     "critical_load",
@@ -56,7 +69,9 @@ __all__ = [
     "equilibrium_error",
     "error",
     "escapes",
+    "evaluation_loss",
     "finite_size",
+    "followers",
     "gate_activations",
     "hysteresis",
     "index_against_loss",
@@ -64,10 +79,13 @@ __all__ = [
     "order_parameters",
     "overlaps",
     "phase_diagram",
+    "recovery",
     "sampled_gates",
     "simulated_curves",
     "simulated_error",
     "simulated_overlaps",
+    "specialization",
+    "specialization_of_layers",
     "spectral_density",
     "training",
     "zeros_against_tolerance",

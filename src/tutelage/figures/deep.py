@@ -34,7 +34,8 @@ def specialization(
         one = now.isel(run=run)
         x, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
         axes.plot(x, y, ".", color=f"C{run % 10}", markersize=4)
-    axes.set(xlabel="best correlation with a teacher node", ylabel=r"$\sqrt{E[\beta_{kk}]}$")
+    strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
+    axes.set(xlabel="best correlation with a teacher node", ylabel=strength)
     axes.set_title(f"layer {layer}, epoch {int(now['epoch'])}", fontsize="small")
     axes.set_xlim(min(0.0, axes.get_xlim()[0]), 1.02)
     axes.grid(alpha=0.3)
@@ -54,12 +55,17 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
     shown = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
     size = (2.6 * len(shown) + 1, 2.2 * L + 0.6)
     _, grid = plt.subplots(
-        L, len(shown), figsize=size, layout="constrained", squeeze=False, sharex=True
+        L, len(shown), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="row"
     )
     for row, layer in zip(grid, range(L, 0, -1), strict=True):
         for ax, epoch in zip(row, shown, strict=True):
-            specialization(dataset, layer, epoch, ax)
+            specialization(dataset, layer, epoch, ax).set_title("")
             ax.label_outer()
+        row[0].set_ylim(bottom=0.0)  # once all are drawn, as it stops the search for the top
+        row[0].set_ylabel(f"layer {layer}\n{row[0].get_ylabel()}")
+    for top, bottom, epoch in zip(grid[0], grid[-1], shown, strict=True):
+        top.set_title(f"epoch {epoch}")
+        bottom.set_xlabel("best correlation")
     return grid
 
 
@@ -89,7 +95,7 @@ def recovery(dataset: xr.Dataset, layer: int = 1, threshold: float = 0.95, axes:
         label = f"{multiple}x" if multiple else None
         axes.plot(nodes, one.isel(epoch=-1), "-", color=colour, label=label)
     axes.set(xlabel="teacher node", ylabel=f"runs with correlation > {threshold:g}")
-    axes.set_ylim(-0.02, 1.02)
+    axes.set(xticks=nodes[::4], ylim=(-0.02, 1.02))
     axes.grid(alpha=0.3)
     if "multiple" in dataset.dims:
         axes.legend(fontsize="small")
@@ -117,8 +123,8 @@ def followers(
     ρ = dataset[name].isel({"run": run, f"teacher_{layer}": teacher})
     for k in range(ρ.sizes[f"student_{layer}"]):
         axes.plot(ρ["epoch"], ρ.isel({f"student_{layer}": k}), color=f"C{k % 10}", linewidth=1)
-    axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.5, 1.02))
-    axes.set_title(f"teacher {teacher}", fontsize="small")
+    axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.4, 1.02))
+    axes.set_title(f"teacher-{teacher}", fontsize="small")
     axes.grid(alpha=0.3)
     return axes
 
@@ -157,7 +163,7 @@ def evaluation_loss(dataset: xr.Dataset, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on, one curve for each multiple.
+        The Axes drawn on, one curve for each multiple: the natural logarithm of the mean.
     """
     _check(dataset, "evaluation_loss", None)
     axes = _axes(axes)
@@ -165,8 +171,8 @@ def evaluation_loss(dataset: xr.Dataset, axes: Any = None) -> Any:
     loss = loss if "multiple" in loss.dims else loss.expand_dims(multiple=[0])
     for multiple in loss["multiple"].values:
         label = f"{multiple}x" if multiple else None
-        axes.plot(loss["epoch"], loss.sel(multiple=multiple), label=label)
-    axes.set(xlabel="epoch", ylabel="evaluation loss", yscale="log")
+        axes.plot(loss["epoch"], np.log(loss.sel(multiple=multiple)), label=label)
+    axes.set(xlabel="epoch", ylabel="ln of the evaluation loss")
     axes.grid(alpha=0.3)
     if "multiple" in dataset.dims:
         axes.legend(fontsize="small")

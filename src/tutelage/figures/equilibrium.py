@@ -1,5 +1,6 @@
 """Equilibrium: order parameters and error over the load, phase diagrams."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ MARKS = {
     "coexists": (r"$\alpha_c$", "0.25"),
     "unstable": (r"$\alpha_d$", "0.65"),
 }
+# As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
+MARK_STYLES = {
+    "appears": {"linestyle": ":"},
+    "coexists": {"linestyle": "--"},
+    "unstable": {"linestyle": "-", "ymax": 0.15},
+}
 PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
 
 
@@ -20,6 +27,7 @@ def order_parameters(
     axes: Any = None,
     which: tuple[str, ...] = ("R", "S"),
     transitions: Any = None,
+    styles: Mapping[tuple[str, str], str] | None = None,
 ) -> Any:
     """R, S or C of every minimum over the load α (oostwal2019, Figs. 2 to 5).
 
@@ -28,6 +36,8 @@ def order_parameters(
         axes: Axes to draw on; a new figure when left out.
         which: "R", "S", "C" or several of them.
         transitions: from `tutelage.equilibrium.transitions`; its loads are marked.
+        styles: line styles by name and kind of the state, such as ``{("S", "R > S"): "--"}``,
+            where they are not those of the kind alone.
 
     Returns:
         The Axes drawn on.  A thin line is a minimum among site-symmetric states only: a
@@ -35,7 +45,8 @@ def order_parameters(
     """
     axes = _axes(axes)
     for number, name in enumerate(which):
-        _branches(axes, dataset, name, f"C{number}", f"${name}$")
+        own = {kind: style for (of, kind), style in (styles or {}).items() if of == name}
+        _branches(axes, dataset, name, f"C{number}", f"${name}$", own)
     _mark(axes, transitions, dataset)
     symbols = ", ".join(f"${name}$" for name in which)
     axes.set(xlabel=r"$\alpha$", ylabel=symbols)
@@ -46,7 +57,7 @@ def order_parameters(
 def equilibrium_error(dataset: xr.Dataset, axes: Any = None, transitions: Any = None) -> Any:
     """ε_g of every minimum over the load α; arguments as in `order_parameters`."""
     axes = _axes(axes)
-    _branches(axes, dataset, "generalization_error", "C0", r"$\epsilon_g$")
+    _branches(axes, dataset, "generalization_error", "C0", r"$\epsilon_g$", {})
     _mark(axes, transitions, dataset)
     axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$")
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
@@ -94,7 +105,9 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, parameter: str = "param
     return axes
 
 
-def _branches(axes: Any, dataset: xr.Dataset, name: str, colour: str, symbol: str) -> None:
+def _branches(
+    axes: Any, dataset: xr.Dataset, name: str, colour: str, symbol: str, styles: Mapping[str, str]
+) -> None:
     """Thick where a state is stable in all overlaps, thin where only if units stay alike."""
     drawn: set[str] = set()
     for number in range(dataset.sizes["branch"]):
@@ -107,7 +120,7 @@ def _branches(axes: Any, dataset: xr.Dataset, name: str, colour: str, symbol: st
             new = kind not in drawn
             drawn.add(kind)
             label = f"{symbol}, {_name(kind)}" if new else None
-            style = STYLES[kind]
+            style = styles.get(kind, STYLES[kind])
             axes.plot(dataset["load"], values, style, color=colour, linewidth=width, label=label)
 
 
@@ -121,14 +134,15 @@ def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> None:
         return
     found: dict[float, list[str]] = {}
     last = float(dataset["load"].max())
-    for name, (symbol, _) in MARKS.items():
+    for name in MARKS:
         estimate = getattr(transitions, name)
         if estimate is not None and float(estimate.value) <= last:
-            found.setdefault(float(estimate.value), []).append(symbol)
-    for load, symbols in found.items():
-        critical = MARKS["coexists"][0]
-        symbol, colour = (critical, "0.25") if critical in symbols else (symbols[0], "0.65")
-        axes.axvline(load, color=colour, linewidth=0.8, label=rf"{symbol} $= {load:.6g}$")
+            found.setdefault(float(estimate.value), []).append(name)
+    for load, names in found.items():
+        name = "coexists" if "coexists" in names else names[0]
+        symbol, colour = MARKS[name]
+        label = rf"{symbol} $= {load:.6g}$"
+        axes.axvline(load, color=colour, linewidth=0.8, label=label, **MARK_STYLES[name])
 
 
 def _axes(axes: Any) -> Any:

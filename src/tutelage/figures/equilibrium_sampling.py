@@ -1,4 +1,4 @@
-"""Sampled order parameters against the load, on the way up and on the way down."""
+"""Sampled order parameters against the load: symbols on curves, the way up and the way down."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from tutelage.checks import InputError
 SYMBOLS = {"specialization": r"$R - S$", "generalization_error": r"$\epsilon_g$"}
 MARKERS = {"up": ("^", "C0"), "down": ("v", "C3")}
 STYLES = ("-", "--", ":", "-.")
+SYMBOLS_OF_STATES = {"R": "o", "S": "s", "C": "o", "generalization_error": "o"}
 
 
 def hysteresis(
@@ -52,6 +53,43 @@ def hysteresis(
         axes.plot(dataset["load"], values.mean("run"), color=colour, label=f"load {direction}")
     axes.set(xlabel=r"$\alpha$", ylabel=SYMBOLS[which])
     axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def sampled_states(
+    dataset: xr.Dataset,
+    axes: Any,
+    which: tuple[str, ...] = ("R", "S"),
+    label: str = "",
+    marker: str = "",
+) -> Any:
+    """Lay the means over sampled weights on the curves of `tutelage.figures.order_parameters`.
+
+    Args:
+        dataset: means over ``load``, and their standard errors as NAME_error.
+        axes: Axes to draw on.
+        which: "R", "S", "C" or "generalization_error", in the order of the curves' colours.
+        label: for the legend.
+        marker: one for all, instead of circles and squares.
+
+    Returns:
+        The Axes drawn on: open symbols, circles for the first and squares for S; bars are two
+        standard errors long to either side.
+    """
+    for number, name in enumerate(which):
+        axes.errorbar(
+            dataset["load"].values,
+            dataset[name].values,
+            2 * dataset[f"{name}_error"].values,
+            fmt=marker or SYMBOLS_OF_STATES[name],
+            color=f"C{number}",
+            fillstyle="none",
+            markersize=5,
+            linewidth=0.8,
+            label=label if number == 0 and label else None,
+            zorder=3,
+        )
     axes.legend(fontsize="small")
     return axes
 

@@ -12,13 +12,16 @@ STYLES = ("-", "--", ":", "-.")
 MOST_LABELS = 12  # a longer legend hides the curves
 
 
-def overlaps(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
+def overlaps(
+    dataset: xr.Dataset, axes: Any = None, which: str = "RQ", style: str | None = None
+) -> Any:
     """Draw R_in and Q_ik of one run over time.
 
     Args:
         dataset: with Q and R over ``time``, from `tutelage.online.evolve` or a simulation.
         axes: Axes to draw on; a new figure when left out.
         which: "R", "Q" or both.
+        style: of all curves, such as "--"; by default that of their second index.
 
     Returns:
         The Axes drawn on.  Each curve has a colour of its own, and the style of its second
@@ -35,7 +38,7 @@ def overlaps(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
             dataset["time"],
             values,
             color=f"C{number % 10}",
-            linestyle=STYLES[(k if label[1] == "R" else k - i) % len(STYLES)],
+            linestyle=style or STYLES[(k if label[1] == "R" else k - i) % len(STYLES)],
             label=label if number < MOST_LABELS else None,
         )
     symbols = ", ".join(_symbol(name, "in", "ik") for name in which)
@@ -48,8 +51,40 @@ def overlaps(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
     return axes
 
 
+def student_pairs(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Draw R_in of one run, all curves of a student alike, as straat2019 Fig. 3.
+
+    Args:
+        dataset: with R over ``time``, from `tutelage.online.evolve`.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes drawn on.  The legend names the curve of each student that ends highest.
+    """
+    axes = _axes(axes)
+    R = dataset["R"].transpose("time", "student", "teacher").values
+    for i in range(R.shape[1]):
+        highest = int(np.argmax(R[-1, i]))
+        for n in range(R.shape[2]):
+            axes.plot(
+                dataset["time"],
+                R[:, i, n],
+                color=f"C{i % 10}",
+                linestyle=STYLES[i % len(STYLES)],
+                label=_symbol("R", f"{i + 1}{n + 1}", "") if n == highest else None,
+            )
+    axes.set(xlabel=_time_symbol(dataset), ylabel=_symbol("R", "in", ""))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
 def error(
-    dataset: xr.Dataset, axes: Any = None, label: str | None = None, scale: str = "log"
+    dataset: xr.Dataset,
+    axes: Any = None,
+    label: str | None = None,
+    scale: str = "log",
+    style: str = "-",
 ) -> Any:
     """Draw the generalization error ε_g over time, one curve for each run.
 
@@ -58,6 +93,7 @@ def error(
         axes: Axes to draw on; a new figure when left out.
         label: of a single curve in the legend; several are labelled by their learning rates.
         scale: of the error, "log" or "linear".
+        style: of the curves.
 
     Returns:
         The Axes drawn on.
@@ -68,9 +104,10 @@ def error(
         labels = _learning_rates(dataset)
         colours = _colours(len(labels))
         for run, (name, colour) in enumerate(zip(labels, colours, strict=True)):
-            axes.plot(dataset["time"], _positive(values[run], scale), color=colour, label=name)
+            shown = _positive(values[run], scale)
+            axes.plot(dataset["time"], shown, style, color=colour, label=name)
     else:
-        axes.plot(dataset["time"], _positive(values, scale), label=label)
+        axes.plot(dataset["time"], _positive(values, scale), style, label=label)
     axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$", yscale=scale)
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:

@@ -17,7 +17,7 @@ BAND = {"alpha": 0.2, "linewidth": 0.0}
 
 
 def simulated_overlaps(
-    summary: xr.Dataset, axes: Any = None, which: str = "RQ", symbols: int = SYMBOLS
+    summary: xr.Dataset, axes: Any = None, which: str = "RQ", symbols: int | None = SYMBOLS
 ) -> Any:
     """Draw simulated R_in and Q_ik as symbols, in the colours in which `overlaps` draws curves.
 
@@ -25,7 +25,7 @@ def simulated_overlaps(
         summary: from `tutelage.simulation.summary`, or one run.
         axes: Axes to draw on, usually with the curves; a new figure when left out.
         which: "R", "Q" or both, as for the curves.
-        symbols: how many for each overlap.
+        symbols: how many for each overlap; None draws lines instead.
 
     Returns:
         The Axes drawn on.  Symbols are means, bands one standard deviation over runs to either
@@ -49,7 +49,7 @@ def simulated_error(
     axes: Any = None,
     colour: Any = "C0",
     label: str | None = None,
-    symbols: int = SYMBOLS,
+    symbols: int | None = SYMBOLS,
 ) -> Any:
     """Draw the simulated ε_g as symbols, with a band of one standard deviation over runs.
 
@@ -58,7 +58,7 @@ def simulated_error(
         axes: Axes to draw on, usually with the curve; a new figure when left out.
         colour: of the symbols.
         label: of the symbols in the legend.
-        symbols: how many.
+        symbols: how many; None draws a line instead.
 
     Returns:
         The Axes drawn on.
@@ -170,12 +170,15 @@ def _symbols(
     mean: np.ndarray,
     width: np.ndarray,
     colour: Any,
-    symbols: int,
+    symbols: int | None,
     label: str | None = None,
 ) -> None:
-    """A band as wide as the spread, and symbols at about equidistant times."""
+    """A band as wide as the spread, and symbols at about equidistant times, or a line."""
     if np.any(np.isfinite(width)):
         axes.fill_between(time, mean - width, mean + width, color=colour, **BAND)
+    if symbols is None:
+        axes.plot(time, mean, "-", color=colour, label=label)
+        return
     wanted = np.linspace(time[0], time[-1], symbols)
     at = np.unique(np.abs(time - wanted[:, None]).argmin(axis=1))
     axes.plot(time[at], mean[at], "o", color=colour, markersize=3.5, fillstyle="none", label=label)

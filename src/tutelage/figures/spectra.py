@@ -19,6 +19,7 @@ SYMBOLS = {
     "zero_fraction": r"$\gamma$",
 }
 RIDGES = 12
+FEW = 12  # epochs up to which each has a symbol
 # Eigenvalues are drawn linearly up to this part of the largest, logarithmically beyond.
 LINEAR_PART = 1e-6
 STEPS = 500
@@ -49,7 +50,8 @@ def training(
     axes = _axes(axes)
     for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
         low, middle, high = _quantiles(one[which].dropna("epoch", how="all"))
-        axes.plot(middle["epoch"], middle, color=colour, label=name or None)
+        marker = "o" if middle.size <= FEW else None
+        axes.plot(middle["epoch"], middle, color=colour, label=name or None, marker=marker, ms=3)
         if one.sizes["run"] > 1:
             axes.fill_between(middle["epoch"], low, high, color=colour, alpha=0.2, linewidth=0)
     axes.set(xlabel="epoch", ylabel=SYMBOLS[which], yscale=scale)

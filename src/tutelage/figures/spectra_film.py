@@ -27,25 +27,43 @@ def eigenvalue_animation(
         The path.
     """
     import matplotlib.pyplot as plt
-    from matplotlib.animation import PillowWriter
 
     path = Path(path)
     if path.suffix != ".gif":
         raise InputError("path", repr(str(path)), "the name has to end in .gif", "spectra.gif")
+    speed = positive_integer("frames_per_second", frames_per_second)
+    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
+    eigenvalue_film(datasets, axes).save(path, writer="pillow", fps=speed, dpi=90)
+    plt.close(figure)
+    return path
+
+
+def eigenvalue_film(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any, frame_time: int = 250
+) -> Any:
+    """The same film as a matplotlib Animation, to be saved as anything matplotlib writes.
+
+    Args:
+        datasets: as in `eigenvalue_animation`.
+        axes: Axes to draw on; the only ones of their figure.
+        frame_time: in milliseconds.
+    """
+    from matplotlib.animation import FuncAnimation
+
     spectra = {name: _spectra(one) for name, one in _named(datasets).items()}
     first = next(iter(spectra.values()))
     bend = Bend(max(float(abs(one).max()) for one in spectra.values()))
     ends = [(float(one.min()), float(one.max())) for one in spectra.values()]
     grid = bend.grid(min(low for low, _ in ends), max(high for _, high in ends))
-    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
-    writer = PillowWriter(fps=positive_integer("frames_per_second", frames_per_second))
-    with writer.saving(figure, str(path), dpi=90):
-        for frame, epoch in enumerate(first["epoch"].values):
-            _frame(axes, bend, grid, spectra, frame)
-            axes.set_title(f"epoch {epoch}")
-            writer.grab_frame()
-    plt.close(figure)
-    return path
+
+    def show(frame: int) -> list[Any]:
+        _frame(axes, bend, grid, spectra, frame)
+        axes.set_title(f"epoch {first['epoch'].values[frame]}")
+        return []
+
+    film: Any = FuncAnimation(axes.figure, show, frames=first.sizes["epoch"], interval=frame_time)
+    film._draw_was_started = True  # no warning where a film is made and not shown
+    return film
 
 
 def _frame(axes: Any, bend: Bend, grid: Any, spectra: Mapping[str, Any], frame: int) -> None:

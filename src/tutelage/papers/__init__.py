@@ -1,18 +1,18 @@
-"""The papers: their published numbers beside computed ones.
+"""The papers: their figures, tables and numbers beside computed ones.
 
-One module per paper, named by its citation key.  They contain no physics: each calls
-the rooms of the package, holds the numbers that were printed, and returns a list of
-`Record`; some also draw the paper's figures.  A paper appears here as soon as the package
-can decide one of its numbers.
+One module per paper, named by its citation key, and `beyond` for what is in none of them.  They
+contain no physics: each calls the rooms of the package, holds the numbers that were printed,
+and says in ``SECTIONS`` what is drawn and computed for each part of the paper.
+`tutelage.report` keeps the results, and makes a page of them.
 """
 
 from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from tutelage.checks import InputError
 from tutelage.papers.record import Record
+from tutelage.papers.section import Section
 
 TITLES = {
     "oostwal2019": "Hidden unit specialization in layered neural networks: ReLU vs. sigmoidal",
@@ -20,52 +20,67 @@ TITLES = {
     "citton2025": "The role of the learning rate in layered neural networks with ReLU activation",
     "tian2020": "Student specialization in deep ReLU networks with finite width",
     "milletari2019": "Mean-field theory of activation functions in deep neural networks",
+    "beyond": "Beyond the papers: what the exact computation adds",
 }
 
-__all__ = ["TITLES", "Record", "draw", "reproduce"]
+__all__ = ["TITLES", "Entry", "Record", "reproduce", "sections"]
 
 
-def reproduce(papers: Iterable[str] = ()) -> list[Record]:
-    """The records of the named papers, in the order named; of all when none is named.
+class Entry(NamedTuple):
+    """A section, and whose it is."""
+
+    paper: str
+    section: Section
+
+    @property
+    def stem(self) -> str:
+        """The beginning of the names of its files."""
+        return f"{self.paper}_{self.section.name}"
+
+    @property
+    def command(self) -> str:
+        """What recomputes it, and nothing else."""
+        name = self.section.name
+        number = name.removeprefix("fig") if name.startswith("fig") else name
+        return f"tutelage reproduce {self.paper} --figure {number} --again"
+
+
+def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entry]:
+    """The sections of the named papers, in the order named; of all when none is named.
 
     Args:
         papers: citation keys, members of `TITLES`.
+        figure: only this part of them: the number of a figure, or the name of a section.
 
-    Raises:
-        InputError: a key that is not in `TITLES`.
-
-    >>> {record.paper for record in reproduce(["straat2019"])}
-    {'straat2019'}
+    >>> [entry.section.name for entry in sections(["oostwal2019"], "3")]
+    ['fig3']
     """
-    return [record for key in _keys(papers) for record in _module(key).records()]
+    entries = [Entry(key, part) for key in _keys(papers) for part in _sections(key)]
+    if figure is None:
+        return entries
+    chosen = [entry for entry in entries if entry.section.name in (figure, f"fig{figure}")]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(entry.section.name for entry in entries))
+        raise InputError("--figure", repr(figure), f"it has to be one of {names}", "--figure 3")
+    return chosen
 
 
-def draw(papers: Iterable[str], folder: str | Path) -> list[Path]:
-    """Draw the figures of the named papers that have some, with their data beside them.
+def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Record]:
+    """The records of those `sections`, computed now and in small; nothing is kept.
 
-    Args:
-        papers: citation keys, members of `TITLES`; all when none is named.
-        folder: where the files go; made if it does not exist.
-
-    Returns:
-        The pictures, ``KEY_FIGURE.png``; the data have the same name and end in ``.nc``.
+    >>> {record.paper for record in reproduce(["oostwal2019"], "eq11")}
+    {'oostwal2019'}
     """
     import matplotlib.pyplot as plt
 
-    from tutelage import results
-
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    pictures = []
-    for key in _keys(papers):
-        for figure in getattr(_module(key), "figures", tuple)():
-            name = f"{key}_{figure.name}"
-            pictures.append(folder / f"{name}.png")
-            figure.picture.savefig(pictures[-1], dpi=150)
-            plt.close(figure.picture)
-            for part, dataset in figure.data.items():
-                results.save(dataset, folder / f"{name}{'_' if part else ''}{part}.nc")
-    return pictures
+    records = []
+    for entry in sections(papers, figure):
+        for piece in entry.section.compute(False):
+            if isinstance(piece, Record):
+                records.append(piece)
+            else:
+                plt.close(piece.picture)
+    return records
 
 
 def _keys(papers: Iterable[str]) -> list[str]:
@@ -78,5 +93,5 @@ def _keys(papers: Iterable[str]) -> list[str]:
     return keys
 
 
-def _module(key: str) -> Any:
-    return import_module(f"{__name__}.{key}")
+def _sections(key: str) -> tuple[Section, ...]:
+    return import_module(f"{__name__}.{key}").SECTIONS

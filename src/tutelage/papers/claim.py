@@ -21,8 +21,8 @@ def claim(
     """The record of a statement that a mean is greater, or less, than a limit.
 
     It "agrees" if a one-sided t test of the samples says so at the level 0.01, and "differs" if
-    not, be it that they say the opposite or nothing.  ``computed`` is the mean, and ``error`` its
-    standard error.
+    not, be it that they say the opposite or nothing.  ``computed`` is the mean, ``uncertainty``
+    its standard error, and ``error`` its distance from the limit.
 
     Args:
         samples: one number for each run, independent of the others; at least two.
@@ -43,7 +43,8 @@ def claim(
     critical = float(t.isf(LEVEL, len(values) - 1))
     # Samples that are all alike decide by themselves; NaN never does.
     verdict: Verdict = "agrees" if excess > critical * error and excess > 0 else "differs"
-    return Record(paper, item, limit, mean, error, verdict, note, f"{relation} {limit:g}")
+    printed = f"{relation} {limit:g}"
+    return Record(paper, item, limit, mean, abs(excess), verdict, note, printed, error)
 
 
 def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Record:
@@ -51,4 +52,4 @@ def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Record:
     fraction = float(np.mean(np.asarray(holds, dtype=float)))
     error = math.sqrt(fraction * (1 - fraction) / len(holds))
     verdict: Verdict = "agrees" if fraction == 1.0 else "differs"
-    return Record(paper, item, 1.0, fraction, error, verdict, note, "every run")
+    return Record(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error)

@@ -1,79 +1,112 @@
-"""Figures 1 and 2 of milletari2019, with 20 runs where the paper shows one, and bands.
+"""Figures 1 and 2 of milletari2019: many runs where the paper shows one, medians and bands."""
 
-Both take minutes: twelve trainings of 2300 epochs, and 180 dense spectra of 1885 parameters.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.papers.milletari2019_trainings import UNITS, trained
-from tutelage.papers.record import Figure
+from tutelage.figures.spectra_film import eigenvalue_film
+from tutelage.papers.milletari2019_trainings import ONE, TWO, UNITS, digits, small
+from tutelage.papers.section import Figure
 
-RUNS, EPOCHS = 20, 2300
-AT = tuple(int(e) for e in np.unique(np.round(EPOCHS * np.linspace(0, 1, 24) ** 2)))
-PANELS = (("linear", (10,)), ("curved", (10,)), ("linear", (8, 2)), ("curved", (8, 2)))
-DIGIT_EPOCHS = 1000
-DIGIT_AT = (0, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 600, 800, 1000)
-DIGIT_SPECTRA = (0, 100, 1000)
 NAMES = {"linear": "linear", "curved": "non-linear"}
+Runs = Mapping[str, xr.Dataset]
 
 
-def spectra_figures() -> Iterator[Figure]:
-    """Figure 1; the same eigenvalues as ridges; Figure 2."""
-    groups = {panel: _panel(*panel) for panel in PANELS}
-    data = {
-        f"{panel[0]}_{'_'.join(map(str, panel[1]))}_{unit}": run
-        for panel, runs in groups.items()
+def figure_1(full: bool) -> Figure:
+    """(a) losses, (b) α against the loss, (c) zero residuals, (d) γ, as the paper has them."""
+    import matplotlib.pyplot as plt
+
+    groups = {
+        (data, hidden): {unit: small(data, hidden, unit, full) for unit in UNITS}
+        for hidden in (ONE, TWO)
+        for data in NAMES
+    }
+    figure = plt.figure(figsize=(15.0, 11.5), layout="constrained")
+    (a, b), (c, d) = figure.subfigures(2, 2, wspace=0.03, hspace=0.03)
+    _grid(a, "(a) loss", groups, lambda runs, axes: draw.training(runs, "loss", axes))
+    single = {key: runs for key, runs in groups.items() if key[1] == ONE}
+    _grid(b, "(b) fraction of negative eigenvalues against loss", single, draw.index_against_loss)
+    words = "(c) fraction of residuals below the tolerance"
+    _grid(c, words, groups, lambda runs, axes: draw.training(runs, "zero_residuals", axes))
+    words = "(d) fraction of zero eigenvalues"
+    _grid(d, words, groups, lambda runs, axes: draw.training(runs, "zero_fraction", axes))
+    return Figure(figure, _named(groups))
+
+
+def _grid(
+    part: Any, words: str, groups: Mapping[Any, Runs], panel: Callable[[Runs, Any], Any]
+) -> None:
+    """Linear left, non-linear right; one hidden layer above, two below."""
+    rows = len(groups) // 2
+    axes = np.atleast_2d(part.subplots(rows, 2))
+    for ax, ((data, hidden), runs) in zip(axes.ravel(), groups.items(), strict=True):
+        panel(runs, ax)
+        count = next(iter(runs.values())).sizes["run"]
+        title = f"{NAMES[data]}, {'-'.join(map(str, hidden))}, {count} runs"
+        ax.set_title(title, fontsize="medium")
+    part.suptitle(words)
+
+
+def _named(groups: Mapping[Any, Runs]) -> dict[str, xr.Dataset]:
+    return {
+        f"{data}_{'_'.join(map(str, hidden))}_{unit.lower()}": run
+        for (data, hidden), runs in groups.items()
         for unit, run in runs.items()
     }
-    yield Figure("fig_1", _figure_1(groups), data)
-    yield Figure("eigenvalues", _ridges(groups[PANELS[1]]), {})
-    digits = {
-        unit: trained("digits", (25,), unit, DIGIT_EPOCHS, RUNS, DIGIT_AT, DIGIT_SPECTRA)
-        for unit in UNITS
-    }
-    yield Figure("fig_2", _figure_2(digits), digits)
 
 
-def _panel(data: str, hidden: tuple[int, ...]) -> Mapping[str, xr.Dataset]:
-    return {unit: trained(data, hidden, unit, EPOCHS, RUNS, AT) for unit in UNITS}
-
-
-def _figure_1(groups: Mapping[Any, Mapping[str, xr.Dataset]]) -> Any:
-    """Rows (a) loss, (b) α against loss, (c) zero residuals, (d) γ; a column for each network."""
+def eigenvalues(full: bool) -> Figure:
+    """The spectra behind Fig. 1 (b), non-linear: ridges, and a film of all three activations."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(4, 4, figsize=(14.0, 12.0), layout="constrained")
-    for column, ((data, hidden), runs) in zip(axes.T, groups.items(), strict=True):
-        draw.training(runs, "loss", column[0])
-        draw.index_against_loss(runs, column[1])
-        draw.training(runs, "zero_residuals", column[2])
-        draw.training(runs, "zero_fraction", column[3])
-        column[0].set_title(f"{NAMES[data]}, {'-'.join(map(str, hidden))}")
-    figure.suptitle(f"milletari2019, Fig. 1: medians of {RUNS} runs, bands from 10 % to 90 %")
-    return figure
+    runs = {unit: small("curved", ONE, unit, full) for unit in UNITS}
+    figure, axes = plt.subplots(1, len(runs), figsize=(13.0, 5.0), layout="constrained")
+    for ax, (unit, run) in zip(axes, runs.items(), strict=True):
+        draw.eigenvalue_ridges(run, ax)
+        ax.set_title(f"{unit}, non-linear, 2-10-1")
+    screen = plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1]
+    data = {unit.lower(): run[["eigenvalues"]] for unit, run in runs.items()}
+    return Figure(figure, data, "eigenvalues", eigenvalue_film(runs, screen))
 
 
-def _figure_2(runs: Mapping[str, xr.Dataset]) -> Any:
-    """(a) loss, α, γ and zero residuals; (b) the eigenvalues at the end; γ over the tolerance."""
+def figure_2(full: bool) -> Figure:
+    """(a) loss, α, γ and zero residuals of the digits; (b) the eigenvalues at the end."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(13.0, 7.0), layout="constrained")
-    draw.training(runs, "loss", axes[0, 0], scale="log")
-    draw.training(runs, "negative_fraction", axes[0, 1])
-    draw.training(runs, "zero_fraction", axes[1, 0])
-    draw.training(runs, "zero_residuals", axes[1, 1])
-    _histogram(runs, axes[0, 2])
-    draw.zeros_against_tolerance(runs, axes[1, 2])
-    figure.suptitle(f"milletari2019, Fig. 2: digits, 64-25-10, {RUNS} runs")
-    return figure
+    curves = {unit: digits(unit, full, watched=False) for unit in UNITS}
+    spectra = {unit: digits(unit, full, watched=True) for unit in UNITS}
+    figure = plt.figure(figsize=(14.0, 7.0), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
+    axes = left.subplots(2, 2)
+    draw.training(curves, "loss", axes[0, 0])
+    draw.training(spectra, "negative_fraction", axes[0, 1])
+    draw.training(spectra, "zero_fraction", axes[1, 0])
+    draw.training(curves, "zero_residuals", axes[1, 1])
+    left.suptitle(f"(a) digits, 64-25-10, {_count(curves)} runs, spectra of {_count(spectra)}")
+    _histogram(spectra, right.subplots())
+    right.suptitle("(b) eigenvalues at the end")
+    data = {f"{unit.lower()}_curves": run for unit, run in curves.items()}
+    data |= {f"{unit.lower()}_spectra": run for unit, run in spectra.items()}
+    return Figure(figure, data)
 
 
-def _histogram(runs: Mapping[str, xr.Dataset], axes: Any) -> None:
+def tolerances(full: bool) -> Figure:
+    """γ of the digits at the end over what counts as zero."""
+    runs = {unit: digits(unit, full, watched=True) for unit in UNITS}
+    axes = draw.zeros_against_tolerance(runs)
+    axes.set_title("digits, at the end")
+    data = {unit.lower(): run[["eigenvalues"]] for unit, run in runs.items()}
+    return Figure(axes.figure, data, "tolerance")
+
+
+def _count(runs: Runs) -> int:
+    return next(iter(runs.values())).sizes["run"]
+
+
+def _histogram(runs: Runs, axes: Any) -> None:
     """How many eigenvalues a network has in each of 60 bins at the end, on average."""
     ends = {unit: run["eigenvalues"].values[:, -1] for unit, run in runs.items()}
     low, high = (f([f(end) for end in ends.values()]) for f in (np.min, np.max))
@@ -83,14 +116,5 @@ def _histogram(runs: Mapping[str, xr.Dataset], axes: Any) -> None:
             end.ravel(), np.linspace(low, high, 61), weights=weights, histtype="step", label=unit
         )
     axes.set(xlabel=r"$\lambda$", ylabel="eigenvalues per bin", yscale="log")
+    axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-
-
-def _ridges(runs: Mapping[str, xr.Dataset]) -> Any:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(runs), figsize=(13.0, 5.0), layout="constrained")
-    for ax, (unit, run) in zip(axes, runs.items(), strict=True):
-        draw.eigenvalue_ridges(run, ax)
-        ax.set_title(f"{unit}, non-linear, 2-10-1")
-    return figure

@@ -1,231 +1,194 @@
 """Oostwal, Straat and Biehl, Hidden unit specialization: ReLU vs. sigmoidal (2019).
 
-Here the generalization error as a function of the overlaps, Sec. II C and Appendices B to D;
-in `oostwal2019_equilibrium` the phase transitions and learning curves.  Outputs carry 1/√K, so
-`output_scale` is 1/√K in all of this.
+Equilibrium at high temperature: errors, free energies, phase transitions.  The parts stand in
+modules of their own: `_error` has eqs. (9) to (12) and Appendix B, `_free_energy` Sec. II D and
+Appendix C, `_loads` every critical load, `_states` what is said of the states between them,
+`_samples` Monte Carlo, which the paper does not have, and `_figures` the five figures.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import numpy as np
-
-from tutelage import averages
-from tutelage.activations import Activation, Erf, ReLU
-from tutelage.generalization import generalization_error
-from tutelage.networks import Committee, Scenario
-from tutelage.overlaps import Overlaps
-from tutelage.papers import oostwal2019_equilibrium
-from tutelage.papers.record import Published, Record, closed_form, compare, correct, digits
-
-PAPER = "oostwal2019"
-SIGMOIDAL = Erf(offset=1.0)  # eq. (2)
-UNITS = (1, 2, 5, 10, 100)
-STATES = [(2, 0.6, 0.2, 0.1), (5, 0.15, 0.15, 0.05), (10, -0.4, 0.1, 0.02)]  # (K, R, S, C)
-NOTE_11 = (
-    "oostwal2019 eq. (11) has a factor 1/K too many: at R = S = C = 0 it gives 1/(3K), while "
-    "eq. (9) and the text below eq. (12) give 1/3 for every K. Computed from eq. (9)."
+from tutelage.activations import Erf, ReLU
+from tutelage.papers import (
+    oostwal2019_error,
+    oostwal2019_figures,
+    oostwal2019_free_energy,
+    oostwal2019_loads,
+    oostwal2019_states,
 )
-NOTE_26 = (
-    "oostwal2019 eq. (26) is for outputs that are plain sums; with the outputs of eq. (1) it "
-    "carries a factor 1/K. Computed from eq. (9)."
+from tutelage.papers.record import Record, closed_form, compare
+from tutelage.papers.section import Figure, Section
+
+PAPER = oostwal2019_loads.PAPER
+SAMPLES = "Weights drawn with N = 2000 inputs, 400 sweeps and 12 chains instead of 1600, 50 and 4."
+
+
+def _fig1(full: bool) -> Iterator[Record | Figure]:
+    """Eqs. (2) and (3) at a few x."""
+    yield oostwal2019_figures.architecture()
+    sigmoidal = oostwal2019_error.SIGMOIDAL
+    for x, text, value in ((-40.0, "0", 0.0), (40.0, "2", 2.0)):
+        item = f"below eq. (2), limit of g for large |x|, x = {x:g}"
+        yield compare(PAPER, item, closed_form(text, value), float(sigmoidal(x)))
+    for x in (-0.8, 0.7):
+        published = closed_form("2 Φ(x)", math.erfc(-x / math.sqrt(2)))
+        yield compare(PAPER, f"eq. (2), g({x:g})", published, float(sigmoidal(x)))
+        published = closed_form(f"{max(0.0, x):g}", max(0.0, x))
+        yield compare(PAPER, f"eq. (3), g({x:g})", published, float(ReLU()(x)))
+    yield oostwal2019_states.other_sigmoids()
+
+
+def _eq11(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_error.section_ii()
+
+
+def _eq20(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_free_energy.free_energy()
+
+
+def _fig2(full: bool) -> Iterator[Record | Figure]:
+    from tutelage.papers.oostwal2019_samples import trapped
+
+    yield oostwal2019_figures.learning_curves(Erf(), (2, 5), full)
+    yield from oostwal2019_loads.sigmoidal_loads()
+    yield oostwal2019_loads.exponent(Erf())
+    yield from oostwal2019_states.sigmoidal_regimes()
+    yield from trapped(full)
+
+
+def _large_sigmoidal(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_loads.sigmoidal_limits()
+    yield from oostwal2019_error.plateau("erf")
+    yield from oostwal2019_states.sigmoidal_limit()
+
+
+def _fig3(full: bool) -> Iterator[Record | Figure]:
+    yield oostwal2019_figures.learning_curves(ReLU(), (2, 10), full)
+    yield from oostwal2019_loads.rectified_loads()
+    yield oostwal2019_loads.exponent(ReLU())
+    yield from oostwal2019_states.rectified_regimes()
+
+
+def _fig4(full: bool) -> Iterator[Record | Figure]:
+    yield oostwal2019_figures.large_networks()
+    yield from oostwal2019_loads.rectified_limit()
+    yield from oostwal2019_error.plateau("ReLU")
+    yield oostwal2019_error.mirror_images()
+    yield from oostwal2019_states.rectified_limits()
+
+
+def _fig5(full: bool) -> Iterator[Record | Figure]:
+    yield oostwal2019_figures.student_overlaps(full)
+    yield oostwal2019_loads.cross_overlap()
+    yield from oostwal2019_states.student_overlaps()
+
+
+def _eq26(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_error.appendix_b()
+
+
+def _eq32(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_error.single_unit()
+    yield from oostwal2019_free_energy.one_unit()
+
+
+def _appendix_d(full: bool) -> Iterator[Record]:
+    yield from oostwal2019_error.appendix_d()
+    yield oostwal2019_free_energy.weak_alignment()
+
+
+SECTIONS = (
+    Section(
+        "fig1",
+        "Figure 1: the network and its activations",
+        "Left: N inputs, K hidden units with adaptive weights (solid), and an output that adds "
+        "them up with fixed weights 1/√K (dashed). Right: the sigmoidal activation "
+        "1 + erf(x/√2) (solid) and the ReLU (dashed).",
+        _fig1,
+    ),
+    Section(
+        "eq11",
+        "Equations (9) to (12): generalization error of site-symmetric students",
+        "ε_g of students that know nothing, of students that know everything, and at three states "
+        "(R, S, C) between. Computed from eq. (9) with Gaussian averages, and compared with what "
+        "eqs. (11) and (12) give as they are printed.",
+        _eq11,
+    ),
+    Section(
+        "eq20",
+        "Equations (13) to (21): entropy and free energy",
+        "The entropy of eq. (19) against ½ ln det of all overlaps, the free energy of eq. (20) at "
+        "two states, the number of directions in which a state may be unstable, the noise that "
+        "makes exp(-βE) stationary, and what a factor γ of the activation does.",
+        _eq20,
+    ),
+    Section(
+        "fig2",
+        "Figure 2: learning curves of sigmoidal networks, K = 2 and K = 5",
+        "R and S (left) and ε_g (right) of every minimum of the free energy over the load α: R "
+        "solid and S dashed where R ≥ S, chain line and dotted where R < S; ε_g solid for R > S, "
+        "dashed for R = S, dotted for R < S; thin where only site-symmetric states are compared. "
+        "Two units (above) specialize continuously, five (below) with a jump; α_s is marked by a "
+        "dotted, α_c by a dashed and α_d by a short vertical line. Symbols are sampled weights of "
+        "1600 inputs, from the teacher downwards in α and, for K = 5, from random ones upwards.",
+        _fig2,
+        SAMPLES,
+    ),
+    Section(
+        "text3a",
+        "Section III A: large sigmoidal networks",
+        "The loads α_s, α_c and α_d for K → ∞, how R and C of the unspecialized state scale with "
+        "K, and the error at which that state stays.",
+        _large_sigmoidal,
+    ),
+    Section(
+        "fig3",
+        "Figure 3: learning curves of ReLU networks, K = 2 and K = 10",
+        "As Figure 2 for the ReLU with K = 2 (above) and K = 10 (below): R solid and S dashed in "
+        "the state R > S, R as a chain line and S dotted in R < S, whose ε_g is nearly as low. For "
+        "K = 10 the transition looks continuous and has a small jump. Symbols: sampled weights of "
+        "1600 inputs, from the teacher downwards in α and from students that point away from one "
+        "teacher each; for K = 10 the transition is still rounded at this size.",
+        _fig3,
+        SAMPLES,
+    ),
+    Section(
+        "fig4",
+        "Figure 4: ReLU networks for K → ∞",
+        "Left: R of the two minima beyond α_c = 2π, R > 0 solid and R < 0 as a chain line. Right: "
+        "their generalization error, which is one curve, with the plateau 1/4 - 1/(2π) before α_c.",
+        _fig4,
+    ),
+    Section(
+        "fig5",
+        "Figure 5: overlap C of two students",
+        "C over the load for the sigmoidal network with K = 5 near its transition (left) and for "
+        "the ReLU network with K = 10 (right; the text of Sec. III C says K = 5): R > S solid, "
+        "R = S dashed, R < S dotted. Sigmoidal students are anticorrelated, those of the ReLU "
+        "correlated from α = 3.2 on. Symbols: sampled weights, as in Figures 2 and 3.",
+        _fig5,
+        SAMPLES,
+    ),
+    Section(
+        "eq26",
+        "Equations (25) to (28): generalization error for any overlaps",
+        "ε_g of three students and three teachers without any symmetry, and the average of two "
+        "ReLUs at several covariances, against the printed formulas.",
+        _eq26,
+    ),
+    Section(
+        "eq32",
+        "Equations (29) to (33): one student and one teacher",
+        "Error, entropy and load of a single unit against the printed formulas, and how R and ε_g "
+        "approach their limits for α → ∞.",
+        _eq32,
+    ),
+    Section(
+        "appendix_d",
+        "Appendix D: weakly and negatively aligned ReLUs",
+        "The mean response of a student to one teacher, to first order in their overlap S, and the "
+        "overlap (K - 1) S = 2 with which the others make up for a student at R = -1.",
+        _appendix_d,
+    ),
 )
-
-
-def records() -> list[Record]:
-    """The generalization error, at the states for which the paper gives it."""
-    return [
-        *_unlearned(),
-        *_learned(),
-        *_equation_11(),
-        *_equation_12(),
-        *_equations_26_28(),
-        *_equation_27(),
-        *_single_unit(),
-        *_plateau(),
-        *_appendix_d(),
-        *oostwal2019_equilibrium.records(),
-    ]
-
-
-figures = oostwal2019_equilibrium.figures
-
-
-def _error(g: Activation, overlaps: Overlaps) -> float:
-    """ε_g of a student and a teacher with K units each and outputs scaled as in eq. (1)."""
-    both = Committee(overlaps.K, g)
-    scale = 1 / math.sqrt(overlaps.K)
-    scenario = Scenario(both, both, teacher_overlaps=overlaps.T, output_scale=scale)
-    return float(generalization_error(scenario, overlaps))
-
-
-def _site_symmetric(K: int, R: float, S: float, C: float) -> Overlaps:
-    """Eq. (10): R on the diagonal, S beside it; 1 on the diagonal, C beside it."""
-    one = np.eye(K)
-    return Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
-
-
-def _unlearned() -> Iterator[Record]:
-    for K in UNITS:
-        # K² averages of order one, over K: what cancels, and rounds, is of order K.
-        erf = closed_form("1/3", 1 / 3, scale=K)
-        relu = closed_form("1/2 - 1/(2π)", 1 / 2 - 1 / (2 * math.pi), scale=K)
-        start = _site_symmetric(K, 0.0, 0.0, 0.0)
-        item = f"ε_g at R = S = C = 0, {{}}, K = {K}"
-        yield compare(PAPER, item.format("erf"), erf, _error(SIGMOIDAL, start))
-        yield compare(PAPER, item.format("ReLU"), relu, _error(ReLU(), start))
-    start = _site_symmetric(3, 0.0, 0.0, 0.0)
-    yield compare(
-        PAPER, "ε_g at R = S = C = 0, ReLU, K = 3", digits("0.341"), _error(ReLU(), start)
-    )
-
-
-def _learned() -> Iterator[Record]:
-    solution = _site_symmetric(5, 1.0, 0.0, 0.0)
-    for name, g in (("erf", SIGMOIDAL), ("ReLU", ReLU())):
-        item = f"ε_g at R = 1, S = C = 0, {name}, K = 5"
-        yield compare(PAPER, item, closed_form("0", 0.0), _error(g, solution))
-    state = _site_symmetric(*STATES[0])
-    yield compare(
-        PAPER,
-        "below eq. (9), ε_g with and without the additive constant, erf",
-        closed_form("equal", _error(Erf(), state)),
-        _error(SIGMOIDAL, state),
-    )
-
-
-def _equation_11() -> Iterator[Record]:
-    for K, R, S, C in [(5, 0.0, 0.0, 0.0), *STATES]:
-        braces = (
-            1 / 3
-            + (K - 1) / math.pi * (math.asin(C / 2) - 2 * math.asin(S / 2))
-            - 2 / math.pi * math.asin(R / 2)
-        )
-        item = f"eq. (11), erf, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
-        computed = _error(SIGMOIDAL, _site_symmetric(K, R, S, C))
-        yield correct(PAPER, item, _value(braces / K), _value(braces, K), computed, NOTE_11)
-
-
-def _equation_12() -> Iterator[Record]:
-    def average(x: float) -> float:
-        return x / 4 + math.sqrt(1 - x**2) / (2 * math.pi) + x * math.asin(x) / (2 * math.pi)
-
-    for K, R, S, C in STATES:
-        braces = (
-            K
-            + K * (K - 1) / (2 * math.pi)
-            - 2 * K * average(R)
-            + K * (K - 1) * average(C)
-            - 2 * K * (K - 1) * average(S)
-        )
-        item = f"eq. (12), ReLU, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
-        computed = _error(ReLU(), _site_symmetric(K, R, S, C))
-        yield compare(PAPER, item, _value(braces / (2 * K), K), computed)
-
-
-def _equations_26_28() -> Iterator[Record]:
-    """A state without any symmetry, from weights: K = M = 3 in N = 7 dimensions."""
-    random = np.random.default_rng(2019)
-    W, V = random.normal(size=(2, 3, 7)) / math.sqrt(7)
-    state = Overlaps.from_weights(W, V)
-    erf_sum = _sum_over_pairs(_erf_average, W, V)
-    item = "eq. ({}), {}, K = M = 3 without symmetry"
-    yield correct(
-        PAPER,
-        item.format(26, "erf"),
-        _value(erf_sum / 2),
-        _value(erf_sum / 6),
-        _error(SIGMOIDAL, state),
-        NOTE_26,
-    )
-    relu = _value(_sum_over_pairs(_equation_27_printed, W, V) / 6)
-    yield compare(PAPER, item.format(28, "ReLU"), relu, _error(ReLU(), state))
-
-
-def _sum_over_pairs(
-    average: Callable[[float, float, float], float], W: np.ndarray, V: np.ndarray
-) -> float:
-    """Σ_ab ± ⟨g(x_a) g(x_b)⟩ over students (+) and teachers (−), eq. (25) without 1/(2K)."""
-    fields = np.concatenate([W, V])
-    signs = [1.0] * len(W) + [-1.0] * len(V)
-    return sum(
-        p * q * average(float(a @ a), float(b @ b), float(a @ b))
-        for p, a in zip(signs, fields, strict=True)
-        for q, b in zip(signs, fields, strict=True)
-    )
-
-
-def _erf_average(c11: float, c22: float, c12: float) -> float:
-    """One term of eq. (26), times 2: the sum in its braces is over ⟨g g⟩ π/2."""
-    return 2 / math.pi * math.asin(c12 / math.sqrt((1 + c11) * (1 + c22)))
-
-
-def _equation_27_printed(c11: float, c22: float, c12: float) -> float:
-    # Rounding makes |c12| exceed √(c11 c22) by one unit for a field with itself.
-    rho = max(-1.0, min(1.0, c12 / math.sqrt(c11 * c22)))
-    root = math.sqrt(max(0.0, c11 * c22 - c12**2))
-    return c12 / 4 + (root + c12 * math.asin(rho)) / (2 * math.pi)
-
-
-def _equation_27() -> Iterator[Record]:
-    for c11, c22, c12 in [(1.0, 1.0, 0.5), (0.3, 2.0, -0.6), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0)]:
-        item = f"eq. (27), ⟨g(x)g(y)⟩ of the ReLU, C = [{c11:g} {c12:g}; {c12:g} {c22:g}]"
-        computed = float(averages.i2(ReLU(), [[c11, c12], [c12, c22]]))
-        yield compare(PAPER, item, _value(_equation_27_printed(c11, c22, c12)), computed)
-
-
-def _single_unit() -> Iterator[Record]:
-    for R in (-0.5, 0.5, 0.9):
-        state = _site_symmetric(1, R, 0.0, 0.0)
-        erf = 1 / 3 - 2 / math.pi * math.asin(R / 2)
-        relu = (2 - R) / 4 - (math.sqrt(1 - R**2) + R * math.asin(R)) / (2 * math.pi)
-        yield compare(
-            PAPER, f"eq. (30), erf, K = 1, R = {R:g}", _value(erf), _error(SIGMOIDAL, state)
-        )
-        yield compare(
-            PAPER, f"eq. (31), ReLU, K = 1, R = {R:g}", _value(relu), _error(ReLU(), state)
-        )
-
-
-def _plateau() -> Iterator[Record]:
-    """R = S = 1/K, C = 0 for K → ∞, from committees that grow and from the limit itself."""
-    erf = closed_form("1/3 - 1/π", 1 / 3 - 1 / math.pi)
-    relu = closed_form("1/4 - 1/(2π)", 1 / 4 - 1 / (2 * math.pi))
-    for name, g, exact, printed in (
-        ("erf", SIGMOIDAL, erf, "0.0150"),
-        ("ReLU", ReLU(), relu, "0.091"),
-    ):
-        item = f"plateau ε_g at R = S = 1/K, C = 0, {name}, K → ∞"
-        yield compare(PAPER, f"{item} (κ̃(1))", exact, _kappa_tilde(g, 1.0))
-        yield compare(PAPER, f"{item} (K = 32, 64, 128)", digits(printed), _large_network(g))
-    item = "Sec. III B, ε_g(R) - ε_g(-R), ReLU, K → ∞, R = 0.7"
-    difference = _kappa_tilde(ReLU(), -0.7) - _kappa_tilde(ReLU(), 0.7)
-    yield compare(PAPER, item, closed_form("0", 0.0), difference)
-
-
-def _kappa_tilde(g: Activation, rho: float) -> float:
-    """κ(ρ) − κ(0) − κ'(0) ρ with κ(ρ) = ⟨g(u)g(w)⟩ at unit norm; κ'(0) = c_1²."""
-    C = np.array([[[1.0, r], [r, 1.0]] for r in (rho, 0.0)])
-    kappa = np.asarray(averages.i2(g, C))
-    c_1 = float(g.hermite(1).values[1])
-    return float(kappa[0] - kappa[1] - c_1**2 * rho)
-
-
-def _large_network(g: Activation) -> float:
-    """ε_g for K = 32, 64, 128, whose terms in 1/K and 1/K² are removed (Richardson)."""
-    a, b, c = (_error(g, _site_symmetric(K, 1 / K, 1 / K, 0.0)) for K in (32, 64, 128))
-    return (a - 6 * b + 8 * c) / 3
-
-
-def _appendix_d() -> Iterator[Record]:
-    """⟨g(x)⟩ given x*: Σ_n c_n Sⁿ h_n(x*), so that the two printed terms are c_0 and c_1."""
-    c = ReLU().hermite(1).values
-    mean = closed_form("1/√(2π)", 1 / math.sqrt(2 * math.pi))
-    yield compare(PAPER, "App. D, mean response of an orthogonal unit", mean, float(c[0]))
-    slope = closed_form("1/2", 0.5)
-    yield compare(PAPER, "App. D, its slope in S x*", slope, float(c[1]))
-
-
-def _value(value: float, terms: float = 1.0) -> Published:
-    """A formula as printed; sums over K units round K times."""
-    return closed_form(f"{value:.6f}", value, scale=terms)

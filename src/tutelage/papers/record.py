@@ -6,14 +6,16 @@ A closed form is reproduced when it is met up to the rounding of float64.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-Verdict = Literal["agrees", "corrected", "differs"]
+# agrees: within the digits printed, or the uncertainty of what is computed.
+# corrected: differs, and the computed number meets the exact form of what is misprinted.
+# differs: neither.
+# not comparable: computed, but under other conditions than the paper's, as the note says.
+# missing: published, but not computed here, as the note says.
+# new: computed here, and not in any of the papers.
+Verdict = Literal["agrees", "corrected", "differs", "not comparable", "missing", "new"]
 
 # A closed form and its evaluation take some tens of float64 operations each.
 ROUNDING = 64 * 2.0**-52
@@ -50,20 +52,15 @@ def method(text: str, value: float, error: float) -> Published:
     return Published(text, value, error)
 
 
-class Figure(NamedTuple):
-    """A figure of a paper drawn again: its number, the matplotlib Figure, and the data in it.
-
-    data: one Dataset for each set of curves, by a short name; "" if there is only one.
-    """
-
-    name: str
-    picture: Any
-    data: Mapping[str, "xr.Dataset"]
-
-
 @dataclass(frozen=True)
 class Record:
-    """A row of ``tutelage reproduce``; `note` explains a slip of the paper."""
+    """A row of ``tutelage reproduce``.
+
+    published: as a number, and `printed` as it stands in the paper.
+    error: how far the computed number is from the published one.
+    uncertainty: error estimate, or standard error, of the computed number; 0 if it is rounding.
+    note: the evidence for a verdict that is not "agrees", and where to find it.
+    """
 
     paper: str
     item: str
@@ -72,16 +69,21 @@ class Record:
     error: float
     verdict: Verdict
     note: str = ""
-    printed: str = field(default="", repr=False)
+    printed: str = ""
+    uncertainty: float = 0.0
 
-    def as_dict(self) -> dict[str, str | float | None]:
-        """The six keys that programs read; what is not finite, which JSON lacks, is None."""
-        keys = ("paper", "item", "published", "computed", "error", "verdict")
-        values = {key: getattr(self, key) for key in keys}
+    def as_dict(self) -> dict[str, Any]:
+        """What programs read; what is not finite, which JSON lacks, is None."""
         return {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in values.items()
+            for key, value in asdict(self).items()
         }
+
+    @classmethod
+    def from_dict(cls, entries: dict[str, Any]) -> "Record":
+        """The record of which `as_dict` has made the entries, up to what is not finite."""
+        values: dict[str, Any] = {k: math.nan if v is None else v for k, v in entries.items()}
+        return cls(**values)
 
 
 def compare(
@@ -92,11 +94,17 @@ def compare(
     ``uncertainty`` is the error estimate that came with the computed number, if one did.
     """
     verdict: Verdict = "agrees" if published.met_by(computed, uncertainty) else "differs"
-    return _record(paper, item, published, computed, verdict, note="")
+    return _record(paper, item, published, computed, verdict, "", uncertainty)
 
 
 def correct(
-    paper: str, item: str, published: Published, exact: Published, computed: float, note: str
+    paper: str,
+    item: str,
+    published: Published,
+    exact: Published,
+    computed: float,
+    note: str,
+    uncertainty: float = 0.0,
 ) -> Record:
     """The record of a number whose printed form has a known slip.
 
@@ -104,20 +112,56 @@ def correct(
     printed one; a slip that is none, or a correction that is wrong, comes out as such.
     """
     verdict: Verdict = "differs"
-    if published.met_by(computed):
+    if published.met_by(computed, uncertainty):
         verdict = "agrees"
-    elif exact.met_by(computed):
+    elif exact.met_by(computed, uncertainty):
         verdict = "corrected"
-    return _record(paper, item, published, computed, verdict, note)
+    return _record(paper, item, published, computed, verdict, note, uncertainty)
+
+
+def not_comparable(
+    paper: str, item: str, printed: str, computed: float, why: str, uncertainty: float = 0.0
+) -> Record:
+    """A published number beside what we compute under other conditions; ``why`` names them."""
+    return _unmatched(paper, item, printed, computed, "not comparable", why, uncertainty)
+
+
+def missing(paper: str, item: str, printed: str, why: str) -> Record:
+    """A published number that is not computed here, with the reason."""
+    return _unmatched(paper, item, printed, math.nan, "missing", why)
+
+
+def found(item: str, computed: float, uncertainty: float, note: str = "") -> Record:
+    """A number that is in none of the papers, with its error."""
+    return _unmatched("beyond", item, "", computed, "new", note, uncertainty)
 
 
 def _record(
-    paper: str, item: str, published: Published, computed: float, verdict: Verdict, note: str
+    paper: str,
+    item: str,
+    published: Published,
+    computed: float,
+    verdict: Verdict,
+    note: str,
+    uncertainty: float,
 ) -> Record:
     computed = float(computed) + 0.0  # −0 is 0
     error = abs(computed - published.value)
     if not math.isfinite(computed):
         verdict = "differs"
-    return Record(
-        paper, item, float(published.value), computed, error, verdict, note, published.text
-    )
+    value = float(published.value)
+    text = published.text
+    return Record(paper, item, value, computed, error, verdict, note, text, float(uncertainty))
+
+
+def _unmatched(
+    paper: str,
+    item: str,
+    printed: str,
+    computed: float,
+    verdict: Verdict,
+    note: str,
+    uncertainty: float = 0.0,
+) -> Record:
+    values = (math.nan, float(computed), math.nan)
+    return Record(paper, item, *values, verdict, note, printed, float(uncertainty))

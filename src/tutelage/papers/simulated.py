@@ -1,5 +1,9 @@
-"""Statements about simulations: "good correspondence", decided by a test."""
+"""Statements in words, such as "good correspondence", decided by a computation."""
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import xarray as xr
 
 from tutelage import simulation
@@ -7,7 +11,7 @@ from tutelage.papers.record import Record, compare, method
 
 
 def correspondence(
-    paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset
+    paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset, note: str = ""
 ) -> Record:
     """The record of a statement that simulations and theory agree, in the paper's words.
 
@@ -15,4 +19,22 @@ def correspondence(
     finds it, and 0 is published; the verdict is that of its test, at the level 0.01.
     """
     found = simulation.compare(theory, runs)
-    return compare(paper, item, method(words, 0.0, found.threshold), found.worst)
+    record = compare(paper, item, method(words, 0.0, found.threshold), found.worst)
+    return replace(record, note=note)
+
+
+def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Record:
+    """The record of a statement about several cases, in the paper's words.
+
+    The number computed is the fraction of the cases in which it holds, and 1 is published.
+
+    Args:
+        holds: whether it does, for each of the cases; at least one.
+
+    >>> statement("p", "i", "it grows", np.diff([1.0, 2.0, 4.0]) > 0).verdict
+    'agrees'
+    >>> statement("p", "i", "it grows", np.diff([1.0, 2.0, 1.5]) > 0).computed
+    0.5
+    """
+    fraction = float(np.mean(np.asarray(holds, dtype=float)))
+    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=note)

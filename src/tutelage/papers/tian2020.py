@@ -1,217 +1,174 @@
-"""Tian, Student specialization in deep ReLU networks with finite width (2020).
+"""Tian, Student specialization in deep ReLU networks with finite width (2020)."""
 
-The theorems of the paper, each where it can be decided in a moment: identities (Lemma 1,
-Corollary 1, Theorem 7) and exact critical points (Theorems 1, 3) to rounding, small trained
-students (Theorems 2, 3), exponents (Theorem 5) and limits (the slow escape).
+from collections.abc import Callable, Iterator
 
-Theorem 6 is decided twice.  For inputs x ~ N(0, 1) and unit weights at an angle θ,
+from tutelage.papers import tian2020_cifar as images
+from tutelage.papers import tian2020_critical as critical
+from tutelage.papers import tian2020_dynamics as dynamics
+from tutelage.papers import tian2020_figures as two_layers
+from tutelage.papers import tian2020_layers as deeper
+from tutelage.papers import tian2020_plane as in_the_plane
+from tutelage.papers import tian2020_trainings as trainings
+from tutelage.papers.record import Record
+from tutelage.papers.section import Section
 
-    E[x θ(w_k·x) (w*_j·x)₊]  ∝  (π − θ) w*_j + sin θ w_k.
-
-Its component along any vector e is a three-point average of the fields w_k·x, e·x and
-w*_j·x.  The proportionality leaves the ratio sin θ/(π − θ) to be compared; sampling decides
-about the factor 1/2π that `tutelage.deep.mean_push` has.
-"""
-
-import math
-from functools import cache
-
-import numpy as np
-
-from tutelage import averages, deep
-from tutelage._jax import jax, jnp
-from tutelage.activations import ReLU
-from tutelage.papers.record import Record, closed_form, compare, digits, method
-
-PAPER = "tian2020"
-ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
-RUNS = 4
+_SMALL = "instead of 20 inputs, 10 outputs and 2000 fresh examples of variance 1"
+_PAPER = f"100 inputs, 50 outputs and a fixed set of 10,000 examples {_SMALL}"
 
 
-def records() -> list[Record]:
-    """The theorems in the order of the paper, and the construction of the teachers."""
-    return [*_recursion(), *_critical(), *_trained(), _noisy(), *_push(), *_dynamics(), _half()]
+def _always(*lists: Callable[[], list[Record]]) -> Callable[[bool], Iterator[Record]]:
+    """A section that is the same in quick and in full runs."""
+    return lambda full: (record for one in lists for record in one())
 
 
-def _zero(item: str, computed: float, allowed: float, text: str = "0") -> Record:
-    """Something that vanishes up to rounding, or up to a stated size."""
-    return compare(PAPER, item, method(text, 0.0, allowed), computed)
-
-
-def _recursion() -> list[Record]:
-    teacher = deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
-    student = deep.student(teacher, 2)
-    x = np.random.default_rng(0).normal(size=(200, 8))
-    line = np.linspace(-3.0, 3.0, 500)[:, None] * x[0] + x[1]
-    pieces = deep.pieces(student, teacher, line)
-    return [
-        # Four layers of sums of at most 12 products.
-        _zero(
-            "Lemma 1, recursion against back-propagation, L = 4, relative difference",
-            deep.recursion_error(student, teacher, x),
-            100 * 2.0**-52,
-        ),
-        _zero(
-            f"Corollary 1, largest change of A_1, B_1 within one of {pieces.number} pieces",
-            pieces.within,
-            100 * 2.0**-52,
-        ),
-    ]
-
-
-def _critical() -> list[Record]:
-    teacher = deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
-    student = deep.disguise(teacher, 4)
-    x = np.random.default_rng(0).normal(size=(200, 8))
-    # Outputs are sums of 16 products of numbers up to 10, differentiated through two layers.
-    rounding = 1e-11
-    return [
-        _zero(
-            "Theorem 1, largest update by one example at an exact critical point",
-            float(deep.interpolation(student, teacher, x).update.max()),
-            rounding,
-        ),
-        _zero(
-            "Corollary 2, change of the output when its unaligned nodes are pruned",
-            deep.prune(student, teacher, x).change,
-            rounding,
-        ),
-    ]
-
-
-@cache
-def _students() -> tuple[list, np.ndarray]:
-    """Trained two-layer students with their teachers, and examples to look at them."""
-    runs = deep.train(
-        4,
-        3,
-        inputs=8,
-        outputs=5,
-        epochs=[100],
-        examples=4000,
-        evaluation=500,
-        learning_rate=0.2,
-        runs=RUNS,
-        data="gaussian:1",
-    )
-    x = np.random.default_rng(1).normal(size=(2000, 8))
-    return [deep.networks(runs, run) for run in range(RUNS)], x
-
-
-def _trained() -> list[Record]:
-    pairs, x = _students()
-    found = [deep.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
-    aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]
-    changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
-    return [
-        compare(
-            PAPER,
-            f"Theorem 2, fraction of observed teacher nodes aligned after training, {RUNS} runs",
-            digits("1.00"),
-            float(np.mean(aligned)),
-        ),
-        _zero(
-            "Theorem 3, relative change of the output by pruning after training, largest",
-            max(changes),
-            0.01,
-            "0 to 1 %",
-        ),
-    ]
-
-
-def _noisy() -> Record:
-    """Filters of an exact critical point turned by smaller and smaller amounts."""
-    teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
-    exact = deep.disguise(teacher, 2)
-    x = np.random.default_rng(0).normal(size=(500, 5))
-    noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
-    amounts = jnp.asarray(1e-3 * 2.0 ** -np.arange(6.0))
-    same = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(amounts), *a.shape)), exact)
-    turned = deep.Network(
-        (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
-    )
-    found = deep.noisy_recovery(turned, teacher, x)
-    return compare(
-        PAPER,
-        "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
-        # For turns of 1e-3 the next order in the angle moves a slope by about as much.
-        method("1", 1.0, 0.01),
-        found.exponent,
-        found.error,
-    )
-
-
-def _push() -> list[Record]:
-    ratios = [
-        compare(
-            PAPER,
-            f"Theorem 6, coefficient of w_k over that of w*_j, θ = {name}",
-            # The ratio is a solution of equations with the determinant sin²θ ≥ 1/4.
-            closed_form(
-                "sin θ/(π - θ)", math.sin(angle) / (math.pi - angle), scale=math.sin(angle) ** -2
-            ),
-            _ratio(angle),
-        )
-        for name, angle in ANGLES.items()
-    ]
-    return [*ratios, *(_sampled(name, angle) for name, angle in ANGLES.items())]
-
-
-def _ratio(angle: float) -> float:
-    gram = np.array([[1.0, math.cos(angle)], [math.cos(angle), 1.0]])  # of w_k and w*_j
-    k, j = 0, 1
-    components = [float(averages.i3(ReLU(), gram[np.ix_([k, e, j], [k, e, j])])) for e in (k, j)]
-    of_student, of_teacher = np.linalg.solve(gram, components)
-    return float(of_student / of_teacher)
-
-
-def _sampled(name: str, angle: float) -> Record:
-    """The component along w*_j by sampling; the factor is that of N(0, 1)."""
-    x = np.random.default_rng(6).normal(size=(400_000, 2))
-    w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
-    samples = (x @ t) * (x @ w > 0) * np.maximum(x @ t, 0.0)
-    error = float(samples.std() / math.sqrt(len(x)))
-    value = float(deep.mean_push(w, t) @ t)
-    # Four standard errors: the level is 6e-5.
-    return compare(
-        PAPER,
-        f"Theorem 6, E[x z_k f*_j]·w*_j by 400,000 samples, θ = {name}",
-        method("[π - θ + sin θ cos θ]/2π", value, 4 * error),
-        float(samples.mean()),
-    )
-
-
-def _dynamics() -> list[Record]:
-    η, ε, angle = 1e-3, 1e-3, math.pi / 2
-    teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
-    x = np.random.default_rng(0).normal(size=(300, 5))
-    path = deep.descent(deep.student(teacher, 2, seed=1), teacher, x, η, 10)
-    found = deep.growth(path, teacher, x)
-    gaps = [
-        np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)
-    ]
-    time = float(deep.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
-    return [
-        # Rates are of the order of 1, and differences over a step of η are off by η of that.
-        _zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
-        compare(
-            PAPER,
-            "Sec. 5.3, slow escape, t₀ over 1/ε - 1/(π - θ₀), ε = 0.001, θ₀ = π/2",
-            method("1", 1.0, ε),  # what follows 1/ε is of the order of 1
-            time,
-        ),
-    ]
-
-
-def _half() -> Record:
-    """Biases are medians of 1000 examples; the nodes are looked at with 4000 others."""
-    teacher = deep.teacher("10-10", inputs=20, outputs=4)
-    x = 10 * np.random.default_rng(4).normal(size=(4000, 20))
-    active = [np.asarray(h) > 0 for h in teacher.fields(x)[:-1]]
-    return compare(
-        PAPER,
-        "Sec. 8.16, fraction of data activating a node, farthest of 20 from half",
-        # 20 nodes; the largest of them is within 4 standard errors at the level 1e-3.
-        method("0.5", 0.5, 4 * 0.5 * math.sqrt(1 / 1000 + 1 / 4000)),
-        0.5 + max((float(a.mean(axis=0)[i]) - 0.5 for a in active for i in range(10)), key=abs),
-    )
+SECTIONS = (
+    Section(
+        "sketches",
+        "Figures 1, 9 and 10: sketches",
+        "Three figures are drawings without data: student, teacher and notation (Figure 1), what "
+        "the proofs of Lemmas 2 and 3 and of Theorem 4 do near a boundary (Figure 9), and those "
+        "of Lemmas 5 and 6 (Figure 10).",
+        lambda full: (),
+    ),
+    Section(
+        "lemma1",
+        "Lemma 1 and Corollary 1: the gradient by recursion",
+        "The back-propagated gradient is D_l (A_l f* - B_l f), with A_l and B_l from the recursion "
+        "V_{l-1} = V_l D_l W_lᵀ, and these are constant in each piece of the input space. A "
+        "student of widths 12-10-8 and a teacher of widths 6-5-4, at 200 random inputs and along "
+        "a line.",
+        _always(critical.recursion),
+    ),
+    Section(
+        "theorem1",
+        "Theorem 1: at an SGD critical point every example is at rest",
+        "A student that hides its teacher exactly has no gradient for any single example, and its "
+        "unaligned nodes can be taken away. The bound on a single example from bounds on batches "
+        "(Section 8.2) is a linear programme, and it is tight.",
+        _always(critical.critical),
+    ),
+    Section(
+        "fig2",
+        "Figure 2: convergence in two dimensions",
+        "Boundaries of two teacher nodes (solid) and six student nodes (dashed) in the plane, at "
+        "four times of gradient descent; the legend has the norm of each student node's fan-out. "
+        "Nodes that end on a teacher node grow, the fan-outs of the others stay small or die out. "
+        "The film shows all times.",
+        lambda full: in_the_plane.plane(),
+    ),
+    Section(
+        "theorem2",
+        "Theorems 2 and 3: alignment, and nodes that can be pruned",
+        "Trained two-layer students with three nodes for each of four teacher nodes: every "
+        "observed teacher node has an aligned student node, and the others can be pruned.",
+        _always(critical.trained),
+    ),
+    Section(
+        "theorem5",
+        "Theorem 5: noisy recovery",
+        "Around an exact critical point, the angle between student and teacher nodes against the "
+        "largest gradient of any example.",
+        lambda full: (critical.noisy(),),
+    ),
+    Section(
+        "theorem6",
+        "Theorem 6: the mean push",
+        "The mean of x z_k f*_j lies between w_k and w*_j, in a ratio that depends on their angle "
+        "alone: by exact Gaussian averages, and by sampling.",
+        _always(dynamics.push),
+    ),
+    Section(
+        "theorem7",
+        "Theorem 7: winners, symmetric students, and the slow escape",
+        "How lengths of filters grow against each other along a descent, what happens if all "
+        "students feel the same residue, and how long a student node needs that starts opposite to "
+        "its teacher node.",
+        _always(dynamics.growth, dynamics.symmetric),
+    ),
+    Section(
+        "fig3",
+        "Figure 3: strength and specialization of student nodes",
+        "Every student node of all runs (one colour for each run) of two-layer students with 1, 2, "
+        "5 and 10 times the nodes of the teacher, polarity p = 1: the norm of its fan-out against "
+        "its best correlation with a teacher node. Nodes that follow nobody have small fan-outs if "
+        "there are many.",
+        lambda full: two_layers.nodes(trainings.nodes(full), full),
+        f"10 teacher nodes instead of 5, 32 runs instead of 8, 100 epochs instead of 40; {_PAPER}",
+    ),
+    Section(
+        "fig4",
+        "Figure 4: the same in four hidden layers",
+        "√E[β_kk] of every student node of one run against its best correlation, layer by layer "
+        "(the lowest at the bottom) and over epochs; fresh Gaussian data. The lowest layer takes "
+        "the shape of an L first.",
+        lambda full: deeper.layers(trainings.layers(full)),
+        "teacher 50-75-100-125 with 100 inputs, student 10x, 10,000 examples in each of 100 epochs "
+        "instead of 10-15-20-25 with 40 inputs, 4x, 5000 examples in each of 40 epochs",
+    ),
+    Section(
+        "fig5",
+        "Figure 5: which teacher nodes are recovered",
+        "Fraction of runs in which a teacher node has a student node with correlation above 0.95, "
+        "from the strongest node on the left to the weakest, for several polarities p; dotted "
+        "after 5 epochs, solid at the end. Weak nodes are not recovered if p is large.",
+        lambda full: two_layers.recovered(trainings.recovery(full), full),
+        "20 teacher nodes instead of 10, five polarities instead of three, 1x to 10x instead of "
+        f"1x to 5x, 32 runs instead of 8, 100 epochs instead of 40; {_PAPER}",
+    ),
+    Section(
+        "fig6",
+        "Figure 6: who follows whom",
+        "Correlations of all student nodes with each of five teacher nodes (columns, p = 1) over "
+        "epochs, in three runs (rows); a student node has the same colour in a row. Many turn to "
+        "the strongest node first, and some leave it for a weaker one.",
+        lambda full: two_layers.followed(trainings.followed(full)),
+        _PAPER,
+    ),
+    Section(
+        "fig7",
+        "Figure 7: strong teacher nodes are learned first",
+        "Best correlation of each teacher node (blue: strongest, red: weakest) over epochs, mean "
+        "over runs, with 5 student nodes for each; titles have the natural logarithm of the "
+        "evaluation loss.",
+        lambda full: two_layers.best(trainings.recovery(full), full),
+        f"as for Figure 5; {_PAPER}",
+    ),
+    Section(
+        "fig8",
+        "Figure 8: students of a ConvNet on CIFAR-10",
+        "ρ_mean of each of four layers over epochs, for students with 1, 2 and 5 times the "
+        "channels of a pruned teacher, and the accuracy on images that were not learned.",
+        images.fig_8,
+        "50,000 images, 64-64-64-64 channels, 100 epochs, 3 runs instead of 1000 images, 8-8-8-8 "
+        "channels, 8 epochs, one run",
+    ),
+    Section(
+        "lemma3",
+        "Lemmas 3 and 4: independence of ReLU nodes",
+        "Two steps of the proofs: ReLU nodes on a region are linearly independent, unless two are "
+        "opposite to each other; and the direction along a boundary in which another node changes.",
+        _always(critical.independence),
+    ),
+    Section(
+        "fig11",
+        "Figure 11: evaluation loss",
+        "Evaluation loss over epochs, mean over runs, for students of several widths and for "
+        "several polarities p.",
+        lambda full: two_layers.losses(trainings.recovery(full)),
+        f"as for Figure 5, and p = 0; {_PAPER}",
+    ),
+    Section(
+        "construction",
+        "Section 8.16: half of the data activate a node",
+        "How many of 4000 examples activate the nodes of a teacher with two hidden layers.",
+        lambda full: (dynamics.half(),),
+    ),
+    Section(
+        "fig12",
+        "Figure 12: uniform inputs",
+        "As Figure 4, with inputs uniform on [-15, 15].",
+        lambda full: deeper.uniform(trainings.uniform(full), full),
+        "teacher 50-75-100-125 with 100 inputs, student 10x, 100,000 examples in each of 100 "
+        "epochs instead of 10-15-20-25 with 40 inputs, 4x, 5000 examples in each of 40 epochs",
+    ),
+)

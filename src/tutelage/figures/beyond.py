@@ -1,0 +1,164 @@
+"""Equilibrium beyond the papers: weak transitions, noise, other activations, K ≠ M."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage.figures.gates import critical_load
+
+LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\alpha_d$"}
+
+
+def near_transition(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """R − S of every stable state next to a transition, over the load.
+
+    Args:
+        dataset: from `tutelage.equilibrium.learning_curve`, with the loads of the transition in
+            the attributes ``appears``, ``coexists`` and ``unstable``.
+        axes: Axes to draw on; a new figure when left out.
+    """
+    axes = _axes(axes)
+    critical = dataset.attrs["coexists"]
+    for kind, style, label in (("R > S", "-", "$R > S$"), ("unspecialized", "--", "$R = S$")):
+        chosen = dataset.isel(branch=np.flatnonzero(dataset["kind"] == kind))
+        V = (chosen["R"] - chosen["S"]).where(chosen["stable"])
+        x = 1e3 * (dataset["load"] - critical)
+        axes.plot(x, V.max("branch"), style, color="C0", label=label)
+    for (name, symbol), line in zip(LOADS.items(), (":", "--", "-."), strict=True):
+        load = dataset.attrs[name]
+        label = rf"{symbol} $= {load:.6f}$"
+        axes.axvline(
+            1e3 * (load - critical), color="0.5", linestyle=line, linewidth=0.9, label=label
+        )
+    axes.set(xlabel=r"$10^3\,(\alpha - \alpha_c)$", ylabel="$R - S$")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", loc="center right")
+    return axes
+
+
+def weak_jumps(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Jump of R − S and width of coexistence against K, with their limits for large K.
+
+    Args:
+        dataset: jump and width over ``units``; attributes ``jump_limit`` and ``width_limit``, of
+            K · jump and K² · width.
+        axes: Axes to draw on; a new figure when left out.
+    """
+    axes = _axes(axes)
+    K = dataset["units"].values.astype(float)
+    drawn = (
+        ("jump", 1, "o", r"jump of $R - S$ at $\alpha_c$", r"$2/(5K)$"),
+        ("width", 2, "s", r"$\alpha_d - \alpha_s$", r"$3\pi/(20K^2)$"),
+    )
+    for number, (name, power, marker, label, law) in enumerate(drawn):
+        axes.plot(K, dataset[name], marker, color=f"C{number}", fillstyle="none", label=label)
+        limit = dataset.attrs[f"{name}_limit"] / K**power
+        axes.plot(K, limit, "--", color=f"C{number}", linewidth=1.0, label=law)
+    axes.set(xscale="log", yscale="log", xlabel="$K$", ylabel="jump, width")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
+    """α_c against β from linear units to the ReLU: `critical_load` with its limits named.
+
+    Args:
+        datasets: coexists over ``beta``, β = ∞ included; attributes ``gate``, ``units``,
+            ``lowest_beta`` and ``lowest_load``.
+        axes: Axes to draw on; a new figure when left out.
+    """
+    axes = critical_load(datasets, _axes(axes))
+    beta = datasets[0]["beta"].values
+    small = beta[beta < 0.9]
+    axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"linear units: $4/\beta^2$")
+    axes.plot([], [], "k:", label="ReLU")
+    _mark_lowest(axes, datasets)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def earliest_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
+    """The same next to the lowest load, on a linear axis; arguments as in `noisy_loads`."""
+    axes = critical_load(datasets, _axes(axes))
+    lowest = min(one.attrs["lowest_load"] for one in datasets)
+    axes.set(yscale="linear", xlim=(1.2, 12.0), ylim=(0.99 * lowest, 1.2 * lowest))
+    lines = axes.get_lines()
+    for one, line in zip(datasets, (x for x in lines if len(x.get_xdata()) > 2), strict=True):
+        beta, load = one.attrs["lowest_beta"], one.attrs["lowest_load"]
+        label = rf"lowest at $\beta = {beta:.3f}$: $\alpha_c = {load:.4f}$"
+        axes.plot(beta, load, "v", color=line.get_color(), label=label)
+    ticks = [2, 3, 5, 10]
+    axes.set_xticks(ticks, [str(x) for x in ticks])
+    axes.minorticks_off()
+    axes.legend(fontsize="small", loc="upper right")
+    return axes
+
+
+def transition_loads(dataset: xr.Dataset) -> Any:
+    """Bars from α_s to α_d and symbols at α_c, for activations and numbers of units.
+
+    Args:
+        dataset: appears, coexists and unstable over ``activation`` and ``units``.
+
+    Returns:
+        The Axes drawn on.  An arrow stands for a load α_d that is infinite.
+    """
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=(9.0, 4.6), layout="constrained")
+    y = np.arange(dataset.sizes["activation"])[::-1]
+    last = 4 * float(dataset["coexists"].max())
+    for number, (K, marker) in enumerate(zip(dataset["units"].values, "osD", strict=True)):
+        one, at = dataset.sel(units=K), y + 0.22 * (1 - number)
+        colour = f"C{number}"
+        name = r"\infty" if np.isinf(K) else f"{K:g}"
+        ends = np.minimum(one["unstable"].values, last)
+        axes.hlines(at, one["appears"], ends, color=colour, linewidth=3, alpha=0.5)
+        never = np.isinf(one["unstable"].values)
+        axes.plot(ends[never], at[never], ">", color=colour, alpha=0.5)
+        axes.plot(one["coexists"], at, marker, color=colour, markersize=5, label=f"$K = {name}$")
+    axes.set_yticks(y, dataset["activation"].values)
+    axes.set(xscale="log", xlabel=r"$\alpha$")
+    axes.grid(alpha=0.3, which="both", axis="x")
+    axes.legend(fontsize="small", title=r"$\alpha_c$ (bars: $\alpha_s$ to $\alpha_d$)")
+    return axes
+
+
+def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
+    """The spread of R_in over the teachers, against the load, for K ≠ M.
+
+    Args:
+        datasets: spread over ``load``; attributes ``label``, ``load`` and ``load_error``.
+    """
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
+    for number, one in enumerate(datasets):
+        load, error = one.attrs["load"], one.attrs["load_error"]
+        colour = f"C{number}"
+        axes.plot(one["load"], one["spread"], "o-", color=colour, markersize=4, fillstyle="none")
+        places = int(np.clip(-np.log10(error), 0, 4))
+        label = rf"{one.attrs['label']}: $\alpha = {load:.{places}f}$"
+        axes.axvline(load, color=colour, linestyle=":", label=label)
+    label = r"largest $R_{in} - R_{im}$ of a student"
+    axes.set(xscale="log", xlabel=r"$\alpha$", ylabel=label)
+    ticks = [4, 5, 6, 8, 10, 20, 30, 40, 60]
+    axes.set_xticks(ticks, [str(x) for x in ticks])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def _mark_lowest(axes: Any, datasets: Sequence[xr.Dataset]) -> None:
+    for number, one in enumerate(datasets):
+        axes.plot(one.attrs["lowest_beta"], one.attrs["lowest_load"], "v", color=f"C{number}")
+
+
+def _axes(axes: Any) -> Any:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

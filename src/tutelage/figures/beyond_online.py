@@ -1,0 +1,132 @@
+"""On-line learning beyond the papers: critical rates, escape times, schedules."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+RATES = {
+    "non_monotonic": (r"$\epsilon_g$ not monotonic", "C0"),
+    "plateau_vanishes": ("no symmetric plateau", "C1"),
+    "diverges": ("norms diverge", "C2"),
+}
+
+
+def critical_rates(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Learning rates of a series against its order: circles; exact: lines; printed: crosses.
+
+    Args:
+        dataset: the rates over ``order``; attributes ``exact_NAME``, ``printed_NAME`` and
+            ``printed_order``.
+        axes: Axes to draw on; a new figure when left out.
+    """
+    axes = _axes(axes)
+    for name, (label, colour) in RATES.items():
+        exact = dataset.attrs[f"exact_{name}"]
+        axes.axhline(exact, color=colour, label=rf"{label}: $\eta = {exact:.6f}$")
+        axes.plot(dataset["order"], dataset[name], "o", color=colour, fillstyle="none")
+        printed = dataset.attrs["printed_order"], dataset.attrs[f"printed_{name}"]
+        axes.plot(*printed, "x", color=colour, markersize=8, markeredgewidth=2)
+    axes.plot([], [], "o", color="0.4", fillstyle="none", label="series")
+    axes.plot([], [], "x", color="0.4", label="printed in citton2025")
+    axes.set(xlabel="order of the series", ylabel=r"$\eta$")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", loc="center right")
+    return axes
+
+
+def truncation(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """How far the rates of `critical_rates` are from the exact ones, on a logarithmic axis."""
+    axes = _axes(axes)
+    for name, (label, colour) in RATES.items():
+        exact = dataset.attrs[f"exact_{name}"]
+        off = np.abs(dataset[name] - exact)
+        if np.any(np.isfinite(off)):
+            axes.plot(dataset["order"], off, "o-", color=colour, fillstyle="none", label=label)
+        printed = dataset.attrs["printed_order"], abs(dataset.attrs[f"printed_{name}"] - exact)
+        axes.plot(*printed, "x", color=colour, markersize=8, markeredgewidth=2)
+    axes.plot([], [], "x", color="0.4", label="printed in citton2025")
+    axes.set(xlabel="order of the series", ylabel=r"$|\eta - \eta_{\mathrm{exact}}|$", yscale="log")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def escape_distribution(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Fraction of runs that have left, over the time from the median of their N, and the law.
+
+    Args:
+        dataset: escape_time over ``dimension`` and ``run``, NaN where there is no run, infinite
+            for runs that have not left; attributes ``growth`` λ and ``median_of_Z``.
+        axes: Axes to draw on; a new figure when left out.
+    """
+    from scipy.special import erfc
+
+    axes = _axes(axes)
+    for row, N in zip(dataset["escape_time"].values, dataset["dimension"].values, strict=True):
+        times = np.sort(row[~np.isnan(row)])
+        x = times - np.median(times)
+        left = np.arange(1, len(x) + 1) / len(x)
+        axes.step(x, left, where="post", label=f"$N = {int(N)}$, {len(x)} runs", linewidth=1.2)
+    growth = dataset.attrs["growth"]
+    t = np.linspace(-18.0, 32.0, 401)
+    law = erfc(dataset.attrs["median_of_Z"] * np.exp(-growth * t) / np.sqrt(2))
+    axes.plot(t, law, "k--", label=rf"law of $-\ln|Z|/\lambda$, $\lambda = {growth:.4f}$")
+    axes.set(xlabel=r"$\alpha - $ median", ylabel="runs that have left the plateau")
+    axes.set(xlim=(t[0], t[-1]), ylim=(0.0, 1.02))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", loc="lower right")
+    return axes
+
+
+def escape_growth(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Median escape time against N with the middle half of the runs, and the slope 1/(2λ)."""
+    axes = _axes(axes)
+    N, growth = dataset["dimension"].values.astype(float), dataset.attrs["growth"]
+    rows = [row[~np.isnan(row)] for row in dataset["escape_time"].values]
+    low, median, high = np.array([np.quantile(row, [0.25, 0.5, 0.75]) for row in rows]).T
+    bars = [median - low, high - median]
+    axes.errorbar(N, median, bars, fmt="o", capsize=3, label="median and middle half")
+    weights = np.array([len(row) for row in rows])
+    large = dataset.attrs["asymptotic"] <= N
+    rest = median - np.log(N) / (2 * growth)
+    through = np.average(rest[large], weights=weights[large])
+    label = rf"$\ln N/(2\lambda)$ + const., $1/(2\lambda) = {1 / (2 * growth):.3f}$"
+    axes.plot(N, through + np.log(N) / (2 * growth), "k--", label=label)
+    axes.set(xscale="log", xlabel="$N$", ylabel=r"escape time $\alpha$")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", loc="upper left")
+    return axes
+
+
+def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
+    """ε_g and η over time, one curve for each number of pieces.
+
+    Args:
+        dataset: generalization_error and learning_rate over ``pieces`` and ``time``; attribute
+            ``goal``.
+        axes: two Axes.
+    """
+    for number, pieces in enumerate(dataset["pieces"].values):
+        one = dataset.sel(pieces=pieces)
+        reached = float(
+            one["time"][int(np.argmax(one["generalization_error"].values < dataset.attrs["goal"]))]
+        )
+        label = "best constant rate" if pieces == 1 else f"best {pieces} rates"
+        axes[0].plot(one["time"], one["generalization_error"], color=f"C{number}", label=label)
+        until = one.sel(time=slice(0, reached))
+        axes[1].plot(until["time"], until["learning_rate"], color=f"C{number}", label=label)
+    axes[0].axhline(dataset.attrs["goal"], color="0.4", linestyle=":", label="goal")
+    axes[0].set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$", yscale="log")
+    axes[1].set(xlabel=r"$\alpha$", ylabel=r"$\eta$", ylim=(0.0, None))
+    for panel in axes:
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize="small")
+    return axes
+
+
+def _axes(axes: Any) -> Any:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

@@ -1,0 +1,26 @@
+"""Beyond the papers: what the exact computation adds.
+
+Six sections, each in a module of its own: learning rates and the series that is cut, the fine
+structure of the ReLU transition, noise, other activations and K ≠ M, escape times, schedules.
+None of the numbers is in one of the papers; each comes with its error, and
+``tests/test_papers_beyond.py`` finds it a second way.
+"""
+
+from tutelage.papers import (
+    beyond_activations,
+    beyond_escape,
+    beyond_noise,
+    beyond_rates,
+    beyond_relu,
+    beyond_schedules,
+)
+from tutelage.papers.section import Section
+
+SECTIONS: tuple[Section, ...] = (
+    beyond_rates.SECTION,
+    beyond_relu.SECTION,
+    beyond_noise.SECTION,
+    beyond_activations.SECTION,
+    beyond_escape.SECTION,
+    beyond_schedules.SECTION,
+)

@@ -1,0 +1,233 @@
+"""Milletari, Chotibut and Trevisanutto (2019), Section 2: gates, their signals, their slopes.
+
+Eqs. (2) to (7), as the package has the activations by name and as they follow from the partition
+function of a gate.  The paper's noise parameter β is the `beta` of `Sigmoid`, `Swish` and the
+gates; its σ is the logistic function.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import binom, norm
+
+from tutelage import gates
+from tutelage.activations import Sigmoid, Swish
+from tutelage.papers.record import (
+    Published,
+    Record,
+    closed_form,
+    compare,
+    correct,
+    method,
+    missing,
+)
+
+PAPER = "milletari2019"
+POINTS = [(1.0, 0.7), (1.0, -1.5), (2.0, 0.7), (2.0, -1.5)]  # (β, h)
+TWO = gates.Gate([0, 1])
+LEVEL = 0.01
+PHASE_SPACE_NOTE = (
+    "milletari2019, the factor of eq. (7) for a sigmoid is printed as σ(βh)σ(−βh); the derivative "
+    "of σ(βh) with respect to h has one more factor β, as the printed one for Swish has "
+    "(docs/gates.md; tests/gates/test_gate_functions.py)."
+)
+NOISELESS_NOTE = (
+    "milletari2019, Sec. 2.3 calls linear networks, β → 0, a noiseless limit. There every state of "
+    "a gate is equally likely: its entropy is log 2, the largest there is (docs/gates.md)."
+)
+IMPOSSIBLE_NOTE = (
+    "milletari2019, Sec. 2.4: where the signal is much smaller than the noise, |h| ≪ 1/β, the "
+    "factor ĝ of Swish is ½, and not zero; it vanishes for h ≪ −1/β (docs/gates.md)."
+)
+INTERVAL_NOTE = (
+    "milletari2019, Sec. 2.4: Swish is negative for every h < 0. σ(h)/β is positive, so that the "
+    "printed interval σ(h)/β < h < 0 is empty; what changes its sign at negative h is ĝ, at "
+    "βh = −1.278465 (docs/gates.md)."
+)
+DEEPER_NOTE = (
+    "milletari2019, Sec. 2.3: the mean field is exact for given fields, as in the first layer. "
+    "Behind gates that are drawn, fields fluctuate, and ⟨hσ(βh)⟩ is not that of the mean field; "
+    "the exact difference is a sum over the numbers of open gates (docs/gates.md, "
+    "tests/gates/test_stochastic_networks.py)."
+)
+L1_NOTE = (
+    "networks with the constraint of eq. (1) are trained neither in the paper nor here, and the "
+    "sum of signed weights is not their L1 norm"
+)
+
+
+def probabilities() -> Iterator[Record]:
+    """Eqs. (1) to (4)."""
+    item = "eq. (1), Σ_i w_ij = 1 is an L1 regularization"
+    yield missing(PAPER, item, "formally equivalent", L1_NOTE)
+    yield _layer()
+    yield from _expectations()
+    yield _first_layer()
+    yield _second_layer()
+
+
+def signals() -> Iterator[Record]:
+    """Eqs. (5) and (6)."""
+    yield from _values()
+    yield from _signals()
+    yield from _limits()
+    entropy = float(gates.curves(TWO, [0.0], [1.0])["entropy"][0, 0])
+    item = "Sec. 2.3, entropy of a gate in the limit of linear networks, β → 0 (noiseless)"
+    none, exact = closed_form("0", 0.0), closed_form("log 2", math.log(2))
+    yield correct(PAPER, item, none, exact, entropy, NOISELESS_NOTE)
+
+
+def slopes() -> Iterator[Record]:
+    """Eq. (7) and what Sec. 2.4 says of its factor."""
+    yield _gradient()
+    yield from _factors()
+    yield from _phase_space_factors()
+    yield from _limits_of_factors()
+    h = np.linspace(-5.0, -1e-3, 200)
+    negative = np.asarray(Swish(1.0)(h)) < 0
+    inside = np.asarray(Sigmoid(1.0)(h)) < h
+    item = "Sec. 2.4, part of the h < 0 with Swish(1) < 0 that has σ(h)/β < h < 0"
+    every, nothing = closed_form("1", 1.0), closed_form("0", 0.0)
+    part = float(np.mean(inside[negative]))
+    yield correct(PAPER, item, every, nothing, part, INTERVAL_NOTE)
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def _values() -> Iterator[Record]:
+    for beta, h in POINTS:
+        value = h * _logistic(beta * h)
+        item = f"eq. (5), ⟨j⟩ = h σ(βh), β = {beta:g}, h = {h:g}"
+        yield compare(PAPER, item, _formula(value), float(Swish(beta)(h)))
+
+
+def _limits() -> Iterator[Record]:
+    for h in (1.0, -1.0):
+        # exp(−10³) underflows: at this β the limit is reached in float64.
+        published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
+        item = f"eq. (6), Swish → ReLU for β → ∞, h = {h:g}"
+        yield compare(PAPER, item, published, float(Swish(1e3)(h)))
+        # Swish(β) = h/2 + βh²/4 + …: the next term is below rounding.
+        item = f"Sec. 2.3, Swish → linear for β → 0, h = {h:g}"
+        yield compare(PAPER, item, closed_form("h/2", h / 2), float(Swish(1e-16)(h)))
+
+
+def _factors() -> Iterator[Record]:
+    for beta, h in POINTS:
+        factor = _logistic(beta * h) * (1 + h * beta * _logistic(-beta * h))
+        item = f"eq. (7), factor ĝ of Swish, β = {beta:g}, h = {h:g}"
+        yield compare(PAPER, item, _formula(factor), float(Swish(beta).derivative(h)))
+
+
+def _phase_space_factors() -> Iterator[Record]:
+    for beta, h in POINTS:
+        printed = _logistic(beta * h) * _logistic(-beta * h)
+        item = f"eq. (7), factor g of Sigmoid, β = {beta:g}, h = {h:g}"
+        computed = float(Sigmoid(beta).derivative(h))
+        exact = _formula(beta * printed)
+        yield correct(PAPER, item, _formula(printed), exact, computed, PHASE_SPACE_NOTE)
+
+
+def _expectations() -> Iterator[Record]:
+    """By automatic differentiation of log Z, which knows no activation by name."""
+    signs = gates.Gate([-1, 1])
+    for beta, h in POINTS:
+        at = f"β = {beta:g}, h = {h:g}"
+        item = f"eq. (4), ⟨s⟩ = σ(βh) from Z, {at}"
+        yield compare(PAPER, item, _formula(_logistic(beta * h)), float(TWO.mean(beta, h)))
+        item = f"abstract, tanh(βh) as ⟨s⟩ of the states ±1, {at}"
+        yield compare(PAPER, item, _formula(math.tanh(beta * h)), float(signs.mean(beta, h)))
+
+
+def _signals() -> Iterator[Record]:
+    for beta, h in POINTS:
+        item = f"eq. (5), ⟨j⟩ = h σ(βh) from Z, β = {beta:g}, h = {h:g}"
+        computed = float(TWO.transmitted(beta, h))
+        yield compare(PAPER, item, _formula(h * _logistic(beta * h)), computed)
+    for h in (1.0, -1.0):
+        published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
+        item = f"eq. (6), ⟨j⟩ from Z at β = ∞, h = {h:g}"
+        yield compare(PAPER, item, published, float(TWO.signal(math.inf)(h)))
+
+
+def _layer() -> Record:
+    """log of the denominator of eq. (2), from the free energy of a layer of three gates."""
+    beta, h = 2.0, [0.7, -1.5, 0.2]
+    printed = sum(math.log1p(math.exp(beta * x)) for x in h)
+    computed = -beta * float(gates.layer(TWO, beta, h).free_energy)
+    item = "eq. (2), log Π_i (1 + exp βh_i), three units, β = 2"
+    return compare(PAPER, item, _formula(printed), computed)
+
+
+def _first_layer() -> Record:
+    """20 units, five inputs: the largest deviation in standard errors, at the level 0.01."""
+    random = np.random.default_rng(2019)
+    W, x = random.normal(size=(20, 6)) / math.sqrt(6), random.normal(size=(5, 6))
+    drawn = gates.sample_network([W], x, TWO, 1.0, 20_000, seed=0)
+    off = (drawn["signal"] - drawn["mean_field"]) / drawn["standard_error"]
+    worst = float(np.max(np.abs(off)))
+    threshold = float(norm.isf(LEVEL / (2 * off.size)))
+    item = "Sec. 2.3, ⟨j⟩ of 20 gates that are drawn, from the mean field, in standard errors"
+    return compare(PAPER, item, method("exact: 0", 0.0, threshold), worst)
+
+
+def _second_layer() -> Record:
+    """One unit behind 16 gates at h = 1, weights 1/4, a bias that makes ⟨h⟩ = ½; β = 1."""
+    n, p = 16, _logistic(1.0)
+    W, b = [np.ones((n, 1)), np.full((1, n), 0.25)], [np.zeros(n), np.array([0.5 - n * p / 4])]
+    drawn = gates.sample_network(W, [1.0], TWO, 1.0, 40_000, seed=0, biases=b).isel(unit=-1)
+    off, error = (float(drawn[name][0]) for name in ("signal", "standard_error"))
+    off -= float(drawn["mean_field"][0])
+    k = np.arange(n + 1)
+    swish = [h * _logistic(h) for h in k / 4 + b[1][0]]
+    difference = float(np.dot(binom.pmf(k, n, p), swish)) - 0.5 * _logistic(0.5)
+    exact = method(f"{difference:.5f}", difference, 2 * error)
+    item = "Sec. 2.3, ⟨j⟩ of a unit behind 16 gates that are drawn, less the mean field"
+    return correct(PAPER, item, closed_form("exact: 0", 0.0), exact, off, DEEPER_NOTE, error)
+
+
+def _gradient() -> Record:
+    """∂L/∂w of L = ½ Σ (y − ŷ)²/m for ŷ = Swish(w·a), by automatic differentiation."""
+    from tutelage._jax import jax, jnp
+
+    random = np.random.default_rng(7)
+    a, y, w = random.normal(size=(6, 3)), random.normal(size=6), random.normal(size=3)
+    unit = Swish(2.0)
+
+    def loss(w):
+        return 0.5 * jnp.mean((y - unit(jnp.asarray(a) @ w)) ** 2)
+
+    h = a @ w
+    residual, factor = np.asarray(unit(h)) - y, np.asarray(unit.derivative(h))
+    printed = np.mean((residual * factor)[:, None] * a, axis=0)
+    item = "eq. (7), ∂L/∂w of one of three weights, six examples, Swish(2), e = ŷ − y"
+    computed = float(jax.grad(loss)(jnp.asarray(w))[0])
+    return compare(PAPER, item, _formula(float(printed[0])), computed)
+
+
+def _limits_of_factors() -> Iterator[Record]:
+    """βh = ±50, where exp(−|βh|) is below rounding beside 1; and |βh| ≪ 1."""
+    for h in (-3.0, 0.0, 3.0):
+        item = f"Sec. 2.4, factor of a linear network, Swish at β → 0, h = {h:g}"
+        factor = float(gates.backpropagation_factor(TWO, 0.0, h))
+        yield compare(PAPER, item, closed_form("const. = 1/2", 0.5), factor)
+    item = "Sec. 2.4, factor g of Sigmoid for h ≫ 1/β, β = 1, h = 50"
+    yield compare(PAPER, item, closed_form("0", 0.0), float(Sigmoid(1.0).derivative(50.0)))
+    item = "Sec. 2.4, factor ĝ of Swish for h ≫ 1/β, β = 1, h = 50"
+    yield compare(PAPER, item, closed_form("1", 1.0), float(Swish(1.0).derivative(50.0)))
+    item = "Sec. 2.4, factor ĝ of Swish where the signal is below the noise, β = 1, h = 10⁻²⁰"
+    printed, exact = closed_form("learning is impossible: 0", 0.0), closed_form("1/2", 0.5)
+    small = float(Swish(1.0).derivative(1e-20))
+    yield correct(PAPER, item, printed, exact, small, IMPOSSIBLE_NOTE)
+    for h in (1.0, -1.0):
+        published = closed_form(f"{max(h, 0.0):g}", max(h, 0.0))
+        item = f"Sec. 2.4, factor ĝ without noise, β = ∞, h = {h:g}"
+        factor = float(gates.backpropagation_factor(TWO, math.inf, h))
+        yield compare(PAPER, item, published, factor)
+
+
+def _formula(value: float) -> Published:
+    return closed_form(f"{value:.6f}", value)

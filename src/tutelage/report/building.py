@@ -1,0 +1,69 @@
+"""From sections to a page: compute what is not there yet, then write everything that is."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tutelage.papers import Entry, sections
+from tutelage.report.page import write_page
+from tutelage.report.parts import Part, compute, kept
+
+Row = dict[str, Any]
+
+
+def build(
+    papers: Iterable[str] = (),
+    figure: str | None = None,
+    full: bool = False,
+    again: bool = False,
+    folder: str | Path = "report",
+    show: Callable[[int, int, str], None] = lambda done, total, title: None,
+) -> list[Row]:
+    """Compute sections of papers and write ``index.html`` of all that has been computed so far.
+
+    Results that the same code has computed before are taken from the folder; what has been
+    finished when a run is stopped is not computed again by the next.
+
+    Args:
+        papers: citation keys, members of `tutelage.papers.TITLES`; all if none is named.
+        figure: only the figure of this number, or the section of this name.
+        full: at the papers' sizes.
+        again: compute what is there already once more.
+        folder: where the report goes; made if it does not exist.
+        show: called before each section with how many are done, of how many, and its title.
+
+    Returns:
+        The records of the sections asked for, as entries for programs: those of
+        `tutelage.papers.Record`, the section, and the command that recomputes it.
+    """
+    folder, chosen = Path(folder), sections(papers, figure)
+    folder.mkdir(parents=True, exist_ok=True)
+    for done, entry in enumerate(chosen):
+        show(done, len(chosen), f"{entry.paper}, {entry.section.title}")
+        if again or kept(entry, full, folder) is None:
+            compute(entry, full, folder)
+    show(len(chosen), len(chosen), "writing the report")
+    # What earlier runs have left stays in the report, also if this one asked for one figure.
+    parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
+    write_page(parts, folder)
+    _write_records(_rows(parts), folder)
+    return _rows({entry: parts[entry] for entry in chosen})
+
+
+def _rows(parts: dict[Entry, Part]) -> list[Row]:
+    return [
+        {**record.as_dict(), "section": entry.section.name, "command": entry.command}
+        for entry, part in parts.items()
+        for record in part.records
+    ]
+
+
+def _write_records(rows: list[Row], folder: Path) -> None:
+    with (folder / "records.json").open("w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1, ensure_ascii=False)
+    with (folder / "records.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,30 @@
+"""A computed number as text, with as many digits as its error leaves."""
+
+import math
+
+from tutelage.papers.record import Record
+
+DIGITS = 10  # of a number whose error is rounding
+
+
+def computed_text(record: Record) -> str:
+    """The computed number of a record, with its uncertainty if it has one.
+
+    >>> from tutelage.papers.record import found
+    >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))
+    ('45.9137202 ± 2.0e-06', '0.490 ± 0.020')
+    """
+    value, error = record.computed, record.uncertainty
+    if not math.isfinite(value):
+        return "—"
+    if not error or not math.isfinite(error):
+        return f"{value:.{DIGITS}g}"
+    places = 1 - math.floor(math.log10(error))  # two digits of the error
+    if error < 1e-4 * max(1.0, abs(value)) or not 0 <= places <= 6:
+        digits = max(1, places + _before_the_point(value))
+        return f"{value:.{min(digits, 15)}g} ± {error:.1e}"
+    return f"{value:.{places}f} ± {error:.{places}f}"
+
+
+def _before_the_point(value: float) -> int:
+    return 1 + math.floor(math.log10(abs(value))) if value else 0

@@ -1,0 +1,61 @@
+"""A figure in files: PNG, SVG and PDF, its data in NetCDF, and the film if there is one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tutelage import results
+from tutelage.papers.section import Figure
+
+# Files that are the same, bit for bit, whenever the same figure is drawn.
+METADATA: dict[str, dict[str, Any]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+FRAMES_PER_SECOND = 8
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The names of the files of a figure; ``film`` is "" if there is none."""
+
+    png: str
+    svg: str
+    pdf: str
+    data: list[str]
+    film: str = ""
+
+    @property
+    def files(self) -> list[str]:
+        return [self.png, self.svg, self.pdf, *self.data, *([self.film] if self.film else [])]
+
+
+def save(figure: Figure, stem: str, folder: Path) -> Picture:
+    """Write all files of a figure, and close it."""
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = "_".join(filter(None, (stem, figure.name)))
+    with plt.rc_context({"svg.hashsalt": stem}):
+        for suffix, metadata in METADATA.items():
+            figure.picture.savefig(folder / f"{stem}.{suffix}", dpi=150, metadata=metadata)
+    data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
+    film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
+    plt.close(figure.picture)
+    return Picture(f"{stem}.png", f"{stem}.svg", f"{stem}.pdf", data, film)
+
+
+def _save_data(dataset: Any, part: str, stem: str, folder: Path) -> str:
+    name = "_".join(filter(None, (stem, part))) + ".nc"
+    results.save(dataset, folder / name)
+    return name
+
+
+def _save_film(film: Any, stem: str, folder: Path) -> str:
+    import matplotlib.pyplot as plt
+
+    name = f"{stem}.gif"
+    film.save(folder / name, writer="pillow", fps=FRAMES_PER_SECOND)
+    plt.close(film._fig)  # an animation has no other way to its figure
+    return name

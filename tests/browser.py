@@ -1,0 +1,46 @@
+"""Pages opened in a browser: what it complains of, and what they ask other hosts for."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--virtual-time-budget=5000", "--enable-logging=stderr", "--v=0"),
+)
+NOBODY = "not an origin"  # as the browser writes it
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"
+)
+
+
+def complaints(page: Path, folder: Path) -> list[str]:
+    """Console messages and requests to hosts that a page makes when it is opened from the disk.
+
+    folder: an empty one, for what the browser writes.
+    """
+    log = folder / "requests.json"
+    options = (*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}")
+    opened = subprocess.run(
+        [str(CHROMIUM), *options, "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "</html>" in opened.stdout, "the page was not opened"
+    console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", opened.stderr)
+    return console + _asked_for(log)
+
+
+def _asked_for(log: Path) -> list[str]:
+    """Addresses that the page asked for; what the browser asks for itself has no origin."""
+    events = json.loads(log.read_text(encoding="utf-8"))["events"]
+    given = [event.get("params", {}) for event in events]
+    return sorted({e["url"] for e in given if e.get("initiator", NOBODY) != NOBODY and "url" in e})

@@ -1,0 +1,77 @@
+"""A paper that is none, with sections that compute in no time and a record of each verdict."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tutelage import papers
+from tutelage.papers.record import (
+    closed_form,
+    compare,
+    correct,
+    digits,
+    found,
+    missing,
+    not_comparable,
+)
+from tutelage.papers.section import Figure, Section
+
+
+def curve(full: bool):
+    """A figure with data, and a number of each verdict."""
+    from matplotlib import pyplot as plt
+
+    x = np.linspace(0.0, 1.0, 11 if full else 3)
+    picture, axes = plt.subplots()
+    axes.plot(x, x**2)
+    yield Figure(picture, {"": xr.Dataset({"y": ("x", x**2)}, coords={"x": x})})
+    yield compare("made", "one third", closed_form("1/3", 1 / 3), 1 / 3)
+    yield correct("made", "a < b & c", digits("0.94"), digits("0.946"), 0.946, "a slip <b>")
+    yield not_comparable("made", "accuracy", "93 %", 0.5, "other data", 0.02)
+
+
+def text(full: bool):
+    yield missing("made", "the age of the universe", "13.8", "not our field")
+    yield compare("made", "π", digits("3.2"), math.pi)
+
+
+def new(full: bool):
+    yield found("a rate", 1.25, 1e-3, "computed twice")
+
+
+class Made:
+    """Three sections of a paper that is none, and how often each has been computed."""
+
+    def __init__(self):
+        self.computed: list[str] = []
+        self.stop_at = ""
+
+    def section(self, name, compute, full=""):
+        def counted(large):
+            if self.stop_at == name:
+                raise KeyboardInterrupt
+            self.computed.append(name)
+            yield from compute(large)
+
+        return Section(name, f"{name}: a title", f"What {name} shows.", counted, full)
+
+    @property
+    def modules(self):
+        sections = (self.section("fig1", curve, full="more points"), self.section("text", text))
+        return {
+            "tutelage.papers.made": SimpleNamespace(SECTIONS=sections),
+            "tutelage.papers.beyond": SimpleNamespace(SECTIONS=(self.section("new", new),)),
+        }
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Put the made-up paper in the place of all others."""
+    made = Made()
+    modules, titles = made.modules, {"made": "A paper", "beyond": "Beyond"}
+    monkeypatch.setattr(papers, "TITLES", titles)
+    monkeypatch.setattr("tutelage.report.page.TITLES", titles)
+    monkeypatch.setattr(papers, "import_module", modules.__getitem__)
+    return made

@@ -1,0 +1,44 @@
+"""The report of all papers, as a newcomer makes it."""
+
+from collections import Counter
+
+import matplotlib
+import pytest
+from browser import complaints, needs_chromium
+from page import Page
+
+from tutelage import report
+from tutelage.papers import TITLES, sections
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    return folder, report.build(folder=folder)
+
+
+@pytest.mark.slow
+def test_every_published_number_appears_exactly_once(whole):
+    folder, rows = whole
+    shown = Counter(Page((folder / "index.html").read_text(encoding="utf-8")).rows)
+    assert shown == Counter(f"{row['paper']}: {row['item']}" for row in rows)
+    assert set(shown.values()) == {1}
+    assert {row["paper"] for row in rows} == set(TITLES)
+
+
+@pytest.mark.slow
+def test_every_section_is_there_with_its_pictures(whole):
+    folder, _ = whole
+    page = Page((folder / "index.html").read_text(encoding="utf-8"))
+    assert {entry.stem for entry in sections()} <= set(page.anchors)
+    for address in page.addresses:
+        if not address.startswith(("#", "data:")):
+            assert (folder / address).stat().st_size > 0
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_it_opens_without_an_error_or_a_request(whole, tmp_path):
+    assert complaints(whole[0] / "index.html", tmp_path) == []

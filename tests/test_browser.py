@@ -1,0 +1,25 @@
+"""The browser sees what it is there to see."""
+
+import pytest
+from browser import complaints, needs_chromium
+
+BAD = {
+    '<script>console.error("bad thing")</script>': "bad thing",
+    "<script>no_such_function()</script>": "no_such_function is not defined",
+    '<img src="http://example.org/x.png">': "http://example.org/x.png",
+}
+
+
+@needs_chromium
+@pytest.mark.parametrize("body", BAD)
+def test_errors_and_requests_are_seen(body, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><html><body>{body}</body></html>", encoding="utf-8")
+    assert any(BAD[body] in complaint for complaint in complaints(page, tmp_path))
+
+
+@needs_chromium
+def test_a_page_without_either_has_no_complaints(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html><html><body>good</body></html>", encoding="utf-8")
+    assert complaints(page, tmp_path) == []
