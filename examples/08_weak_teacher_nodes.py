@@ -1,0 +1,100 @@
+"""Does a student with spare nodes find the weak nodes of its teacher?
+
+A teacher of ten ReLU nodes, of which node j counts 1/j as much as the first: its fan-out has the
+norm 1/j (tian2020, Section 6).  Students with 1, 2, 5 and 10 nodes for each of them learn from the
+same data, at the same learning rate.  After 60 epochs students of just the right width have found
+two thirds of the weaker half, and are hardly getting on.  Twice as many nodes find nearly all; with
+five and ten times as many the weak ones come later, and after 60 epochs not all have come.  A node
+counts as found where the correlation with a student node is above 0.95.  Writes
+weak_teacher_nodes.csv to docs/pictures and draws it as weak_teacher_nodes.png:
+
+    python examples/08_weak_teacher_nodes.py [FOLDER]
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+
+import tutelage as tl
+from tutelage.figures.deep import recovery
+
+NODES, WEAK = 10, 5
+MULTIPLES = (1, 2, 5, 10)
+RUNS, EPOCHS = 16, 60
+
+
+def compute() -> xr.Dataset:
+    """16 teachers, each with a student of every width."""
+    return tl.deep.sweep(
+        NODES,
+        MULTIPLES,
+        polarity=1.0,
+        inputs=20,
+        outputs=10,
+        epochs=EPOCHS,
+        examples=1600,
+        evaluation=1000,
+        runs=RUNS,
+    )
+
+
+def found_weak_ones(runs: xr.Dataset) -> xr.Dataset:
+    """The part of the weaker half that is found, over runs: mean and standard error."""
+    found = (runs["teacher_correlation_1"] > 0.95).isel(teacher_1=slice(WEAK, None))
+    of_each = found.mean("teacher_1")
+    error = of_each.std("run", ddof=1) / np.sqrt(RUNS)
+    return xr.Dataset({"mean": of_each.mean("run"), "error": error}).squeeze(drop=True)
+
+
+def save(weak: xr.Dataset, file: Path) -> None:
+    """One row for each epoch, mean and standard error for each width."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["epoch", *(f"{m}x {what}" for m in MULTIPLES for what in weak)])
+        for epoch in weak["epoch"].values:
+            now = weak.sel(epoch=epoch)
+            values = (float(now[what].sel(multiple=m)) for m in MULTIPLES for what in weak)
+            writer.writerow([epoch, *(f"{value:.6f}" for value in values)])
+
+
+def draw(runs: xr.Dataset, weak: xr.Dataset) -> plt.Figure:
+    """Every node at the end, and the weaker half on the way."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    recovery(runs, axes=left)
+    left.set(xlabel="teacher node, from the strongest to the weakest; dotted: after one epoch")
+    left.set_xticks(range(NODES), [str(j + 1) for j in range(NODES)])
+    for multiple in MULTIPLES:
+        now = weak.sel(multiple=multiple)
+        line = right.plot(weak["epoch"], now["mean"], label=f"{multiple}x")[0]
+        band = (now["mean"] - now["error"], now["mean"] + now["error"])
+        right.fill_between(weak["epoch"], *band, color=line.get_color(), alpha=0.2, linewidth=0)
+    label = f"part of the nodes {WEAK + 1} to {NODES} found"
+    right.set(xlabel="epoch", ylabel=label, ylim=(0, 1))
+    right.grid(alpha=0.3)
+    right.legend(fontsize="small")
+    return figure
+
+
+def main() -> None:
+    pictures = Path(__file__).parents[1] / "docs" / "pictures"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = compute()
+    weak = found_weak_ones(runs)
+    save(weak, folder / "weak_teacher_nodes.csv")
+    draw(runs, weak).savefig(folder / "weak_teacher_nodes.png", dpi=150)
+    for multiple in MULTIPLES:
+        last = weak.sel(multiple=multiple).isel(epoch=-1)
+        print(f"{multiple}x: {float(last['mean']):.1%} ± {float(last['error']):.1%} of the weak")
+
+
+if __name__ == "__main__":
+    main()

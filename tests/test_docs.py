@@ -1,0 +1,213 @@
+"""The documentation: its code prints what it says, and the built pages need nothing from elsewhere.
+
+`make check` builds the pages and runs this file.  Without pages, or with old ones, the tests of
+the pages are skipped, and say so.
+"""
+
+import importlib.util
+import re
+import subprocess
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import CHROMIUM, OPTIONS, complaints, needs_chromium
+
+import tutelage as tl
+
+ROOT = Path(__file__).parents[1]
+DOCS, SITE = ROOT / "docs", ROOT / "site"
+WRITTEN = [path for path in DOCS.rglob("*.*") if path.is_file() and path.suffix != ".pyc"]
+SOURCES = [ROOT / "mkdocs.yml", *WRITTEN, *(ROOT / "examples").glob("*.py")]
+PAGES = sorted(DOCS.rglob("*.md"))
+# Written for web servers, which show it in the place of a page that is missing.
+NOT_FOUND = "404.html"
+VERBATIM = {"pre", "code", "script", "style", "math", "svg", "title"}
+LOADED = {"stylesheet", "icon", "preload", "preconnect", "prefetch", "modulepreload"}
+VOID = {"meta", "link", "img", "input", "br", "hr", "source", "base"}
+
+
+class Built(HTMLParser):
+    """What the tests ask of a page: anchors, links, what is loaded, and its text without code."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), [], []
+        self.text, self.formulas, self._open = "", 0, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attrs = dict(attributes)
+        self.anchors |= {attrs[name] for name in ("id", "name") if attrs.get(name)}
+        self.formulas += tag == "math"
+        if tag == "a" and attrs.get("href"):
+            self.links.append(attrs["href"])
+        if tag == "link" and LOADED & set((attrs.get("rel") or "").split()):
+            self.loaded.append(attrs["href"])
+        self.loaded += [attrs[name] for name in ("src", "data", "poster") if attrs.get(name)]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while tag in self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if not VERBATIM & set(self._open):
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    if not (SITE / "index.html").exists():
+        pytest.skip("the pages have not been built: make docs")
+    if max(path.stat().st_mtime for path in SOURCES) > (SITE / "index.html").stat().st_mtime:
+        pytest.skip("site/ is older than docs/: make docs")
+    return SITE
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if path.name != NOT_FOUND)
+
+
+@cache
+def built(path: Path) -> Built:
+    return Built(path.read_text(encoding="utf-8"))
+
+
+def is_elsewhere(address: str) -> bool:
+    return bool(urlsplit(address).netloc)
+
+
+def hook(name: str):
+    spec = importlib.util.spec_from_file_location(name, DOCS / "hooks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_indices_are_set_where_they_are_indices():
+    text = "Q_ik, αKε_g, w*_n, c_n² and e^{λα}, but not from_weights or learning_rate"
+    assert hook("subscripts").with_indices(text) == (
+        "Q<sub>ik</sub>, αKε<sub>g</sub>, w*<sub>n</sub>, c<sub>n</sub>² and e<sup>λα</sup>, "
+        "but not from_weights or learning_rate"
+    )
+
+
+def test_an_unknown_command_in_a_formula_is_an_error():
+    pytest.importorskip("mkdocs", reason="pip install -e '.[docs]'")
+    maths = hook("maths")
+    assert "<mfrac>" in maths.mathml(r"\frac{1}{2}", "inline")
+    with pytest.raises(maths.PluginError, match="nosuch"):
+        maths.mathml(r"\nosuch{1}", "inline")
+
+
+def test_every_link_and_anchor_leads_somewhere(site):
+    for page in pages(site):
+        for address in built(page).links + built(page).loaded:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            assert target.is_file(), f"{page.relative_to(site)}: {address}"
+            if parts.fragment and target.suffix == ".html":
+                anchors = built(target).anchors
+                found = unquote(parts.fragment) in anchors
+                assert found, f"{page.relative_to(site)}: {address}"
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in pages(site):
+        away = [address for address in built(page).loaded if is_elsewhere(address)]
+        assert not away, f"{page.relative_to(site)}: {away}"
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        assert not re.search(r"(?:url\(\s*['\"]?|@import\s+['\"])(?:https?:)?//", text), sheet.name
+
+
+def test_formulas_are_rendered(site):
+    """Nothing is left of LaTeX, and no page has lost its formulas on the way."""
+    for source in PAGES:
+        page = built(site / source.relative_to(DOCS).with_suffix(".html"))
+        left = re.search(r"\$|\\[a-zA-Z(\[]", page.text)
+        assert not left, f"{source.name}: {page.text[left.start() - 40 : left.end() + 40]!r}"
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", source.read_text(encoding="utf-8"), flags=re.S)
+        written = re.findall(r"\$\$.+?\$\$|\$[^$]+?\$", text, flags=re.S)
+        assert page.formulas == len(written), source.name
+
+
+def test_every_public_name_is_in_the_reference(site):
+    reference = built(site / "reference.html")
+    for name in tl.__all__:
+        thing = getattr(tl, name)
+        inside = getattr(thing, "__all__", [])
+        links = [f"api/tutelage/{name}.html#{one}" for one in inside]
+        if not hasattr(thing, "__path__") and not name.startswith("_") and name != "results":
+            links = [f"api/tutelage.html#{name}"]
+        assert set(links) <= set(reference.links), name
+
+
+def test_every_example_is_in_the_gallery(site):
+    gallery = built(site / "gallery.html")
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        assert f"examples/{script.name}" in gallery.links
+        question = script.read_text(encoding="utf-8").splitlines()[0].strip('"')
+        assert question.endswith("?") and question in gallery.text
+
+
+@needs_chromium
+def test_pages_open_from_the_disk_without_a_complaint(site, tmp_path):
+    """All of them in frames of one page, because a browser takes long to start."""
+    frames = "".join(
+        f'<iframe src="{page.as_uri()}" width="1000" height="700"></iframe>'
+        for page in pages(site)
+        if "api" not in page.relative_to(site).parts or page.name == "online.html"
+    )
+    page = tmp_path / "pages.html"
+    page.write_text(f"<!doctype html><html><body>{frames}</body></html>", encoding="utf-8")
+    assert complaints(page, tmp_path) == []
+
+
+@needs_chromium
+def test_a_complaint_of_a_page_in_a_frame_is_seen(tmp_path):
+    bad, page = tmp_path / "bad.html", tmp_path / "page.html"
+    bad.write_text('<script src="http://example.org/x.js"></script>', encoding="utf-8")
+    frame = f'<iframe src="{bad.as_uri()}"></iframe>'
+    page.write_text(f"<!doctype html><html><body>{frame}</body></html>", encoding="utf-8")
+    assert any("http://example.org/x.js" in what for what in complaints(page, tmp_path))
+
+
+@needs_chromium
+def test_the_search_works_from_the_disk(site, tmp_path):
+    options = (*OPTIONS, f"--user-data-dir={tmp_path / 'profile'}")
+    address = (site / "index.html").as_uri() + "?q=plateau"
+    opened = subprocess.run(
+        [str(CHROMIUM), *options, "--dump-dom", address],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert re.search(r"\d+ matching documents", opened.stdout)
+    assert re.search(r"physics/online\.html\?h=plateau", opened.stdout)
+
+
+WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(DOCS)))
+def test_code_in_the_pages_prints_what_they_say(page, tmp_path, monkeypatch, capsys):
+    """All blocks of a page in order, as a reader would type them; outputs follow "prints"."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(
+        r"```python\n(.*?)```\n(?:\nprints\n\n```(?:text)?\n(.*?)```)?", text, flags=re.S
+    )
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for code, printed in blocks:
+        exec(compile(code, page.name, "exec"), names)
+        out = capsys.readouterr().out
+        assert not printed or out == printed
