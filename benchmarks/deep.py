@@ -2,7 +2,8 @@
 
     make bench
 
-An iteration is one step of one run.  Ratios are between rows of the same run.
+An iteration is one step of one run.  Rows that are compared are measured in turn, and the fastest
+of some repeats counts.
 """
 
 import os
@@ -16,10 +17,12 @@ if hasattr(os, "sched_setaffinity"):
 from rich.console import Console
 from rich.table import Table
 
+import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.deep import training
 from tutelage.deep.plan import plan
 
+RUNS = 32
 TWO_LAYERS = {"hidden": 10, "multiple": 5}
 DEEP = {"hidden": "50-75-100-125", "multiple": 10}
 
@@ -43,46 +46,47 @@ def planned(runs, iterations, fresh, hidden, multiple, seed=0):
     )
 
 
-def seconds(call, repeats=3):
-    """Of the fastest of some calls, after one that compiles."""
-    jax.block_until_ready(call())
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        jax.block_until_ready(call())
-        times.append(time.perf_counter() - begin)
-    return min(times)
+def seconds(*calls, repeats=5):
+    """Of the fastest of some repeats of each call, in turn, after one that compiles."""
+    times = [[] for _ in calls]
+    for repeat in range(1 + repeats):
+        for call, mine in zip(calls, times, strict=True):
+            begin = time.perf_counter()
+            jax.block_until_ready(call())
+            if repeat:
+                mine.append(time.perf_counter() - begin)
+    return [min(mine) for mine in times]
 
 
-def together(runs, iterations, fresh):
-    what = planned(runs, iterations, fresh, **TWO_LAYERS)
+def epoch(what):
     start = training.begin(what)
-    return runs * iterations / seconds(lambda: training.advance(what, start, start.students, 0))
+    students = [group.students for group in start.groups]
+    return lambda: training.advance(what, start, students, 0)
 
 
-def apart(runs, iterations, fresh):
-    """The same number of runs, one after the other; compiled once, as they are all alike."""
-    what = [planned(1, iterations, fresh, seed=seed, **TWO_LAYERS) for seed in range(runs)]
-    starts = [training.begin(one) for one in what]
+def steps(fresh, iterations=625):
+    """Iterations per second one run at a time and in one batch: steps and their data."""
+    together = epoch(planned(RUNS, iterations, fresh, **TWO_LAYERS))
+    apart = [epoch(planned(1, iterations, fresh, seed=i, **TWO_LAYERS)) for i in range(RUNS)]
+    times = seconds(lambda: [jax.block_until_ready(one()) for one in apart], together)
+    return [RUNS * iterations / t for t in times]
 
-    def call():
-        pairs = zip(what, starts, strict=True)
-        return [training.advance(one, start, start.students, 0) for one, start in pairs]
 
-    return runs * iterations / seconds(call)
+def trainings(fresh, epochs=2):
+    """The same for whole calls, with construction and records."""
+    sizes = {**TWO_LAYERS, "polarity": 1.0, "epochs": epochs, "fresh": fresh}
+    times = seconds(
+        lambda: [tl.deep.train(**sizes, runs=1, seed=i).outcome.values for i in range(RUNS)],
+        lambda: tl.deep.train(**sizes, runs=RUNS).outcome.values,
+        repeats=3,
+    )
+    return [RUNS * epochs * 625 / t for t in times]
 
 
 def products_per_second(n=1500):
     """Multiplications and additions per second in a product of large matrices."""
     A, product = jnp.ones((n, n)), jax.jit(lambda A: A @ A)
-    return 2 * n**3 / seconds(lambda: product(A))
-
-
-def deep_seconds(iterations):
-    what = planned(1, iterations, True, **DEEP)
-    start = training.begin(what)
-    needed = seconds(lambda: training.advance(what, start, start.students, 0), repeats=2)
-    return needed / iterations, operations(what)
+    return 2 * n**3 / seconds(lambda: product(A))[0]
 
 
 def operations(what):
@@ -93,22 +97,35 @@ def operations(what):
     return 2 * what.batch * (3 * student - lowest + teacher)
 
 
-if __name__ == "__main__":
-    table = Table(title=f"deep students, {jax.devices()[0].device_kind}, float64")
-    for column in ("work", "speed", "compared"):
-        table.add_column(column)
-    for fresh, name in ((False, "fixed set"), (True, "fresh data")):
-        batch, single = together(32, 200, fresh), apart(32, 200, fresh)
-        table.add_row(
-            f"d = 100, 10 teachers, 5x, C = 50, {name}, 32 seeds in one batch",
-            f"{batch:.3g} iterations/s",
-            f"{batch / single:.2f} times 32 separate runs ({single:.3g}/s); target 5",
-        )
-    per_step, work = deep_seconds(20)
+def compared(table, name, work, rate, alone, together):
+    """Two rows, and which part of the rate of products five times the first would take."""
+    for how, found in (("one at a time", alone), ("in one batch", together)):
+        told = f"{name}, {RUNS} runs {how}", f"{found:.3g}", f"{work * found / rate:.0%}"
+        ratio = f"{together / alone:.2f} times; the target, 5, takes {5 * work * alone / rate:.0%}"
+        table.add_row(*told, ratio if found == together else "")
+
+
+def main():
     rate = products_per_second()
-    table.add_row(
-        "50-75-100-125, 10x, one run",
-        f"{1000 * per_step:.3g} s per 1000 iterations",
-        f"{work / per_step / rate:.0%} of the rate of matrix products ({rate / 1e9:.3g} GFlop/s)",
+    table = Table(
+        title=f"deep students, {jax.devices()[0].device_kind}, float64; rate of products of large "
+        f"matrices {rate / 1e9:.3g} GFlop/s",
+        caption="steps: d = 100, 10 teachers, 5x, C = 50, batches of 16, with their data; "
+        "calls: deep.train with two epochs, records and construction included",
     )
+    for column in ("work", "iterations/s", "of the rate", "compared"):
+        table.add_column(column)
+    work = operations(planned(1, 1, True, **TWO_LAYERS))
+    for what, measured in (("steps", steps), ("calls", trainings)):
+        for fresh, name in ((False, "fixed set"), (True, "fresh data")):
+            compared(table, f"{what}, {name}", work, rate, *measured(fresh))
+    what = planned(1, 20, True, **DEEP)
+    per_step = seconds(epoch(what), repeats=2)[0] / 20
+    share = f"{operations(what) / per_step / rate:.0%}"
+    spent = f"{1000 * per_step:.3g} s per 1000 iterations"
+    table.add_row("50-75-100-125, 10x, one run", f"{1 / per_step:.3g}", share, spent)
     Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -73,8 +73,9 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     """Compute a saved trajectory or ensemble again, from its attributes and times alone.
 
     Args:
-        dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`, or
-            `tutelage.spectra.train`; which one its attribute ``computed_by`` says.
+        dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`,
+            `tutelage.spectra.train`, `tutelage.deep.train` or `sweep`; which one its attribute
+            ``computed_by`` says.
 
     Raises:
         InputError: if attributes are missing, or name a function (a schedule of the learning
@@ -88,10 +89,15 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     >>> recompute(run).equals(run)
     True
     """
-    if dataset.attrs.get("computed_by") == "spectra.train":
+    by = dataset.attrs.get("computed_by")
+    if by == "spectra.train":
         from tutelage import spectra
 
         return spectra.recompute(dataset)
+    if by in ("deep.train", "deep.sweep"):
+        from tutelage.deep.again import recompute as train_again
+
+        return train_again(dataset)
     name = _computed_by(dataset)
     again = _evolve if name == "online.evolve" else _simulate
     return again(

@@ -1,5 +1,6 @@
 """Training: the batch is the literal loop, interrupted runs go on, students specialize."""
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ from tutelage._jax import jax, jnp
 from tutelage.deep import training
 from tutelage.deep.plan import plan
 from tutelage.deep.record import run_of
+from tutelage.deep.start import joined, parted, split
 
 SIZES = {"inputs": 6, "outputs": 4, "examples": 160, "evaluation": 200, "learning_rate": 0.05}
 SIZES |= {"data": "gaussian:1"}
@@ -32,41 +34,73 @@ def by_hand(student, x, y, η):
     )
 
 
+def begun(runs, fresh=True, **more):
+    what = plan("3", 2, 0.5, epochs=1, batch=16, runs=runs, seed=4, fresh=fresh, **SIZES | more)
+    return what, training.begin(what)
+
+
+def learned(what, start, epoch=0):
+    """Students of all runs after an epoch from the start."""
+    return joined(training.advance(what, start, [one.students for one in start.groups], epoch))
+
+
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh):
-    what = plan("3", 2, 0.5, epochs=1, batch=16, runs=3, seed=4, fresh=fresh, **SIZES)
-    start = training.begin(what)
-    after = training.advance(what, start, start.students, 0)
-    for run in range(3):
-        one = run_of(start.students, run)
+    what, start = begun(3, fresh)
+    after = learned(what, start)
+    for run, group in enumerate(start.groups):
+        one, teacher = run_of(group.students, 0), run_of(group.teachers, 0)
         student = tuple(tuple(np.asarray(a) for a in part) for part in (one.weights, one.biases))
-        teacher, key = run_of(start.teachers, run), start.keys[run]
-        order = np.asarray(training._order(key, 0, 160))
+        order = np.asarray(training._orders(group.keys, 0, 160))[0]
         for i in range(10):
+            numbers = np.arange(16 * i, 16 * (i + 1))
             if fresh:
-                x = np.asarray(what.data.draw(key, jnp.arange(16 * i, 16 * (i + 1)), 6))
+                x = np.asarray(what.data.draw(group.keys[0], jnp.asarray(numbers), 6))
             else:
-                x = np.asarray(start.data[0][run])[order[16 * i : 16 * (i + 1)]].astype(float)
+                x = np.asarray(group.rows[0])[order[numbers]].astype(float)
             student = by_hand(student, x, np.asarray(teacher(jnp.asarray(x))), 0.05)
-        learned = jax.tree.leaves(run_of(after, run))
-        for mine, theirs in zip(student[0] + student[1], learned, strict=True):
+        for mine, theirs in zip(
+            student[0] + student[1], jax.tree.leaves(run_of(after, run)), strict=True
+        ):
             # Ten steps of sums over at most 16 products each.
             assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-13)
 
 
-def test_groups_of_runs_are_the_runs_alone():
-    """Twelve runs are two groups, in two threads; the first eight are the same alone."""
-    sizes = {"epochs": 1, "batch": 16, "runs": 12, "seed": 4, **SIZES}
-    for fresh in (True, False):
-        what = plan("3", 2, 0.5, fresh=fresh, **sizes)
-        start = training.begin(what)
-        after = training.advance(what, start, start.students, 0)
-        assert [g.stop - g.start for g in training.groups(what)] == [8, 4]
-        what = what._replace(runs=8)
-        first = training.begin(what)
-        alone = training.advance(what, first, first.students, 0)
-        for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(alone), strict=True):
-            assert a.shape[0] == 12 and np.array_equal(a[:8], b)
+@pytest.mark.parametrize("hidden", ["3", "5-4-3"])
+def test_a_step_goes_down_the_automatic_derivative(hidden):
+    teacher = tl.deep.teacher(hidden, inputs=6, outputs=4)
+    student = tl.deep.student(teacher, 2, seed=1)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(16, 6)))
+    gradient = jax.grad(lambda student: jnp.mean((student(x) - teacher(x)) ** 2))(student)
+    after = training.descend(student, x, teacher(x), 0.05)
+    for w, g, now in zip(*map(jax.tree.leaves, (student, gradient, after)), strict=True):
+        assert np.allclose(now, w - 0.05 * g, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_no_run_depends_on_those_beside_it(fresh, monkeypatch):
+    """On a CPU every run is a group, on a GPU all are one."""
+    what, start = begun(4, fresh)
+    after = learned(what, start)
+    alone = learned(*begun(1, fresh))
+    assert [len(group.keys) for group in start.groups] == [1, 1, 1, 1]
+    monkeypatch.setattr("tutelage.deep.start.group_size", lambda runs: runs)
+    what, start = begun(4, fresh)
+    assert [len(group.keys) for group in start.groups] == [4]
+    together = learned(what, start)
+    for a, b, c in zip(*map(jax.tree.leaves, (after, alone, together)), strict=True):
+        assert np.array_equal(a[:1], b)
+        # Products of matrices in a batch are summed in another order.
+        assert np.allclose(a, c, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_steps_in_several_blocks_are_the_same_steps(fresh, monkeypatch):
+    what, start = begun(2, fresh)
+    whole = learned(what, start, epoch=1)
+    monkeypatch.setattr(training, "BLOCK", 5)
+    for a, b in zip(*map(jax.tree.leaves, (whole, learned(what, start, epoch=1))), strict=True):
+        assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
 def test_the_same_call_gives_the_same_bits(small):
@@ -85,6 +119,13 @@ def test_runs_differ_and_polarities_share_everything_else(small):
     assert np.array_equal(even.teacher_weights_1, polar.teacher_weights_1)
     assert np.array_equal(even.correlation_1[:, 0], polar.correlation_1[:, 0])
     assert not np.array_equal(even.correlation_1[:, 1], polar.correlation_1[:, 1])
+
+
+def test_batches_that_were_joined_can_be_parted_again():
+    """A checkpoint of runs in one batch, from a GPU, goes on where every run is its own."""
+    batches = [one.students for one in begun(3)[1].groups]
+    for mine, theirs in zip(parted(joined(batches), batches), batches, strict=True):
+        assert eqx.tree_equal(mine, theirs)
 
 
 class Interrupted(Exception):
@@ -118,7 +159,7 @@ def test_an_array_is_a_fixed_set_and_a_third_of_it_is_for_the_evaluation():
     sizes = {"inputs": 6, "outputs": 4, "epochs": 1, "runs": 2, "batch": 10, "learning_rate": 0.05}
     made = tl.deep.train("3", 2, data=rows, **sizes)
     assert (made.attrs["examples"], made.attrs["evaluation"], made.attrs["fresh"]) == (60, 30, 0)
-    learn, rest = training.split(rows, 0)
+    learn, rest = split(rows, 0)
     assert {tuple(row) for row in learn} | {tuple(row) for row in rest} == set(map(tuple, rows))
     student, teacher = tl.deep.networks(made, run=1)
     assert np.isclose(

@@ -9,6 +9,7 @@ import typer
 
 import tutelage
 from tutelage.checks import InputError
+from tutelage.cli.data import data
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.online import online
 from tutelage.cli.reproduce import reproduce
@@ -42,6 +43,7 @@ app.command(
     epilog="Example: tutelage specialize --teacher 50-75-100-125 --multiple 10 --polarity 1 "
     "--plot specialize.png"
 )(specialize)
+app.command(epilog="Example: tutelage data cifar10 --to ~/data")(data)
 app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(reproduce)
 
 

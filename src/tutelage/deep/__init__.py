@@ -8,6 +8,9 @@ The theorems as checks: `recursion_error` (Lemma 1), `pieces` (Corollary 1), `in
 `disguise` (Theorem 1), `alignment` and `prune` (Theorems 2 and 3), `noisy_recovery` (Theorem 5),
 `mean_push` (Theorem 6), `descent`, `growth` and `symmetric_flow` (Theorem 7), `escape_time`.
 `online_deviation` compares with the theory of infinitely many inputs.
+
+Images: `cifar10` reads them, `train_on_images` pre-trains a `convnet`, prunes it and teaches
+students; `channel_correlations`, `channel_strengths` and `prune_channels` are its parts.
 """
 
 from typing import TYPE_CHECKING
@@ -42,6 +45,12 @@ _HOME = {
     "symmetric_flow": "growth",
     "noisy_recovery": "noisy",
     "online_deviation": "bridge",
+    "cifar10": "images",
+    "convnet": "convnet",
+    "channel_correlations": "convnet_measures",
+    "channel_strengths": "convnet_pruning",
+    "prune_channels": "convnet_pruning",
+    "train_on_images": "convnet_record",
 }
 
 __getattr__, __dir__ = lazy(__name__, _HOME)
@@ -50,6 +59,10 @@ __all__ = [
     "Network",
     "alignment",
     "backpropagated_gradients",
+    "channel_correlations",
+    "channel_strengths",
+    "cifar10",
+    "convnet",
     "correlations",
     "descent",
     "disguise",
@@ -66,6 +79,7 @@ __all__ = [
     "online_deviation",
     "pieces",
     "prune",
+    "prune_channels",
     "recovery_rate",
     "recursion_error",
     "recursive_gradients",
@@ -74,6 +88,7 @@ __all__ = [
     "symmetric_flow",
     "teacher",
     "train",
+    "train_on_images",
 ]
 
 
@@ -81,6 +96,10 @@ if TYPE_CHECKING:
     from tutelage.deep.alignment import alignment
     from tutelage.deep.bridge import online_deviation
     from tutelage.deep.construction import student, teacher
+    from tutelage.deep.convnet import convnet
+    from tutelage.deep.convnet_measures import channel_correlations
+    from tutelage.deep.convnet_pruning import channel_strengths, prune_channels
+    from tutelage.deep.convnet_record import train_on_images
     from tutelage.deep.critical import disguise, interpolation
     from tutelage.deep.gradients import (
         backpropagated_gradients,
@@ -90,6 +109,7 @@ if TYPE_CHECKING:
         recursive_gradients,
     )
     from tutelage.deep.growth import descent, growth, symmetric_flow
+    from tutelage.deep.images import cifar10
     from tutelage.deep.measures import (
         correlations,
         focus_shifts,

@@ -10,6 +10,7 @@ import numpy as np
 from tutelage._jax import jax, jnp
 from tutelage.checkpoint_file import SECONDS, check_same, checked_path, digest, read, write
 from tutelage.deep.network import Network
+from tutelage.deep.start import joined, parted
 
 
 class Checkpoint:
@@ -25,33 +26,36 @@ class Checkpoint:
             self._content = read(self._path)
             check_same(json.loads(str(self._content["identity"])), self._identity, self._path)
 
-    def load(self, students: Network) -> tuple[Network, list[dict[str, np.ndarray]], int]:
+    def load(self, students: list[Network]) -> tuple[list[Network], list[dict[str, Any]], int]:
         """Students, what has been recorded, and epochs learned; those given if there is no file."""
         if self._content is None:
             return students, [], 0
-        file, shape = self._content, jax.tree.structure(students)
-        number = len(jax.tree.leaves(students))
+        file, shape = self._content, jax.tree.structure(students[0])
+        number = len(jax.tree.leaves(students[0]))
         leaves = [jnp.asarray(file[f"state_{i}"]) for i in range(number)]
         names = [name.removeprefix("told_") for name in file if name.startswith("told_")]
         told = [
             {name: file[f"told_{name}"][i] for name in names} for i in range(int(file["recorded"]))
         ]
-        return jax.tree.unflatten(shape, leaves), told, int(file["finished"])
+        return parted(jax.tree.unflatten(shape, leaves), students), told, int(file["finished"])
 
-    def save_now_and_then(self, students: Network, told: list[dict[str, Any]], epoch: int) -> None:
+    def save_now_and_then(
+        self, students: list[Network], told: list[dict[str, Any]], epoch: int
+    ) -> None:
         """Save if the last time was long ago."""
         if time.monotonic() - self._saved > SECONDS:
             self.save(students, told, epoch)
 
-    def save(self, students: Network, told: list[dict[str, Any]], epoch: int) -> None:
+    def save(self, students: list[Network], told: list[dict[str, Any]], epoch: int) -> None:
         """Write to a temporary file, then rename: there is a whole checkpoint at any time."""
         if self._path is None:
             return
+        leaves = jax.tree.leaves(joined(students))
         content: dict[str, Any] = {
             "identity": np.array(json.dumps(self._identity)),
             "finished": epoch,
             "recorded": len(told),
-            **{f"state_{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(students))},
+            **{f"state_{i}": np.asarray(x) for i, x in enumerate(leaves)},
             **{f"told_{name}": np.stack([one[name] for one in told]) for name in told[0]},
         }
         write(self._path, content)

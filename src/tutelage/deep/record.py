@@ -1,10 +1,12 @@
 """The Dataset of a training, and the networks that are in it."""
 
+import platform
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from tutelage import __version__
 from tutelage._jax import jax, jnp
 from tutelage.checks import InputError
 from tutelage.deep.network import Network
@@ -66,6 +68,29 @@ def _weights(owner: str, network: Network, what: Plan) -> dict[str, Any]:
 
 def _unflattened(array: np.ndarray, what: Plan) -> np.ndarray:
     return array.reshape(len(what.polarities), what.runs, *array.shape[1:])
+
+
+def attributes(what: Plan, whole: bool) -> dict[str, Any]:
+    """What has to be known to compute it again."""
+    return {
+        "computed_by": "deep.train",
+        "teacher": "-".join(map(str, what.teacher)),
+        "student": "-".join(map(str, what.student)),
+        "polarity": ", ".join(f"{p:g}" for p in what.polarities),
+        "runs": what.runs,
+        "epochs": ", ".join(map(str, what.recorded)),
+        "examples": what.examples,
+        "evaluation": what.evaluation,
+        "batch": what.batch,
+        "learning_rate": what.learning_rate,
+        "data": what.data.name,
+        "fresh": int(what.fresh),
+        "seed": what.seed,
+        "correlations": int(whole),
+        "tutelage_version": __version__,
+        "jax_version": jax.__version__,
+        "python_version": platform.python_version(),
+    }
 
 
 def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:

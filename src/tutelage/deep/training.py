@@ -1,39 +1,27 @@
 """Stochastic gradient descent of many students at once, each with its own teacher and data."""
 
-import math
 import os
-import platform
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
-from tutelage import __version__
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_array
 from tutelage.deep.checkpoint import Checkpoint
-from tutelage.deep.construction import (
-    DATA,
-    EVALUATION,
-    STUDENT,
-    TEACHER,
-    generator,
-    make_student,
-    make_teacher,
-)
-from tutelage.deep.examples import Examples, Rows
+from tutelage.deep.examples import Examples
 from tutelage.deep.measures import measure_runs
-from tutelage.deep.network import Network, as_jax
+from tutelage.deep.network import Network
 from tutelage.deep.plan import Plan, plan
-from tutelage.deep.record import as_dataset
+from tutelage.deep.record import as_dataset, attributes
+from tutelage.deep.start import Group, Start, begin, joined, split
 from tutelage.simulation.progress import Progress
 
-# Runs in a group: 16 are 5 percent faster on two cores, and 8 use more cores.
-GROUP = 8
+# Steps whose examples are in memory at once: those of a run stay in the cache of a core, those of
+# 32 runs with 100 inputs and 50 outputs take 0.1 GB of a GPU.
+BLOCK = 125
 
 
 def train(
@@ -125,84 +113,19 @@ def train(
     start = begin(what, rest)
     with Progress(progress, what.epochs * what.iterations) as bar:
         state, told = _run(what, start, saved, correlations, bar)
-    return as_dataset(what, attrs, start.teachers, state, told)
-
-
-class Start(NamedTuple):
-    """Everything that follows from a plan: networks, keys, data."""
-
-    teachers: Network
-    students: Network
-    keys: Any
-    data: tuple[Float[Array, "..."] | None, ...]  # fixed sets, one array for each group of runs
-    evaluation: Float[Array, "examples inputs"]
-
-
-def begin(what: Plan, rest: Any = None) -> Start:
-    """The start of all runs, for one polarity after the other."""
-    source, n = what.data, len(what.polarities)
-    teachers = [
-        make_teacher(generator(what.seed, TEACHER, run), what.teacher, p, source)
-        for p in what.polarities
-        for run in range(what.runs)
-    ]
-    students = [
-        make_student(generator(what.seed, STUDENT, run), what.student) for run in range(what.runs)
-    ]
-    if rest is None:
-        random = generator(what.seed, EVALUATION)
-        rest = source.sample(random, what.evaluation, what.teacher[0])
-    root = jax.random.key(what.seed)
-    keys = jax.vmap(lambda run: jax.random.fold_in(root, run))(jnp.arange(what.runs))
-    return Start(
-        stacked(teachers),
-        stacked(n * students),
-        jnp.tile(keys, n),
-        tuple(_stored(what, group) for group in groups(what)),
-        jnp.asarray(rest, float),
-    )
-
-
-def groups(what: Plan) -> list[slice]:
-    """Runs that are one batch: all on a GPU; some on a CPU, where groups go to several cores.
-
-    Their size does not depend on the number of cores, so that no bit of a result does.
-    """
-    total = len(what.polarities) * what.runs
-    size = total if jax.default_backend() != "cpu" else GROUP
-    return [slice(i, min(i + size, total)) for i in range(0, total, size)]
-
-
-def stacked(networks: list[Network]) -> Network:
-    """One batch of networks of the same widths."""
-    return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
-
-
-def _stored(what: Plan, group: slice) -> Any:
-    """Fixed sets of a group of runs, in the float32 in which they were drawn."""
-    if what.fresh or isinstance(what.data, Rows):
-        return None
-    runs = [i % what.runs for i in range(group.start, group.stop)]
-    return jnp.asarray(
-        np.stack(
-            [
-                what.data.sample(generator(what.seed, DATA, run), what.examples, what.teacher[0])
-                for run in runs
-            ]
-        )
-    )
+    teachers = joined([group.teachers for group in start.groups])
+    return as_dataset(what, attrs, teachers, state, told)
 
 
 def _run(
     what: Plan, start: Start, saved: Checkpoint, whole: bool, bar: Progress
 ) -> tuple[Network, dict[str, np.ndarray]]:
     """All epochs, from the beginning or from a checkpoint; recorded arrays begin with epochs."""
-    state, told, epoch = saved.load(start.students)
+    state, told, epoch = saved.load([group.students for group in start.groups])
     try:
         while True:
             if epoch in what.recorded and len(told) <= what.recorded.index(epoch):
-                now = measure_runs(state, start.teachers, start.evaluation, whole)
-                told.append({name: np.asarray(x) for name, x in now.items()})
+                told.append(_measured(start, state, whole))
             if epoch == what.epochs:
                 break
             state = advance(what, start, state, epoch)
@@ -211,39 +134,42 @@ def _run(
             saved.save_now_and_then(state, told, epoch)
     finally:
         saved.save(state, told, epoch)
-    return state, {name: np.stack([one[name] for one in told]) for name in told[0]}
+    return joined(state), {name: np.stack([one[name] for one in told]) for name in told[0]}
 
 
-def advance(what: Plan, start: Start, students: Network, epoch: int) -> Network:
-    """One epoch of all runs, a group of them on each core.
+def _measured(start: Start, students: list[Network], whole: bool) -> dict[str, np.ndarray]:
+    """What is recorded of all runs at one epoch."""
 
-    XLA computes products of small matrices on one core, however many there are.
-    """
+    def one(group: Group, students: Network) -> dict[str, Any]:
+        return measure_runs(students, group.teachers, start.evaluation, whole)
 
-    numbers = (
-        jnp.asarray(epoch),
-        jnp.asarray(what.learning_rate),
-        jnp.asarray(what.iterations),
-    )
-    shared = what.data.array if isinstance(what.data, Rows) else None
-    calls = [
-        (
-            *jax.tree.map(lambda x, g=group: x[g], (students, start.teachers, start.keys)),
-            shared if rows is None else rows,
-            *numbers,
-        )
-        for group, rows in zip(groups(what), start.data, strict=True)
-    ]
+    parts = _on_all_cores(one, start.groups, students)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def one(call: Any) -> Network:
-        return _epoch(*call, source=what.data, examples=what.examples, batch=what.batch)
 
-    if len(calls) == 1:
-        return one(calls[0])
-    # Arguments that are ready and threads that wait: otherwise groups are computed in turn.
-    jax.block_until_ready(calls)
-    done = _pool().map(lambda call: jax.block_until_ready(one(call)), calls)
-    return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *done)
+def advance(what: Plan, start: Start, students: list[Network], epoch: int) -> list[Network]:
+    """One epoch of all groups of runs."""
+    number, η = jnp.asarray(epoch), jnp.asarray(what.learning_rate)
+
+    def one(group: Group, students: Network) -> Network:
+        orders = None if group.rows is None else _orders(group.keys, number, what.examples)
+        data = group.teachers, group.keys, group.rows, orders
+        for first in range(0, what.iterations, BLOCK):
+            steps = min(BLOCK, what.iterations - first)
+            begin = first * what.batch, epoch * what.examples + first * what.batch
+            students = _block(
+                students, data, jnp.asarray(begin), η, what.data, steps=steps, batch=what.batch
+            )
+        return students
+
+    return _on_all_cores(one, start.groups, students)
+
+
+def _on_all_cores(call: Any, *lists: Any) -> list[Any]:
+    """A call for each group.  Threads wait for its arrays: otherwise XLA computes one at a time."""
+    if len(lists[0]) == 1:
+        return [call(*(one for (one,) in lists))]
+    return list(_pool().map(lambda *one: jax.block_until_ready(call(*one)), *lists))
 
 
 @cache
@@ -252,77 +178,50 @@ def _pool() -> ThreadPoolExecutor:
 
 
 @eqx.filter_jit
-def _epoch(
-    students: Network,
-    teachers: Network,
-    keys: Any,
-    rows: Any,
-    epoch: Any,
-    η: Any,
-    iterations: Any,
-    *,
-    source: Examples,
-    examples: int,
-    batch: int,
+def _block(
+    students: Network, data: Any, begin: Any, η: Any, source: Examples, *, steps: int, batch: int
 ) -> Network:
-    fixed = rows is not None
-    orders = jax.vmap(lambda key: _order(key, epoch, examples))(keys) if fixed else keys
-    shared = fixed and rows.ndim == 2
+    """Steps of a group from an example on, given by its number in the epoch and in all epochs.
 
-    def step(student: Any, teacher: Any, key: Any, order: Any, rows: Any, i: Any) -> Any:
-        if fixed:
-            x = rows[jax.lax.dynamic_slice_in_dim(order, i * batch, batch)].astype(float)
+    Examples and what teachers say to them come before the first step: gathered or drawn for each
+    step alone they take longer than the step.
+    """
+    numbers = begin[:, None] + jnp.arange(steps * batch)
+
+    def answered(teacher: Network, key: Any, rows: Any, order: Any) -> tuple[Any, Any]:
+        if rows is None:
+            x = source.draw(key, numbers[1], teacher.widths[0])
         else:
-            s = epoch * examples + i * batch + jnp.arange(batch)
-            x = source.draw(key, s, student.weights[0].shape[0])
-        return descend(student, x, teacher(x), η)
+            x = rows[order[numbers[0]]].astype(float)
+        return x, teacher(x)
 
-    steps = jax.vmap(step, (0, 0, 0, 0, None if shared or not fixed else 0, None))
-    return jax.lax.fori_loop(
-        0, iterations, lambda i, now: steps(now, teachers, keys, orders, rows, i), students
-    )
+    shared = data[2] is not None and data[2].ndim == 2
+    examples = jax.vmap(answered, (0, 0, None if shared else 0, 0))(*data)
+    batches = [jnp.swapaxes(z.reshape(len(z), steps, batch, -1), 0, 1) for z in examples]
+    step: Any = jax.vmap(descend, (0, 0, 0, None))
+    # A GPU runs through a number of steps that is known without asking after each of them.
+    return jax.lax.scan(lambda now, xy: (step(now, *xy, η), None), students, batches)[0]
 
 
-def _order(key: Any, epoch: Any, examples: int) -> Any:
-    """In which order the examples of a fixed set come in an epoch."""
-    return jax.random.permutation(jax.random.fold_in(key, epoch), examples)
+@eqx.filter_jit
+def _orders(keys: Any, epoch: Any, examples: int) -> Any:
+    """In which order the examples of the fixed set of each run come in an epoch."""
+    now = jax.vmap(lambda key: jax.random.fold_in(key, epoch))(keys)
+    return jax.vmap(lambda key: jax.random.permutation(key, examples))(now)
 
 
 def descend(student: Network, x: Any, y: Any, η: Any) -> Network:
-    """W ← W - η ∂J/∂W, J the mean of (y - f_L)² over examples and outputs."""
-    gradient = jax.grad(lambda student: jnp.mean((student(x) - y) ** 2))(student)
-    return jax.tree.map(lambda w, g: w - η * g, student, gradient)
+    """W ← W - η ∂J/∂W, J the mean of (y - f_L)² over examples and outputs.
 
+    -C/2 ∂J/∂W_l = E[f_{l-1} g_lᵀ],   g_L = y - f_L,   g_{l-1} = D_{l-1} W_l g_l
 
-def split(data: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Two thirds of the rows to learn from and the rest to evaluate with, at random."""
-    array = finite_array("data", data)
-    if array.ndim != 2 or len(array) < 3:
-        allowed = "there have to be at least 3 rows, a third of them for the evaluation"
-        raise InputError("data", f"shape {array.shape}", allowed)
-    order = generator(seed, EVALUATION).permutation(len(array))
-    cut = math.ceil(2 * len(array) / 3)
-    return array[order[:cut]], array[order[cut:]]
-
-
-def attributes(what: Plan, whole: bool) -> dict[str, Any]:
-    """What has to be known to compute it again."""
-    return {
-        "computed_by": "deep.train",
-        "teacher": "-".join(map(str, what.teacher)),
-        "student": "-".join(map(str, what.student)),
-        "polarity": ", ".join(f"{p:g}" for p in what.polarities),
-        "runs": what.runs,
-        "epochs": ", ".join(map(str, what.recorded)),
-        "examples": what.examples,
-        "evaluation": what.evaluation,
-        "batch": what.batch,
-        "learning_rate": what.learning_rate,
-        "data": what.data.name,
-        "fresh": int(what.fresh),
-        "seed": what.seed,
-        "correlations": int(whole),
-        "tutelage_version": __version__,
-        "jax_version": jax.__version__,
-        "python_version": platform.python_version(),
-    }
+    (tian2020, eq. (1)); written out, it takes a sixth less time than an automatic derivative.
+    """
+    *hidden, output = student.activations(x)
+    g = 2 * η / y.size * (y - output)
+    weights, biases = [], []
+    for W, b, f in reversed(list(zip(student.weights, student.biases, (x, *hidden), strict=True))):
+        weights.append(W + f.T @ g)
+        biases.append(b + jnp.sum(g, axis=0))
+        g = jnp.where(f > 0, g @ W.T, 0.0)
+    return Network(tuple(weights[::-1]), tuple(biases[::-1]))

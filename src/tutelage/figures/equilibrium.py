@@ -14,7 +14,7 @@ MARKS = {
     "unstable": (r"$\alpha_d$", "0.65"),
 }
 # As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
-MARK_STYLES = {
+MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "appears": {"linestyle": ":"},
     "coexists": {"linestyle": "--"},
     "unstable": {"linestyle": "-", "ymax": 0.15},

@@ -46,7 +46,7 @@ CASES = (
 STARTS = 12
 SCANNED = {False: 5, True: 15}
 MOST_STEPS = 8  # of the search, each of which leaves a twentieth of the way to go, or less
-PRECISE = 1e-5  # relative to the load
+PRECISE = 1e-4  # relative to the load
 UNIFORM = "unspecialized"
 
 

@@ -1,17 +1,21 @@
 """Milletari, Chotibut and Trevisanutto, Mean field theory of activation functions (2019).
 
 Activations as mean signals of noisy gates, the cross-entropy as a probability of labels, and the
-spectra of Hessians along training.  The parts stand in modules of their own: `_gates` has Section
-2, `_labels` Appendix A, `_spectra` and `_architectures` the claims of Section 3 and Appendix B,
+spectra of Hessians along training.  Appendix A is here; the other parts have modules of their own:
+`_gates` has Section 2, `_spectra` and `_architectures` the claims of Section 3 and Appendix B,
 `_trainings` the networks, `_figures` the two figures.
 """
 
+import math
 from collections.abc import Iterator
 
+from tutelage import gates
 from tutelage.papers import milletari2019_gates
-from tutelage.papers.milletari2019_labels import cross_entropy
-from tutelage.papers.record import Record
+from tutelage.papers.record import Published, Record, closed_form, compare
 from tutelage.papers.section import Figure, Section
+
+PAPER = milletari2019_gates.PAPER
+LABELS, PROBABILITIES = (1, 0, 0, 1, 1), (0.9, 0.2, 0.4, 0.7, 0.6)  # y and q of Appendix A
 
 
 def _eq2(full: bool) -> Iterator[Record]:
@@ -35,7 +39,25 @@ def _text3(full: bool) -> Iterator[Record]:
 
 
 def _eq16(full: bool) -> Iterator[Record]:
-    yield from cross_entropy()
+    """Eqs. (15) and (16): exact for single labels; for their number in the limit of many."""
+    pairs = list(zip(LABELS, PROBABILITIES, strict=True))
+    S = sum(math.log(q) if y else math.log(1 - q) for y, q in pairs)
+    P = gates.label_probability(LABELS, PROBABILITIES)
+    item = f"eq. (16), log P(y) = m S, {len(pairs)} labels, all multipliers summed"
+    yield compare(PAPER, item, _formula(S), math.log(P))
+    for k, m, q in ((1, 4, 0.3), (3, 4, 0.3)):
+        y = k / m
+        found = gates.saddle_point(k, [q] * m)
+        printed = math.log(y * (1 - q) / (q * (1 - y)))
+        item = f"eq. (15), −iλ_c, the mean of {m} labels is {y:g}, q = {q:g}"
+        yield compare(PAPER, item, _formula(printed), found.multiplier)
+        exponent = y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y))
+        item = f"eq. (16) with its constant, the mean of {m} labels is {y:g}, q = {q:g}"
+        yield compare(PAPER, item, _formula(exponent), found.exponent / m)
+
+
+def _formula(value: float) -> Published:
+    return closed_form(f"{value:.6f}", value)
 
 
 def _fig1(full: bool) -> Iterator[Record | Figure]:
@@ -87,8 +109,8 @@ SECTIONS = (
         "the input. A row that compares two networks has the mean difference over runs that begin "
         "with the same weights, and the verdict of a t test at the level 0.01.",
         _text3,
-        "400 instead of 200 networks of two hidden layers on the linear task; networks of one learn "
-        "for 2300 instead of 1000 epochs.",
+        "400 instead of 200 networks of two hidden layers on the linear task; networks of one "
+        "learn for 2300 instead of 1000 epochs.",
     ),
     Section(
         "eq16",
@@ -108,7 +130,7 @@ SECTIONS = (
         "the spectra themselves, non-linear task, one hidden layer.",
         _fig1,
         "20 runs of 2300 epochs with spectra at 25 of them, instead of 20 to 200 runs of 1000 "
-        "(linear), 600 (non-linear, one layer) or 300 epochs (two) with spectra at 6 to 8.",
+        "(linear), 600 (non-linear, one layer) or 300 epochs (two) with spectra at 3 to 8.",
     ),
     Section(
         "fig2",
@@ -118,7 +140,7 @@ SECTIONS = (
         "of training; medians and bands from 10 % to 90 %. The second picture shows how γ depends "
         "on what counts as zero.",
         _fig2,
-        "12 runs of 1000 epochs with spectra at 5 epochs, instead of 8 runs of 300 epochs without "
+        "12 runs of 1000 epochs with spectra at 5 epochs, instead of 6 runs of 300 epochs without "
         "and 2 with spectra at two epochs.",
     ),
 )

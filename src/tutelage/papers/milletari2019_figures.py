@@ -25,7 +25,8 @@ def figure_1(full: bool) -> Figure:
         for data in NAMES
     }
     figure = plt.figure(figsize=(15.0, 11.5), layout="constrained")
-    (a, b), (c, d) = figure.subfigures(2, 2, wspace=0.03, hspace=0.03)
+    parts: Any = figure.subfigures(2, 2, wspace=0.03, hspace=0.03)
+    (a, b), (c, d) = parts
     _grid(a, "(a) loss", groups, lambda runs, axes: draw.training(runs, "loss", axes))
     single = {key: runs for key, runs in groups.items() if key[1] == ONE}
     _grid(b, "(b) fraction of negative eigenvalues against loss", single, draw.index_against_loss)
@@ -79,7 +80,8 @@ def figure_2(full: bool) -> Figure:
     curves = {unit: digits(unit, full, watched=False) for unit in UNITS}
     spectra = {unit: digits(unit, full, watched=True) for unit in UNITS}
     figure = plt.figure(figsize=(14.0, 7.0), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
+    parts: Any = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
+    left, right = parts
     axes = left.subplots(2, 2)
     draw.training(curves, "loss", axes[0, 0])
     draw.training(spectra, "negative_fraction", axes[0, 1])

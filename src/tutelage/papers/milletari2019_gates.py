@@ -155,7 +155,7 @@ def _signals() -> Iterator[Record]:
 
 def _layer() -> Record:
     """log of the denominator of eq. (2), from the free energy of a layer of three gates."""
-    beta, h = 2.0, [0.7, -1.5, 0.2]
+    beta, h = 2.0, np.array([0.7, -1.5, 0.2])
     printed = sum(math.log1p(math.exp(beta * x)) for x in h)
     computed = -beta * float(gates.layer(TWO, beta, h).free_energy)
     item = "eq. (2), log Π_i (1 + exp βh_i), three units, β = 2"

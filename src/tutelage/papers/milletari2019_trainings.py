@@ -39,11 +39,12 @@ QUICK_EPOCHS |= {("curved", TWO): STUCK}
 QUICK_RUNS = {("linear", ONE): 20, ("curved", ONE): 20, ("linear", TWO): 200, ("curved", TWO): 100}
 QUICK_AT = (0, 10, 20, 40, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600, 700, 1000)
 QUICK_SPECTRA_AT = (0, 20, 60, 100, 200, 300, 600, 1000)
+QUICK_FEWER_SPECTRA_AT = (0, 60, 300, 1000)  # of more networks
 # A spectrum of the digits takes some two seconds: in a quick run few networks have one.
 DIGITS_AT = (0, 10, 25, 50, 75, 100, 150, 200, 250, 300)
 FULL_DIGITS_AT = (*DIGITS_AT, 400, 500, 600, 800, 1000)
 FULL_DIGITS_SPECTRA_AT, FULL_DIGITS_RUNS = (0, 25, 100, 300, 1000), 12
-QUICK_DIGITS_SPECTRA_AT, QUICK_DIGITS_SPECTRA, QUICK_DIGITS_RUNS = (25, 300), 2, 8
+QUICK_DIGITS_SPECTRA_AT, QUICK_DIGITS_SPECTRA, QUICK_DIGITS_RUNS = (25, 300), 2, 6
 
 
 def small(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> xr.Dataset:
@@ -51,7 +52,8 @@ def small(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> xr.Datas
     if full:
         return _trained(data, hidden, unit, FULL_EPOCHS, FULL_RUNS, FULL_AT, FULL_AT)
     epochs = QUICK_EPOCHS[data, hidden]
-    at, watched = (tuple(e for e in x if e <= epochs) for x in (QUICK_AT, QUICK_SPECTRA_AT))
+    many_spectra = QUICK_SPECTRA_AT if hidden == ONE else QUICK_FEWER_SPECTRA_AT
+    at, watched = (tuple(e for e in x if e <= epochs) for x in (QUICK_AT, many_spectra))
     return _trained(data, hidden, unit, epochs, QUICK_RUNS[data, hidden], at, watched)
 
 
@@ -65,12 +67,13 @@ def many(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> xr.Datase
 
 def digits(unit: str, full: bool, watched: bool) -> xr.Dataset:
     """The networks of Fig. 2: those with spectra, or, in a quick run, more of them without."""
+    spectra_at: tuple[int, ...]
     if full:
-        at, spectra_at = FULL_DIGITS_AT, FULL_DIGITS_SPECTRA_AT
-        return _trained("digits", (25,), unit, at[-1], FULL_DIGITS_RUNS, at, spectra_at)
-    spectra_at, runs = (
-        (QUICK_DIGITS_SPECTRA_AT, QUICK_DIGITS_SPECTRA) if watched else ((), QUICK_DIGITS_RUNS)
-    )
+        at = FULL_DIGITS_AT
+        runs, spectra_at = FULL_DIGITS_RUNS, FULL_DIGITS_SPECTRA_AT
+        return _trained("digits", (25,), unit, at[-1], runs, at, spectra_at)
+    spectra_at = QUICK_DIGITS_SPECTRA_AT if watched else ()
+    runs = QUICK_DIGITS_SPECTRA if watched else QUICK_DIGITS_RUNS
     return _trained("digits", (25,), unit, DIGITS_AT[-1], runs, DIGITS_AT, spectra_at)
 
 

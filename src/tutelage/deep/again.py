@@ -1,0 +1,72 @@
+"""A training computed again, from the attributes of its Dataset alone."""
+
+from typing import Any
+
+import xarray as xr
+
+from tutelage.checks import InputError
+from tutelage.deep.sweep import sweep
+from tutelage.deep.training import train
+
+NEEDED = (
+    *("teacher", "student", "polarity", "runs", "epochs", "examples", "evaluation", "batch"),
+    *("learning_rate", "data", "fresh", "seed", "correlations"),
+)
+
+
+def recompute(dataset: xr.Dataset) -> xr.Dataset:
+    """Train the students of a Dataset again, with the same teachers, data and records.
+
+    Args:
+        dataset: from `tutelage.deep.train` or `sweep`, perhaps saved and loaded.
+
+    Raises:
+        InputError: a Dataset of something else, or one whose data were an array.
+
+    >>> import tutelage as tl
+    >>> ds = tl.deep.train(2, 2, inputs=4, outputs=3, epochs=2, examples=64, evaluation=50, runs=3)
+    >>> recompute(ds).equals(ds)
+    True
+    """
+    attrs = dataset.attrs
+    by = str(attrs.get("computed_by"))
+    missing = [name for name in NEEDED if name not in attrs]
+    if by not in ("deep.train", "deep.sweep") or missing:
+        came = f"no attribute {missing[0]!r}" if missing else repr(by)
+        raise InputError("dataset", came, "it has to be a result of deep.train or deep.sweep")
+    inputs, *hidden, outputs = _widths(attrs["teacher"])
+    options: dict[str, Any] = {
+        "polarity": _polarity(dataset),
+        "inputs": inputs,
+        "outputs": outputs,
+        "epochs": [int(epoch) for epoch in str(attrs["epochs"]).split(",")],
+        "learning_rate": float(attrs["learning_rate"]),
+        "data": _data(str(attrs["data"])),
+        "fresh": bool(attrs["fresh"]),
+        "correlations": bool(attrs["correlations"]),
+    }
+    options |= {
+        name: int(attrs[name]) for name in ("runs", "examples", "evaluation", "batch", "seed")
+    }
+    multiples = [_widths(one)[1] // hidden[0] for one in str(attrs["student"]).split(",")]
+    if by == "deep.sweep":
+        return sweep(hidden, multiples, **options)
+    return train(hidden, multiples[0], **options)
+
+
+def _widths(text: str) -> list[int]:
+    return [int(number) for number in text.split("-")]
+
+
+def _polarity(dataset: xr.Dataset) -> Any:
+    """One, or those of the dimension, which a file holds to the last bit."""
+    if "polarity" in dataset.dims:
+        return dataset["polarity"].values
+    return float(dataset.attrs["polarity"])
+
+
+def _data(name: str) -> str:
+    if name.startswith("array"):
+        allowed = "a file holds the name of a distribution, not an array"
+        raise InputError("data", repr(name), allowed, "tl.deep.train with the array itself")
+    return name
