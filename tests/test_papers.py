@@ -20,10 +20,18 @@ KNOWN_SLIPS = {
     "oostwal2019": (
         *("eq. (11)", "eq. (26)", "α_c(5), erf", "α_d(5), erf", "α_c(10), ReLU"),
         *("jump of |R - S|", "load at which C", "sign of the lowest eigenvalue"),
+        *("below eq. (13), strength of the Langevin noise", "exponent of S - R in the state R < S"),
     ),
-    "straat2019": ("Fig. 4, ReLU, K = 2, M = 3, R_22", "Fig. 4, ReLU, K = 2, M = 3, R_23"),
+    "straat2019": (
+        *("eq. (5), dR_11", "eq. (5), dQ_12"),
+        *("Fig. 4, ReLU, K = 2, M = 3, R_22", "Fig. 4, ReLU, K = 2, M = 3, R_23"),
+    ),
     "citton2025": ("eq. (1) to order 10", "Sec. 3, "),
-    "milletari2019": ("eq. (7), factor g of Sigmoid, β = 2",),
+    "milletari2019": (
+        *("eq. (7), factor g of Sigmoid, β = 2", "Sec. 2.3, ⟨j⟩ of a unit behind 16 gates"),
+        *("Sec. 2.3, entropy of a gate in the limit", "Sec. 2.4, part of the h < 0"),
+        "Sec. 2.4, factor ĝ of Swish where the signal is below",
+    ),
 }
 
 

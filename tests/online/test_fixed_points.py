@@ -6,6 +6,7 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jnp
+from tutelage.online import search
 from tutelage.online.equations import Flow
 from tutelage.online.search import fixed_points
 from tutelage.online.state import to_overlaps, to_vector
@@ -188,3 +189,16 @@ def test_a_family_of_solutions_is_reported_once():
     assert len(perfect) == 1 and not perfect[0].stable
     assert perfect[0].unstable_directions.shape[1] == 0
     assert np.min(np.abs(perfect[0].eigenvalues)) < 1e-7
+
+
+def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monkeypatch):
+    """An eigenvalue of exactly η on the way from a start, met by chance at η = 1.25."""
+
+    def singular(matrix, vector):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr(np.linalg, "solve", singular)
+    flow = Flow(graded)
+    y = search._vector(np.eye(2), np.diag([1.0, np.sqrt(2.0)]))
+    states = list(search._slow_states(flow, 1.0, y))
+    assert len(states) == 1 and np.array_equal(states[0], y)

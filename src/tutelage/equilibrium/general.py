@@ -94,7 +94,7 @@ def minima(
     count = positive_integer("starts", starts, "starts=64")
     landscape = Landscape(scenario, method)
     walkers = descend(landscape, alpha, starting_points(landscape, count, seed))
-    spectra, Q, R = (np.asarray(x) for x in _described(landscape, alpha, walkers))
+    spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), walkers))
     groups = _distinct(walkers, spectra, Q, R)
     if not groups:
         raise InputError(

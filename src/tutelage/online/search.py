@@ -191,7 +191,10 @@ def _slow_states(flow: Flow, eta: float, y: np.ndarray) -> Iterator[np.ndarray]:
             break  # it diverges; slow states before that count
         way.append(y)
         speeds.append(float(np.max(np.abs(f))))
-        y = y + np.linalg.solve(unit * np.eye(len(f)) - J, f)
+        try:
+            y = y + np.linalg.solve(unit * np.eye(len(f)) - J, f)
+        except np.linalg.LinAlgError:
+            break  # an eigenvalue of exactly η: there is no such step
     for k in range(1, len(way) - 1):
         if speeds[k - 1] >= speeds[k] <= speeds[k + 1]:
             yield way[k]

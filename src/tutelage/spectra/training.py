@@ -170,7 +170,6 @@ def _run(system: System, runs: int, seed: int, times: np.ndarray, watched: set[i
     return Records(columns, spectra, np.asarray(_flat(state[0])))
 
 
-@eqx.filter_jit
 def _start(system: System, seed: Any, numbers: Any) -> Any:
     key = jax.random.key(seed)
     return jax.vmap(lambda run: system.start(jax.random.fold_in(key, run)))(numbers)
