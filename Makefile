@@ -31,7 +31,7 @@ test: .venv/test.stamp browser  ## all tests but the slow ones
 test-all: .venv/test.stamp browser  ## all tests, slow ones included
 	$(PYTEST) -m "slow or not slow"
 
-# The tests open the report in a browser. Debian's Chromium is installed where that needs nobody's
+# The tests open the report and the documentation in a browser. Debian's Chromium is installed where that needs nobody's
 # password; where there is none those tests are skipped, and say so.
 browser:
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || { \

@@ -16,6 +16,7 @@ from tutelage.papers import TITLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+WORDS = 24  # of what a paper says in words, on each line
 COLOURS = {
     "agrees": "green",
     "corrected": "yellow",
@@ -112,7 +113,8 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
     screen = console()
     table = Table("paper", "item", box=None, pad_edge=False)
-    for heading in ("published", "computed", "error"):
+    table.add_column("published", justify="right", max_width=WORDS)
+    for heading in ("computed", "error"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
     for row in rows:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-LOG_WIDTH = 150  # a log has no width of its own; this is what the widest table needs
+LOG_WIDTH = 160  # a log has no width of its own; this is what the widest table needs
 Result = TypeVar("Result")
 
 

@@ -1,7 +1,7 @@
 """The trainings behind the figures of tian2020 at the paper's sizes, for a machine with a GPU.
 
-    python benchmarks/tian2020.py FOLDER [NAME ...] [--small]
-    python benchmarks/tian2020.py FOLDER --draw PICTURES
+    python benchmarks/gpu/tian2020.py FOLDER [NAME ...] [--small]
+    python benchmarks/gpu/tian2020.py FOLDER --draw PICTURES
 
 The first trains, saves ``NAME.nc`` in the folder after each training and prints how long it took;
 without names, all of them.  What was interrupted goes on where it was, if the folder ``build`` has
