@@ -105,7 +105,7 @@ def minima(
 
 
 @eqx.filter_jit
-def _described(landscape: Landscape, load: float, walkers: Walkers) -> tuple[Array, ...]:
+def _described(landscape: Landscape, load: Array, walkers: Walkers) -> tuple[Array, ...]:
     """Eigenvalues of the Hessian, Q and R of every state."""
     hessians = jax.vmap(lambda z: landscape.hessian(z, load))(walkers.z)
     return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(walkers.z)
