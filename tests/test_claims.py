@@ -21,7 +21,8 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
     record = claim("p", "i", samples)
     assert record.verdict == "agrees"
     assert record.computed == pytest.approx(samples.mean())
-    assert record.error == pytest.approx(samples.std(ddof=1) / math.sqrt(40))
+    assert record.uncertainty == pytest.approx(samples.std(ddof=1) / math.sqrt(40))
+    assert record.error == pytest.approx(samples.mean())
     assert claim("p", "i", samples, "<").verdict == "differs"
     assert claim("p", "i", samples, "<", 3.0).verdict == "agrees"
 
@@ -43,4 +44,4 @@ def test_every_run_means_every_run():
     assert in_every_run("p", "i", [True] * 20).verdict == "agrees"
     almost = in_every_run("p", "i", [True] * 19 + [False])
     assert almost.verdict == "differs" and almost.computed == 0.95
-    assert almost.error == pytest.approx(math.sqrt(0.95 * 0.05 / 20))
+    assert almost.uncertainty == pytest.approx(math.sqrt(0.95 * 0.05 / 20))

@@ -116,7 +116,7 @@ def test_sections_say_what_they_are(paper):
     names = [entry.section.name for entry in entries]
     assert len(names) == len(set(names))
     assert all(entry.section.title and entry.section.caption.endswith(".") for entry in entries)
-    assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names), "they are parts of file names"
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in names), "they are parts of file names"
 
 
 @pytest.mark.parametrize("paper", TITLES)

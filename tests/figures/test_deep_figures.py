@@ -47,7 +47,8 @@ def test_every_student_node_is_a_point():
 def test_layers_are_drawn_from_the_bottom_up():
     grid = deep.specialization_of_layers(made_up(), [0, 10])
     assert grid.shape == (2, 2)
-    assert grid[1, 1].get_title() == "layer 1, epoch 10"
+    assert grid[0, 1].get_title() == "epoch 10"
+    assert grid[1, 0].get_ylabel().startswith("layer 1")
     assert grid[0, 0].get_title() == "layer 2, epoch 0"
 
 
@@ -73,7 +74,7 @@ def test_best_correlations_and_loss_are_means_over_runs():
     lines = deep.best_correlations(ds, layer=2).get_lines()
     assert np.array_equal(lines[2].get_ydata(), ds.teacher_correlation_2[:, :, 2].mean("run"))
     (line,) = deep.evaluation_loss(ds).get_lines()
-    assert np.array_equal(line.get_ydata(), ds.evaluation_loss.mean("run"))
+    assert np.array_equal(line.get_ydata(), np.log(ds.evaluation_loss.mean("run")))
 
 
 def test_boundaries_are_where_a_node_begins_to_fire():

@@ -13,6 +13,24 @@ from tutelage.papers import TITLES, sections
 matplotlib.use("Agg")
 
 
+# Sections of every paper that take a second or two.
+SHORT = (
+    *(("oostwal2019", "eq11"), ("oostwal2019", "fig1"), ("straat2019", "eq6")),
+    *(("citton2025", "singular"), ("tian2020", "theorem6"), ("milletari2019", "eq5")),
+    ("beyond", "relu"),
+)
+
+
+def test_short_sections_of_every_paper_make_one_report(tmp_path):
+    folder = tmp_path / "report"
+    rows = [row for paper, name in SHORT for row in report.build([paper], name, folder=folder)]
+    page = Page((folder / "index.html").read_text(encoding="utf-8"))
+    assert Counter(page.rows) == Counter(f"{row['paper']}: {row['item']}" for row in rows)
+    assert {row["paper"] for row in rows} == set(TITLES)
+    assert {f"{paper}_{name}" for paper, name in SHORT} <= set(page.anchors)
+    assert all(row["verdict"] == "agrees" or row["note"] for row in rows if row["published"])
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")

@@ -36,7 +36,7 @@ def nodes(study: xr.Dataset, full: bool) -> Parts:
     losses = one["evaluation_loss"].isel(epoch=-1)
     for ax, multiple in zip(axes, multiples, strict=True):
         draw.specialization(one.sel(multiple=multiple), axes=ax)
-        ax.set_title(f"{multiple}x, loss={float(losses.sel(multiple=multiple).mean()):.2f}")
+        ax.set_title(f"{multiple}x, loss={float(losses.sel(multiple=multiple).mean()):.2g}")
         ax.label_outer()
     yield Figure(picture, {"": study})
     for multiple in multiples:
