@@ -49,7 +49,6 @@ def test_layers_are_drawn_from_the_bottom_up():
     assert grid.shape == (2, 2)
     assert grid[0, 1].get_title() == "epoch 10"
     assert grid[1, 0].get_ylabel().startswith("layer 1")
-    assert grid[0, 0].get_title() == "layer 2, epoch 0"
 
 
 def test_recovery_has_a_line_for_each_multiple_early_and_late():
