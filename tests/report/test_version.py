@@ -1,24 +1,31 @@
 """What a result is named by."""
 
-from tutelage.papers import Entry
+from tutelage.papers import Entry, sections, tian2020_cifar
 from tutelage.papers.section import Section
 from tutelage.report.version import key
 
 
-def entry(name="fig1", full="", paper="p"):
-    return Entry(paper, Section(name, "", "", lambda large: [], full))
+def entry(name="fig1", full="", paper="p", outside=""):
+    return Entry(paper, Section(name, "", "", lambda large: [], full, lambda: outside))
 
 
-def test_the_key_tells_papers_sections_and_sizes_apart():
+def test_the_key_tells_papers_sections_sizes_and_data_apart():
     keys = {
         key(entry(), False),
         key(entry("fig2"), False),
         key(entry(paper="q"), False),
         key(entry(full="more"), True),
+        key(entry(outside="with images"), False),
     }
-    assert len(keys) == 4
+    assert len(keys) == 5
 
 
 def test_a_section_of_one_size_has_one_key():
     assert key(entry(), True) == key(entry(), False)
     assert key(entry(full="more"), False) == key(entry(), False)
+
+
+def test_images_that_have_arrived_are_used():
+    """Figure 8 of tian2020 is missing without the images, and is not kept as that."""
+    (figure,) = sections(["tian2020"], "8")
+    assert figure.section.outside is tian2020_cifar.which

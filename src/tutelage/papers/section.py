@@ -32,6 +32,7 @@ class Section(NamedTuple):
     compute: gives figures and records in the order in which they are shown; its argument says
         whether to take the paper's sizes (True) or ones that take seconds (False).
     full: what a full run does more, in words; "" if there is no difference.
+    outside: what the results depend on besides code and size, such as data on this machine.
     """
 
     name: str
@@ -39,3 +40,4 @@ class Section(NamedTuple):
     caption: str
     compute: "Callable[[bool], Iterable[Record | Figure]]"
     full: str = ""
+    outside: Callable[[], str] = lambda: ""

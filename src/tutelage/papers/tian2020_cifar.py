@@ -30,13 +30,19 @@ UNSAID = (
 )
 
 
+def which() -> str:
+    """Whether there is something to learn from: results depend on it."""
+    from tutelage.deep.images import is_there
+
+    return "with images" if is_there() else ""
+
+
 def fig_8(full: bool) -> Iterator[Figure | Record]:
     """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; records of both."""
-    from tutelage.deep.images import cifar10, is_there
-
-    if not is_there():
+    if not which():
         yield from _without_images()
         return
+    from tutelage.deep.images import cifar10
     from tutelage.figures import convnet as draw
 
     study = _study(cifar10(), full)

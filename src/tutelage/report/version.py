@@ -27,9 +27,10 @@ def versions() -> dict[str, str]:
 
 
 def key(entry: Entry, full: bool) -> str:
-    """The name of a result: whose it is, how large, and computed by which code."""
+    """The name of a result: whose it is, how large, from which data and computed by which code."""
     section = entry.section
-    identity = [entry.paper, section.name, bool(full and section.full), versions()]
+    size = bool(full and section.full)
+    identity = [entry.paper, section.name, size, section.outside(), versions()]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
