@@ -90,7 +90,7 @@ def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, mad
     (there / "records.csv").touch()
     code, _, err = run("reproduce", "--out", "records.csv")
     assert code == 2 and not made.computed
-    assert "--out: got 'records.csv'" in err and "folder" in err
+    assert "folder of the report: got 'records.csv'" in err and "Try: --out" in err
 
 
 def test_a_claim_that_is_known_not_to_hold_is_told_and_does_not_fail(run, monkeypatch):

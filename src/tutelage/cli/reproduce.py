@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.checks import InputError
 from tutelage.cli.show import console, plain, use_files_only
 from tutelage.papers import TITLES
 
@@ -59,8 +58,6 @@ def reproduce(
     What has been computed is kept there: an interrupted run goes on where it was, and a second
     one takes seconds. The exit code is 1 if a number differs and no note says why.
     """
-    if out.exists() and not out.is_dir():
-        raise InputError("--out", repr(str(out)), "it has to be a folder", "--out report")
     rows = _build(papers or [], figure, full, again, out)
     if as_json:
         print(json.dumps(rows, indent=1))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from tutelage.checks import InputError
 from tutelage.papers import Entry, sections
 from tutelage.report.page import write_page
 from tutelage.report.parts import Part, compute, kept
@@ -38,8 +39,7 @@ def build(
         The records of the sections asked for, as entries for programs: those of
         `tutelage.papers.Record`, the section, and the command that recomputes it.
     """
-    folder, chosen = Path(folder), sections(papers, figure)
-    folder.mkdir(parents=True, exist_ok=True)
+    chosen, folder = sections(papers, figure), _made(Path(folder))
     for done, entry in enumerate(chosen):
         show(done, len(chosen), f"{entry.paper}, {entry.section.title}")
         if again or kept(entry, full, folder) is None:
@@ -50,6 +50,19 @@ def build(
     write_page(parts, folder)
     _write_records(_rows(parts), folder)
     return _rows({entry: parts[entry] for entry in chosen})
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(
+            "folder of the report",
+            repr(str(folder)),
+            f"it cannot be made ({problem.strerror})",
+            "--out report",
+        ) from None
+    return folder
 
 
 def _rows(parts: dict[Entry, Part]) -> list[Row]:
