@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tutelage.checks import InputError
 from tutelage.papers.claim import LEVEL, claim, in_every_run
 
 
@@ -30,9 +31,12 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
 @pytest.mark.parametrize(
     ("samples", "relation", "limit", "verdict"),
     [
-        ([0.0, 0.0, 0.0], "<", 0.5, "agrees"),
-        ([0.0, 0.0, 0.0], ">", 0.0, "differs"),
-        ([1.0, math.nan, 1.0], ">", 0.0, "differs"),
+        ([0.0] * 7, "<", 0.5, "agrees"),
+        ([0.0] * 7, ">", 0.0, "differs"),
+        ([0.0] * 6, "<", 0.5, "undecided"),  # 1/64 is no evidence at the level 0.01
+        ([1.0, math.nan, 1.0], ">", 0.0, "undecided"),
+        ([0.1, -0.1, 0.05], ">", 0.0, "undecided"),
+        ([-1.0, -1.1, -0.9, -1.0], ">", 0.0, "differs"),
     ],
 )
 def test_samples_that_are_alike_decide_and_missing_ones_do_not(samples, relation, limit, verdict):
@@ -45,3 +49,9 @@ def test_every_run_means_every_run():
     almost = in_every_run("p", "i", [True] * 19 + [False])
     assert almost.verdict == "differs" and almost.computed == 0.95
     assert almost.uncertainty == pytest.approx(math.sqrt(0.95 * 0.05 / 20))
+
+
+@pytest.mark.parametrize("samples", [[1.0], [], [[1.0, 2.0]]])
+def test_fewer_than_two_runs_are_refused(samples):
+    with pytest.raises(InputError, match="samples"):
+        claim("p", "i", samples)

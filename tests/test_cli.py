@@ -40,7 +40,7 @@ def test_the_table_has_a_row_for_every_record_and_names_the_report(run, made, th
     code, out, err = run("reproduce")
     assert (code, err) == (1, ""), "π is not 3.2, and no note says why"
     assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
-    assert "6 comparisons: 1 agrees, 1 corrected, 1 differs, 1 not comparable" in out
+    assert "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable" in out
     assert "report: report/index.html" in out
     assert (there / "report" / "index.html").is_file()
     assert "\x1b" not in out, "no colours where there is no terminal"
@@ -74,7 +74,7 @@ def test_full_again_and_out_are_passed_on(run, made, there):
     run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
     run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
     assert made.computed == ["fig1", "fig1"]
-    assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 3
+    assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 11
 
 
 def test_an_unknown_paper_is_named_with_what_is_allowed(run, there):

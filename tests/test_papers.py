@@ -26,7 +26,10 @@ KNOWN_SLIPS = {
         *("eq. (5), dR_11", "eq. (5), dQ_12"),
         *("Fig. 4, ReLU, K = 2, M = 3, R_22", "Fig. 4, ReLU, K = 2, M = 3, R_23"),
     ),
-    "citton2025": ("eq. (1) to order 10", "Sec. 3, "),
+    "citton2025": (
+        *("eq. (1) to order 10", "Sec. 3, error not monotonic", "Sec. 3, no symmetric plateau"),
+        "Sec. 3, norms grow without bound",
+    ),
     "milletari2019": (
         *("eq. (7), factor g of Sigmoid, β = 2", "Sec. 2.3, ⟨j⟩ of a unit behind 16 gates"),
         *("Sec. 2.3, entropy of a gate in the limit", "Sec. 2.4, part of the h < 0"),
@@ -55,6 +58,18 @@ def test_a_number_rounded_to_the_printed_digits_agrees(value, places):
 )
 def test_the_last_printed_digit_decides(text, computed, verdict):
     assert compare("p", "i", digits(text), computed).verdict == verdict
+
+
+@pytest.mark.parametrize("text", ["1e-3", "1/3", ".5", "about 2", ""])
+def test_what_is_not_digits_has_no_last_digit(text):
+    with pytest.raises(InputError, match="text: got"):
+        digits(text)
+
+
+@pytest.mark.parametrize("uncertainty", [math.inf, math.nan, -1.0])
+def test_an_uncertainty_that_is_none_is_refused(uncertainty):
+    with pytest.raises(InputError, match="uncertainty"):
+        compare("p", "i", digits("0.341"), 0.341, uncertainty)
 
 
 def test_a_closed_form_is_met_to_rounding_and_no_less():

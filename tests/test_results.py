@@ -86,10 +86,10 @@ def test_only_a_trajectory_can_be_computed_again():
         results.recompute(xr.Dataset(attrs=attrs))
 
 
-def simulated(simulator, **options):
+def simulated(simulator, seed=7, **options):
     scenario = tl.Scenario(ONE, ONE, label_noise=0.1, weight_decay=0.01)
     simulate = getattr(tl.simulation, simulator)
-    return simulate(scenario, START, 0.5, dimension=30, until=2.01, runs=3, seed=7, **options)
+    return simulate(scenario, START, 0.5, dimension=30, until=2.01, runs=3, seed=seed, **options)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,27 @@ def test_a_file_is_enough_to_simulate_again(tmp_path, simulator, options):
     for name in ("time", "Q", "R", "generalization_error"):
         np.testing.assert_array_equal(again[name], saved[name])
     assert {**again.attrs, "until": ""} == {**saved.attrs, "until": ""}
+
+
+@pytest.mark.parametrize("seed", [2**31, 2**63 - 1])
+def test_a_seed_of_more_than_32_bits_is_kept(tmp_path, seed):
+    saved = simulated("chain", seed=seed)
+    results.save(saved, tmp_path / "runs.nc")
+    assert saved.attrs["seed"] == seed  # what the caller has is left alone
+    again = results.recompute(results.load(tmp_path / "runs.nc"))
+    assert again.attrs["seed"] == seed
+    np.testing.assert_array_equal(again["R"], saved["R"])
+
+
+@pytest.mark.parametrize(
+    "value", [2**31 - 1, -(2**31), 2**31, -(2**31) - 1, np.int64(2**40), 2**70]
+)
+def test_whole_numbers_are_saved_as_numbers_if_they_fit_else_as_text(tmp_path, value):
+    results.save(xr.Dataset(attrs={"number": value}), tmp_path / "number.nc")
+    came = results.load(tmp_path / "number.nc").attrs["number"]
+    assert int(came) == value
+    fits = np.iinfo(np.int32).min <= value <= np.iinfo(np.int32).max
+    assert isinstance(came, np.integer if fits else str)
 
 
 @pytest.mark.slow

@@ -47,7 +47,9 @@ def on_files(files, config):
     """Hand pdoc's pages to mkdocs as files under api/, so that links to them are checked."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
-        pdoc.render.configure(template_directory=Path(__file__).parent / "templates")
+        pdoc.render.configure(
+            docformat="google", template_directory=Path(__file__).parent / "templates"
+        )
         pdoc.pdoc("tutelage", output_directory=Path(folder))
         for path in sorted(Path(folder).rglob("*.*")):
             name = f"api/{path.relative_to(folder).as_posix()}"

@@ -7,6 +7,7 @@ other options of that function, and the versions.  Files are NetCDF 3, which eve
 
 import json
 import re
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ NEEDED = {
     ),
 }
 
+# Results whose room computes them again.
+TRAININGS = ("spectra.train", "deep.train", "deep.sweep")
 
 # Activations that a gate of `tutelage.gates` has made, and makes again from their names.
 DERIVED = ("Expectation", "Signal", "Bent", "TwoSlopes")
@@ -50,7 +53,14 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     path = Path(path)
     check_path("path", path)
     # SciPy comes with JAX: no further library is needed to write or read the file.
-    dataset.to_netcdf(path, engine="scipy")
+    attrs = {name: _storable(value) for name, value in dataset.attrs.items()}
+    dataset.assign_attrs(attrs).to_netcdf(path, engine="scipy")
+
+
+def _storable(value: Any) -> Any:
+    """NetCDF 3 has 32 bits for a whole number; a larger one, as of a seed, becomes text."""
+    large = isinstance(value, Integral) and not -(2**31) <= int(value) < 2**31
+    return str(int(value)) if large else value
 
 
 def load(path: str | Path) -> xr.Dataset:
@@ -115,7 +125,7 @@ def _computed_by(dataset: xr.Dataset) -> str:
         raise InputError(
             "dataset",
             f"a result of {name}",
-            f"only those of {', '.join(NEEDED)} can be computed again",
+            f"only those of {', '.join((*NEEDED, *TRAININGS))} can be computed again",
             f"tl.{name} with the same arguments",
         )
     missing = [need for need in NEEDED[name] if need not in dataset.attrs]

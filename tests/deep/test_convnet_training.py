@@ -192,6 +192,7 @@ def test_half_precision_learns_too(images):
         ({"epochs": 0}, "epochs"),
         ({"learning_rate": -0.1}, "learning_rate"),
         ({"momentum": -0.1}, "momentum"),
+        ({"momentum": 1.0}, "momentum: got 1.0"),
         ({"precision": "half"}, "precision: got 'half'"),
     ],
 )
@@ -200,7 +201,34 @@ def test_recipes_are_checked_before_any_work(images, change, match):
         ImageStudy(images, **{**SMALL, "learning": SMALL["learning"]._replace(**change)})
 
 
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda x: {"train_labels": x.train_labels[:-1]}, r"train_labels of shape \(63,\)"),
+        (lambda x: {"test_labels": x.test_labels[:, None]}, r"test_labels of shape \(40, 1\)"),
+        (lambda x: {"train_labels": x.train_labels + 0.5}, "type float64"),
+        (lambda x: {"train_labels": x.train_labels - 1}, "train_labels from -1 to 0"),
+        (lambda x: {"test_labels": x.test_labels + 9}, "test_labels from 9 to 10"),
+        (lambda x: {"test": x.test[:, ::2, ::2]}, r"test of shape \(40, 4, 4, 3\)"),
+        (lambda x: {"train": x.train[..., 0]}, r"train of shape \(64, 8, 8\)"),
+    ],
+)
+def test_images_are_checked_before_any_work(images, change, match):
+    with pytest.raises(InputError, match=rf"^images: got .*{match}"):
+        train_on_images(images._replace(**change(images)), **SMALL)
+
+
+@pytest.mark.parametrize(
+    "options", [{"seed": -1}, {"seed": 0.5}, {"seed": True}, {"keep": 1.5}, {"keep": 0}]
+)
+def test_options_are_checked_before_any_work(images, options):
+    with pytest.raises(InputError, match=f"^{next(iter(options))}: got"):
+        train_on_images(images, **{**SMALL, **options})
+
+
 def test_studies_are_checked_before_any_work(images):
+    with pytest.raises(InputError, match="^images: got tuple"):
+        train_on_images(tuple(images), **SMALL)
     with pytest.raises(InputError, match="empty set"):
         ImageStudy(images.part(64, 0), **SMALL)
     with pytest.raises(InputError, match="multiples"):

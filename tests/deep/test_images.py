@@ -120,8 +120,16 @@ def test_the_place_by_default_is_named_by_the_environment(made, tmp_path, monkey
 @pytest.mark.parametrize("name", ["cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"])
 def test_a_damaged_archive_is_refused(made, name, spoil, tmp_path):
     (tmp_path / name).write_bytes(spoil(made[1][name][0]))
-    with pytest.raises(InputError, match=r"path: got .* MD5 sum .*fetch it again"):
+    with pytest.raises(
+        InputError, match=rf"path: got .* MD5 sum .*remove .*{name} and run `tutelage"
+    ):
         images.cifar10(tmp_path / name)
+
+
+def test_nobody_is_told_to_remove_a_file_that_only_was_named_by_mistake(tmp_path):
+    (tmp_path / "thesis.tex").write_text("no images")
+    with pytest.raises(InputError, match=r"MD5 sum .* Try: the name of one of them"):
+        images.cifar10(tmp_path / "thesis.tex")
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -133,10 +141,12 @@ def test_a_damaged_or_missing_batch_is_refused_by_its_name(made, kind, tmp_path)
         (place / part).write_bytes(raw)
     last = list(parts)[-1]
     (place / last).write_bytes(parts[last][:-1])
-    with pytest.raises(InputError, match=rf"{last}', \d+ bytes with the MD5 sum"):
+    with pytest.raises(
+        InputError, match=rf"{last}', \d+ bytes with the MD5 sum .*remove {place} and"
+    ):
         images.cifar10(place)
     (place / last).unlink()
-    with pytest.raises(InputError, match=f"{last} is not in it"):
+    with pytest.raises(InputError, match=f"{last} is not in it. Try: remove {place} and run"):
         images.cifar10(tmp_path)
 
 

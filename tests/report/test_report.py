@@ -1,8 +1,14 @@
 """The report: computed once, kept whole, the same after an interruption, complete in one file."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import made_up_paper
 import matplotlib
 import pytest
 import xarray as xr
@@ -17,7 +23,7 @@ matplotlib.use("Agg")
 
 
 def content(folder):
-    """All files, by their names, without those that only a stopped run leaves."""
+    """All files, by their names."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -46,20 +52,54 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same_report(made, tmp_path
     assert content(tmp_path / "stopped") == content(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("damage", ["unlink", "truncate", "picture"])
+PART, PICTURE = "parts/made_fig1.json", "figures/made_fig1.pdf"
+DAMAGE = {
+    "no part": lambda folder: (folder / PART).unlink(),
+    "half a part": lambda folder: os.truncate(folder / PART, 100),
+    "no object": lambda folder: (folder / PART).write_text("null"),
+    "another object": lambda folder: (folder / PART).write_text('{"key": 5}'),
+    "no picture": lambda folder: (folder / PICTURE).unlink(),
+    "half a picture": lambda folder: os.truncate(folder / PICTURE, 100),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_part_that_is_not_whole_is_computed_again(made, tmp_path, damage):
     report.build(folder=tmp_path)
     whole = content(tmp_path)
-    part = tmp_path / "parts" / "made_fig1.json"
-    if damage == "picture":
-        (tmp_path / "figures" / "made_fig1.pdf").unlink()
-    elif damage == "unlink":
-        part.unlink()
-    else:
-        part.write_bytes(part.read_bytes()[:100])
+    DAMAGE[damage](tmp_path)
     report.build(folder=tmp_path)
     assert made.computed == ["fig1", "text", "new", "fig1"]
     assert content(tmp_path) == whole
+
+
+KILLED = """
+import os, signal, sys
+import pytest, made_up_paper
+from tutelage import report
+
+def killed(full):
+    yield from made_up_paper.curve(full)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+made_up_paper.text = killed
+made_up_paper.install(pytest.MonkeyPatch())
+report.build(folder=sys.argv[1])
+"""
+
+
+def test_a_run_that_was_killed_goes_on_and_gives_the_same_report(made, tmp_path):
+    """SIGKILL in the middle of the second section, whose picture is already written."""
+    report.build(folder=tmp_path / "whole")
+    made.computed.clear()
+    path = os.pathsep.join([str(Path(made_up_paper.__file__).parent), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg"}
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "killed")]
+    assert subprocess.run(command, env=environment).returncode == -signal.SIGKILL
+    report.build(folder=tmp_path / "killed")
+    assert made.computed == ["text", "new"]
+    killed = content(tmp_path / "killed")
+    assert content(tmp_path / "whole").items() <= killed.items()
 
 
 def test_other_code_computes_again(made, tmp_path, monkeypatch):
@@ -76,6 +116,14 @@ def test_a_full_part_serves_for_a_quick_one_and_not_the_other_way_round(made, tm
     assert made.computed == ["fig1", "text", "new", "fig1"], "only one section has a full size"
     report.build(folder=tmp_path)
     assert len(made.computed) == 4
+    with xr.open_dataset(tmp_path / "figures" / "made_fig1.nc", engine="scipy") as data:
+        assert data.sizes["x"] == 11
+
+
+def test_what_is_recomputed_keeps_its_size(made, tmp_path):
+    report.build(["made"], "1", full=True, folder=tmp_path)
+    row = report.build(["made"], "1", again=True, folder=tmp_path)[0]
+    assert row["command"] == "tutelage reproduce made --figure 1 --again --full"
     with xr.open_dataset(tmp_path / "figures" / "made_fig1.nc", engine="scipy") as data:
         assert data.sizes["x"] == 11
 
@@ -115,9 +163,9 @@ def test_every_record_is_on_the_page_exactly_once(made, tmp_path):
 def test_the_page_counts_what_it_shows(made, tmp_path):
     report.build(folder=tmp_path)
     page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
-    assert "5 published numbers and statements" in page
-    assert "1 agree, 2 differ (1 of them meet the exact form of what is misprinted)" in page
-    assert "1 cannot be compared, 1 are missing" in page
+    assert "5 rows of published numbers, statements, and formulas at chosen points" in page
+    assert "1 agree, 2 differ (for 1 of them the exact form or value is known)" in page
+    assert "0 are undecided, 1 cannot be compared, 1 are missing" in page
 
 
 def test_the_page_needs_nothing_but_itself_and_its_links_lead_somewhere(made, tmp_path):

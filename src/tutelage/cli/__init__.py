@@ -1,4 +1,4 @@
-"""The command ``tutelage``: `online`, `simulate` and `reproduce`.
+"""The command ``tutelage``, whose subcommands `entry` brings together.
 
 Every subcommand shows an example in its ``--help``, prints JSON for programs with
 ``--json``, and is silent but for its result when it does not run on a terminal.

@@ -30,11 +30,15 @@ def data(
     from tutelage.deep import images, images_package, images_sums
 
     folder = (images_sums.data_folder() if to is None else to).expanduser()
-    if folder.exists() and not folder.is_dir():
-        raise InputError("--to", repr(str(folder)), "it has to be a folder", "--to data")
-    if not images.is_there(folder):
-        images_package.fetch_cifar10(folder)
-    found = images.cifar10(folder)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError("it is a file")
+        if not images.is_there(folder):
+            images_package.fetch_cifar10(folder)
+        found = images.cifar10(folder)
+    except OSError as problem:
+        allowed = f"it has to be a folder that can be used ({problem.strerror or problem})"
+        raise InputError("--to", repr(str(folder)), allowed, "--to data") from None
     print(f"cifar10: {len(found.train)} + {len(found.test)} images in {folder}, MD5 sums verified")
     if to is not None:
         print(f"To have them found: export TUTELAGE_DATA={folder.resolve()}")

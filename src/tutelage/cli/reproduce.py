@@ -20,6 +20,7 @@ COLOURS = {
     "agrees": "green",
     "corrected": "yellow",
     "differs": "bold red",
+    "undecided": "magenta",
     "not comparable": "dim",
     "missing": "dim",
     "new": "cyan",
@@ -127,7 +128,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             screen.print(f"\n{verdict}: {plain(note)}")
     counts = Counter(row["verdict"] for row in rows)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in COLOURS if counts[verdict])
-    screen.print(f"\n{len(rows)} comparisons: {summary}")
+    screen.print(f"\n{len(rows)} rows: {summary}")
 
 
 def _text(value: float | None, digits: str) -> str:

@@ -49,9 +49,13 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
         name: int(attrs[name]) for name in ("runs", "examples", "evaluation", "batch", "seed")
     }
     multiples = [_widths(one)[1] // hidden[0] for one in str(attrs["student"]).split(",")]
-    if by == "deep.sweep":
-        return sweep(hidden, multiples, **options)
-    return train(hidden, multiples[0], **options)
+    made = (
+        sweep(hidden, multiples, **options)
+        if by == "deep.sweep"
+        else train(hidden, multiples[0], **options)
+    )
+    chosen = "polarity" in dataset.coords and "polarity" not in dataset.dims
+    return made.assign_coords(polarity=dataset["polarity"]) if chosen else made
 
 
 def _widths(text: str) -> list[int]:
@@ -59,10 +63,14 @@ def _widths(text: str) -> list[int]:
 
 
 def _polarity(dataset: xr.Dataset) -> Any:
-    """One, or those of the dimension, which a file holds to the last bit."""
-    if "polarity" in dataset.dims:
+    """Those of the dimension, the one that was chosen of them, or the only one."""
+    if "polarity" in dataset.coords:
         return dataset["polarity"].values
-    return float(dataset.attrs["polarity"])
+    text = str(dataset.attrs["polarity"])
+    if "," in text:
+        allowed = "which of them it is has to be a coordinate"
+        raise InputError("dataset", f"polarities {text}", allowed, "dataset.sel(polarity=1)")
+    return float(text)
 
 
 def _data(name: str) -> str:

@@ -52,7 +52,7 @@ def alignment(
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=0.01")
     x = check_examples("examples", examples, student.widths[0])
     r = float(np.max(np.linalg.norm(x, axis=1)))
-    S, T = _nodes(student), _nodes(teacher)
+    S, T = _nodes("student", student), _nodes("teacher", teacher)
     same, sine = _same(S, T, tolerance, r)
     observed = np.any(_observes(S, T, r) & (np.abs(S.v @ T.v.T) > 0), axis=0)
     unaligned = np.flatnonzero(~same.any(axis=1))
@@ -73,11 +73,11 @@ class _Nodes(NamedTuple):
     v: np.ndarray  # (n, C)
 
 
-def _nodes(network: Network) -> _Nodes:
+def _nodes(argument: str, network: Network) -> _Nodes:
     W, b = np.asarray(network.weights[0]), np.asarray(network.biases[0])
     length = np.linalg.norm(W, axis=0)
     if not np.all(length > 0):
-        raise InputError("student", "a filter of length 0", "every filter has to have a direction")
+        raise InputError(argument, "a filter of length 0", "every filter has to have a direction")
     return _Nodes((W / length).T, b / length, length, np.asarray(network.weights[1]))
 
 

@@ -26,7 +26,7 @@ def online_deviation(
     scenario: Scenario,
     start: Overlaps,
     learning_rate: float,
-    dimensions: Sequence[int],
+    dimensions: int | Sequence[int],
     until: float,
     *,
     runs: int = 32,
@@ -43,26 +43,27 @@ def online_deviation(
         scenario: ReLU students and teachers, without noise, decay or scale of outputs.
         start: overlaps that every run realises exactly.
         learning_rate: η > 0 of the theory.
-        dimensions: of the inputs, at least two, increasing.
+        dimensions: of the inputs, one or several, increasing.
         until: the last time α, in examples per input.
-        runs: for each dimension.
+        runs: for each dimension, at least two.
         times: how many equidistant times are compared.
         seed: a whole number of at least 0.
 
     Returns:
         Dataset over ``dimension`` with ``deviation``, the root mean square over runs, times and
         overlaps; Q and R of all runs and of the theory; attributes ``exponent`` of the deviation
-        against d and its standard error.
+        against d and its standard error, if there are several dimensions.
     """
     d = _check(scenario, start, learning_rate, dimensions, until, runs, times, seed)
     from tutelage import online
 
     when = np.linspace(0.0, float(until), times)
     theory = online.evolve(scenario, start, float(learning_rate), float(until), times=when)
+    _check_theory(theory, float(until))
     expected = _overlap_vector(theory["Q"].values, theory["R"].values)
     found = [_students(start, float(learning_rate), n, when, runs, seed) for n in d]
     gaps = np.stack([_overlap_vector(Q, R) - expected for Q, R in found])
-    exponent, error = _exponent(d, gaps)
+    law = _exponent(d, gaps) if len(d) > 1 else ()
     axes = ("dimension", "run", "time", "student")
     return xr.Dataset(
         {
@@ -80,8 +81,7 @@ def online_deviation(
             "learning_rate": json.dumps(float(learning_rate)),
             "runs": runs,
             "seed": seed,
-            "exponent": exponent,
-            "exponent_standard_error": error,
+            **dict(zip(("exponent", "exponent_standard_error"), law, strict=False)),
             "tutelage_version": __version__,
             "jax_version": jax.__version__,
             "python_version": platform.python_version(),
@@ -109,18 +109,28 @@ def _check(
         raise InputError("scenario", repr(scenario), allowed)
     finite_number("learning_rate", rate, above=0.0, hint="learning_rate=0.5")
     finite_number("until", until, above=0.0, hint="until=5")
-    positive_integer("runs", runs, "runs=32")
+    if positive_integer("runs", runs, "runs=32") < 2:
+        raise InputError("runs", repr(runs), "their scatter needs at least 2", "runs=32")
     if positive_integer("times", times, "times=11") < 2:
         raise InputError("times", repr(times), "there have to be at least 2", "times=11")
     check_seed(seed)
-    d = [positive_integer("dimensions", n, "dimensions=(50, 100, 200)") for n in dimensions]
+    several = np.atleast_1d(np.asarray(dimensions, dtype=object)).tolist()
+    d = [positive_integer("dimensions", n, "dimensions=(50, 100, 200)") for n in several]
     n = scenario.K + scenario.M
     if d and d[0] < n:
         raise InputError("dimensions", repr(d[0]), f"{n} filters need at least {n} dimensions")
-    if len(d) < 2 or any(a >= b for a, b in pairwise(d)):
-        allowed = "there have to be at least two, increasing"
+    if not d or any(a >= b for a, b in pairwise(d)):
+        allowed = "there have to be one or several, increasing"
         raise InputError("dimensions", repr(dimensions), allowed, "dimensions=(50, 100, 200)")
     return d
+
+
+def _check_theory(theory: xr.Dataset, until: float) -> None:
+    if theory.attrs["outcome"] == "diverged":
+        end = float(theory.attrs["ended_at"])
+        allowed = f"the theory diverges at {end:.4g}, before {until:g}"
+        came = str(theory.attrs["learning_rate"])
+        raise InputError("learning_rate", came, allowed, "a lower one, or an earlier until")
 
 
 def _students(

@@ -51,12 +51,13 @@ class Checkpoint:
         if self._path is None:
             return
         leaves = jax.tree.leaves(joined(students))
+        names = told[0] if told else ()  # epochs to record need not begin with 0
         content: dict[str, Any] = {
             "identity": np.array(json.dumps(self._identity)),
             "finished": epoch,
             "recorded": len(told),
             **{f"state_{i}": np.asarray(x) for i, x in enumerate(leaves)},
-            **{f"told_{name}": np.stack([one[name] for one in told]) for name in told[0]},
+            **{f"told_{name}": np.stack([one[name] for one in told]) for name in names},
         }
         write(self._path, content)
         self._saved = time.monotonic()

@@ -27,7 +27,7 @@ def channel_correlations(
 ) -> list[np.ndarray]:
     """Correlation coefficient of every student channel with every teacher channel, by layer.
 
-    ρ_kj = ⟨(f_k - ⟨f_k⟩)(f*_j - ⟨f*_j⟩)⟩ / (σ_k σ*_j)
+        ρ_kj = ⟨(f_k - ⟨f_k⟩)(f*_j - ⟨f*_j⟩)⟩ / (σ_k σ*_j)
 
     with averages over all images and all pixels: a channel is one node that looks at many places
     (tian2020, Section 6, speaks of N evaluation samples only).  A channel that is constant has

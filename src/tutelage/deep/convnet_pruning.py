@@ -53,6 +53,12 @@ def _fan_out(network: ConvNet) -> list[np.ndarray]:
     ]
 
 
+def check_keep(keep: Any) -> None:
+    """A part of the channels, greater than 0 and at most 1."""
+    if finite_number("keep", keep, above=0.0, hint="keep=0.75") > 1:
+        raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
+
+
 def prune_channels(
     network: ConvNet, images: Any, keep: float = 0.75, scale: Any = None
 ) -> PrunedConvNet:
@@ -73,9 +79,7 @@ def prune_channels(
     >>> prune_channels(convnet((4, 6), size=8), x, keep=0.5).network.widths
     (3, 2, 3, 10)
     """
-    finite_number("keep", keep, above=0.0, hint="keep=0.75")
-    if keep > 1:
-        raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
+    check_keep(keep)
     kept = tuple(
         np.sort(np.argsort(-s, kind="stable")[: max(1, round(keep * len(s)))])
         for s in channel_strengths(network, images, scale)

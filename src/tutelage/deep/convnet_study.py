@@ -10,13 +10,14 @@ import numpy as np
 from tutelage import __version__
 from tutelage._jax import jax, jnp
 from tutelage.checkpoint_file import digest
-from tutelage.checks import InputError, finite_number, positive_integer
+from tutelage.checks import InputError, positive_integer
 from tutelage.deep.convnet import ConvNet, check_hidden, convnet
 from tutelage.deep.convnet_checkpoint import ConvCheckpoint
 from tutelage.deep.convnet_measures import evaluate, measure
-from tutelage.deep.convnet_pruning import prune_channels
+from tutelage.deep.convnet_pruning import check_keep, prune_channels
 from tutelage.deep.convnet_training import Lesson, Recipe, check_recipe, learn
-from tutelage.deep.images import Images
+from tutelage.deep.images import Images, check_images
+from tutelage.simulation.plan import check_seed
 
 # The paper says nothing about how its teacher was trained; these are ordinary choices.
 PRETRAINING = Recipe(60, 0.01, weight_decay=5e-4, decay=True)
@@ -63,12 +64,11 @@ class ImageStudy:
         watch: Watch | None = None,
     ):
         self.hidden = check_hidden("hidden", hidden)
-        if not (len(images.train) and len(images.test)):
-            raise InputError("images", "an empty set", "there have to be images in both sets")
-        finite_number("keep", keep, above=0.0, hint="keep=0.75")
+        check_images("images", images)
+        check_keep(keep)
         for recipe in (pretraining, tuning, learning):
             check_recipe(recipe, len(images.train))
-        self.images, self.keep, self.seed = images, keep, seed
+        self.images, self.keep, self.seed = images, keep, check_seed(seed)
         self.pretraining, self.tuning, self.learning = pretraining, tuning, learning
         self._folder = None if folder is None else _made(folder)
         self._watch = watch

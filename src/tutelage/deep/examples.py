@@ -10,6 +10,15 @@ from tutelage._jax import jax, jnp
 from tutelage.checks import InputError, finite_array, finite_number
 
 
+def written(number: float) -> str:
+    """The shortest decimal that is read back as the same float64.
+
+    >>> written(10.0), written(1 / 3)
+    ('10', '0.3333333333333333')
+    """
+    return repr(float(number)).removesuffix(".0")
+
+
 class Examples(eqx.Module):
     """A distribution of inputs."""
 
@@ -42,7 +51,7 @@ class Gaussian(Examples):
 
     @property
     def name(self) -> str:
-        return f"gaussian:{self.σ:g}"
+        return f"gaussian:{written(self.σ)}"
 
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
         return np.float32(self.σ) * random.standard_normal((count, inputs), np.float32)
@@ -58,7 +67,7 @@ class Uniform(Examples):
 
     @property
     def name(self) -> str:
-        return f"uniform:{self.a:g}"
+        return f"uniform:{written(self.a)}"
 
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
         return np.float32(self.a) * (2 * random.random((count, inputs), np.float32) - 1)

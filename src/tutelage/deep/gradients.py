@@ -24,7 +24,7 @@ class Mixture(NamedTuple):
 def mixtures(student: Network, teacher: Network, examples: Any) -> list[Mixture]:
     """Mixture coefficients of the layers l = 1, …, L (tian2020, eqs. (3) and (4)).
 
-    A_l = V_lᵀ V*_l,   B_l = V_lᵀ V_l,   V_{l-1} = V_l D_l W_lᵀ,   V_L = V*_L = 1
+        A_l = V_lᵀ V*_l,   B_l = V_lᵀ V_l,   V_{l-1} = V_l D_l W_lᵀ,   V_L = V*_L = 1
 
     Args:
         student, teacher: of the same depth.
@@ -65,7 +65,14 @@ def recursion_error(student: Network, teacher: Network, examples: Any) -> float:
     check_pair(student, teacher)
     x = _examples(examples, student)
     both = zip(recursive(student, teacher, x), _backpropagated(student, teacher, x), strict=True)
-    return max(float(jnp.max(jnp.abs(a - b)) / jnp.max(jnp.abs(b))) for a, b in both)
+    return max(_relative(a, b) for a, b in both)
+
+
+def _relative(a: Any, b: Any) -> float:
+    """Two gradients that both vanish, as those of a student that is its teacher, agree."""
+    gap, largest = np.max(np.abs(a - b)), np.max(np.abs(b))
+    with np.errstate(divide="ignore"):  # infinite if one alone vanishes
+        return 0.0 if gap == 0 else float(gap / largest)
 
 
 class Pieces(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.checks import finite_number, positive_integer
+from tutelage.checks import InputError, finite_array, finite_number, positive_integer
 from tutelage.deep.gradients import recursive
 from tutelage.deep.network import Network, check_examples, check_pair
 
@@ -86,6 +86,9 @@ def growth(path: Network, teacher: Network, examples: Any) -> Growth:
         path: from `descent`.
         teacher, examples: those of the path.
     """
+    if not isinstance(path, Network) or path.weights[0].ndim != 3:
+        came = f"shape {path.weights[0].shape}" if isinstance(path, Network) else repr(path)
+        raise InputError("path", came, "it has to be a batch of networks", "tl.deep.descent(...)")
     first = jax.tree.map(lambda x: x[0], path)
     check_pair(first, teacher)
     x = jnp.asarray(check_examples("examples", examples, first.widths[0]))
@@ -122,8 +125,6 @@ def symmetric_flow(
     """
     from scipy.integrate import solve_ivp
 
-    from tutelage.checks import finite_array
-
     w0, t, a, when = (
         finite_array(name, value)
         for name, value in (
@@ -134,6 +135,8 @@ def symmetric_flow(
         )
     )
 
+    _check_flow(w0, t, a, when)
+
     def change(_: float, flat: np.ndarray) -> np.ndarray:
         w = flat.reshape(w0.shape)
         return (np.linalg.norm(w, axis=1, keepdims=True) * (t - a @ w)).ravel()
@@ -143,3 +146,15 @@ def symmetric_flow(
     w = found.y.T.reshape(len(when), *w0.shape)
     r = t - np.einsum("k,tkd->td", a, w)
     return w, np.einsum("tkd,td->tk", w, r) / np.linalg.norm(w, axis=2)
+
+
+def _check_flow(w: np.ndarray, t: np.ndarray, a: np.ndarray, when: np.ndarray) -> None:
+    if w.ndim != 2 or not w.size:
+        raise InputError("filters", f"shape {w.shape}", "it has to be of shape (n, d)")
+    for name, array, shape in (("target", t, w.shape[1:]), ("coefficients", a, w.shape[:1])):
+        if array.shape != shape:
+            allowed = f"filters of shape {w.shape} need {shape}"
+            raise InputError(name, f"shape {array.shape}", allowed)
+    if when.ndim != 1 or not when.size or when[0] != 0 or np.any(np.diff(when) <= 0):
+        allowed = "times have to be increasing, from 0"
+        raise InputError("times", np.array2string(when, threshold=6), allowed, "[0, 1, 2]")

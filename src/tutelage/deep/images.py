@@ -51,6 +51,27 @@ def _halved(x: np.ndarray) -> np.ndarray:
     return (quarters.sum(axis=(2, 4), dtype=np.uint16) // 4).astype(np.uint8)
 
 
+def check_images(argument: str, images: Any) -> None:
+    """Images of one size in both sets, with a label from 0 to 9 for each."""
+    if not isinstance(images, Images):
+        allowed = "it has to be what tl.deep.cifar10 returns"
+        raise InputError(argument, type(images).__name__, allowed, "tl.deep.images.Images(...)")
+    if not (len(images.train) and len(images.test)):
+        raise InputError(argument, "an empty set", "there have to be images in both sets")
+    size = np.shape(images.train)[1:2]
+    for name in ("train", "test"):
+        x, labels = getattr(images, name), np.asarray(getattr(images, f"{name}_labels"))
+        if np.shape(x)[1:] != (*size, *size, 3):
+            allowed = "all have to be squares of one size, in three colours"
+            raise InputError(argument, f"{name} of shape {np.shape(x)}", allowed)
+        if labels.shape != (len(x),) or labels.dtype.kind not in "iu":
+            came = f"{name}_labels of shape {labels.shape} and type {labels.dtype}"
+            raise InputError(argument, came, f"there has to be a whole number for {len(x)} images")
+        if labels.min() < 0 or labels.max() >= len(NAMES):
+            came = f"{name}_labels from {labels.min()} to {labels.max()}"
+            raise InputError(argument, came, f"they have to be from 0 to {len(NAMES) - 1}")
+
+
 def cifar10(path: Any = None) -> Images:
     """The 50,000 training and 10,000 test images of CIFAR-10.
 
@@ -107,7 +128,7 @@ def _from_archive(path: Path) -> Images:
             "path",
             f"{str(path)!r}, {len(content)} bytes with the MD5 sum {came}",
             f"it has to be {known}: it is another file, damaged or not complete",
-            "fetch it again",
+            try_again(path) if path.name in ARCHIVES else "the name of one of them",
         )
     pickled = came == ARCHIVES["cifar-10-python.tar.gz"]
     names = PICKLED if pickled else BINARY
@@ -117,7 +138,7 @@ def _from_archive(path: Path) -> Images:
             batches = {name: archive.extractfile(parts[name]).read() for name in names}  # type: ignore[union-attr]
     except (tarfile.TarError, KeyError, EOFError, OSError) as problem:
         allowed = f"batches could not be taken out of it ({type(problem).__name__})"
-        raise InputError("path", repr(str(path)), allowed, "fetch it again") from None
+        raise InputError("path", repr(str(path)), allowed, try_again(path)) from None
     return _images([_batch(str(path), name, batches[name], pickled) for name in names])
 
 
@@ -128,21 +149,26 @@ def _from_folder(folder: Path) -> Images:
         file = folder / name
         if not file.is_file():
             allowed = f"{name} is not in it"
-            raise InputError("path", repr(str(folder)), allowed, "unpack the archive again")
+            raise InputError("path", repr(str(folder)), allowed, try_again(folder))
         content = file.read_bytes()
-        check_sum("path", str(file), content, sum_)
+        check_sum("path", str(file), content, sum_, try_again(folder))
         batches.append(_batch(str(file), name, content, pickled))
     return _images(batches)
 
 
-def check_sum(argument: str, file: str, content: bytes, sum_: str) -> None:
+def try_again(path: Path) -> str:
+    """What to try with damaged files: as long as they are there, nothing is fetched."""
+    return f"remove {path} and run `tutelage data cifar10` again"
+
+
+def check_sum(argument: str, file: str, content: bytes, sum_: str, hint: str) -> None:
     """Refuse what is not, bit for bit, the official file."""
     if md5(content) != sum_:
         raise InputError(
             argument,
             f"{file!r}, {len(content)} bytes with the MD5 sum {md5(content)}",
             f"the official one has {sum_}: it is another file, damaged or not complete",
-            "fetch or unpack it again",
+            hint,
         )
 
 

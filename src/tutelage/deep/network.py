@@ -54,7 +54,8 @@ class Network(eqx.Module):
 
 def relu(h: Any) -> Any:
     """h I[h > 0], whose derivative at 0 is 0, as the gates of the paper have it."""
-    return jnp.where(h > 0, h, 0.0)
+    # With h > 0 a NaN would become 0, and a run that has diverged look like one that rests.
+    return jnp.where(h <= 0, 0.0, h)
 
 
 def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Network:

@@ -61,6 +61,8 @@ def plan(
     if p.ndim > 1 or p.size == 0 or np.any(p < 0):
         allowed = "there have to be one or several numbers of at least 0"
         raise InputError("polarity", repr(polarity), allowed, "polarity=1")
+    if len(np.unique(p)) < p.size:
+        raise InputError("polarity", repr(polarity), "no two may be the same", "polarity=[0, 1]")
     source = as_examples("data", data, widths[0])
     if isinstance(source, Rows):
         examples, fresh = _rows(source, examples, fresh)

@@ -11,7 +11,7 @@ from tutelage.checks import InputError, finite_array, finite_number
 def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndarray:
     """E[x z_k f*_j] for inputs with a spherically symmetric law (tian2020, Theorem 6).
 
-    E[x I[w_k·x > 0] (w*_j·x)₊] = ‖w*_j‖ (E‖x‖²/d)/(2π) · [(π - θ) w̄*_j + sin θ w̄_k]
+        E[x I[w_k·x > 0] (w*_j·x)₊] = ‖w*_j‖ (E‖x‖²/d)/(2π) · [(π - θ) w̄*_j + sin θ w̄_k]
 
     with unit vectors w̄ and the angle θ between them.  The length of w_k does not matter, since
     it does not move the gate z_k.
@@ -28,6 +28,10 @@ def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndar
     """
     w, t = finite_array("student", student), finite_array("teacher", teacher)
     finite_number("second_moment", second_moment, above=0.0, hint="second_moment=1")
+    last = [x.shape[-1:] for x in (w, t)]
+    if not w.size or not t.size or last[0] != last[1] or not last[0] or not _broadcast(w, t):
+        allowed = f"filters of the shape {t.shape} of the teacher are needed, or one of them"
+        raise InputError("student", f"shape {w.shape}", allowed, "shapes (..., d) for both")
     lengths = [np.linalg.norm(x, axis=-1, keepdims=True) for x in (w, t)]
     for argument, length in zip(("student", "teacher"), lengths, strict=True):
         if not np.all(length > 0):
@@ -37,6 +41,14 @@ def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndar
     sin = np.linalg.norm(w - cos * t, axis=-1, keepdims=True)
     θ = np.arctan2(sin, cos)
     return lengths[1] * second_moment / (2 * math.pi) * ((math.pi - θ) * t + sin * w)
+
+
+def _broadcast(*arrays: np.ndarray) -> bool:
+    try:
+        np.broadcast_shapes(*(x.shape for x in arrays))
+    except ValueError:
+        return False
+    return True
 
 
 def escape_time(distance: Any, angle: float = math.pi / 2) -> np.ndarray:

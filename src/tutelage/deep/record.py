@@ -9,6 +9,7 @@ import xarray as xr
 from tutelage import __version__
 from tutelage._jax import jax, jnp
 from tutelage.checks import InputError
+from tutelage.deep.examples import written
 from tutelage.deep.network import Network
 from tutelage.deep.plan import Plan
 
@@ -18,7 +19,7 @@ def as_dataset(
 ) -> xr.Dataset:
     """Recorded arrays, which begin with (epoch, polarities · runs), and the last weights."""
     variables = {}
-    for name, array in told.items():
+    for name, array in _while_finite(told).items():
         kind, _, layer = name.rpartition("_")
         axes = _AXES.get(kind, ())
         variables[name] = (
@@ -51,6 +52,27 @@ _AXES = {
 }
 
 
+def _while_finite(told: dict[str, Any]) -> dict[str, Any]:
+    """Without correlations, and with the node -1, where a run has diverged: it follows nobody."""
+    finite = np.isfinite(told["evaluation_loss"])
+    kept = dict(told)
+    for name, array in told.items():
+        kind = name.rpartition("_")[0]
+        if kind in _NOBODY:
+            here = finite.reshape(*finite.shape, *[1] * (np.ndim(array) - finite.ndim))
+            kept[name] = np.where(here, array, _NOBODY[kind])
+    return kept
+
+
+_NOBODY = {
+    "teacher_correlation": np.nan,
+    "student_correlation": np.nan,
+    "correlation": np.nan,
+    "winner": -1,
+    "follows": -1,
+}
+
+
 def _weights(owner: str, network: Network, what: Plan) -> dict[str, Any]:
     L = network.depth
     nodes = ["input", *(f"{owner}_{layer}" for layer in range(1, L)), "output"]
@@ -76,7 +98,7 @@ def attributes(what: Plan, whole: bool) -> dict[str, Any]:
         "computed_by": "deep.train",
         "teacher": "-".join(map(str, what.teacher)),
         "student": "-".join(map(str, what.student)),
-        "polarity": ", ".join(f"{p:g}" for p in what.polarities),
+        "polarity": ", ".join(map(written, what.polarities)),
         "runs": what.runs,
         "epochs": ", ".join(map(str, what.recorded)),
         "examples": what.examples,

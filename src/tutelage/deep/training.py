@@ -77,7 +77,8 @@ def train(
         evaluation_loss, the mean of (f*_L - f_L)²; and for each hidden layer l = 1, …
         teacher_correlation_l and student_correlation_l, the best of each node; winner_l and
         follows_l, with whom; strength_l, √E[β_kk]; the last student_weights_l and _biases_l and
-        those of the teacher, for `networks`; ``outcome``, "reached" or "diverged".
+        those of the teacher, for `networks`; ``outcome``, "reached" or "diverged".  Once a loss is
+        not finite, correlations are missing, and winner_l and follows_l are -1.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -172,9 +173,16 @@ def _on_all_cores(call: Any, *lists: Any) -> list[Any]:
     return list(_pool().map(lambda *one: jax.block_until_ready(call(*one)), *lists))
 
 
+def _cores() -> int | None:
+    """Those that this process may use, which a container or ``taskset`` makes fewer."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count())
+    return ThreadPoolExecutor(_cores())
 
 
 @eqx.filter_jit

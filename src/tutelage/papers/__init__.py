@@ -37,13 +37,6 @@ class Entry(NamedTuple):
         """The beginning of the names of its files."""
         return f"{self.paper}_{self.section.name}"
 
-    @property
-    def command(self) -> str:
-        """What recomputes it, and nothing else."""
-        name = self.section.name
-        number = name.removeprefix("fig") if name.startswith("fig") else name
-        return f"tutelage reproduce {self.paper} --figure {number} --again"
-
 
 def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entry]:
     """The sections of the named papers, in the order named; of all when none is named.

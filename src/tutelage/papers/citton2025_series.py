@@ -14,7 +14,7 @@ from tutelage.online.equations import Flow
 from tutelage.online.state import labels, to_vector
 from tutelage.online.stationary import first_order, second_order
 from tutelage.papers.citton2025_runs import ORDER, PAPER, PLATEAU, START, scenario, start
-from tutelage.papers.record import Published, Record, closed_form, compare, correct, method
+from tutelage.papers.record import Published, Record, closed_form, compare, correct, formula, method
 from tutelage.papers.section import Section
 from tutelage.papers.simulated import statement
 
@@ -46,13 +46,13 @@ def sums(full: bool) -> Iterator[Record]:
         ("⟨δ_1 x_2 + δ_2 x_1⟩", signal[0, 1] + signal[1, 0], first["Q_12"]),
     )
     for name, value, computed in rates:
-        published = closed_form(f"{value:.8f}", value, scale=4.0)
+        published = formula(value, scale=4.0)
         yield compare(PAPER, f"Sec. 2.1, {name} at the start of Fig. 1", published, computed)
     fields = np.array([[0, 1, a, b] for a in range(4) for b in range(4)])
     sign = np.outer([-1, -1, 1, 1], [-1, -1, 1, 1]).ravel()
     four = averages.i4(ReLU(), _select(C, fields), return_error=True)
     value, error = float(sign @ np.asarray(four.value)), float(np.sum(four.error))
-    published = closed_form(f"{value:.8f}", value, scale=4.0)
+    published = formula(value, scale=4.0)
     item = "Sec. 2.1, ⟨δ_1 δ_2⟩ at the start of Fig. 1"
     yield compare(PAPER, item, published, second["Q_12"], uncertainty=error)
 
@@ -74,7 +74,7 @@ def coefficients(full: bool) -> Iterator[Record]:
     for n in range(ORDER + 1):
         value = _printed_coefficient(n)
         # H_n has size √(n!), and rounding is relative to that.
-        published = closed_form(f"{value:.6g}", value, scale=math.sqrt(math.factorial(n)))
+        published = formula(value, scale=math.sqrt(math.factorial(n)))
         computed = math.sqrt(math.factorial(n)) * float(c[n])
         yield compare(PAPER, f"⟨H_{n}, g⟩ of the ReLU", published, computed)
     x = np.linspace(-2.0, 2.0, 9)
@@ -105,7 +105,7 @@ def equation_1(full: bool) -> Iterator[Record]:
         record = correct(
             PAPER,
             f"eq. (1) to order {ORDER}, I4 of x1 x2 y1 y2, {name}",
-            closed_form(f"{series:.8f}", series),
+            formula(series),
             method("quadrature", float(third.value), float(third.error)),
             float(exact.value),
             NOTE_1,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tutelage.checks import InputError
 from tutelage.papers.record import Record, Verdict
 
 LEVEL = 0.01
@@ -20,9 +21,9 @@ def claim(
 ) -> Record:
     """The record of a statement that a mean is greater, or less, than a limit.
 
-    It "agrees" if a one-sided t test of the samples says so at the level 0.01, and "differs" if
-    not, be it that they say the opposite or nothing.  ``computed`` is the mean, ``uncertainty``
-    its standard error, and ``error`` its distance from the limit.
+    It "agrees" if a one-sided t test of the samples says so at the level 0.01, "differs" if one
+    says the opposite, and is "undecided" if they say neither.  ``computed`` is the mean,
+    ``uncertainty`` its standard error, and ``error`` its distance from the limit.
 
     Args:
         samples: one number for each run, independent of the others; at least two.
@@ -32,19 +33,29 @@ def claim(
     >>> claim("p", "i", [1.0, 1.2, 0.9, 1.1], "<").verdict
     'differs'
     >>> claim("p", "i", [-1.0, 1.2, -0.9, 1.1]).verdict
-    'differs'
+    'undecided'
     """
-    from scipy.stats import t
-
     values = np.asarray(samples, dtype=float)
+    if values.ndim != 1 or len(values) < 2:
+        raise InputError("samples", f"shape {values.shape}", "there have to be at least two runs")
     mean = float(np.mean(values))
     error = float(np.std(values, ddof=1) / math.sqrt(len(values)))
     excess = mean - limit if relation == ">" else limit - mean
-    critical = float(t.isf(LEVEL, len(values) - 1))
-    # Samples that are all alike decide by themselves; NaN never does.
-    verdict: Verdict = "agrees" if excess > critical * error and excess > 0 else "differs"
+    verdict = _verdict(excess, error, len(values))
+    if verdict != "agrees":
+        note = f"Mean {mean:.3g} ± {error:.2g} of {len(values)} runs. {note}".strip()
     printed = f"{relation} {limit:g}"
     return Record(paper, item, limit, mean, abs(excess), verdict, note, printed, error)
+
+
+def _verdict(excess: float, error: float, runs: int) -> Verdict:
+    """Of a t test; if all samples are alike, of a sign test, which that leaves: 2⁻ⁿ < 0.01."""
+    from scipy.stats import t
+
+    decided = abs(excess) > float(t.isf(LEVEL, runs - 1)) * error if error else 2.0**-runs < LEVEL
+    if not decided or not math.isfinite(excess):
+        return "undecided"
+    return "agrees" if excess > 0 else "differs"
 
 
 def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Record:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tutelage import gates
 from tutelage.papers import milletari2019_gates
-from tutelage.papers.record import Published, Record, closed_form, compare
+from tutelage.papers.record import Published, Record, compare, formula
 from tutelage.papers.section import Figure, Section
 
 PAPER = milletari2019_gates.PAPER
@@ -57,7 +57,7 @@ def _eq16(full: bool) -> Iterator[Record]:
 
 
 def _formula(value: float) -> Published:
-    return closed_form(f"{value:.6f}", value)
+    return formula(value)
 
 
 def _fig1(full: bool) -> Iterator[Record | Figure]:

@@ -19,6 +19,7 @@ from tutelage.papers.record import (
     closed_form,
     compare,
     correct,
+    formula,
     method,
     missing,
 )
@@ -223,11 +224,11 @@ def _limits_of_factors() -> Iterator[Record]:
     small = float(Swish(1.0).derivative(1e-20))
     yield correct(PAPER, item, printed, exact, small, IMPOSSIBLE_NOTE)
     for h in (1.0, -1.0):
-        published = closed_form(f"{max(h, 0.0):g}", max(h, 0.0))
+        published = formula(max(h, 0.0))
         item = f"Sec. 2.4, factor ĝ without noise, β = ∞, h = {h:g}"
         factor = float(gates.backpropagation_factor(TWO, math.inf, h))
         yield compare(PAPER, item, published, factor)
 
 
 def _formula(value: float) -> Published:
-    return closed_form(f"{value:.6f}", value)
+    return formula(value)

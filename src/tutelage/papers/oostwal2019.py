@@ -17,7 +17,7 @@ from tutelage.papers import (
     oostwal2019_loads,
     oostwal2019_states,
 )
-from tutelage.papers.record import Record, closed_form, compare
+from tutelage.papers.record import Record, closed_form, compare, formula
 from tutelage.papers.section import Figure, Section
 
 PAPER = oostwal2019_loads.PAPER
@@ -34,7 +34,7 @@ def _fig1(full: bool) -> Iterator[Record | Figure]:
     for x in (-0.8, 0.7):
         published = closed_form("2 Φ(x)", math.erfc(-x / math.sqrt(2)))
         yield compare(PAPER, f"eq. (2), g({x:g})", published, float(sigmoidal(x)))
-        published = closed_form(f"{max(0.0, x):g}", max(0.0, x))
+        published = formula(max(0.0, x))
         yield compare(PAPER, f"eq. (3), g({x:g})", published, float(ReLU()(x)))
     yield oostwal2019_states.other_sigmoids()
 

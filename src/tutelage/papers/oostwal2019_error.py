@@ -13,7 +13,7 @@ from tutelage.activations import Activation, Erf, ReLU
 from tutelage.generalization import generalization_error
 from tutelage.networks import Committee, Scenario
 from tutelage.overlaps import Overlaps
-from tutelage.papers.record import Published, Record, closed_form, compare, correct, digits
+from tutelage.papers.record import Published, Record, closed_form, compare, correct, digits, formula
 
 PAPER = "oostwal2019"
 SIGMOIDAL = Erf(offset=1.0)  # eq. (2)
@@ -225,4 +225,4 @@ def appendix_d() -> Iterator[Record]:
 
 def _value(value: float, terms: float = 1.0) -> Published:
     """A formula as printed; sums over K units round K times."""
-    return closed_form(f"{value:.6f}", value, scale=terms)
+    return formula(value, scale=terms)

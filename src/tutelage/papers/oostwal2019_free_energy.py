@@ -13,7 +13,7 @@ from tutelage.networks import Committee, Scenario
 from tutelage.papers.oostwal2019_error import STATES, error, site_symmetric
 from tutelage.papers.oostwal2019_loads import PAPER, at, best, load
 from tutelage.papers.oostwal2019_measures import held, power, vanishing_error
-from tutelage.papers.record import Published, Record, closed_form, compare, correct
+from tutelage.papers.record import Published, Record, closed_form, compare, correct, formula
 
 NOTE_NOISE = (
     "oostwal2019 Sec. II D, below eq. (13): the density exp(-βE) is stationary if the noise of the "
@@ -124,4 +124,4 @@ def weak_alignment() -> Record:
 
 
 def _value(value: float, scale: float) -> Published:
-    return closed_form(f"{value:.6f}", value, scale)
+    return formula(value, scale)

@@ -6,16 +6,20 @@ A closed form is reproduced when it is met up to the rounding of float64.
 """
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+from tutelage.checks import InputError
+
 # agrees: within the digits printed, or the uncertainty of what is computed.
-# corrected: differs, and the computed number meets the exact form of what is misprinted.
-# differs: neither.
+# corrected: differs, and the computed number meets the exact form or value that replaces it.
+# differs: neither; of a statement, that a test says the opposite.
+# undecided: a statement that the runs neither confirm nor refute.
 # not comparable: computed, but under other conditions than the paper's, as the note says.
 # missing: published, but not computed here, as the note says.
 # new: computed here, and not in any of the papers.
-Verdict = Literal["agrees", "corrected", "differs", "not comparable", "missing", "new"]
+Verdict = Literal["agrees", "corrected", "differs", "undecided", "not comparable", "missing", "new"]
 
 # A closed form and its evaluation take some tens of float64 operations each.
 ROUNDING = 64 * 2.0**-52
@@ -29,22 +33,37 @@ class Published(NamedTuple):
     tolerance: float
 
     def met_by(self, computed: float, uncertainty: float = 0.0) -> bool:
+        if not (math.isfinite(uncertainty) and uncertainty >= 0):
+            raise InputError(
+                "uncertainty", f"{uncertainty}", "it has to be finite and not negative"
+            )
         return abs(computed - self.value) <= self.tolerance + uncertainty
 
 
 def digits(text: str) -> Published:
-    """A number printed with digits, such as ``"0.0150"``.
+    """A number printed with digits, such as ``"0.0150"``, and without an exponent.
 
     >>> digits("0.341")
     Published(text='0.341', value=0.341, tolerance=0.0005)
     """
+    if not re.fullmatch(r"[-−]?\d+(\.\d+)?", text):
+        raise InputError("text", repr(text), "it has to be digits with at most a point", "0.015")
     _, _, decimals = text.partition(".")
-    return Published(text, float(text), 0.5 * 10.0 ** -len(decimals))
+    return Published(text, float(text.replace("−", "-")), 0.5 * 10.0 ** -len(decimals))
 
 
 def closed_form(text: str, value: float, scale: float = 1.0) -> Published:
     """A number printed as a formula, such as ``"1/3"``; ``scale`` is that of its largest term."""
     return Published(text, value, ROUNDING * max(scale, abs(value)))
+
+
+def formula(value: float, scale: float = 1.0) -> Published:
+    """A formula that is printed, evaluated where we chose to; ``scale`` as for `closed_form`.
+
+    >>> formula(1 / 15).text
+    'formula: 0.0666667'
+    """
+    return closed_form(f"formula: {value:.6g}", value, scale)
 
 
 def method(text: str, value: float, error: float) -> Published:

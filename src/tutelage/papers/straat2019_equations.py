@@ -10,7 +10,7 @@ from tutelage.activations import ReLU
 from tutelage.online.equations import Flow
 from tutelage.overlaps import Overlaps
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, closed_form, compare, correct
+from tutelage.papers.record import Record, closed_form, compare, correct, formula
 from tutelage.papers.section import Section
 from tutelage.papers.simulated import statement
 from tutelage.papers.straat2019_runs import PAPER, scenario, single_start, start_2
@@ -50,16 +50,16 @@ def equation_5(full: bool) -> Iterator[Record]:
     yield correct(
         PAPER,
         "eq. (5), dR_11/d(ηα) at the start of Fig. 2",
-        closed_form(f"{printed:.6f}", printed),
-        closed_form(f"{learned:.6f}", learned),
+        formula(printed),
+        formula(learned),
         float(rates.R[0, 0]),
         NOTE_R,
     )
     yield correct(
         PAPER,
         "eq. (5), dQ_12/d(ηα) at the start of Fig. 2",
-        closed_form(f"{2 * first:.6f}", 2 * first),
-        closed_form(f"{first + second:.6f}", first + second),
+        formula(2 * first),
+        formula(first + second),
         float(rates.Q[0, 1]),
         NOTE_Q,
     )

@@ -1,6 +1,7 @@
 """From sections to a page: compute what is not there yet, then write everything that is."""
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 
 from tutelage.checks import InputError
 from tutelage.papers import Entry, sections
+from tutelage.report.files import replace
 from tutelage.report.page import write_page
-from tutelage.report.parts import Part, compute, kept
+from tutelage.report.parts import Part, command, compute, kept
 
 Row = dict[str, Any]
 
@@ -42,8 +44,10 @@ def build(
     chosen, folder = sections(papers, figure), _made(Path(folder))
     for done, entry in enumerate(chosen):
         show(done, len(chosen), f"{entry.paper}, {entry.section.title}")
-        if again or kept(entry, full, folder) is None:
-            compute(entry, full, folder)
+        before = kept(entry, full, folder)
+        if again or before is None:
+            # What is recomputed is recomputed at its size.
+            compute(entry, full or (before is not None and before.full), folder)
     show(len(chosen), len(chosen), "writing the report")
     # What earlier runs have left stays in the report, also if this one asked for one figure.
     parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
@@ -54,7 +58,8 @@ def build(
 
 def _made(folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("parts", "figures"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(
             "folder of the report",
@@ -67,16 +72,16 @@ def _made(folder: Path) -> Path:
 
 def _rows(parts: dict[Entry, Part]) -> list[Row]:
     return [
-        {**record.as_dict(), "section": entry.section.name, "command": entry.command}
+        {**record.as_dict(), "section": entry.section.name, "command": command(entry, part)}
         for entry, part in parts.items()
         for record in part.records
     ]
 
 
 def _write_records(rows: list[Row], folder: Path) -> None:
-    with (folder / "records.json").open("w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1, ensure_ascii=False)
-    with (folder / "records.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+    replace(folder / "records.json", json.dumps(rows, indent=1, ensure_ascii=False))
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, fieldnames=list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    replace(folder / "records.csv", table.getvalue())

@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 
 from tutelage.papers import TITLES, Entry, Record
 from tutelage.papers.record import Verdict
+from tutelage.report.files import replace
 from tutelage.report.numbers import computed_text
-from tutelage.report.parts import Part
+from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
 
 # In the order in which they are counted; "new" is not about a published number.
 VERDICTS: dict[Verdict, str] = {
     "agrees": "within the digits printed, or the uncertainty of what is computed",
-    "corrected": "differs; the computed number meets the exact form of what is misprinted",
+    "corrected": "differs; the computed number meets the exact form or value that replaces it",
     "differs": "the computed number, or a test of the statement, says otherwise",
+    "undecided": "a test of the statement says neither that it holds nor that it does not",
     "not comparable": "computed under other conditions than the paper's",
     "missing": "published, and not computed here",
 }
@@ -47,11 +49,10 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             findings=(findings := _findings(records)),
             anchor={(f.paper, f.note): f.anchor for f in findings},
             versions=versions(),
+            command=command,
         )
     )
-    path = folder / "index.html"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return replace(folder / "index.html", text)
 
 
 def _environment(folder: Path) -> Any:

@@ -1,18 +1,18 @@
 """Parts of a report: what a section has given, in files.
 
 ``FOLDER/parts/PAPER_SECTION.json`` holds the records and names the files; pictures and data are
-in ``FOLDER/figures``.  The JSON file is written last and at once, so that a part is there as a
-whole or not at all, whenever the work is stopped.
+in ``FOLDER/figures``.  The JSON file is removed first and written last, with the sizes of the
+others, so that a part is there as a whole or not at all, whenever the work is stopped.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tutelage.papers import Entry, Record
 from tutelage.papers.section import Figure
+from tutelage.report.files import replace
 from tutelage.report.pictures import Picture, save
 from tutelage.report.version import key
 
@@ -30,13 +30,19 @@ class Part:
 
 def compute(entry: Entry, full: bool, folder: Path) -> Part:
     """Compute a section, write its files, and return what is in them."""
+    import matplotlib
+
     part = Part(entry.paper, entry.section.name, full=full)
-    for piece in entry.section.compute(full):
-        if isinstance(piece, Figure):
-            part.pictures.append(save(piece, entry.stem, folder / "figures"))
-        else:
-            part.records.append(piece)
-    _write(_file(entry, folder), {"key": key(entry, full), **_as_dict(part)})
+    _file(entry, folder).unlink(missing_ok=True)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # the style of this report, not of this machine
+        for piece in entry.section.compute(full):
+            if isinstance(piece, Figure):
+                part.pictures.append(save(piece, entry.stem, folder / "figures"))
+            else:
+                part.records.append(piece)
+    content = {"key": key(entry, full), "sizes": _sizes(part, folder), **_as_dict(part)}
+    replace(_file(entry, folder), json.dumps(content, indent=1, ensure_ascii=False))
     return part
 
 
@@ -49,11 +55,24 @@ def kept(entry: Entry, full: bool, folder: Path) -> Part | None:
         content = json.loads(_file(entry, folder).read_text(encoding="utf-8"))
         if content.pop("key") not in {key(entry, full), key(entry, True)}:
             return None
+        sizes = content.pop("sizes")
         part = _from_dict(content)
-    except (OSError, ValueError, KeyError, TypeError):
+        return part if sizes == _sizes(part, folder) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    files = [name for picture in part.pictures for name in picture.files]
-    return part if all((folder / "figures" / name).is_file() for name in files) else None
+
+
+def command(entry: Entry, part: Part) -> str:
+    """What recomputes a part, and nothing else."""
+    name = entry.section.name
+    number = name.removeprefix("fig") if name.startswith("fig") else name
+    full = " --full" if part.full and entry.section.full else ""
+    return f"tutelage reproduce {entry.paper} --figure {number} --again{full}"
+
+
+def _sizes(part: Part, folder: Path) -> dict[str, int]:
+    names = [name for picture in part.pictures for name in picture.files]
+    return {name: (folder / "figures" / name).stat().st_size for name in names}
 
 
 def _file(entry: Entry, folder: Path) -> Path:
@@ -69,10 +88,3 @@ def _from_dict(content: dict[str, Any]) -> Part:
     records = [Record.from_dict(entries) for entries in content.pop("records")]
     pictures = [Picture(**entries) for entries in content.pop("pictures")]
     return Part(**content, records=records, pictures=pictures)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-    temporary.replace(path)

@@ -35,7 +35,6 @@ def save(figure: Figure, stem: str, folder: Path) -> Picture:
     """Write all files of a figure, and close it."""
     import matplotlib.pyplot as plt
 
-    folder.mkdir(parents=True, exist_ok=True)
     stem = "_".join(filter(None, (stem, figure.name)))
     with plt.rc_context({"svg.hashsalt": stem}):
         for suffix, metadata in METADATA.items():

@@ -10,7 +10,10 @@ from pathlib import Path
 import tutelage
 from tutelage.papers import Entry
 
-LIBRARIES = ("jax", "numpy", "scipy", "matplotlib", "xarray")
+LIBRARIES = (
+    *("jax", "jaxlib", "diffrax", "equinox", "optax", "optimistix"),
+    *("numpy", "scipy", "xarray", "matplotlib", "pillow"),
+)
 # How results are asked for and shown has no influence on them.
 SHOWING = ("cli", "report")
 
