@@ -23,7 +23,7 @@ KNOWN_SLIPS = {
         *("below eq. (13), strength of the Langevin noise", "exponent of S - R in the state R < S"),
     ),
     "straat2019": (
-        *("eq. (5), dR_11", "eq. (5), dQ_12"),
+        *("eq. (5), dR_11", "eq. (5), dQ_12", "Sec. 4, ReLU, Q_22", "Sec. 4, ReLU, Q_33"),
         *("Fig. 4, ReLU, K = 2, M = 3, R_22", "Fig. 4, ReLU, K = 2, M = 3, R_23"),
     ),
     "citton2025": (

@@ -96,3 +96,13 @@ def test_final_states_are_as_printed_or_corrected(name):
         slip = record.item.startswith("Fig. 4, ReLU, K = 2, M = 3, R_2")
         assert record.verdict == ("corrected" if slip else "agrees"), record
     assert len(found) - len(records) == name.startswith("fig")
+
+
+def test_two_students_share_a_teacher_and_not_in_halves():
+    """J_2 = a B_2 and J_3 = b B_2 with a + b = 1: Q_22 = a², Q_33 = b², Q_23 = ab, R_i2 = a, b."""
+    end = runs.fig_3("ReLU").isel(time=-1)
+    Q, (a, b) = end["Q"].values, end["R"].values[1:, 1]
+    # What is left falls as 1/time; the run ends at 2000.
+    assert abs(a + b - 1) < 1e-3
+    np.testing.assert_allclose(Q[1:, 1:], [[a * a, a * b], [a * b, b * b]], atol=1e-3)
+    assert round(a, 3) == 0.485 and round(b, 3) == 0.515

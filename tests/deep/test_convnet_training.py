@@ -227,7 +227,7 @@ def test_options_are_checked_before_any_work(images, options):
 
 
 def test_studies_are_checked_before_any_work(images):
-    with pytest.raises(InputError, match="^images: got tuple"):
+    with pytest.raises(InputError, match=r"^images: got tuple"):
         train_on_images(tuple(images), **SMALL)
     with pytest.raises(InputError, match="empty set"):
         ImageStudy(images.part(64, 0), **SMALL)

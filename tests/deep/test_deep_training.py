@@ -44,18 +44,20 @@ def learned(what, start, epoch=0):
     return joined(training.advance(what, start, [one.students for one in start.groups], epoch))
 
 
+@pytest.mark.parametrize("epoch", [0, 2])
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh):
+def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
+    """Fresh examples are numbered through all epochs; a fixed set has an order for each."""
     what, start = begun(3, fresh)
-    after = learned(what, start)
+    after = learned(what, start, epoch)
     for run, group in enumerate(start.groups):
         one, teacher = run_of(group.students, 0), run_of(group.teachers, 0)
         student = tuple(tuple(np.asarray(a) for a in part) for part in (one.weights, one.biases))
-        order = np.asarray(training._orders(group.keys, 0, 160))[0]
+        order = np.asarray(training._orders(group.keys, epoch, 160))[0]
         for i in range(10):
             numbers = np.arange(16 * i, 16 * (i + 1))
             if fresh:
-                x = np.asarray(what.data.draw(group.keys[0], jnp.asarray(numbers), 6))
+                x = np.asarray(what.data.draw(group.keys[0], jnp.asarray(160 * epoch + numbers), 6))
             else:
                 x = np.asarray(group.rows[0])[order[numbers]].astype(float)
             student = by_hand(student, x, np.asarray(teacher(jnp.asarray(x))), 0.05)
@@ -132,9 +134,8 @@ class Interrupted(Exception):
     """What a user does who cannot wait."""
 
 
-@pytest.mark.parametrize("when", [1, 2])
-def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, monkeypatch, when):
-    file = tmp_path / "run.npz"
+def stopped_at(when):
+    """`training.advance` until this epoch."""
     advance = training.advance
 
     def stop(what, start, students, epoch):
@@ -142,8 +143,51 @@ def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, mon
             raise Interrupted
         return advance(what, start, students, epoch)
 
+    return stop
+
+
+@pytest.mark.parametrize("when", [0, 1])
+def test_a_training_interrupted_before_its_first_record_goes_on(tmp_path, monkeypatch, when):
+    call = {"epochs": [3], "runs": 2, **SIZES}
+    whole = tl.deep.train("3", 2, **call)
+    call["checkpoint"] = tmp_path / "run.npz"
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        patched.setattr(training, "advance", stopped_at(when))
+        tl.deep.train("3", 2, **call)
+    with np.load(call["checkpoint"]) as file:
+        assert (int(file["finished"]), int(file["recorded"])) == (when, 0)
+    assert tl.deep.train("3", 2, **call).identical(whole)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        ({"polarity": 1 / 3}, {"polarity": 0.3333334}),
+        ({"data": "gaussian:0.3333333"}, {"data": "gaussian:0.33333334"}),
+        ({"data": "uniform:1.0000001"}, {"data": "uniform:1.0000002"}),
+    ],
+)
+def test_a_checkpoint_of_a_number_that_is_nearly_the_same_is_refused(tmp_path, mine, other):
+    call = {"epochs": 1, "runs": 1, "checkpoint": tmp_path / "run.npz", **SIZES}
+    tl.deep.train("3", 2, **call | mine)
+    with pytest.raises(tl.InputError, match=f"checkpoint: got .*{next(iter(mine))} = "):
+        tl.deep.train("3", 2, **call | other)
+
+
+def test_threads_are_no_more_than_the_cores_of_this_process(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert training._cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")  # macOS and Windows have none
+    assert training._cores() == 64
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, monkeypatch, when):
+    file = tmp_path / "run.npz"
+    advance = training.advance
     call = {"epochs": 3, "runs": 4, "correlations": True, "checkpoint": file, **SIZES}
-    monkeypatch.setattr(training, "advance", stop)
+    monkeypatch.setattr(training, "advance", stopped_at(when))
     with pytest.raises(Interrupted):
         tl.deep.train("3", 2, [0.0, 1.0], **call)
     monkeypatch.setattr(training, "advance", advance)
@@ -174,6 +218,26 @@ def test_a_run_that_diverges_is_an_outcome():
         "3", 2, [0.0, 1.0], epochs=2, runs=4, correlations=True, **(SIZES | {"learning_rate": 1e3})
     )
     assert set(made.outcome.values.ravel()) == {"diverged"}
+    lost = ~np.isfinite(made.evaluation_loss)
+    assert not lost[..., 0].any() and lost[..., 1:].all()
+    for name in ("teacher_correlation_1", "student_correlation_1", "correlation_1"):
+        assert np.array_equal(made[name].isnull().any(made[name].dims[3:]), lost)
+        assert np.array_equal(made[name].isnull().all(made[name].dims[3:]), lost)
+    for name in ("winner_1", "follows_1"):
+        assert np.array_equal((made[name] == -1).any(made[name].dims[3:]), lost)
+        assert np.array_equal((made[name] == -1).all(made[name].dims[3:]), lost)
+    rate = tl.deep.recovery_rate(made)
+    assert rate[:, 0].notnull().all() and rate[:, 1:].isnull().all()
+    assert tl.deep.mean_correlation(made)[..., 1:].isnull().all()
+    assert tl.deep.focus_shifts(made).isnull().all()
+
+
+def test_what_is_no_number_stays_none_in_a_network():
+    """Otherwise the loss of a run whose filters are lost is that of its last biases."""
+    lost = tl.deep.Network(
+        (jnp.full((2, 3), jnp.nan), jnp.ones((3, 1))), (jnp.zeros(3), jnp.zeros(1))
+    )
+    assert np.isnan(lost(jnp.ones((1, 2)))).all()
 
 
 def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
@@ -201,6 +265,7 @@ def test_a_sweep_is_its_trainings():
     [
         ({"polarity": -1.0}, "polarity"),
         ({"polarity": []}, "polarity"),
+        ({"polarity": [1.0, 1.0]}, "polarity: .*no two"),
         ({"epochs": 0}, "epochs"),
         ({"epochs": [3, 1]}, "epochs"),
         ({"examples": 0}, "examples"),

@@ -1,5 +1,6 @@
 """What ``tutelage specialize`` shows: recovery layer by layer, and files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +70,27 @@ def print_training(dataset: "xr.Dataset", threshold: float) -> None:
     """How the runs ended, and the layers from the top to the lowest."""
     from rich.table import Table
 
-    from tutelage import deep
-
-    last = dataset.isel(epoch=-1)
-    diverged = int((dataset["outcome"] == "diverged").sum())
-    heading = f"{dataset.sizes['run']} to epoch {int(last['epoch'])}, {diverged} diverged"
+    reached = dataset["outcome"] == "reached"
+    left, diverged = dataset.isel(run=reached.values), int((~reached).sum())
+    heading = f"{dataset.sizes['run']} to epoch {int(dataset['epoch'][-1])}, {diverged} diverged"
+    if diverged:
+        heading += " and left out below" if left.sizes["run"] else ": try a lower --learning-rate"
     table = Table("runs", heading, box=None, pad_edge=False)
     table.add_row("teacher", str(dataset.attrs["teacher"]))
     table.add_row("student", str(dataset.attrs["student"]))
+    for head, words in _learned(left, threshold) if left.sizes["run"] else ():
+        table.add_row(head, words)
+    console().print(table)
+
+
+def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str]]:
+    """Loss and recovery of runs none of which has diverged."""
+    from tutelage import deep
+
     losses = [float(dataset["evaluation_loss"].isel(epoch=e).mean()) for e in (0, -1)]
-    table.add_row("evaluation loss", f"{losses[0]:.6g} -> {losses[1]:.6g}")
+    yield "evaluation loss", f"{losses[0]:.6g} -> {losses[1]:.6g}"
     for layer in range(layers(dataset), 0, -1):
         rate = float(deep.recovery_rate(dataset, threshold, layer).isel(epoch=-1).mean())
         ρ = float(deep.mean_correlation(dataset, layer).isel(epoch=-1).mean())
         words = f"{rate:.1%} of teacher nodes above {threshold:g}, mean best correlation {ρ:.4f}"
-        table.add_row(f"layer {layer}", words)
-    console().print(table)
+        yield f"layer {layer}", words

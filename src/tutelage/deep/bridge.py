@@ -60,6 +60,7 @@ def online_deviation(
     when = np.linspace(0.0, float(until), times)
     theory = online.evolve(scenario, start, float(learning_rate), float(until), times=when)
     _check_theory(theory, float(until))
+    theory = theory.reindex(time=when, method="ffill")  # one at rest has ended before the last time
     expected = _overlap_vector(theory["Q"].values, theory["R"].values)
     found = [_students(start, float(learning_rate), n, when, runs, seed) for n in d]
     gaps = np.stack([_overlap_vector(Q, R) - expected for Q, R in found])

@@ -45,8 +45,8 @@ NOTE_CORRECTED = (
     "leave the plateau well before the ODE all the same (docs/simulation.md)."
 )
 NOTE_LENGTH = (
-    "In units of α the plateau is shortest near η = 0.9 (38.8) and longer again beyond (59.3 at "
-    "1.2), where the eigenvalue that leads away gets smaller. The length is the time within a "
+    "In units of α the plateau is shortest near η = 0.9 and longer again beyond, up to 1.2, "
+    "where the eigenvalue that leads away gets smaller. The length is the time within a "
     "tenth of the height; the time to half of the height behaves alike "
     "(docs/online.md, tests/test_papers_citton2025.py)."
 )

@@ -25,7 +25,7 @@ NOTE_1 = (
 )
 NOTE_CONVERGENCE = (
     "All |ρ_ij| < 1 on the plateau at η = 1, but an eigenvalue of the correlation matrix exceeds "
-    "2: the error falls to 6e-6 at order 20 and grows again (docs/averages.md; "
+    "2: the error falls up to order 20 and grows again (docs/physics/averages.md; "
     "tests/test_papers_citton2025.py has order 40, too)."
 )
 ORDERS = (ORDER, 20, 30)

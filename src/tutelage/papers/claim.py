@@ -42,8 +42,8 @@ def claim(
     error = float(np.std(values, ddof=1) / math.sqrt(len(values)))
     excess = mean - limit if relation == ">" else limit - mean
     verdict = _verdict(excess, error, len(values))
-    if verdict != "agrees":
-        note = f"Mean {mean:.3g} ± {error:.2g} of {len(values)} runs. {note}".strip()
+    if verdict == "undecided":
+        note = f"{len(values)} runs do not decide it at the level {LEVEL:g}. {note}".strip()
     printed = f"{relation} {limit:g}"
     return Record(paper, item, limit, mean, abs(excess), verdict, note, printed, error)
 

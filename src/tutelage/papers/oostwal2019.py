@@ -21,7 +21,7 @@ from tutelage.papers.record import Record, closed_form, compare, formula
 from tutelage.papers.section import Figure, Section
 
 PAPER = oostwal2019_loads.PAPER
-SAMPLES = "Weights drawn with N = 2000 inputs, 200 sweeps and 8 chains instead of 1600, 50 and 4."
+SAMPLES = "weights drawn with N = 2000 inputs, 200 sweeps and 8 chains instead of 1600, 50 and 4"
 
 
 def _fig1(full: bool) -> Iterator[Record | Figure]:

@@ -20,7 +20,8 @@ def correspondence(
     """
     found = simulation.compare(theory, runs)
     record = compare(paper, item, method(words, 0.0, found.threshold), found.worst)
-    return replace(record, note=note)
+    allowed = f"{found.threshold:.1f} standard errors are allowed at the level 0.01."
+    return replace(record, note=f"{allowed} {note}".strip())
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Record:
@@ -36,5 +37,7 @@ def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> 
     >>> statement("p", "i", "it grows", np.diff([1.0, 2.0, 1.5]) > 0).computed
     0.5
     """
-    fraction = float(np.mean(np.asarray(holds, dtype=float)))
-    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=note)
+    cases = np.asarray(holds, dtype=float).ravel()
+    fraction = float(np.mean(cases))
+    told = f"Holds in {round(fraction * len(cases))} of {len(cases)} cases. {note}".strip()
+    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=told)

@@ -29,6 +29,11 @@ NOTE_4 = (
     "ε_g over the weights, found without the equations of motion, is there, too "
     "(tests/test_papers.py)."
 )
+NOTE_3 = (
+    "straat2019, Sec. 4, has Q_22 and Q_33 near 0.25 in the text and 0.24 and 0.27 in its table, "
+    "which the computed ones meet: the two students share the teacher as 0.485 and 0.515, not in "
+    "halves (tests/test_papers_straat2019.py)."
+)
 TABLE = {  # of Q(∞) below Fig. 2
     "Q_11": ("1.00", "1.00"),
     "Q_12": ("0.00", "0.00"),
@@ -92,6 +97,10 @@ def _shared() -> Iterator[Record]:
 
     for i in (2, 3):
         yield compare(PAPER, f"Fig. 3, ReLU, R_{i}2(∞)", digits("0.5"), *limit(r(i)))
+    for name in ("Q_22", "Q_33", "Q_23"):
+        end = limit(Q.sel(student=int(name[2]), student_2=int(name[3])))
+        item, table = f"Sec. 4, ReLU, {name}(∞), in the text", digits(TABLE[name][0])
+        yield correct(PAPER, item, digits("0.25"), table, end[0], NOTE_3, end[1])
     one, zero = closed_form("1", 1.0), closed_form("0", 0.0)
     for i in (2, 3):
         cosine = r(i) / np.sqrt(Q.sel(student=i, student_2=i))
@@ -173,7 +182,7 @@ SECTIONS = (
     Section(
         "table",
         "Table: final overlaps of three students and two teachers",
-        "Q_ik at ηα = 2000, or where nothing moves any more, for ReLU and Erf; the error is the "
+        "Q_ik at ηα = 2000, or where nothing moves any more, for ReLU and Erf; the error is "
         "estimated from the change during the last tenth of the run.",
         table,
     ),

@@ -11,14 +11,18 @@ from tutelage.papers.record import Record
 
 def noted(record: Record, note: str) -> Record:
     """The record with the evidence, which one that agrees does not need."""
-    return record if record.verdict == "agrees" else replace(record, note=note)
+    return (
+        record
+        if record.verdict == "agrees"
+        else replace(record, note=f"{record.note} {note}".strip())
+    )
 
 
 PLANE = (
     "In one of the 12 starts a student is left without any node on the side of a teacher node: it "
     "has the opposite one, and two nodes that fire on all examples and grow. Its loss goes to 0 "
-    "all the same. In the other starts unaligned nodes end at 0.1 to 2 times their first norm, 8 "
-    "of 11 below it (docs/deep.md, tests/deep/test_deep_opposite.py)."
+    "all the same (docs/deep.md, tests/deep/test_deep_opposite.py). In most of the other starts "
+    "unaligned nodes end below their first norm."
 )
 SMALLER = (
     "Computed with smaller networks and fewer epochs; docs/deep.md has a run with the paper's "
@@ -26,7 +30,7 @@ SMALLER = (
 )
 POLARITY = (
     "The polarity of the figure is not stated. At full size and p = 1 the loss with 1x is "
-    "0.018 ± 0.001, since 3 of 10 teacher nodes are not recovered; with p = 0 it is below 0.0001 "
+    "0.0175 ± 0.001, since 3 of 10 teacher nodes are not recovered; with p = 0 it is below 0.0001 "
     "for 1x, 2x and 5x (docs/deep.md)."
 )
 ALL_SPECIALIZED = (
