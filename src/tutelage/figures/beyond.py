@@ -73,7 +73,7 @@ def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     axes = critical_load(datasets, _axes(axes))
     beta = datasets[0]["beta"].values
     small = beta[beta < 0.9]
-    axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"linear units: $4/\beta^2$")
+    axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"$\beta \to 0$: $4/\beta^2$")
     axes.plot([], [], "k:", label="ReLU")
     _mark_lowest(axes, datasets)
     axes.legend(fontsize="small")

@@ -46,8 +46,8 @@ QUARTERS = tuple(math.sqrt(2) * float(erfinv(q)) for q in (0.25, 0.75))
 WIDTH = math.log(QUARTERS[1] / QUARTERS[0])
 NOTE_SLOPE = (
     "straat2019 and citton2025 have the saddle, not when a network leaves it. The theory has "
-    "1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = 100 is left "
-    "out. The error is one standard error over runs drawn again."
+    "1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = 100 was left "
+    "out after a look at it. The error is one standard error over runs drawn again."
 )
 NOTE_WIDTH = (
     "From the times of all N together, each minus the median of its N. The law of ln|Z| has "

@@ -45,6 +45,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             papers={key: _of(key, parts) for key in TITLES if _of(key, parts)},
             counts={key: _counts(r for r in records if r.paper == key) for key in TITLES},
             total=_counts(records),
+            labels=_labels(parts),
             verdicts=VERDICTS,
             findings=(findings := _findings(records)),
             anchor={(f.paper, f.note): f.anchor for f in findings},
@@ -79,6 +80,16 @@ def _inside(path: Path) -> str:
 
 def _of(paper: str, parts: Mapping[Entry, Part]) -> dict[Entry, Part]:
     return {entry: part for entry, part in parts.items() if entry.paper == paper}
+
+
+def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
+    """ "Figure 3" without what it shows, if no other section of the paper is called so."""
+    short = {entry: (entry.paper, entry.section.title.partition(":")[0]) for entry in parts}
+    names = list(short.values())
+    return {
+        entry: name[1] if names.count(name) == 1 else entry.section.title
+        for entry, name in short.items()
+    }
 
 
 def _counts(records: Iterable[Record]) -> dict[str, int]:
