@@ -47,6 +47,35 @@ def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):
     assert file.exists()
 
 
+def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
+    rate, picture = ("--learning-rate", "1e3", "--batch", "1"), tmp_path / "s.png"
+    code, out, err = run(*SMALL, *rate, "--plot", str(picture))
+    assert (code, err) == (0, "")
+    assert "2 to epoch 2, 2 diverged: try a lower --learning-rate" in out
+    assert "%" not in out and "nan" not in out and picture.exists()
+    code, out, err = run(*SMALL, *rate, "--json")
+    told = json.loads(out)
+    assert (code, err, told["outcome"]) == (0, "", ["diverged", "diverged"])
+    assert told["recovery_rate_1"][-1] == [None] * 3
+    assert [one[-1] for one in told["mean_correlation_2"]] == [None, None]
+
+
+def test_runs_that_diverge_are_left_out(capsys):
+    from tutelage.cli.specialize_show import print_training
+
+    made = deep.train("3", 2, inputs=5, outputs=4, epochs=1, examples=64, evaluation=50, runs=3)
+    print_training(made.isel(run=[0, 2]), 0.5)
+    alone = capsys.readouterr().out.splitlines()
+    lost = (made["run"] == 1) & (made["epoch"] == 1)
+    for name in ("evaluation_loss", "teacher_correlation_1"):
+        made[name] = made[name].where(~lost)
+    made["outcome"] = made["outcome"].where(made["run"] != 1, "diverged")
+    print_training(made, 0.5)
+    told = capsys.readouterr().out.splitlines()
+    assert "3 to epoch 1, 1 diverged and left out below" in told[0]
+    assert [line.split() for line in told[1:]] == [line.split() for line in alone[1:]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

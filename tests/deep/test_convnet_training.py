@@ -223,7 +223,7 @@ def test_images_are_checked_before_any_work(images, change, match):
 )
 def test_options_are_checked_before_any_work(images, options):
     with pytest.raises(InputError, match=f"^{next(iter(options))}: got"):
-        train_on_images(images, **{**SMALL, **options})
+        ImageStudy(images, **{**SMALL, **options})
 
 
 def test_studies_are_checked_before_any_work(images):

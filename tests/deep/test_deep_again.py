@@ -14,6 +14,7 @@ SMALL = {"inputs": 4, "outputs": 3, "epochs": [0, 2], "examples": 64, "evaluatio
     "options",
     [
         {"polarity": [0.5, 1 / 3], "seed": 9_999_999_999},  # more than 32 bits
+        {"polarity": 1 / 3, "data": "uniform:1.23456789", "runs": 1},
         pytest.param(
             {"polarity": 1.0, "data": "uniform:2", "fresh": False, "correlations": True},
             marks=pytest.mark.slow,
@@ -21,7 +22,7 @@ SMALL = {"inputs": 4, "outputs": 3, "epochs": [0, 2], "examples": 64, "evaluatio
     ],
 )
 def test_a_file_is_enough_to_train_again(tmp_path, options):
-    saved = tl.deep.train("2-3", 2, **SMALL, **options)
+    saved = tl.deep.train("2-3", 2, **SMALL | options)
     results.save(saved, tmp_path / "students.nc")
     again = results.recompute(results.load(tmp_path / "students.nc"))
     xr.testing.assert_equal(again, saved)
@@ -34,6 +35,20 @@ def test_several_multiples_are_trained_again(tmp_path):
     results.save(saved, tmp_path / "students.nc")
     again = results.recompute(results.load(tmp_path / "students.nc"))
     xr.testing.assert_equal(again, saved)
+
+
+def test_one_polarity_of_several_is_trained_again():
+    both = tl.deep.train("2-3", 2, polarity=[0.5, 1 / 3], **SMALL)
+    for p in (0.5, 1 / 3):
+        one = both.sel(polarity=p)
+        xr.testing.assert_equal(results.recompute(one), one)
+    with pytest.raises(InputError, match=r"^dataset: got polarities 0.5, 0.3333333333333333"):
+        results.recompute(both.isel(polarity=0, drop=True))
+
+
+def test_what_can_be_computed_again_is_named():
+    with pytest.raises(InputError, match=r"spectra\.train, deep\.train, deep\.sweep can be"):
+        results.recompute(xr.Dataset(attrs={"computed_by": "deep.online_deviation"}))
 
 
 def test_an_array_is_not_kept():

@@ -40,10 +40,34 @@ def test_a_wrong_learning_rate_does_not_agree():
         ((tl.Scenario(TWO, tl.Committee(2, tl.Erf())), START, 0.5, (10, 20), 1.0), "scenario"),
         ((SCENARIO, START, 0.0, (10, 20), 1.0), "learning_rate"),
         ((SCENARIO, START, 0.5, (20, 10), 1.0), "dimensions"),
-        ((SCENARIO, START, 0.5, (10,), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, (), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, (10, 20.5), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, 3, 1.0), "dimensions"),
+        ((SCENARIO, START, 20.0, (10, 20), 100.0), "learning_rate: .*diverges"),
         ((SCENARIO, START, 0.5, (3, 20), 1.0), "dimensions"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, words):
     with pytest.raises(tl.InputError, match=f"^{words}"):
         tl.deep.online_deviation(*arguments)
+
+
+def test_one_run_has_no_scatter():
+    with pytest.raises(tl.InputError, match=r"^runs"):
+        tl.deep.online_deviation(SCENARIO, START, 0.5, (10, 20), 1.0, runs=1)
+
+
+def test_one_dimension_has_a_deviation_and_no_exponent():
+    call = {"until": 1.0, "runs": 3, "times": 2}
+    one = tl.deep.online_deviation(SCENARIO, START, 0.5, 10, **call)
+    both = tl.deep.online_deviation(SCENARIO, START, 0.5, (10, 20), **call)
+    assert float(one.deviation[0]) == float(both.deviation[0])
+    assert "exponent" not in one.attrs and np.isfinite(both.attrs["exponent"])
+
+
+def test_a_theory_at_rest_before_the_last_time_stays_there():
+    one = tl.Committee(1, tl.ReLU())
+    scenario, start = tl.Scenario(one, one), tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    found = tl.deep.online_deviation(scenario, start, 0.5, 20, 10.0, runs=2, times=3)
+    assert found.R_theory.values.ravel().tolist() == [1.0, 1.0, 1.0]
+    assert float(found.deviation[0]) < 1e-12  # a student that is its teacher: rounding

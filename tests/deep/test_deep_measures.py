@@ -87,6 +87,32 @@ def test_rates_of_a_made_up_training():
     assert tl.deep.focus_shifts(ds).values.tolist() == [[0, 1, 0], [1, 1, 0]]
 
 
+def test_nodes_that_a_narrow_student_lacks_do_not_turn():
+    """As a sweep joins them: the narrow student has one node of the three."""
+    wide = made_up()
+    narrow = wide.isel(student_1=[0])
+    joined = xr.concat(
+        [one.assign_coords(student_1=np.arange(one.sizes["student_1"])) for one in (wide, narrow)],
+        xr.Variable("multiple", [3, 1]),
+        join="outer",
+        coords="minimal",
+    )
+    shifts = tl.deep.focus_shifts(joined)
+    assert shifts.sel(multiple=3).values.tolist() == [[0, 1, 0], [1, 1, 0]]
+    assert shifts.sel(multiple=1, student_1=0).values.tolist() == [0, 1]
+    assert shifts.sel(multiple=1, student_1=[1, 2]).isnull().all()
+
+
+def test_runs_that_diverged_neither_recover_nor_turn():
+    ds = made_up()
+    lost = xr.DataArray([[False, False], [False, True]], dims=("run", "epoch"))
+    ds["teacher_correlation_1"] = ds["teacher_correlation_1"].where(~lost)
+    ds["follows_1"] = ds["follows_1"].where(~lost, -1)
+    assert tl.deep.recovery_rate(ds).values.tolist() == [[0.0, 0.5], [1.0, 0.0]]
+    shifts = tl.deep.focus_shifts(ds)
+    assert shifts[0].values.tolist() == [0, 1, 0] and shifts[1].isnull().all()
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

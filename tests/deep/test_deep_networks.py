@@ -73,6 +73,7 @@ def test_inputs_have_the_moments_of_their_law(name, σ, way):
 
 
 TEACHER = tl.deep.teacher("3-2", inputs=4, outputs=2)
+LINE = tl.deep.network([[[1.0]], [[1.0]]])
 CASES = [
     (lambda: tl.deep.teacher("", inputs=4), "hidden"),
     (lambda: tl.deep.teacher("3-x", inputs=4), "hidden"),
@@ -113,7 +114,19 @@ CASES = [
         "student: got widths",
     ),
     (lambda: tl.deep.alignment(TEACHER, TEACHER, np.ones((3, 4))), "student: got 3 layers"),
+    (lambda: tl.deep.alignment(LINE, tl.deep.network([[[0.0]], [[1.0]]]), [[1.0]]), "teacher"),
+    (lambda: tl.deep.alignment(tl.deep.network([[[0.0]], [[1.0]]]), LINE, [[1.0]]), "student"),
     (lambda: tl.deep.mean_push([0.0, 0.0], [1.0, 0.0]), "student"),
+    (lambda: tl.deep.mean_push([1.0, 0.0], [1.0, 0.0, 0.0]), "student: got shape"),
+    (lambda: tl.deep.mean_push([[1.0], [2.0]], [1.0, 2.0]), "student: got shape"),
+    (lambda: tl.deep.mean_push(np.ones((2, 3)), np.ones((4, 3))), "student: got shape"),
+    (lambda: tl.deep.mean_push(1.0, 1.0), "student: got shape"),
+    (lambda: tl.deep.symmetric_flow([1.0], [1.0], [1.0], [0.0, 1.0]), "filters"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0, 2.0], [1.0], [0.0, 1.0]), "target"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0, 2.0], [0.0, 1.0]), "coefficients"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0], 1.0), "times"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0], [0.0, 2.0, 1.0]), "times"),
+    (lambda: tl.deep.growth(TEACHER, TEACHER, np.ones((3, 4))), "path"),
     (lambda: tl.deep.escape_time(0.0), "distance"),
     (lambda: tl.deep.escape_time(0.1, 4.0), "angle"),
     (lambda: tl.deep.noisy_recovery(TEACHER, TEACHER, np.ones((3, 4))), "students"),

@@ -18,6 +18,11 @@ def test_lemma_1_at_any_depth_to_rounding(hidden):
     assert tl.deep.recursion_error(tl.deep.student(teacher, 2), teacher, X) < 100 * 2.0**-52
 
 
+def test_both_gradients_of_a_student_that_is_its_teacher_vanish_and_agree():
+    teacher = tl.deep.teacher("6-5", inputs=8, outputs=3, data="gaussian:1")
+    assert tl.deep.recursion_error(teacher, teacher, X) == 0.0
+
+
 def test_lemma_1_gives_the_gradient_of_the_weights():
     """-∂J/∂W_l = E[f_{l-1} g_lᵀ] (eq. (1)), by differentiation with respect to the weights."""
     teacher = tl.deep.teacher("6-5", inputs=8, outputs=3, data="gaussian:1")
