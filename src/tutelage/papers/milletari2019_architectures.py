@@ -1,7 +1,6 @@
 """Milletari, Chotibut and Trevisanutto (2019), Section 3: sizes of data and of networks."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from tutelage.papers.milletari2019_trainings import (
     many,
     small,
 )
-from tutelage.papers.record import Record, compare, digits, missing, not_comparable
+from tutelage.papers.record import Record, compare, digits, missing, not_comparable, noted
 
 PAPER = "milletari2019"
 DRAWN = (
@@ -69,13 +68,14 @@ def stuck(full: bool) -> Iterator[Record]:
         for hidden, unit in wider:
             layers = "-".join(map(str, hidden))
             item = f"Sec. 3, {name}, {shape}: fraction stuck, ReLU 8-2 less {unit} {layers}"
-            yield _noted(claim(PAPER, item, relu - _is_stuck(data, hidden, unit, full)))
+            less = relu - _is_stuck(data, hidden, unit, full)
+            yield noted(claim(PAPER, item, less), STUCK_NOTE)
     for hidden in ((10, 2), (8, 5)):
         swish, relu = (_is_stuck("linear", hidden, unit, full) for unit in ("Swish", "ReLU"))
         layers = "-".join(map(str, hidden))
         shape = f"{len(relu)} runs to epoch {STUCK}"
         item = f"Sec. 3, linear, {shape}: fraction stuck, ReLU {layers} less Swish {layers}"
-        yield _noted(claim(PAPER, item, relu - swish))
+        yield noted(claim(PAPER, item, relu - swish), STUCK_NOTE)
 
 
 def _is_stuck(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> np.ndarray:
@@ -84,7 +84,3 @@ def _is_stuck(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> np.n
     p = float(run["labels"].mean())
     constant = -p * np.log(p) - (1 - p) * np.log(1 - p)
     return (run["loss"].sel(epoch=STUCK).values > 0.99 * constant).astype(float)
-
-
-def _noted(record: Record) -> Record:
-    return record if record.verdict == "agrees" else replace(record, note=STUCK_NOTE)

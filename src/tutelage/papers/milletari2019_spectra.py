@@ -6,7 +6,6 @@ differences are taken run by run.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ import xarray as xr
 
 from tutelage.papers.claim import claim, in_every_run
 from tutelage.papers.milletari2019_trainings import ONE, UNITS, digits, small
-from tutelage.papers.record import Record
+from tutelage.papers.record import Record, noted
 
 PAPER = "milletari2019"
 # Zero eigenvalues of the digits that every activation has: see DIGITS_NOTE.
@@ -100,7 +99,7 @@ def _convergence(data: str, full: bool) -> Iterator[Record]:
         else:
             ratio = np.log(_epochs_to(other, 0.1) / _epochs_to(swish, 0.1))
             words = f"ln of the epochs to a loss of 0.1, {unit} over Swish"
-        yield _noted(claim(PAPER, _item(swish, data, ONE, words), ratio), UNDECIDED_NOTE)
+        yield noted(claim(PAPER, _item(swish, data, ONE, words), ratio), UNDECIDED_NOTE)
 
 
 def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
@@ -109,7 +108,7 @@ def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Recor
         other = _runs(data, unit, full, hidden)
         more = _last(swish, "zero_residuals") - _last(other, "zero_residuals")
         item = _item(swish, data, hidden, f"zero residuals at the end, Swish less {unit}")
-        yield _noted(claim(PAPER, item, more), UNDECIDED_NOTE)
+        yield noted(claim(PAPER, item, more), UNDECIDED_NOTE)
 
 
 def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
@@ -125,13 +124,13 @@ def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
         γ = γ - ALWAYS_ZERO.get(data, 0) / run.sizes["eigenvalue"]
         if unit == "ReLU" and len(hidden) == 1:
             item = _item(run, data, hidden, f"ReLU has zero eigenvalues {when}")
-            yield _noted(in_every_run(PAPER, item, (γ > 1e-9).all(axis=1)), note)
+            yield noted(in_every_run(PAPER, item, (γ > 1e-9).all(axis=1)), note)
             continue
         item = _item(
             run, data, hidden, f"part of the spectra of {unit}, {when}, with zero eigenvalues"
         )
         relation: Literal[">", "<"] = ">" if unit == "ReLU" else "<"
-        yield _noted(claim(PAPER, item, (γ > 1e-9).mean(axis=1), relation, 0.5), note)
+        yield noted(claim(PAPER, item, (γ > 1e-9).mean(axis=1), relation, 0.5), note)
 
 
 def _spectra(data: str, full: bool) -> Iterator[Record]:
@@ -143,24 +142,19 @@ def _spectra(data: str, full: bool) -> Iterator[Record]:
     else:
         item = _item(relu, data, ONE, "ln of the width of the spectrum of ReLU, end over start")
         narrower = width["ReLU"][:, -1] - width["ReLU"][:, 0]
-        yield _noted(claim(PAPER, item, narrower, "<", 0.0), WIDTH_NOTE)
+        yield noted(claim(PAPER, item, narrower, "<", 0.0), WIDTH_NOTE)
     wider = np.mean(width["Swish"] - width["ReLU"], axis=1)
     item = _item(swish, data, ONE, "mean ln of the width of the spectrum, Swish over ReLU")
-    yield _noted(claim(PAPER, item, wider), WIDTH_NOTE)
+    yield noted(claim(PAPER, item, wider), WIDTH_NOTE)
     if data != "digits":
         more = (swish["negative_fraction"] - relu["negative_fraction"]).mean("epoch").values
         item = _item(swish, data, ONE, "mean α on the way, Swish less ReLU")
-        yield _noted(claim(PAPER, item, more), UNDECIDED_NOTE)
+        yield noted(claim(PAPER, item, more), UNDECIDED_NOTE)
     for unit in OTHERS:
         other = _runs(data, unit, full, spectra=True)
         less = _last(swish, "negative_fraction") - _last(other, "negative_fraction")
         item = _item(swish, data, ONE, f"α at the end, Swish less {unit}")
-        yield _noted(claim(PAPER, item, less, "<", 0.0), NEGATIVE_NOTE)
-
-
-def _noted(record: Record, note: str) -> Record:
-    """With the note, if it is needed: a row that agrees speaks for itself."""
-    return record if record.verdict == "agrees" else replace(record, note=note)
+        yield noted(claim(PAPER, item, less, "<", 0.0), NEGATIVE_NOTE)
 
 
 def _last(run: xr.Dataset, name: str) -> np.ndarray:

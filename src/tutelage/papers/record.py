@@ -7,7 +7,7 @@ A closed form is reproduced when it is met up to the rounding of float64.
 
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from tutelage.checks import InputError
@@ -136,6 +136,17 @@ def correct(
     elif exact.met_by(computed, uncertainty):
         verdict = "corrected"
     return _record(paper, item, published, computed, verdict, note, uncertainty)
+
+
+def noted(record: Record, note: str) -> Record:
+    """The record with the evidence, which one that agrees does not need.
+
+    >>> noted(compare("p", "i", digits("0.34"), 0.3), "why").note
+    'why'
+    """
+    if record.verdict == "agrees":
+        return record
+    return replace(record, note=f"{record.note} {note}".strip())
 
 
 def not_comparable(

@@ -15,9 +15,8 @@ import xarray as xr
 from tutelage.figures import deep as draw
 from tutelage.papers import tian2020_notes as notes
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, compare, digits, missing, not_comparable
+from tutelage.papers.record import Record, compare, digits, missing, not_comparable, noted
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020_notes import noted
 
 PAPER = "tian2020"
 # Figure 7, titles.

@@ -9,10 +9,9 @@ from tutelage import deep
 from tutelage.figures import deep as draw
 from tutelage.papers import tian2020_notes as notes
 from tutelage.papers.claim import claim, in_every_run
-from tutelage.papers.record import Record, not_comparable
+from tutelage.papers.record import Record, not_comparable, noted
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020_figures import PAPER, standard_error, weak_over_strong
-from tutelage.papers.tian2020_notes import noted
 
 LAYERS = (1, 2, 3, 4)
 

@@ -4,20 +4,6 @@ Numbers of full runs are those of one run on a GPU, which docs/deep.md describes
 other sizes, and the seed 2020.
 """
 
-from dataclasses import replace
-
-from tutelage.papers.record import Record
-
-
-def noted(record: Record, note: str) -> Record:
-    """The record with the evidence, which one that agrees does not need."""
-    return (
-        record
-        if record.verdict == "agrees"
-        else replace(record, note=f"{record.note} {note}".strip())
-    )
-
-
 PLANE = (
     "In one of the 12 starts a student is left without any node on the side of a teacher node: it "
     "has the opposite one, and two nodes that fire on all examples and grow. Its loss goes to 0 "

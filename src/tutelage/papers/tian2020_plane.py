@@ -13,9 +13,8 @@ from tutelage.figures.deep_film import at, boundary_animation
 from tutelage.papers import tian2020_notes as notes
 from tutelage.papers import tian2020_trainings as trainings
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, not_comparable
+from tutelage.papers.record import Record, not_comparable, noted
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020_notes import noted
 
 PAPER = "tian2020"
 LEGENDS = {  # by iteration
