@@ -19,8 +19,8 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.deep import training
-from tutelage.deep.plan import plan
+from tutelage.deep.training import training
+from tutelage.deep.training.plan import plan
 
 RUNS = 32
 TWO_LAYERS = {"hidden": 10, "multiple": 5}

@@ -24,8 +24,8 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow, evolve
-from tutelage.online.state import to_overlaps, to_vector
 
 
 def committee(units, activation, norms=None):

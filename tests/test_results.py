@@ -6,7 +6,7 @@ import xarray as xr
 
 import tutelage as tl
 from tutelage import results
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 ONE = tl.Committee(1, tl.Erf())
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])

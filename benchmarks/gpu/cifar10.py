@@ -83,8 +83,8 @@ class Log:
 
 
 def study(given, log):
-    from tutelage.deep.convnet_study import LEARNING, PRETRAINING, TUNING, ImageStudy
-    from tutelage.deep.images import cifar10
+    from tutelage.deep.images.cifar10 import cifar10
+    from tutelage.deep.images.study import LEARNING, PRETRAINING, TUNING, ImageStudy
 
     images, hidden, multiples = cifar10(given.data), "64-64-64-64", given.multiples
     if given.tiny:
@@ -157,9 +157,9 @@ def partial(given, log):
 def probe(given):
     """Seconds of one epoch on random images, after compilation."""
     from tutelage._jax import jax, jnp
-    from tutelage.deep.convnet import convnet
-    from tutelage.deep.convnet_measures import measure
-    from tutelage.deep.convnet_training import Lesson, Recipe, learn
+    from tutelage.deep.images.convnet import convnet
+    from tutelage.deep.images.measures import measure
+    from tutelage.deep.images.training import Lesson, Recipe, learn
 
     n, m = (256, 4) if given.tiny else (50_000, round(64 * given.keep))
     x = jnp.asarray(np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), np.uint8))
@@ -195,7 +195,7 @@ def probe(given):
 
 def dataset(results, file):
     from tutelage import results as files
-    from tutelage.deep.convnet_record import as_dataset
+    from tutelage.deep.images.record import as_dataset
 
     told = recorded(results)
     with np.load(results) as stored:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tutelage import results
 from tutelage._jax import jax
-from tutelage.papers.tian2020_trainings import TRAININGS
+from tutelage.papers.tian2020.trainings import TRAININGS
 
 LAYERS = range(1, 5)
 OF_TEACHERS = [f"teacher_correlation_{layer}" for layer in LAYERS]
@@ -65,8 +65,8 @@ def draw(folder, pictures):
 
 def figures():
     """For each one: the training, what draws it and decides, and what part of the data is seen."""
-    from tutelage.papers import tian2020_figures as two_layers
-    from tutelage.papers import tian2020_layers as deeper
+    from tutelage.papers.tian2020 import figures as two_layers
+    from tutelage.papers.tian2020 import layers as deeper
 
     return {
         "fig3": ("nodes", lambda ds: two_layers.nodes(ds, True), _nodes),

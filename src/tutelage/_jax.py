@@ -1,7 +1,6 @@
-"""JAX in float64: the one place where precision and compiler are set.
+"""JAX with its compiler set: every numerical module imports ``jax`` and ``jnp`` from here.
 
-Every numerical module imports ``jax`` and ``jnp`` from here, so that no array of
-the package is ever made in single precision.
+The precision is settled before that, by ``import tutelage``.
 """
 
 import os
@@ -17,7 +16,5 @@ if jaxlib.__version__.startswith("0.10.") and _FLAG not in os.environ.get("XLA_F
 
 import jax  # noqa: E402  (reads the flags)
 import jax.numpy as jnp  # noqa: E402
-
-jax.config.update("jax_enable_x64", True)
 
 __all__ = ["jax", "jnp"]

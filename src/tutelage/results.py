@@ -14,10 +14,9 @@ from typing import Any
 import xarray as xr
 
 from tutelage import activations
+from tutelage._checks import InputError
 from tutelage.averages.methods import METHODS, Method
-from tutelage.checks import InputError
-from tutelage.networks import Committee, Scenario
-from tutelage.overlaps import Overlaps
+from tutelage.model import Committee, Overlaps, Scenario
 
 # What has to be known to compute a Dataset again, for each function that can.
 NEEDED = {
@@ -105,7 +104,7 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
 
         return spectra.recompute(dataset)
     if by in ("deep.train", "deep.sweep"):
-        from tutelage.deep.again import recompute as train_again
+        from tutelage.deep.training.again import recompute as train_again
 
         return train_again(dataset)
     name = _computed_by(dataset)

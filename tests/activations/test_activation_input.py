@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tutelage._checks import InputError
 from tutelage.activations import (
     Activation,
     Erf,
@@ -16,7 +17,6 @@ from tutelage.activations import (
     Tanh,
     derivative_coefficients,
 )
-from tutelage.checks import InputError
 
 from_function = Activation.from_function
 

@@ -7,11 +7,11 @@ import pytest
 from mpmath import mp
 
 from tutelage._jax import jax, jnp
-from tutelage.averages import _twofold as twofold
-from tutelage.averages._angle import angle
-from tutelage.averages._moments import _pair_angles
-from tutelage.averages._rows import PAIRS, rows
-from tutelage.averages._tetrahedron import tetrahedron
+from tutelage.averages.orthant import twofold
+from tutelage.averages.orthant.angle import angle
+from tutelage.averages.orthant.moments import _pair_angles
+from tutelage.averages.orthant.rows import PAIRS, rows
+from tutelage.averages.orthant.tetrahedron import tetrahedron
 
 EPSILON = np.finfo(float).eps
 TWOFOLD = 2.0**-76  # 79 bits, and a few operations

@@ -7,7 +7,8 @@ from units import covariances, true_errors
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Erf
-from tutelage.averages import erf, orthant
+from tutelage.averages import erf
+from tutelage.averages.orthant import averages as orthant
 
 EPSILON = np.finfo(float).eps
 COUNT = {"i2": 2, "i3": 2, "i4": 4}

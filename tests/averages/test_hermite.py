@@ -8,9 +8,10 @@ import pytest
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Tanh
-from tutelage.averages import hermite, orthant
-from tutelage.averages._hermite_coefficients import expand, expand_derivative
-from tutelage.averages._hermite_series import terms
+from tutelage.averages.hermite import averages as hermite
+from tutelage.averages.hermite.coefficients import expand, expand_derivative
+from tutelage.averages.hermite.series import terms
+from tutelage.averages.orthant import averages as orthant
 
 EPSILON = np.finfo(float).eps
 RANDOM = np.random.default_rng(20250424)

@@ -10,7 +10,8 @@ from units import covariances, grouped, true_errors, units
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Erf, LeakyReLU, Linear, ReLU
-from tutelage.averages import i2, i4, orthant
+from tutelage.averages import i2, i4
+from tutelage.averages.orthant import averages as orthant
 
 EPSILON = np.finfo(float).eps
 

@@ -7,8 +7,10 @@ from problems import problems
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Swish, Tanh
-from tutelage.averages import hermite, orthant, quadrature
-from tutelage.averages._quadrature_rules import factor
+from tutelage.averages.hermite import averages as hermite
+from tutelage.averages.orthant import averages as orthant
+from tutelage.averages.quadrature import averages as quadrature
+from tutelage.averages.quadrature.rules import factor
 
 EPSILON = np.finfo(float).eps
 RANDOM = np.random.default_rng(1995)

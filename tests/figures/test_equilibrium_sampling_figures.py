@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.figures.equilibrium_sampling import hysteresis
 
 

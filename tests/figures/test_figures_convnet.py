@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tutelage.checks import InputError
-from tutelage.deep.convnet_record import as_dataset
+from tutelage._checks import InputError
+from tutelage.deep.images.record import as_dataset
 from tutelage.figures import convnet as draw
 
 

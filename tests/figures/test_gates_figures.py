@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.figures.gates import critical_load, gate_activations, sampled_gates
 
 TWO = tl.gates.Gate([0, 1])

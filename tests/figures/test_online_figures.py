@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from tutelage import figures
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 
 def made_up(K=2, M=3, runs=0):

@@ -11,7 +11,7 @@ import xarray as xr
 from made_up_runs import ensemble, theory
 
 from tutelage import figures
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.comparison import compare
 from tutelage.simulation.escape import escape_times
 from tutelage.simulation.finite_size import finite_size

@@ -11,7 +11,7 @@ import xarray as xr
 from PIL import Image
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.figures.spectra import Bend
 
 

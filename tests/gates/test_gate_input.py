@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.gates import Gate, Interval, Signal, mean_field, sample_network
 
 TWO = Gate([0, 1])

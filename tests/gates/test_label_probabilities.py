@@ -8,7 +8,12 @@ import pytest
 from gates.gate_reference import EPSILON
 from scipy.special import betaln
 
-from tutelage.gates import count_probabilities, cross_entropy, label_probability, saddle_point
+from tutelage.gates import (
+    count_probabilities,
+    cross_entropy,
+    label_probability,
+    saddle_point,
+)
 
 Q = np.random.default_rng(2).uniform(0.1, 0.9, size=12)
 

@@ -5,10 +5,10 @@ import pytest
 
 import tutelage as tl
 from tutelage.online.branches import _system, branch
-from tutelage.online.continuation import follow
-from tutelage.online.equations import Flow
+from tutelage.online.flow import Flow
 from tutelage.online.identical import one_for_all
 from tutelage.online.stationary import rates_and_jacobian
+from tutelage.solve.continuation import follow
 
 # The plateau ceases at η ≈ 1.2545 (citton2025, section 3), from a series of order 10.
 PUBLISHED_FOLD = 1.2545

@@ -6,10 +6,10 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jnp
+from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import search
-from tutelage.online.equations import Flow
+from tutelage.online.flow import Flow
 from tutelage.online.search import fixed_points
-from tutelage.online.state import to_overlaps, to_vector
 from tutelage.online.stationary import rates_and_jacobian
 
 

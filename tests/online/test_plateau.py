@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.checks import InputError
-from tutelage.online.equations import Flow
+from tutelage._checks import InputError
+from tutelage.model.layout import to_vector
+from tutelage.online.flow import Flow
 from tutelage.online.plateaus import course, plateau, plateau_over_learning_rates
-from tutelage.online.state import to_vector
 from tutelage.online.trajectory import evolve
 
 ETA = 0.5

@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow, evolve
-from tutelage.online.state import to_overlaps, to_vector
 
 ONE = tl.Committee(1, tl.ReLU())
 PERCEPTRON = tl.Scenario(ONE, ONE)

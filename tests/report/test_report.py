@@ -16,7 +16,7 @@ from browser import complaints, needs_chromium
 from page import Page
 
 from tutelage import report
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.report import version
 
 matplotlib.use("Agg")

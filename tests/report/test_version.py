@@ -1,7 +1,8 @@
 """What a result is named by."""
 
-from tutelage.papers import Entry, sections, tian2020_cifar
+from tutelage.papers import Entry, sections
 from tutelage.papers.section import Section
+from tutelage.papers.tian2020 import cifar as tian2020_cifar
 from tutelage.report.version import key
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.provenance import parameters
+from tutelage.runs.provenance import parameters
 from tutelage.simulation import ensemble
 from tutelage.simulation.checkpoint import Checkpoint
 from tutelage.simulation.plan import plan

@@ -7,7 +7,7 @@ from made_up_runs import TIME, ensemble, theory
 from scipy import stats
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation import comparison
 from tutelage.simulation.comparison import compare
 from tutelage.simulation.theory import theory_at

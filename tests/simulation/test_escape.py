@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.escape import escape_times
 
 HEIGHT = 0.08

@@ -5,7 +5,7 @@ import pytest
 from made_up_runs import ensemble, theory
 
 import tutelage as tl
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.finite_size import finite_size
 
 SIZES = (100, 200, 400, 800)

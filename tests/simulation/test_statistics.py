@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.alignment import aligned
 from tutelage.simulation.statistics import components, summary
 

@@ -8,8 +8,14 @@ from scipy.io import savemat
 from scipy.optimize import linprog
 
 import tutelage as tl
-from tutelage.checks import InputError
-from tutelage.spectra import curved_examples, digits, examples, linear_examples, load_examples
+from tutelage._checks import InputError
+from tutelage.spectra import (
+    curved_examples,
+    digits,
+    examples,
+    linear_examples,
+    load_examples,
+)
 
 
 def margin_of_separation(made):

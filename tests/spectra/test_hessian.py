@@ -6,8 +6,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import tutelage as tl
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError
 from tutelage.spectra import Classifier, examples, hessian, hessian_eigenvalues
 from tutelage.spectra.objective import Loss
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tutelage as tl
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError
 from tutelage.spectra import (
     Classifier,
     density,

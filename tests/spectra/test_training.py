@@ -6,9 +6,16 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import tutelage as tl
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError
-from tutelage.spectra import SGD, Adam, Classifier, hessian_eigenvalues, linear_examples, train
+from tutelage.spectra import (
+    SGD,
+    Adam,
+    Classifier,
+    hessian_eigenvalues,
+    linear_examples,
+    train,
+)
 from tutelage.spectra.objective import Loss, accuracy, cross_entropy, residuals
 
 LINE = linear_examples()

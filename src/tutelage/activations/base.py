@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
+from tutelage._checks import is_traced
 from tutelage._jax import jnp
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
-from tutelage.checks import is_traced
 
 Parity = Literal["odd", "even", "none"]
 

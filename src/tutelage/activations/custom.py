@@ -7,10 +7,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
+from tutelage._checks import InputError, finite_number, is_traced
 from tutelage._jax import jax, jnp
 from tutelage.activations.base import Activation, Kink, Parity
 from tutelage.activations.probe import check_function, probe
-from tutelage.checks import InputError, finite_number, is_traced
 
 # One-sided limits are extrapolated from three points this far apart (relative to 1 + |x|):
 # the error is their distance cubed, 1e-18, times a derivative, and seven roundings.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_array, is_traced
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_array, is_traced
 
 EPSILON = float(np.finfo(np.float64).eps)
 

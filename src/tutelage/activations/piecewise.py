@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tutelage._checks import finite_number
 from tutelage._jax import jnp
 from tutelage.activations.base import Activation, Kink, Parity, labelled
 from tutelage.activations.hermite import (
@@ -13,7 +14,6 @@ from tutelage.activations.hermite import (
     hermite_at_zero,
     safe_sqrt,
 )
-from tutelage.checks import finite_number
 
 
 class PiecewiseLinear(Activation):

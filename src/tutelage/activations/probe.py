@@ -11,8 +11,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
+from tutelage._checks import InputError, is_traced
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, is_traced
 
 if TYPE_CHECKING:
     from tutelage.activations.custom import Custom

@@ -22,12 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations.hermite import (
-    EPSILON,
-    HermiteCoefficients,
-    hermite_functions,
-    safe_sqrt,
-)
+from tutelage.activations.hermite import EPSILON, HermiteCoefficients, hermite_functions, safe_sqrt
 
 if TYPE_CHECKING:
     from tutelage.activations.base import Activation

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from tutelage._checks import finite_number
 from tutelage._jax import jax, jnp
 from tutelage.activations.base import Activation, labelled
 from tutelage.activations.hermite import (
@@ -15,7 +16,6 @@ from tutelage.activations.hermite import (
     hermite_at_zero,
     safe_sqrt,
 )
-from tutelage.checks import finite_number
 
 logistic = jax.nn.sigmoid
 

@@ -6,12 +6,12 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array
 
+from tutelage._checks import InputError, covariance_shape, is_traced
+from tutelage._checks import covariance as checked_covariance
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.methods import Activations, Method, chosen
-from tutelage.checks import InputError, covariance_shape, is_traced
-from tutelage.checks import covariance as checked_covariance
 
 Units = Activation | Sequence[Activation]
 

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
 from tutelage.activations import Activation, Erf
-from tutelage.averages._twofold import minor
 from tutelage.averages.estimate import Estimate
+from tutelage.averages.orthant.twofold import minor
 
 # Rounding of a few dozen operations on numbers of order one.
 _ROUNDING = 1e-14

@@ -5,10 +5,13 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, positive_integer
 from tutelage.activations import Activation
-from tutelage.averages import erf, hermite, orthant, quadrature
+from tutelage.averages import erf
 from tutelage.averages.estimate import Estimate
-from tutelage.checks import InputError, positive_integer
+from tutelage.averages.hermite import averages as hermite
+from tutelage.averages.orthant import averages as orthant
+from tutelage.averages.quadrature import averages as quadrature
 
 Activations = tuple[Activation, ...]
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 
 def data(
@@ -27,7 +27,9 @@ def data(
     """
     if name != "cifar10":
         raise InputError("NAME", repr(name), "it has to be cifar10", "tutelage data cifar10")
-    from tutelage.deep import images, images_package, images_sums
+    from tutelage.deep.images import cifar10 as images
+    from tutelage.deep.images import package as images_package
+    from tutelage.deep.images import sums as images_sums
 
     folder = (images_sums.data_folder() if to is None else to).expanduser()
     try:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import tutelage
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.cli.data import data
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.online import online

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.cli.online_input import UNITS, activation_of, check_files, sweep
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from tutelage.activations import Activation
-    from tutelage.equilibrium.states import State
-    from tutelage.equilibrium.transitions import Transitions
+    from tutelage.equilibrium.symmetric.states import State
+    from tutelage.equilibrium.symmetric.transitions import Transitions
 
 FAMILIES = {"swish": r"$\beta$", "leaky": "slope"}  # units with a parameter, and its symbol
 BEYOND = 1.6  # curves go on for this multiple of the last transition

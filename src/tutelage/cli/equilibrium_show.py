@@ -11,8 +11,8 @@ from tutelage.cli.show import console, for_json, plain, use_files_only
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tutelage.equilibrium.states import State
-    from tutelage.equilibrium.transitions import Transitions
+    from tutelage.equilibrium.symmetric.states import State
+    from tutelage.equilibrium.symmetric.transitions import Transitions
 
 LOADS = {
     "appears": "a specialized state appears, α_s",

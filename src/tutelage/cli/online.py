@@ -10,8 +10,7 @@ from tutelage.cli import online_input, online_show, options
 from tutelage.cli.show import waiting
 
 if TYPE_CHECKING:
-    from tutelage.networks import Scenario
-    from tutelage.overlaps import Overlaps
+    from tutelage.model import Overlaps, Scenario
 
 
 def online(
@@ -97,7 +96,7 @@ def _extras(
             lambda: online_show.print_points(points),
         )
     if critical:
-        from tutelage.online.critical import critical_learning_rates
+        from tutelage.online.critical_rates import critical_learning_rates
 
         rates = waiting(lambda: critical_learning_rates(scenario, start))
         told["critical_learning_rates"] = (

@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tutelage.activations import Activation
-    from tutelage.networks import Scenario
-    from tutelage.overlaps import Overlaps
+    from tutelage.model import Overlaps, Scenario
 
 UNITS = {
     "relu": "ReLU",
@@ -49,7 +48,7 @@ def scenario(
 ) -> "Scenario":
     import numpy as np
 
-    from tutelage.networks import Committee, Scenario
+    from tutelage.model import Committee, Scenario
 
     for option, size in zip(("--student", "--teacher"), sizes, strict=True):
         if size < 1:
@@ -76,7 +75,7 @@ def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps"
     """Q_ik = 0 for i ≠ k and R_in = 0 for i ≠ n: students that have seen nothing yet."""
     import numpy as np
 
-    from tutelage.overlaps import Overlaps
+    from tutelage.model import Overlaps
 
     K, M = scenario.K, scenario.M
     q = np.linspace(*FIRST_NORMS, K)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from rich.table import Table
 
-    from tutelage.online.critical import CriticalLearningRates
+    from tutelage.online.critical_rates import CriticalLearningRates
     from tutelage.online.stationary import FixedPoint
 
 CRITICAL = {

@@ -14,8 +14,7 @@ from tutelage.cli.show import waiting
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tutelage.networks import Scenario
-    from tutelage.overlaps import Overlaps
+    from tutelage.model import Overlaps, Scenario
 
 
 class Simulator(StrEnum):

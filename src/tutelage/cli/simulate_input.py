@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.cli import online_input
 
 if TYPE_CHECKING:
-    from tutelage.networks import Scenario
+    from tutelage.model import Scenario
 
 INPUTS = ("gaussian", "sign", "uniform")
 
@@ -27,7 +27,7 @@ def check_files(out: Path | None, plot: Path | None, checkpoint: Path | None) ->
 
 def check_numbers(rate: float, until: float, dimension: int, runs: int, seed: int) -> None:
     """Positive rate, time, dimension and runs; a seed of at least 0."""
-    from tutelage.checks import finite_number, positive_integer
+    from tutelage._checks import finite_number, positive_integer
 
     hint = "--learning-rate 0.1; the limit of small rates is for tutelage online"
     finite_number("--learning-rate", rate, above=0.0, hint=hint)
@@ -63,7 +63,7 @@ def inputs(text: str, simulator: str, dimension: int) -> Any:
 def _rows(path: Path, dimension: int) -> Any:
     import numpy as np
 
-    from tutelage.checks import finite_array
+    from tutelage._checks import finite_array
 
     rows = finite_array("--inputs", np.load(path, allow_pickle=False))
     if rows.ndim != 2 or rows.shape[1] != dimension:

@@ -30,7 +30,7 @@ class Study(NamedTuple):
 
 def study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
     """Relabel, summarize, compare; what cannot be done with these runs is said, not raised."""
-    from tutelage.checks import InputError
+    from tutelage._checks import InputError
     from tutelage.simulation.alignment import aligned
     from tutelage.simulation.comparison import compare
     from tutelage.simulation.statistics import summary

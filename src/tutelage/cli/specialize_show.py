@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.cli.show import console, for_json, use_files_only
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
 
 
 def _optimizer(name: Optimizer, learning_rate: float) -> Any:
-    from tutelage.checks import finite_number
+    from tutelage._checks import finite_number
     from tutelage.spectra import SGD, Adam
 
     finite_number("--learning-rate", learning_rate, above=0.0, hint="--learning-rate 0.01")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.cli import online_input
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_files(out: Path | None, plot: Path | None, animation: Path | None) -> 
 
 def check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: float) -> None:
     """Positive epochs, runs and tolerance; spectra of at least 2 epochs, a seed of at least 0."""
-    from tutelage.checks import finite_number, positive_integer
+    from tutelage._checks import finite_number, positive_integer
 
     positive_integer("--epochs", epochs, "--epochs 1000")
     positive_integer("--runs", runs, "--runs 5")

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_number, positive_integer
 from tutelage.deep.network import Network, check_examples, check_pair
 
 # For layers below the last hidden one, E[β_kk(x)] takes a matrix of C rows for every example.

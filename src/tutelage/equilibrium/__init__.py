@@ -8,58 +8,6 @@ activation say about it, and `phase_diagram` how it depends on a parameter of th
 `minima` looks beyond site symmetry; `sample` and `hysteresis` draw weights from the Gibbs density.
 """
 
-from typing import TYPE_CHECKING
+from tutelage._lazy import names_of
 
-from tutelage._lazy import lazy
-
-_HOME = {
-    "Kernel": "kernel",
-    "kernel_of": "kernel",
-    "State": "states",
-    "states": "states",
-    "learning_curve": "curve",
-    "Transitions": "transitions",
-    "transitions": "transitions",
-    "TransitionKind": "kind",
-    "transition_kind": "kind",
-    "phase_diagram": "phase_diagram",
-    "Minimum": "general",
-    "minima": "general",
-    "Blocks": "blocks",
-    "blocks": "blocks",
-    "sample": "sample",
-    "hysteresis": "sample",
-}
-
-__getattr__, __dir__ = lazy(__name__, _HOME)
-
-__all__ = [
-    "Blocks",
-    "Kernel",
-    "Minimum",
-    "State",
-    "TransitionKind",
-    "Transitions",
-    "blocks",
-    "hysteresis",
-    "kernel_of",
-    "learning_curve",
-    "minima",
-    "phase_diagram",
-    "sample",
-    "states",
-    "transition_kind",
-    "transitions",
-]
-
-
-if TYPE_CHECKING:
-    from tutelage.equilibrium.blocks import Blocks, blocks
-    from tutelage.equilibrium.curve import learning_curve
-    from tutelage.equilibrium.general import Minimum, minima
-    from tutelage.equilibrium.kernel import Kernel, kernel_of
-    from tutelage.equilibrium.kind import TransitionKind, transition_kind
-    from tutelage.equilibrium.phase_diagram import phase_diagram
-    from tutelage.equilibrium.sample import hysteresis, sample
-    from tutelage.equilibrium.states import State, states
-    from tutelage.equilibrium.transitions import Transitions, transitions
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.figures.online import _axes
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.figures.online import _axes
 
 if TYPE_CHECKING:

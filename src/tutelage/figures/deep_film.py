@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tutelage.checks import InputError, positive_integer
+from tutelage._checks import InputError, positive_integer
 from tutelage.figures.deep import boundaries
 
 if TYPE_CHECKING:

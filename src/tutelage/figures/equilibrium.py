@@ -35,7 +35,7 @@ def order_parameters(
         dataset: from `tutelage.equilibrium.learning_curve`.
         axes: Axes to draw on; a new figure when left out.
         which: "R", "S", "C" or several of them.
-        transitions: from `tutelage.equilibrium.transitions`; its loads are marked.
+        transitions: from `tutelage.equilibrium.symmetric.transitions`; its loads are marked.
         styles: line styles by name and kind of the state, such as ``{("S", "R > S"): "--"}``,
             where they are not those of the kind alone.
 
@@ -79,7 +79,7 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, parameter: str = "param
     """Which state wins, over a parameter of the activation and the load α.
 
     Args:
-        dataset: from `tutelage.equilibrium.phase_diagram`.
+        dataset: from `tutelage.equilibrium.symmetric.phase_diagram`.
         axes: Axes to draw on; a new figure when left out.
         parameter: label of the horizontal axis, such as ``r"$\\beta$"``.
     """

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 SYMBOLS = {"specialization": r"$R - S$", "generalization_error": r"$\epsilon_g$"}
 MARKERS = {"up": ("^", "C0"), "down": ("v", "C3")}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 STYLES = ("-", "--", ":", "-.")
 MOST_LABELS = 12  # a longer legend hides the curves

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from tutelage.checks import InputError, positive_integer
+from tutelage._checks import InputError, positive_integer
 from tutelage.figures.spectra import Bend, _colours, _named, _spectra
 
 

@@ -14,8 +14,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from tutelage._checks import is_traced
 from tutelage._jax import jnp
-from tutelage.checks import is_traced
 from tutelage.gates.calculus import Function, derivative
 from tutelage.gates.door import check_beta, check_betas, check_fields
 

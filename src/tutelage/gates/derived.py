@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tutelage._checks import InputError, is_traced
 from tutelage.activations import Activation, Parity
-from tutelage.checks import InputError, is_traced
 from tutelage.gates.base import NO_STEP, AbstractGate, number
 from tutelage.gates.door import check_beta
 

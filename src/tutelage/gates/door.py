@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array
 
+from tutelage._checks import InputError, finite_array, finite_number, is_traced
 from tutelage._jax import jnp
-from tutelage.checks import InputError, finite_array, finite_number, is_traced
 
 HINT = "beta=1.0; 0 for pure noise, math.inf for none"
 

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.special
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_number
 from tutelage._jax import jnp
-from tutelage.checks import InputError, finite_number
 from tutelage.gates.base import AbstractGate, number
 
 # log(sinh x/x) = Σ_n (−1)ⁿ⁺¹ ζ(2n)/n (x/π)²ⁿ, from the zeros iπk of sinh; at |x| ≤ 1 the terms

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from tutelage._checks import is_traced
 from tutelage.activations import Activation, LeakyReLU, Linear, ReLU, Sigmoid, Swish, Tanh
-from tutelage.checks import is_traced
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import Expectation, Signal
 from tutelage.gates.levels import Gate

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit, xlogy
 
-from tutelage.checks import InputError, finite_array
+from tutelage._checks import InputError, finite_array
 
 MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
 

@@ -5,8 +5,8 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from tutelage._checks import InputError, finite_array
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_array
 from tutelage.gates.base import MIRRORED, AbstractGate, number
 from tutelage.gates.calculus import Levels, log_sum, probabilities
 

@@ -3,8 +3,8 @@
 import ast
 from typing import Any
 
+from tutelage._checks import InputError
 from tutelage.activations import Activation
-from tutelage.checks import InputError
 from tutelage.gates.derived import Expectation, Signal
 from tutelage.gates.interval import Interval
 from tutelage.gates.levels import Gate

@@ -2,11 +2,11 @@
 
 import equinox as eqx
 
+from tutelage._checks import finite_number
 from tutelage._jax import jnp
 from tutelage.activations import Activation, Kink, Parity, PiecewiseLinear
 from tutelage.activations.base import labelled
 from tutelage.activations.hermite import HermiteCoefficients
-from tutelage.checks import finite_number
 from tutelage.gates.base import number
 
 

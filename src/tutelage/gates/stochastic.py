@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError, finite_array, positive_integer
+from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas

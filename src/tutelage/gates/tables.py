@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage import __version__
+from tutelage._checks import InputError
 from tutelage._jax import jax
-from tutelage.checks import InputError
 from tutelage.equilibrium import transitions
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from tutelage._checks import InputError, is_traced
 from tutelage._jax import jnp
-from tutelage.checks import InputError, is_traced
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas

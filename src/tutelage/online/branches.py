@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jnp
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_number, positive_integer
-from tutelage.generalization import generalization_error
-from tutelage.networks import Scenario
-from tutelage.online.continuation import CORRECTED, Curve, System, follow
-from tutelage.online.equations import Flow
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
-from tutelage.online.state import to_overlaps, to_vector
 from tutelage.online.stationary import (
     FixedPoint,
     check_state,
@@ -24,8 +23,8 @@ from tutelage.online.stationary import (
     second_order,
     weight_decay,
 )
-from tutelage.overlaps import Overlaps
-from tutelage.provenance import parameters
+from tutelage.runs.provenance import parameters
+from tutelage.solve.continuation import CORRECTED, Curve, System, follow
 
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
@@ -48,7 +47,7 @@ def branch(
         ⟨δ_i x_k + δ_k x_i⟩ + η ⟨δ_i δ_k⟩ - (2γ/η) Q_ik = 0,
 
     with label noise in ⟨δ_i δ_k⟩.  They form curves in (R, Q, η) that are followed by their
-    arclength (`tutelage.online.continuation`).  Identical students whose activation has a kink
+    arclength (`tutelage.solve.continuation`).  Identical students whose activation has a kink
     are followed as identical students, because the rates have no derivative beside them.
 
     Args:

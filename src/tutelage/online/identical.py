@@ -15,8 +15,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from tutelage.networks import Committee, Scenario
-from tutelage.online.equations import Flow
+from tutelage.model import Committee, Scenario
+from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, describe, rates_and_jacobian, second_order
 
 

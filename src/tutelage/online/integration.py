@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
-from tutelage.generalization import generalization_error
-from tutelage.online.equations import Flow
-from tutelage.online.state import to_overlaps, to_vector
-from tutelage.online.stepping import walk
+from tutelage.averages.generalization import generalization_error
+from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.online.flow import Flow
+from tutelage.solve.stepping import walk
 
 # An error below this is rounding: averages of order one are right to 1e-16.
 SOLVED = 1e-13

@@ -14,16 +14,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_array, finite_number
 from tutelage._jax import jax, jnp
 from tutelage.averages import Estimate
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_array, finite_number
-from tutelage.generalization import generalization_error
-from tutelage.networks import Scenario
-from tutelage.online.equations import Flow
-from tutelage.online.state import to_overlaps, to_vector
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, fixed_point
-from tutelage.overlaps import Overlaps
 
 # "Beside the plateau": an error within a tenth of the height.
 BESIDE = 0.1

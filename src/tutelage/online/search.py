@@ -7,15 +7,15 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jnp
 from tutelage.activations import PiecewiseLinear
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_number, positive_integer
-from tutelage.generalization import generalization_error
-from tutelage.networks import Scenario
-from tutelage.online.equations import Flow
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, describe_identical, one_for_all
-from tutelage.online.state import to_overlaps, to_vector, unchecked
 from tutelage.online.stationary import (
     POLISHED,
     FixedPoint,
@@ -24,7 +24,6 @@ from tutelage.online.stationary import (
     newton,
     rates_and_jacobian,
 )
-from tutelage.overlaps import Overlaps
 
 # Newton steps from one start; those that arrive need about ten.
 STEPS = 30

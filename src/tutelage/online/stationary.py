@@ -6,14 +6,13 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_number
-from tutelage.generalization import generalization_error
-from tutelage.networks import Scenario
-from tutelage.online.equations import Flow
-from tutelage.online.state import labels, to_overlaps, to_vector, unchecked
-from tutelage.overlaps import Overlaps
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import labels, to_overlaps, to_vector, unchecked
+from tutelage.online.flow import Flow
 
 STEPS = 100
 POLISHED = 1e-12

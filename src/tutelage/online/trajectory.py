@@ -7,16 +7,15 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
+from tutelage._checks import InputError, finite_array, finite_number, schedule
 from tutelage._jax import jax, jnp
+from tutelage.averages.generalization import check_fits, generalization_error
 from tutelage.averages.methods import Method
-from tutelage.checks import InputError, finite_array, finite_number, schedule
-from tutelage.generalization import check_fits, generalization_error
-from tutelage.networks import Scenario
-from tutelage.online.equations import Flow
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.online.flow import Flow
 from tutelage.online.integration import FINEST, OUTCOMES, Course, integrate
-from tutelage.online.state import to_overlaps, to_vector, unchecked
-from tutelage.overlaps import Overlaps
-from tutelage.provenance import parameters
+from tutelage.runs.provenance import parameters
 
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import NamedTuple
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.papers.record import Record
 from tutelage.papers.section import Section
 

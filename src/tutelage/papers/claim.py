@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.papers.record import Record, Verdict
 
 LEVEL = 0.01

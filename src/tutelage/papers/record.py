@@ -10,7 +10,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 
 # agrees: within the digits printed, or the uncertainty of what is computed.
 # corrected: differs, and the computed number meets the exact form or value that replaces it.

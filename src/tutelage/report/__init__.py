@@ -1,8 +1,5 @@
 """The report: every section of the papers, computed once, kept, and shown on one page."""
 
-from tutelage._lazy import lazy
+from tutelage._lazy import names_of
 
-__all__ = ["Part", "build", "write_page"]
-
-_HOME = {"build": "building", "Part": "parts", "write_page": "page"}
-__getattr__, __dir__ = lazy(__name__, _HOME)
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.papers import Entry, sections
 from tutelage.report.files import replace
 from tutelage.report.page import write_page

@@ -12,28 +12,6 @@ The order of the files is that of the data: `starts` and `inputs`, then the syst
 `chain`, then `ensemble`, which lets many runs of a system learn, with `checkpoint` and `record`.
 """
 
-from tutelage._lazy import lazy
+from tutelage._lazy import names_of
 
-_HOME = {
-    "network": "network",
-    "chain": "chain",
-    "random_start": "starts",
-    "aligned": "alignment",
-    "summary": "statistics",
-    "escape_times": "escape",
-    "finite_size": "finite_size",
-    "compare": "comparison",
-}
-
-__getattr__, __dir__ = lazy(__name__, _HOME)
-
-__all__ = [
-    "aligned",
-    "chain",
-    "compare",
-    "escape_times",
-    "finite_size",
-    "network",
-    "random_start",
-    "summary",
-]
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.statistics import check_runs
 
 MOST_RELABELLINGS = 20_000  # five students with five equal teachers have 14,400

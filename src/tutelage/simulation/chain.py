@@ -14,9 +14,8 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.networks import Scenario
-from tutelage.overlaps import Overlaps
-from tutelage.provenance import parameters
+from tutelage.model import Overlaps, Scenario
+from tutelage.runs.provenance import parameters
 from tutelage.simulation.draws import Address, chi_squared, normals
 from tutelage.simulation.ensemble import simulate
 from tutelage.simulation.factor import Columns, Entries, Example, Start, factor, factorize

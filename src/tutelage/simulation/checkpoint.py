@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._jax import jax, jnp
-from tutelage.checkpoint_file import SECONDS, check_same, checked_path, digest, read, write
-from tutelage.networks import Scenario
+from tutelage.model import Scenario
+from tutelage.runs.checkpoint import SECONDS, check_same, checked_path, digest, read, write
 from tutelage.simulation.plan import Plan
 from tutelage.simulation.record import Record
 

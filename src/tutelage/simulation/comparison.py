@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from tutelage.checks import InputError, finite_number
+from tutelage._checks import InputError, finite_number
 from tutelage.simulation.statistics import check_runs, components, diverged, summary
 from tutelage.simulation.theory import check_theory, theory_at
 

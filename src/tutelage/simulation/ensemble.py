@@ -13,12 +13,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
+from tutelage._checks import positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.checks import positive_integer
-from tutelage.networks import Scenario
+from tutelage.model import Scenario
+from tutelage.runs.progress import Progress
 from tutelage.simulation.checkpoint import Checkpoint
 from tutelage.simulation.plan import Plan
-from tutelage.simulation.progress import Progress
 from tutelage.simulation.record import Record, dataset
 
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.

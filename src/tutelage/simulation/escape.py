@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from tutelage.checks import InputError, finite_number
+from tutelage._checks import InputError, finite_number
 from tutelage.simulation.statistics import check_runs, diverged
 
 BESIDE = 0.1  # "on the plateau": an error within a tenth of its height, as in `online.plateau`

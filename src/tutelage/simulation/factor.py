@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.overlaps import Overlaps
+from tutelage.model import Overlaps
 
 TINY = float(np.finfo(float).tiny)
 # Up to so many students every entry is an array of its own, which is twice as fast on a GPU; for

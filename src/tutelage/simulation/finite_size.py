@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from tutelage.checks import InputError, positive_integer
+from tutelage._checks import InputError, positive_integer
 from tutelage.simulation.statistics import check_runs, components
 from tutelage.simulation.theory import check_theory, theory_at
 

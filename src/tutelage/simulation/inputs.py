@@ -12,8 +12,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_array
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_array
 
 
 class Inputs(eqx.Module):

@@ -7,9 +7,9 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.checkpoint_file import digest
-from tutelage.networks import Scenario
-from tutelage.provenance import parameters
+from tutelage.model import Scenario
+from tutelage.runs.checkpoint import digest
+from tutelage.runs.provenance import parameters
 from tutelage.simulation.ensemble import simulate
 from tutelage.simulation.inputs import Inputs, Rows, as_inputs
 from tutelage.simulation.plan import as_rate, plan, rate_at

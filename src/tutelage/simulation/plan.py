@@ -5,9 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from tutelage._checks import (
+    InputError,
+    finite_array,
+    finite_number,
+    positive_integer,
+    schedule,
+)
 from tutelage._jax import jnp
-from tutelage.checks import InputError, finite_array, finite_number, positive_integer, schedule
-from tutelage.networks import Scenario
+from tutelage.model import Scenario
 
 
 class Plan(NamedTuple):

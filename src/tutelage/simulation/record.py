@@ -9,9 +9,8 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from tutelage._jax import jnp
-from tutelage.generalization import generalization_error
-from tutelage.networks import Scenario
-from tutelage.overlaps import Overlaps
+from tutelage.averages.generalization import generalization_error
+from tutelage.model import Overlaps, Scenario
 from tutelage.simulation.plan import Plan
 
 # Errors are computed for this many states at a time, always: one compilation serves every

@@ -4,9 +4,9 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
+from tutelage._checks import ROUNDING
 from tutelage._jax import jax, jnp
-from tutelage.checks import ROUNDING
-from tutelage.networks import Scenario
+from tutelage.model import Scenario
 
 # The mean change in a step is estimated from so many fields: its fluctuations are 16 times
 # smaller than those of one example.

@@ -7,15 +7,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import ROUNDING, InputError, finite_array, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.checks import (
-    ROUNDING,
-    InputError,
-    finite_array,
-    positive_integer,
-)
-from tutelage.networks import Scenario
-from tutelage.overlaps import Overlaps
+from tutelage.model import Overlaps, Scenario
 from tutelage.simulation.plan import check_seed
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from tutelage.checks import InputError, finite_array
+from tutelage._checks import InputError, finite_array
 
 QUANTITIES = ("Q", "R", "generalization_error")
 

@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.simulation.statistics import QUANTITIES, components
 
 # Integrated to a tolerance for each step; a thousand steps, and more of them cancel than add up.

@@ -5,7 +5,7 @@ import json
 import xarray as xr
 
 from tutelage import activations
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.spectra import optimizers
 from tutelage.spectra.classifier import Classifier
 from tutelage.spectra.examples import examples

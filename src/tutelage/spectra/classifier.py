@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
-from tutelage.checks import InputError, positive_integer
 
 Beta = Literal["fixed", "shared", "per unit"]
 

@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage import __version__
+from tutelage._checks import InputError, finite_array, finite_number, positive_integer
 from tutelage._jax import jax
-from tutelage.checks import InputError, finite_array, finite_number, positive_integer
+from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, products
 from tutelage.spectra.lanczos import quadrature, tridiagonal
-from tutelage.spectra.seeds import check_seed
 
 # Bytes that the Lanczos vectors of the probes that run together may take.
 MEMORY = 2**30

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage.checks import InputError, finite_array
+from tutelage._checks import InputError, finite_array
 
 
 class Examples(NamedTuple):

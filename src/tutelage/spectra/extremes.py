@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import numpy as np
 
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_number, positive_integer
+from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
-from tutelage.spectra.seeds import check_seed
 
 # Below this the dense matrix is quicker than any iteration.
 SMALL = 100

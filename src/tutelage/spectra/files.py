@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.checks import InputError
+from tutelage._checks import InputError
 from tutelage.spectra.examples import Examples, examples
 
 ENDINGS = (".mat", ".npz", ".csv")

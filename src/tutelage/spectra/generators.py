@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.checks import InputError, positive_integer
+from tutelage._checks import InputError, positive_integer
+from tutelage.runs.seed import check_seed
 from tutelage.spectra.examples import Examples, examples
-from tutelage.spectra.seeds import check_seed
 
 # Share of class 1 in the two sets of the paper: 21 of 51 and 480 of 863 points.
 LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863

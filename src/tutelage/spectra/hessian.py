@@ -8,8 +8,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_number
 
 # Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
 # of a large one so few that the derivatives of all examples stay in the cache.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.checks import finite_array, finite_number
+from tutelage._checks import finite_array, finite_number
 
 
 def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Any
 
 import equinox as eqx
 
-from tutelage.checks import finite_number
+from tutelage._checks import finite_number
 
 
 class Optimizer(eqx.Module):

@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 from jax.flatten_util import ravel_pytree
 
+from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.checks import InputError, finite_array, positive_integer
+from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier
 from tutelage.spectra.examples import Examples
 from tutelage.spectra.examples import examples as check_examples
@@ -17,7 +18,6 @@ from tutelage.spectra.indices import check_tolerance
 from tutelage.spectra.objective import Loss, accuracy, residuals
 from tutelage.spectra.optimizers import Adam, Optimizer
 from tutelage.spectra.record import dataset
-from tutelage.spectra.seeds import check_seed
 
 RECORDS = 60
 # Hessians of all networks are held in memory together up to this many parameters.

@@ -1,0 +1,134 @@
+"""How far the truncated Kibble-Slepian series of I4 may be from the average.
+
+Two statements that hold always, and one extrapolation.
+
+**Gaussian Hölder inequality** (Chen, Dafnis and Paouris, Adv. Math. 280 (2015) 643): fields of
+unit variance with correlation matrix P ≤ p·1 have |⟨Π f_i⟩| ≤ Π ‖f_i‖_p.  P ≤ 4·1 always
+holds, so that |I4 − S_N| ≤ |S_N| + Π ‖f_i‖₄.
+
+**Where P ≤ 2·1** the norms are those of the expansions themselves.  Exchange f_i for its
+truncation one after the other: what is left out of f_i begins at order M_i = N_i + 1, and a
+function that begins at order M survives a rescaling of its field's correlations by 1/s at the
+price s^M.  The smallest s that keeps 0 ≤ P ≤ 2·1 is the larger of the multiple correlation
+coefficients R_i of field i in P and in 2·1 − P:
+
+    |I4 − S_N| ≤ Σ_i s_i^{M_i} √tail_i Π_{j≠i} ‖f_j‖₂.
+
+**Extrapolation.** With every coefficient and correlation replaced by its absolute value, the
+error is at most what the series of positive terms still has to come.  Two shells of it (two
+orders each, because coefficients vanish at every other order) give its decay, which is taken
+for a power of the order: ⟨θ(u)θ(v)⟩ at ρ → 1 leaves no more than that.
+"""
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.averages.hermite.coefficients import NORM_ROUNDING, Expansion
+
+# Determinants of correlation matrices are sums of 24 products of numbers up to 1.
+DETERMINANT_ROUNDING = 1e-14
+# Products of coefficients with different powers decay more slowly later than they do first.
+SAFETY = 3.0
+# Below this order the shells are too few and too irregular.
+LOWEST_ORDER = 6
+# A slower decay than n^−p with this p is not taken for convergence.
+SLOWEST_POWER = 1.2
+# Where the last orders hold less than this part of what is left out (a polynomial whose degree
+# exceeds the order, say), they are no basis for an extrapolation.
+SMALLEST_SHARE = 0.02
+
+Four = tuple[Expansion, ...]  # of the fields u, v, w, z
+PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+
+
+def always(S: Array, expansions: Four) -> Float[Array, " batch"]:
+    """|S_N| + Π ‖f_i‖₄."""
+    return jnp.abs(S) + _product([e.norm4 for e in expansions])
+
+
+def where_moderate(rho: Float[Array, "6 batch"], expansions: Four) -> Float[Array, " batch"]:
+    """The bound for P ≤ 2·1; infinite elsewhere."""
+    R2_plus, definite = _multiple_correlations(rho)
+    R2_minus, moderate = _multiple_correlations(-rho)
+    s2 = jnp.clip(jnp.maximum(R2_plus, R2_minus), 0.0, 1.0)
+    norms = [jnp.sqrt(e.square) for e in expansions]
+    bound = jnp.zeros(rho.shape[1])
+    for i, e in enumerate(expansions):
+        others = _product([x for j, x in enumerate(norms) if j != i])
+        bound += s2[i] ** (0.5 * e.values.shape[-1]) * jnp.sqrt(e.tail) * others
+    return jnp.where(definite & moderate, bound, jnp.inf)
+
+
+def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> Array:
+    """What a positive series at orders N, N − 2, N − 4 still has to come; infinite if unclear.
+
+    Shells like n^−p at n = N − 1 and N − 3 leave N/(2(p − 1)) times the last one, more than
+    any faster decay with the same ratio of shells.
+    """
+    last, before = largest - middle, middle - smallest
+    happens = (last > 0) & (before > 0)
+    ratio = jnp.where(happens, last, 1.0) / jnp.where(happens, before, 1.0)
+    p = -jnp.log(ratio) / np.log((order - 1) / (order - 3))
+    clear = happens & (p > SLOWEST_POWER)
+    rest = last * (1 + order / (2 * (jnp.where(clear, p, 2.0) - 1)))
+    return jnp.where(clear, SAFETY * rest, jnp.where(last > 0, jnp.inf, 0.0))
+
+
+def representative(expansions: Four, orders: int = 4) -> Array:
+    """Whether the last orders of every expansion tell of what comes after them."""
+    answer = jnp.bool_(True)
+    for e in expansions:
+        last = jnp.sum(e.values[..., -orders:] ** 2, axis=-1)
+        complete = e.tail <= 2 * NORM_ROUNDING * e.square
+        answer = answer & (complete | (last >= SMALLEST_SHARE * e.tail))
+    return answer
+
+
+def from_coefficients(expansions: Four) -> Float[Array, " batch"]:
+    """First order in the errors of c_n: ‖Σ ε_n h_n‖₄ ≤ Σ 3^{n/2} ε_n (hypercontractivity)."""
+    norms = [e.norm4 for e in expansions]
+    bound = jnp.zeros(norms[0].shape)
+    for i, e in enumerate(expansions):
+        others = _product([x for j, x in enumerate(norms) if j != i])
+        bound += jnp.sum(3 ** (0.5 * np.arange(e.error.shape[-1])) * e.error, axis=-1) * others
+    return bound
+
+
+def _product(factors: list[Array]) -> Array:
+    result = factors[0]
+    for x in factors[1:]:
+        result = result * x
+    return result
+
+
+def _multiple_correlations(rho: Array) -> tuple[Float[Array, "4 batch"], Array]:
+    """R_i² = 1 − det P/det P_(without i), from above, and whether P is positive definite."""
+    P = _matrix(rho)
+    whole = _determinant(P)
+    minors = [_determinant([[P[a][b] for b in rest] for a in rest]) for rest in _RESTS]
+    R2 = jnp.stack(
+        [1 - (whole - DETERMINANT_ROUNDING) / (jnp.abs(m) + DETERMINANT_ROUNDING) for m in minors]
+    )
+    definite = (whole > DETERMINANT_ROUNDING) & (minors[3] > 0) & (jnp.abs(rho[0]) < 1)
+    return R2, definite
+
+
+_RESTS = tuple(tuple(j for j in range(4) if j != i) for i in range(4))
+
+
+def _matrix(rho: Array) -> list[list[Array]]:
+    P = [[jnp.ones(rho.shape[1])] * 4 for _ in range(4)]
+    for (a, b), r in zip(PAIRS, rho, strict=True):
+        P[a][b] = P[b][a] = r
+    return P
+
+
+def _determinant(M: list[list[Array]]) -> Array:
+    """Laplace's expansion: elementary operations on the whole batch."""
+    if len(M) == 1:
+        return M[0][0]
+    return sum(
+        (-1) ** j * M[0][j] * _determinant([row[:j] + row[j + 1 :] for row in M[1:]])
+        for j in range(len(M))
+    )

@@ -1,0 +1,1 @@
+"""Exact averages of piecewise-linear and erf units, by orthant moments."""

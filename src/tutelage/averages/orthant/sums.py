@@ -1,0 +1,129 @@
+"""Sums of many averages of piecewise linear units over one covariance.
+
+The equations of motion are sums of hundreds of I3 and I4 that share their fields.  Written out
+in moments of signs (`_moments`) they are linear combinations of three kinds of numbers,
+
+    C_ab,    ⟨z_a z_b s_c s_d⟩,    ⟨|z_a| |z_b| s_c s_d⟩  (all four different),
+
+each of which is computed once, in one batch, whatever the number of units.  A field that occurs
+several times is one field: s² = 1 and z s = |z|, so that no sum knows a sign twice.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.activations import PiecewiseLinear
+from tutelage.averages.orthant import moments as _moments
+from tutelage.averages.orthant.averages import normalised
+
+Key = tuple[tuple[int, ...], tuple[int, ...]]  # fields in front, signs; both sorted
+Expansion = dict[Key, float]
+
+
+def value(g: PiecewiseLinear, field: int) -> Expansion:
+    """g(z) = m z + d |z|."""
+    return {((field,), ()): (1 + g.slope) / 2, ((field,), (field,)): (1 - g.slope) / 2}
+
+
+def slope(g: PiecewiseLinear, field: int) -> Expansion:
+    """g'(z) = m + d sgn z."""
+    return {((), ()): (1 + g.slope) / 2, ((), (field,)): (1 - g.slope) / 2}
+
+
+def plain(field: int) -> Expansion:
+    """z."""
+    return {((field,), ()): 1.0}
+
+
+def scaled(expansion: Expansion, factor: float) -> Expansion:
+    """factor × expansion."""
+    return {key: factor * coefficient for key, coefficient in expansion.items()}
+
+
+def added(expansions: Iterable[Expansion]) -> Expansion:
+    """Σ expansions."""
+    total: Expansion = defaultdict(float)
+    for expansion in expansions:
+        for key, coefficient in expansion.items():
+            total[key] += coefficient
+    return dict(total)
+
+
+def multiplied(*expansions: Expansion) -> Expansion:
+    """Π expansions, with s² = 1."""
+    total: Expansion = defaultdict(float)
+    for terms in itertools.product(*(expansion.items() for expansion in expansions)):
+        fields = sorted(f for (front, _), _ in terms for f in front)
+        signs: set[int] = set()
+        for (_, behind), _ in terms:
+            signs ^= set(behind)
+        total[tuple(fields), tuple(sorted(signs))] += math.prod(c for _, c in terms)
+    return dict(total)
+
+
+class Sums:
+    """Averages of expansions: one number for each, from the covariance of all fields."""
+
+    def __init__(self, expansions: Sequence[Expansion]):
+        kept: dict[Key, int] = {}
+        rows: list[dict[int, float]] = []
+        for expansion in expansions:
+            even = {k: c for k, c in expansion.items() if c and (len(k[0]) + len(k[1])) % 2 == 0}
+            rows.append({kept.setdefault(key, len(kept)): c for key, c in even.items()})
+        matrix = np.zeros((len(expansions), len(kept)))
+        for i, row in enumerate(rows):
+            for j, coefficient in row.items():
+                matrix[i, j] = coefficient
+        keys = tuple(kept)
+        groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for number, (fields, signs) in enumerate(keys):
+            groups[len(fields), len(signs)].append(number)
+        self.weights = tuple(matrix[:, members] for members in groups.values())
+        self.groups = tuple(
+            (f"{counts[0]}{counts[1]}", _indices([keys[j] for j in members]))
+            for counts, members in groups.items()
+        )
+
+    def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
+        """⟨expansion⟩ for every expansion, over fields with the covariance C."""
+        C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
+        total = jnp.zeros(())
+        for (kind, fields), weights in zip(self.groups, self.weights, strict=True):
+            total = total + _moment(kind, C, fields) @ jnp.asarray(weights).T
+        return total
+
+
+def _indices(keys: list[Key]) -> np.ndarray:
+    """Fields and signs of each key in one row; of four signs, those without a field first."""
+    rows = []
+    for fields, signs in keys:
+        if len(signs) == 4 and fields:
+            rows.append([*(s for s in signs if s not in fields), *fields])
+        else:
+            rows.append([*fields, *signs])
+    return np.array(rows, dtype=int).reshape(len(keys), -1)
+
+
+def _moment(kind: str, C: Float[Array, "... n n"], f: np.ndarray) -> Float[Array, "... keys"]:
+    """One kind of moment for all keys; kind is the number of fields and the number of signs."""
+    if kind == "00":
+        return jnp.ones((*C.shape[:-2], len(f)))
+    if kind == "20":
+        return C[..., f[:, 0], f[:, 1]]
+    unit, amplitude = normalised(C[..., f[:, :, None], f[:, None, :]])
+    match kind:
+        case "02":
+            return _moments.pair_sign(unit, 0, 1)
+        case "22":
+            return amplitude[0] * amplitude[1] * _moments.pair_moment(unit, 0, 1, 2, 3)
+        case "04":
+            return _moments.quad_sign(unit)
+        case "24":
+            return amplitude[2] * amplitude[3] * _moments.quad_moment(unit)
+    raise AssertionError(kind)  # no other products of two slopes and two values exist

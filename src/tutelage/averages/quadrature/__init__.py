@@ -1,0 +1,1 @@
+"""Averages of every unit by nested quadrature, with a bound on the error."""

@@ -1,0 +1,1 @@
+"""Convolutional students of a pruned teacher on CIFAR-10."""

@@ -1,0 +1,147 @@
+"""A convolutional ReLU network: kernels, biases, what its channels do with images."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import InputError, positive_integer
+from tutelage._jax import jax, jnp
+
+KERNEL = 3  # pixels, in both directions
+
+
+class ConvNet(NamedTuple):
+    """Layers l = 1, …, L: convolutions with ReLU, then a linear layer (tian2020, Section 6).
+
+    h_l = f_{l-1} * W_l + b_l,   f_l = h_l I[h_l > 0] for l < L;   f_L = vec(f_{L-1}) W_L + b_L
+
+    weights: kernels of shape (3, 3, n_{l-1}, n_l); the last one (pixels · n_{L-1}, n_L).
+    biases: of shape (n_l,).
+
+    The paper gives the widths and L = 5, nothing else.  Here kernels have 3 × 3 pixels, zeros
+    around the image, and every second convolution moves by two pixels, so that a layer is a
+    linear map and a ReLU, as in the theory, and no pooling comes in between.  Arithmetic has the
+    precision of the weights: float32, or the half of it, which is what graphics processors are
+    fast in; nothing here is compared with a theory to more than some digits.
+    """
+
+    weights: tuple[Any, ...]
+    biases: tuple[Any, ...]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """n_0, n_1, …, n_L: colours, channels of the hidden layers, outputs."""
+        return (self.weights[0].shape[-2], *(W.shape[-1] for W in self.weights))
+
+    def activations(self, images: Any) -> tuple[Any, ...]:
+        """f_1, …, f_{L-1} of shape (images, height, width, n_l), and f_L of shape (images, n_L)."""
+        f, told = images, []
+        for layer, (W, b) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
+            h = convolve(f, W, stride(layer)) + b
+            f = jnp.where(h > 0, h, jnp.zeros((), h.dtype))
+            told.append(f)
+        return (*told, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1])
+
+    def __call__(self, images: Any) -> Any:
+        """f_L of shape (images, n_L)."""
+        return self.activations(images)[-1]
+
+
+def stride(layer: int) -> int:
+    """By how many pixels a kernel moves: 1, 2, 1, 2, … from the lowest layer, number 0."""
+    return 1 + layer % 2
+
+
+def convolve(f: Any, W: Any, stride: int) -> Any:
+    """Σ f[i, s y + u - 1, s x + v - 1, a] W[u, v, a, b] over u, v, a; zero outside the image."""
+    if jax.default_backend() == "cpu":
+        return product_of_patches(f, W, stride)
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(
+        f, W, (stride, stride), ((1, 1), (1, 1)), dimension_numbers=layout
+    )
+
+
+def product_of_patches(f: Any, W: Any, stride: int) -> Any:
+    """The same sum as one product of matrices, for processors.
+
+    XLA computes the gradient of a convolution on a processor, within a loop, without its fast
+    library for products of matrices, some tens of times slower than this.
+    """
+    wide = jnp.pad(f, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    n, m = f.shape[1], f.shape[2]
+    shifted = [
+        wide[:, u : u + n : stride, v : v + m : stride]
+        for u in range(KERNEL)
+        for v in range(KERNEL)
+    ]
+    patches = jnp.concatenate(shifted, axis=-1)
+    return patches @ W.reshape(-1, W.shape[-1])
+
+
+def pixels(hidden: Sequence[int], size: int) -> int:
+    """Pixels of the last hidden layer for square images of this size.
+
+    >>> pixels((64, 64, 64, 64), 32)
+    64
+    """
+    for layer in range(len(hidden)):
+        size = -(-size // stride(layer))
+    return size**2
+
+
+def convnet(
+    hidden: Sequence[int],
+    seed: int = 0,
+    *,
+    size: int = 32,
+    colours: int = 3,
+    outputs: int = 10,
+    dtype: Any = np.float32,
+) -> ConvNet:
+    """A network with random weights.
+
+    Weights are normal with variance 2 over the number of inputs of a node, 1 in the last layer,
+    so that fields have the size of the pixels in every layer; biases are 0.
+
+    Args:
+        hidden: channels of the hidden layers, such as (64, 64, 64, 64).
+        seed: a whole number of at least 0.
+        size: height and width of the images.
+        colours, outputs: n_0 and n_L.
+        dtype: precision.
+
+    >>> convnet((4, 6), size=8).widths
+    (3, 4, 6, 10)
+    """
+    check_hidden("hidden", hidden)
+    random = np.random.default_rng(seed)
+    n = (colours, *hidden)
+    shapes: list[tuple[int, ...]] = [(KERNEL, KERNEL, a, b) for a, b in pairwise(n)]
+    shapes.append((pixels(hidden, size) * hidden[-1], outputs))
+    variances = [2.0] * len(hidden) + [1.0]
+    W = tuple(
+        jnp.asarray(random.normal(size=shape, scale=(v / prod(shape[:-1])) ** 0.5), dtype)
+        for shape, v in zip(shapes, variances, strict=True)
+    )
+    return ConvNet(W, tuple(jnp.zeros(shape[-1], dtype) for shape in shapes))
+
+
+def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
+    """Channels of at least one hidden layer, "64-64-64-64" or whole numbers."""
+    parts: Any = hidden
+    if isinstance(hidden, str):
+        digits = all(part.isdigit() for part in hidden.split("-"))
+        parts = [int(part) for part in hidden.split("-")] if digits else []
+    if np.ndim(parts) != 1 or not len(parts):
+        allowed = "it has to be the channels of each hidden layer"
+        raise InputError(argument, repr(hidden), allowed, '"64-64-64-64"')
+    return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
+
+
+def cast(network: ConvNet, dtype: Any) -> ConvNet:
+    """The same network in another precision."""
+    return jax.tree.map(lambda x: x.astype(dtype), network)

@@ -1,0 +1,101 @@
+"""Structured pruning: whole channels of a teacher are taken out, the strong ones stay."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import InputError, finite_number
+from tutelage._jax import jax, jnp
+from tutelage.deep.images.convnet import ConvNet
+from tutelage.deep.images.measures import CHUNK, normalized
+
+
+class PrunedConvNet(NamedTuple):
+    """A narrower network, and for each hidden layer the indices of the channels that are left."""
+
+    network: ConvNet
+    kept: tuple[np.ndarray, ...]
+
+
+def channel_strengths(network: ConvNet, images: Any, scale: Any = None) -> list[np.ndarray]:
+    """How much of the fields above comes from each channel of each hidden layer.
+
+    s_k = ‖v_k‖ √⟨f_k²⟩
+
+    v_k are all weights that leave channel k, the average is over images and pixels.  A ReLU lets
+    a factor go from the weights before it to those after it: unlike ‖v_k‖ alone, by which
+    tian2020 orders teacher nodes with filters of length 1, s_k does not depend on that factor.
+    """
+    squares = None
+    for i in range(0, len(images), CHUNK):
+        found = _squares(network, jnp.asarray(images[i : i + CHUNK]), scale)
+        squares = found if squares is None else jax.tree.map(jnp.add, squares, found)
+    if squares is None:
+        raise InputError("images", "none", "there has to be at least one to see what channels do")
+    return [
+        np.linalg.norm(out, axis=(0, 2)) * np.sqrt(np.asarray(total) / len(images))
+        for out, total in zip(_fan_out(network), squares, strict=True)
+    ]
+
+
+@jax.jit
+def _squares(network: ConvNet, images: Any, scale: Any) -> list[Any]:
+    hidden = network.activations(normalized(images, scale, network.weights[0].dtype))[:-1]
+    return [jnp.sum(jnp.mean(f.astype(jnp.float64) ** 2, axis=(1, 2)), axis=0) for f in hidden]
+
+
+def _fan_out(network: ConvNet) -> list[np.ndarray]:
+    """v_k of each hidden layer, of shape (pixels, n_l, n_{l+1})."""
+    n = network.widths
+    return [
+        np.asarray(W).reshape(-1, n[layer], W.shape[-1])
+        for layer, W in enumerate(network.weights[1:], start=1)
+    ]
+
+
+def check_keep(keep: Any) -> None:
+    """A part of the channels, greater than 0 and at most 1."""
+    if finite_number("keep", keep, above=0.0, hint="keep=0.75") > 1:
+        raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
+
+
+def prune_channels(
+    network: ConvNet, images: Any, keep: float = 0.75, scale: Any = None
+) -> PrunedConvNet:
+    """Keep the strongest channels of every hidden layer.
+
+    The paper prunes "in a structured manner to keep strong teacher nodes" and says neither how
+    strength is measured (see `channel_strengths`) nor how many stay.
+
+    Args:
+        network: a pre-trained teacher.
+        images: on which activations are measured.
+        keep: which part of the channels of a layer stays, greater than 0 and at most 1; the
+            number is rounded, and one stays in any case.
+        scale: mean and deviation of the colours that are taken out first, if any.
+
+    >>> from tutelage.deep.convnet import convnet
+    >>> x = np.random.default_rng(0).normal(size=(5, 8, 8, 3)).astype("f")
+    >>> prune_channels(convnet((4, 6), size=8), x, keep=0.5).network.widths
+    (3, 2, 3, 10)
+    """
+    check_keep(keep)
+    kept = tuple(
+        np.sort(np.argsort(-s, kind="stable")[: max(1, round(keep * len(s)))])
+        for s in channel_strengths(network, images, scale)
+    )
+    return PrunedConvNet(only_channels(network, kept), kept)
+
+
+def only_channels(network: ConvNet, kept: tuple[np.ndarray, ...]) -> ConvNet:
+    """The network with these channels of its hidden layers."""
+    below = [np.arange(network.widths[0]), *kept]
+    W = [
+        np.asarray(w)[:, :, a][..., b]
+        for w, a, b in zip(network.weights[:-1], below, kept, strict=False)
+    ]
+    # The last layer has a row for each pixel and channel.
+    top = _fan_out(network)[-1][:, kept[-1]]
+    b = [np.asarray(b)[nodes] for b, nodes in zip(network.biases[:-1], kept, strict=True)]
+    made = ConvNet((*W, top.reshape(-1, top.shape[-1])), (*b, network.biases[-1]))
+    return jax.tree.map(jnp.asarray, made)

@@ -1,0 +1,215 @@
+"""Stochastic gradient descent of a convolutional network, on labels or on a teacher's outputs."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._jax import jax, jnp
+from tutelage.deep.images.checkpoint import ConvCheckpoint
+from tutelage.deep.images.convnet import ConvNet, cast
+from tutelage.deep.images.measures import normalized
+
+MARGIN = 4  # pixels by which images are shifted at most
+PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float64": jnp.float64}
+
+
+class Recipe(NamedTuple):
+    """How to learn.
+
+    W ← W - η u,   u ← μ u + ∂J/∂W + λ W
+
+    epochs, batch: how long, and images in a step.
+    learning_rate, momentum, weight_decay: η, μ and λ.
+    decay: whether η falls to 0 with a cosine over the epochs.
+    augment: whether every epoch shifts images by up to 4 pixels and mirrors half of them.
+    precision: of activations and gradients, "float32" or "bfloat16"; weights keep their own.
+    """
+
+    epochs: int
+    learning_rate: float
+    batch: int = 64
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    decay: bool = False
+    augment: bool = True
+    precision: str = "float32"
+
+    def rate(self, epoch: int) -> float:
+        """η in an epoch, the first of which is number 0."""
+        falling = 0.5 * (1 + math.cos(math.pi * epoch / self.epochs)) if self.decay else 1.0
+        return self.learning_rate * falling
+
+
+class Learner(NamedTuple):
+    """Weights and u, which moves them."""
+
+    network: ConvNet
+    velocity: ConvNet
+
+
+class Lesson(NamedTuple):
+    """What is learned from: images as bytes, labels, scale of the colours, and who teaches.
+
+    Without a teacher the labels are learned, J = mean of -log softmax(f_L)[label]; with one its
+    outputs, J = mean over images and outputs of (f*_L - f_L)².
+    """
+
+    images: Any
+    labels: Any
+    scale: Any
+    teacher: ConvNet | None = None
+
+
+def check_recipe(recipe: Recipe, images: int) -> None:
+    """Numbers that can be learned with, and at least one full batch."""
+    positive_integer("epochs", recipe.epochs, "epochs=100")
+    finite_number("learning_rate", recipe.learning_rate, above=0.0, hint="learning_rate=0.01")
+    if finite_number("momentum", recipe.momentum, at_least=0.0, hint="momentum=0.9") >= 1:
+        allowed = "with 1 or more old steps are never forgotten"
+        raise InputError("momentum", repr(recipe.momentum), allowed, "momentum=0.9")
+    finite_number("weight_decay", recipe.weight_decay, at_least=0.0, hint="weight_decay=0")
+    if positive_integer("batch", recipe.batch, "batch=64") > images:
+        raise InputError("batch", repr(recipe.batch), f"there are {images} images")
+    if recipe.precision not in PRECISIONS:
+        allowed = f"it has to be one of {', '.join(PRECISIONS)}"
+        raise InputError("precision", repr(recipe.precision), allowed, '"float32"')
+
+
+Watch = Callable[[int, dict[str, np.ndarray]], None]
+
+
+def learn(
+    network: ConvNet,
+    lesson: Lesson,
+    recipe: Recipe,
+    measure: Callable[[ConvNet], dict[str, np.ndarray]],
+    seed: int = 0,
+    checkpoint: ConvCheckpoint | None = None,
+    watch: Watch | None = None,
+) -> tuple[ConvNet, dict[str, np.ndarray]]:
+    """Learn for all epochs, from the beginning or from a checkpoint.
+
+    Epoch e draws from a key that depends on the seed and e alone: what was interrupted goes on
+    as if it had not been.
+
+    Args:
+        network: the start.
+        measure: what to record of a network, at the start and after every epoch.
+        watch: called after every epoch with its number and what was recorded; an exception that
+            it raises ends the learning, after a checkpoint.
+
+    Returns:
+        The network after the last epoch; recorded arrays, which begin with epochs 0, …, E, with
+        training_loss, the mean of J over an epoch, not a number at the start.  If it ceases to be
+        finite, learning ends, and nothing is a number from that epoch on.
+    """
+    check_recipe(recipe, len(lesson.images))
+    state = Learner(network, jax.tree.map(jnp.zeros_like, network))
+    saved = checkpoint or ConvCheckpoint(None, {})
+    state, told, epoch = saved.load(state)
+    root = jax.random.key(seed)
+    if not told:
+        told = [{"training_loss": np.asarray(np.nan), **measure(state.network)}]
+    try:
+        while epoch < recipe.epochs:
+            key = jax.random.fold_in(root, epoch)
+            now, loss = _epoch(state, lesson, key, **_numbers(recipe, epoch))
+            if not np.isfinite(loss):
+                told += [_nothing(told[0])] * (recipe.epochs - epoch)
+                state, epoch = now, recipe.epochs
+                break
+            told.append({"training_loss": np.asarray(loss), **measure(now.network)})
+            state, epoch = now, epoch + 1
+            saved.save_now_and_then(state, told, epoch)
+            if watch is not None:
+                watch(epoch, told[-1])
+    finally:
+        saved.save(state, told, epoch)
+    return state.network, {name: np.stack([one[name] for one in told]) for name in told[0]}
+
+
+def _nothing(told: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What is recorded of a network that has diverged; -1 where there is no number of a node."""
+    return {
+        name: np.full_like(x, np.nan if x.dtype.kind == "f" else -1) for name, x in told.items()
+    }
+
+
+def _numbers(recipe: Recipe, epoch: int) -> dict[str, Any]:
+    return {
+        "η": recipe.rate(epoch),
+        "μ": recipe.momentum,
+        "λ": recipe.weight_decay,
+        "batch": recipe.batch,
+        "augment": recipe.augment,
+        "precision": recipe.precision,
+    }
+
+
+@partial(jax.jit, static_argnames=("batch", "augment", "precision"))
+def _epoch(
+    state: Learner,
+    lesson: Lesson,
+    key: Any,
+    *,
+    η: Any,
+    μ: Any,
+    λ: Any,
+    batch: int,
+    augment: bool,
+    precision: str,
+) -> tuple[Learner, Any]:
+    """All images once, in random order; those that do not fill a batch are left out this time."""
+    for_order, for_images = jax.random.split(key)
+    n = len(lesson.images)
+    images = augmented(lesson.images, for_images) if augment else lesson.images
+    order = jax.random.permutation(for_order, n)[: n // batch * batch].reshape(-1, batch)
+    dtype = PRECISIONS[precision]
+    teacher = None if lesson.teacher is None else cast(lesson.teacher, dtype)
+
+    def step(state: Learner, rows: Any) -> tuple[Learner, Any]:
+        x = normalized(images[rows], lesson.scale, dtype)
+        loss, slope = jax.value_and_grad(
+            lambda network: _loss(cast(network, dtype), teacher, x, lesson.labels[rows])
+        )(state.network)
+        return _moved(state, slope, η, μ, λ), loss
+
+    state, losses = jax.lax.scan(step, state, order)
+    return state, jnp.mean(losses)
+
+
+def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
+    wide = jnp.promote_types(x.dtype, jnp.float32)  # sums of the loss are not for half precision
+    out = network(x).astype(wide)
+    if teacher is not None:
+        return jnp.mean((teacher(x).astype(wide) - out) ** 2)
+    logarithms = jax.nn.log_softmax(out)
+    return -jnp.mean(jnp.take_along_axis(logarithms, labels[:, None], axis=1))
+
+
+def _moved(state: Learner, slope: ConvNet, η: Any, μ: Any, λ: Any) -> Learner:
+    def velocity(u: Any, g: Any, w: Any) -> Any:
+        return (μ * u + g + λ * w).astype(w.dtype)
+
+    u = jax.tree.map(velocity, state.velocity, slope, state.network)
+    network = jax.tree.map(lambda w, u: (w - η * u).astype(w.dtype), state.network, u)
+    return Learner(network, u)
+
+
+def augmented(images: Any, key: Any) -> Any:
+    """Each image shifted by up to 4 pixels, black where nothing comes in, and maybe mirrored."""
+    n, size = len(images), images.shape[1]
+    shifts, mirror = jax.random.split(key)
+    at = jax.random.randint(shifts, (n, 2), 0, 2 * MARGIN + 1)
+    wide = jnp.pad(images, ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN), (0, 0)))
+
+    def cut(image: Any, at: Any) -> Any:
+        return jax.lax.dynamic_slice(image, (at[0], at[1], 0), (size, size, image.shape[-1]))
+
+    moved = jax.vmap(cut)(wide, at)
+    flip = jax.random.bernoulli(mirror, shape=(n, 1, 1, 1))
+    return jnp.where(flip, moved[:, :, ::-1], moved)

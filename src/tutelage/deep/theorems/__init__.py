@@ -1,0 +1,1 @@
+"""The lemmas and theorems of ``tian2020`` as checks."""

@@ -1,0 +1,109 @@
+"""Critical points of stochastic gradient descent: students that are their teacher in disguise."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import positive_integer
+from tutelage._jax import jnp
+from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
+from tutelage.deep.theorems.gradients import recursive_gradients
+from tutelage.deep.training.construction import STUDENT, generator
+
+
+def disguise(teacher: Network, multiple: int = 2, seed: int = 0) -> Network:
+    """An over-realized student that does exactly what the teacher does.
+
+    Every teacher node has one or more student nodes w_k = γ w*_j, γ > 0, which share its fan-out.
+    The other nodes are unaligned: two co-linear ones in each layer, if there is room, have
+    fan-outs that cancel, Σ v_k ‖w_k‖ = 0, and the rest have none (tian2020, Theorem 3).
+
+    Args:
+        teacher: any depth.
+        multiple: n_l = multiple · m_l.
+        seed: a whole number of at least 0.
+
+    >>> import numpy as np, tutelage as tl
+    >>> teacher = tl.deep.teacher("3-2", inputs=10, outputs=2)
+    >>> x = np.random.default_rng(0).normal(size=(5, 10))
+    >>> bool(np.allclose(tl.deep.disguise(teacher, 4)(x), teacher(x), rtol=1e-12))
+    True
+    """
+    check_network("teacher", teacher)
+    multiple = positive_integer("multiple", multiple, "multiple=2")
+    random = generator(seed, STUDENT)
+    below = np.eye(teacher.widths[0])
+    weights: list[Any] = []
+    biases: list[Any] = []
+    pair = None
+    for W, b in zip(teacher.weights[:-1], teacher.biases[:-1], strict=True):
+        columns, shifts, below, new = _layer(random, below @ np.asarray(W), np.asarray(b), multiple)
+        weights.append(_cancelling(random, columns, pair))
+        biases.append(shifts)
+        pair = new
+    weights.append(_cancelling(random, below @ np.asarray(teacher.weights[-1]), pair))
+    biases.append(np.asarray(teacher.biases[-1]))
+    return as_jax(Network(tuple(weights), tuple(biases)))
+
+
+def _layer(random: Any, W: Any, b: Any, multiple: int) -> tuple[Any, Any, Any, Any]:
+    """Filters, biases, the share of each node in each teacher node, and the cancelling pair."""
+    m = W.shape[1]
+    spare = (multiple - 1) * m
+    of = np.concatenate([np.arange(m), random.integers(m, size=spare // 2)])
+    γ = random.uniform(0.5, 2.0, len(of))
+    share = random.uniform(0.5, 1.5, len(of))
+    share /= np.bincount(of, share, m)[of]
+    free = spare - spare // 2
+    extra = random.standard_normal((len(W), free)) * np.linalg.norm(W) / np.sqrt(W.size)
+    shifts = random.standard_normal(free) * (np.std(b) + 0.1)
+    if free >= 2:
+        extra[:, 1], shifts[1] = 0.5 * extra[:, 0], 0.5 * shifts[0]
+    P = np.zeros((len(of) + free, m))
+    P[np.arange(len(of)), of] = share / γ
+    pair = (len(of), len(of) + 1) if free >= 2 else None
+    return (
+        np.concatenate([W[:, of] * γ, extra], axis=1),
+        np.concatenate([b[of] * γ, shifts]),
+        P,
+        pair,
+    )
+
+
+def _cancelling(random: Any, W: np.ndarray, pair: Any) -> np.ndarray:
+    """Give the two co-linear nodes below, the second half as long, fan-outs that cancel."""
+    if pair is not None:
+        W = W.copy()
+        W[pair[0]] = random.standard_normal(W.shape[1])
+        W[pair[1]] = -2 * W[pair[0]]
+    return W
+
+
+class Interpolation(NamedTuple):
+    """How far a student is from a critical point of SGD, layer by layer.
+
+    gradient: max over examples of ‖g_l(x_i)‖.
+    update: max over examples of ‖g_l(x_i) f_{l-1}(x_i)ᵀ‖, the change that x_i alone asks for.
+    """
+
+    gradient: np.ndarray
+    update: np.ndarray
+
+
+def interpolation(student: Network, teacher: Network, examples: Any) -> Interpolation:
+    """Whether every example by itself is at rest (tian2020, Theorem 1).
+
+    If no batch changes the weights, then g_l(x_i) = 0 or f_{l-1}(x_i) = 0 for every example;
+    with biases f_{l-1} always has an entry 1, and all gradients vanish.
+
+    Args:
+        student, teacher: of the same depth, no layer of the student narrower.
+        examples: of shape (examples, d).
+    """
+    check_pair(student, teacher, wider=True)
+    x = jnp.asarray(check_examples("examples", examples, student.widths[0]))
+    g = [np.linalg.norm(one, axis=1) for one in recursive_gradients(student, teacher, x)]
+    f = (x, *student.activations(x)[:-1])
+    with_one = [np.sqrt(1 + np.sum(np.asarray(one) ** 2, axis=1)) for one in f]
+    update = [float(np.max(a * b)) for a, b in zip(g, with_one, strict=True)]
+    return Interpolation(np.array([float(one.max()) for one in g]), np.array(update))

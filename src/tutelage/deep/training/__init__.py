@@ -1,0 +1,1 @@
+"""Students of finite width that learn from a teacher, many at once."""

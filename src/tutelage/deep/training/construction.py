@@ -1,0 +1,135 @@
+"""Teachers and students as in tian2020, Section 8.16."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage.deep.network import Network, as_jax, check_network
+from tutelage.deep.training.examples import Examples, as_examples
+from tutelage.simulation.plan import check_seed
+
+# Examples from which the median of a field is taken: half of the others activate the node up to
+# 1/(2 √1000) = 0.016.
+FOR_BIASES = 1000
+# What random numbers are for.
+TEACHER, STUDENT, DATA, EVALUATION = range(4)
+
+
+def teacher(
+    hidden: Any,
+    inputs: int = 100,
+    outputs: int = 50,
+    polarity: float = 0.0,
+    seed: int = 0,
+    *,
+    data: Any = "gaussian",
+) -> Network:
+    """A teacher with distinct filters that about half of the data activate.
+
+    Filters are independent random directions of length 1; biases are minus the median of the
+    field over 1000 examples.  The fan-out of node j = 1, 2, … of the last hidden layer has
+
+        ‖v_j‖ = 1/j^p        (tian2020, eq. (9));
+
+    between hidden layers it decays in the same way, before filters get the length 1.
+
+    Args:
+        hidden: nodes of the hidden layers, such as (50, 75, 100, 125), "50-75-100-125" or 10.
+        inputs: d >= 1.
+        outputs: C >= 1.
+        polarity: p >= 0; with 0 all nodes are equally strong.
+        seed: a whole number of at least 0.
+        data: "gaussian" (σ = 10), "uniform" (on [-15, 15]), either with its width as in
+            "gaussian:1", or an array of shape (rows, d).
+
+    >>> import numpy as np, tutelage as tl
+    >>> made = tl.deep.teacher("4-3", inputs=20, outputs=5, polarity=1.0)
+    >>> made.widths
+    (20, 4, 3, 5)
+    >>> np.linalg.norm(made.weights[-1], axis=1).round(3).tolist()
+    [1.0, 0.5, 0.333]
+    """
+    widths = widths_of(hidden, inputs, outputs)
+    finite_number("polarity", polarity, at_least=0.0, hint="polarity=1")
+    examples = as_examples("data", data, widths[0])
+    made = make_teacher(generator(seed, TEACHER), widths, float(polarity), examples)
+    return as_jax(made)
+
+
+def student(teacher: Network, multiple: int = 1, seed: int = 0, *, scale: float = 1.0) -> Network:
+    """A student that is ``multiple`` times over-realized: n_l = multiple · m_l.
+
+    Weights and biases are uniform on ± scale/√n_{l-1}.
+
+    Args:
+        teacher: whose depth, inputs and outputs it has.
+        multiple: at least 1; 1, 2, 5 and 10 in the paper.
+        seed: a whole number of at least 0.
+        scale: of the weights, greater than 0.
+
+    >>> import tutelage as tl
+    >>> tl.deep.student(tl.deep.teacher("4-3", inputs=20, outputs=5), multiple=2).widths
+    (20, 8, 6, 5)
+    """
+    check_network("teacher", teacher)
+    finite_number("scale", scale, above=0.0, hint="scale=1")
+    widths = over_realized(teacher.widths, positive_integer("multiple", multiple, "multiple=5"))
+    return as_jax(make_student(generator(seed, STUDENT), widths, float(scale)))
+
+
+def widths_of(hidden: Any, inputs: Any, outputs: Any) -> tuple[int, ...]:
+    """d, m_1, …, C."""
+    if isinstance(hidden, str):
+        parts: Sequence[Any] = [int(n) if n.isdecimal() else n for n in hidden.split("-")]
+    else:
+        parts = np.atleast_1d(np.asarray(hidden, dtype=object)).tolist()
+    if not parts:
+        raise InputError("hidden", "no layers", "there has to be a hidden layer", '"50-75"')
+    layers = [positive_integer("hidden", n, 'nodes of the hidden layers, "50-75"') for n in parts]
+    return (
+        positive_integer("inputs", inputs, "inputs=100"),
+        *layers,
+        positive_integer("outputs", outputs, "outputs=50"),
+    )
+
+
+def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
+    """The widths of the student."""
+    return (widths[0], *(multiple * m for m in widths[1:-1]), widths[-1])
+
+
+def make_teacher(
+    random: np.random.Generator, widths: tuple[int, ...], p: float, examples: Examples
+) -> Network:
+    """`teacher` without its door, with NumPy's random numbers: there is nothing to compile."""
+    f = examples.sample(random, FOR_BIASES, widths[0]).astype(float)
+    weights, biases, strength = [], [], np.ones(widths[0])
+    for m, n in pairwise(widths[:-1]):
+        W = random.standard_normal((m, n)) * strength[:, None]
+        weights.append(W / np.linalg.norm(W, axis=0))
+        h = f @ weights[-1]
+        biases.append(-np.median(h, axis=0))
+        f = np.maximum(h + biases[-1], 0.0)
+        strength = np.arange(1.0, n + 1.0) ** -p
+    V = random.standard_normal(widths[-2:])
+    weights.append(strength[:, None] * V / np.linalg.norm(V, axis=1, keepdims=True))
+    return Network(tuple(weights), (*biases, np.zeros(widths[-1])))
+
+
+def make_student(
+    random: np.random.Generator, widths: tuple[int, ...], scale: float = 1.0
+) -> Network:
+    """`student` without its door."""
+    weights, biases = [], []
+    for m, n in pairwise(widths):
+        weights.append(scale * m**-0.5 * random.uniform(-1.0, 1.0, (m, n)))
+        biases.append(scale * m**-0.5 * random.uniform(-1.0, 1.0, n))
+    return Network(tuple(weights), tuple(biases))
+
+
+def generator(seed: Any, purpose: int, run: int = 0) -> np.random.Generator:
+    """Random numbers that depend on the seed, what they are for, and the number of the run."""
+    return np.random.default_rng([check_seed(seed), purpose, run])

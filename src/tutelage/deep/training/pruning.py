@@ -1,0 +1,82 @@
+"""Student nodes that follow no teacher node are taken out, and what that changes is told."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import InputError, finite_number
+from tutelage.deep.measures import correlations
+from tutelage.deep.network import Network, as_jax, check_examples, check_pair
+
+
+class Pruned(NamedTuple):
+    """A narrower student, and what was lost on the examples.
+
+    network: the student without unaligned nodes.
+    kept: for each hidden layer, the indices of the nodes that are left.
+    removed: for each hidden layer, how many nodes are gone.
+    change: root mean square of the change of the output, relative to that of the output.
+    loss_before, loss_after: mean of (f*_L - f_L)² over examples and outputs.
+    """
+
+    network: Network
+    kept: tuple[np.ndarray, ...]
+    removed: tuple[int, ...]
+    change: float
+    loss_before: float
+    loss_after: float
+
+
+def prune(student: Network, teacher: Network, examples: Any, threshold: float = 0.95) -> Pruned:
+    """Remove every hidden node whose best correlation with a teacher node is below a threshold.
+
+    At a critical point of SGD with two layers this changes nothing, if these nodes have enough
+    observers (tian2020, Theorem 3 and Corollary 2) and no two of them are opposite to each other;
+    how far that is from the truth for a trained or a deep student is what ``change`` says.
+
+    Args:
+        student, teacher: of the same depth, no layer of the student narrower.
+        examples: of shape (examples, d), at least two.
+        threshold: greater than 0, at most 1; 0.95 in the paper.
+
+    Raises:
+        InputError: also if no node of a layer would be left.
+
+    >>> import numpy as np, tutelage as tl
+    >>> teacher = tl.deep.teacher("3", inputs=10, outputs=2)
+    >>> x = np.random.default_rng(0).normal(size=(500, 10), scale=10.0)
+    >>> found = tl.deep.prune(tl.deep.disguise(teacher, multiple=4), teacher, x)
+    >>> found.removed, bool(found.change < 1e-12)
+    ((5,), True)
+    """
+    check_pair(student, teacher, wider=True)
+    finite_number("threshold", threshold, above=0.0, hint="threshold=0.95")
+    x = check_examples("examples", examples, student.widths[0])
+    kept = tuple(
+        np.flatnonzero(ρ.max(axis=1) >= threshold) for ρ in correlations(student, teacher, x)
+    )
+    for layer, nodes in enumerate(kept, start=1):
+        if not len(nodes):
+            allowed = f"no node of layer {layer} would be left"
+            raise InputError("threshold", repr(threshold), allowed, "a lower one")
+    left = _only(student, kept)
+    before, after, target = (np.asarray(network(x)) for network in (student, left, teacher))
+    return Pruned(
+        left,
+        kept,
+        tuple(n - len(nodes) for n, nodes in zip(student.widths[1:-1], kept, strict=True)),
+        float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))),
+        float(np.mean((before - target) ** 2)),
+        float(np.mean((after - target) ** 2)),
+    )
+
+
+def _only(network: Network, kept: tuple[np.ndarray, ...]) -> Network:
+    """The network with these nodes of its hidden layers."""
+    every = [np.arange(network.widths[0]), *kept, np.arange(network.widths[-1])]
+    W = tuple(
+        np.asarray(W)[np.ix_(a, b)]
+        for W, a, b in zip(network.weights, every, every[1:], strict=False)
+    )
+    b = tuple(np.asarray(b)[nodes] for b, nodes in zip(network.biases, every[1:], strict=True))
+    return as_jax(Network(W, b))

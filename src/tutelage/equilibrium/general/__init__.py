@@ -1,0 +1,1 @@
+"""States without site symmetry: every minimum of the free energy over all overlaps."""

@@ -1,0 +1,150 @@
+"""Beyond site symmetry: every minimum of the free energy over all overlaps."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._jax import jax, jnp
+from tutelage.averages.methods import Method
+from tutelage.equilibrium.general.blocks import Blocks, blocks, canonical_order
+from tutelage.equilibrium.general.descent import Walkers, descend
+from tutelage.equilibrium.general.landscape import Landscape
+from tutelage.equilibrium.general.starts import starts as starting_points
+from tutelage.model import Overlaps, Scenario
+
+# Newton steps end at rounding, 1e-14 or so; a descent that did not come this close found nothing.
+ARRIVED = 1e-8
+# Two descents into one minimum agree much better; different minima differ much more.
+SAME = 1e-6
+# Eigenvalues relative to the largest that count as zero: those of a state that is about to split.
+ZERO = 1e-9
+
+
+class Minimum(eqx.Module):
+    """A minimum of βf over all overlaps.
+
+    overlaps: Q, R and T, students and exchangeable teachers in canonical order.
+    free_energy: βf; differences between states matter, constants do not.
+    generalization_error: ε_g.
+    eigenvalues: of ∂²βf with respect to all overlaps, ascending (`Landscape.hessian`).
+    residual: the last Newton step, relative to the coordinates z.
+    found: how many of the starts ended here.
+    blocks: its block structure, with its name.
+    """
+
+    overlaps: Overlaps
+    free_energy: float
+    generalization_error: float
+    eigenvalues: Float[np.ndarray, " d"]
+    residual: float
+    found: int
+    blocks: Blocks
+
+    @property
+    def name(self) -> str:
+        """The state in words, such as "2 of 3 students specialized, …"."""
+        return self.blocks.name
+
+    @property
+    def stable(self) -> bool:
+        """True if every direction leads upwards; at a continuous transition one is flat."""
+        return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
+
+
+def minima(
+    scenario: Scenario,
+    load: float,
+    starts: int = 64,
+    seed: int = 0,
+    method: Method | str | None = None,
+) -> tuple[Minimum, ...]:
+    """The minima of βf = α K ε_g - ½ ln det C over all overlaps, the lowest first.
+
+    oostwal2019, eqs. (16) to (20), without the assumption of site symmetry, eq. (10).  Students
+    have norm one, Q_ii = 1.  The load α = βP/(KN) multiplies K times the scenario's own ε_g;
+    the outputs of the paper are those of ``output_scale=1/√K``.  Teachers may be as long as
+    they like: students of norm one can learn the direction of a teacher with T_nn ≠ 1 but not
+    its length, so that graded teachers leave an error even at infinite load.  If T is singular
+    the entropy is that of students given the teachers' span (`Landscape`).  Label noise adds a
+    constant to the energy and weight decay is fixed by the norm: neither changes anything.
+
+    Args:
+        scenario: who learns from whom; K, M, activations and T are free.
+        load: α >= 0.
+        starts: how many descents; a minimum with a small basin needs many.
+        seed: of the starts.
+        method: how averages are computed; the best exact one by default.
+
+    Returns:
+        Each minimum that was found once, up to the names of students and of teachers that can
+        be swapped.  The list is as complete as the starts are many: ``found`` says how often
+        each was met.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.Erf())
+    >>> state, = tl.equilibrium.minima(tl.Scenario(one, one), load=0.0, starts=4)
+    >>> abs(float(state.overlaps.R[0, 0])) < 1e-12, state.stable
+    (True, True)
+    """
+    alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
+    count = positive_integer("starts", starts, "starts=64")
+    landscape = Landscape(scenario, method)
+    walkers = descend(landscape, alpha, starting_points(landscape, count, seed))
+    spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), walkers))
+    groups = _distinct(walkers, spectra, Q, R)
+    if not groups:
+        raise InputError(
+            "starts", f"{count}, and no descent arrived", "one has to", "more starts, another seed"
+        )
+    found = [_minimum(landscape, alpha, walkers, spectra, Q, R, group) for group in groups]
+    return tuple(sorted(found, key=lambda minimum: minimum.free_energy))
+
+
+@eqx.filter_jit
+def _described(landscape: Landscape, load: Array, walkers: Walkers) -> tuple[Array, ...]:
+    """Eigenvalues of the Hessian, Q and R of every state."""
+    hessians = jax.vmap(lambda z: landscape.hessian(z, load))(walkers.z)
+    return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(walkers.z)
+
+
+def _distinct(
+    walkers: Walkers, spectra: np.ndarray, Q: np.ndarray, R: np.ndarray
+) -> list[list[int]]:
+    """Descents that ended in the same minimum, up to the names of the units.
+
+    States that differ by names have the same overlaps in another order and the same spectrum.
+    """
+    n = len(R)
+    names = [np.sort(x.reshape(n, -1), axis=1) for x in (Q, R)]
+    signature = np.hstack([*names, spectra / (1 + np.abs(spectra[:, -1:]))])
+    lowest = spectra[:, 0] > -ZERO * np.abs(spectra[:, -1])
+    arrived = (np.asarray(walkers.step) < ARRIVED) & lowest & np.all(np.isfinite(signature), axis=1)
+    groups: list[list[int]] = []
+    for i in np.flatnonzero(arrived):
+        for group in groups:
+            if np.max(np.abs(signature[i] - signature[group[0]])) < SAME:
+                group.append(int(i))
+                break
+        else:
+            groups.append([int(i)])
+    return groups
+
+
+def _minimum(landscape: Landscape, load: float, walkers: Walkers, spectra, Q, R, group) -> Any:
+    """The best polished of several descents, described."""
+    i = min(group, key=lambda j: float(walkers.step[j]))
+    scenario = landscape.error.scenario
+    overlaps = canonical_order(Overlaps(Q[i], R[i], scenario.T))
+    error = float(landscape.error(landscape.error.pairs(jnp.asarray(Q[i]), jnp.asarray(R[i]))))
+    return Minimum(
+        overlaps=overlaps,
+        free_energy=float(walkers.value[i]),
+        generalization_error=error,
+        eigenvalues=spectra[i],
+        residual=float(walkers.step[i]),
+        found=len(group),
+        blocks=blocks(overlaps),
+    )

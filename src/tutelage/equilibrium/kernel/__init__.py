@@ -1,0 +1,1 @@
+"""The kernel κ(ρ): what an activation contributes to the free energy."""

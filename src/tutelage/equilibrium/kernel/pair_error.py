@@ -1,0 +1,96 @@
+"""The generalization error of students of norm one, as a sum over pairs of units."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import InputError
+from tutelage._jax import jnp
+from tutelage.activations import Activation
+from tutelage.averages import i2
+from tutelage.averages.methods import Method
+from tutelage.equilibrium.kernel.pair import PairKernel, pair_kernel
+from tutelage.model import Scenario
+
+
+class PairError(eqx.Module):
+    """ε_g as a function of the overlaps that change when the norms of all units are fixed.
+
+    ε_g = ε_0 + s_K² Σ_{i<k} I2(x_i, x_k) - s_K s_M Σ_in I2(x_i, y_n)
+
+    (oostwal2019 eq. (25) with Q_ii = 1); ε_0 holds the pairs of a unit with itself and of two
+    teachers.  Pairs stand in one vector: Q_ik for i < k, then R_in row by row.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.Erf())
+    >>> error = PairError(tl.Scenario(one, one))
+    >>> print(f"{error(jnp.array([0.0])):.12f}")  # R = 0
+    0.333333333333
+    """
+
+    scenario: Scenario
+    students: PairKernel
+    teachers: PairKernel
+    constant: Float[Array, ""]
+
+    def __init__(self, scenario: Scenario, method: Method | str | None = None):
+        if not isinstance(scenario, Scenario):
+            raise InputError(
+                "scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)"
+            )
+        T = scenario.T
+        g, h = scenario.student.activation, scenario.teacher.activation
+        self.scenario = scenario
+        self.students = pair_kernel((g, g), jnp.ones(1), method)
+        self.teachers = pair_kernel((g, h), jnp.diag(T), method)
+        s_K, s_M = scenario.output_scale
+        itself = self.students.value(jnp.ones(1))[0]
+        self.constant = 0.5 * (s_K**2 * scenario.K * itself + s_M**2 * _teachers(h, T, method))
+
+    def __call__(self, pairs: Float[Array, "... p"]) -> Float[Array, "..."]:
+        """ε_g."""
+        return self.constant + jnp.sum(self._terms(lambda kernel: kernel.value, pairs), axis=-1)
+
+    def first(self, pairs: Float[Array, "... p"]) -> Float[Array, "... p"]:
+        """∂ε_g/∂ρ for every pair ρ."""
+        return self._terms(lambda kernel: kernel.first, pairs)
+
+    def second(self, pairs: Float[Array, "... p"]) -> Float[Array, "... p"]:
+        """∂²ε_g/∂ρ² for every pair ρ; there are no mixed second derivatives."""
+        return self._terms(lambda kernel: kernel.second, pairs)
+
+    def pairs(
+        self, Q: Float[Array, "... K K"], R: Float[Array, "... K M"]
+    ) -> Float[Array, "... p"]:
+        """The overlaps of all pairs in one vector."""
+        i, k = np.triu_indices(self.scenario.K, 1)
+        return jnp.concatenate([Q[..., i, k], R.reshape(*R.shape[:-2], -1)], axis=-1)
+
+    def split(
+        self, pairs: Float[Array, "... p"]
+    ) -> tuple[Float[Array, "... pairs"], Float[Array, "... K M"]]:
+        """Undo `pairs`: Q_ik for i < k, and R."""
+        K, M = self.scenario.K, self.scenario.M
+        q, r = jnp.split(pairs, [K * (K - 1) // 2], axis=-1)
+        return q, r.reshape(*r.shape[:-1], K, M)
+
+    def _terms(
+        self, of: Callable[[PairKernel], Callable], pairs: Float[Array, "... p"]
+    ) -> Float[Array, "... p"]:
+        """s_K² φ for pairs of students, -s_K s_M φ for a student and a teacher."""
+        s_K, s_M = self.scenario.output_scale
+        q, r = self.split(pairs)
+        teachers = (-s_K * s_M * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
+        if self.scenario.K == 1:
+            return teachers
+        students = s_K**2 * of(self.students)(q[..., None])[..., 0]
+        return jnp.concatenate([students, teachers], axis=-1)
+
+
+def _teachers(h: Activation, T: Float[Array, "M M"], method: Method | str | None) -> Array:
+    """Σ_nm I2(y_n, y_m)."""
+    n, m = np.indices(T.shape).reshape(2, -1)
+    C = np.stack([T[n, n], T[n, m], T[m, n], T[m, m]], axis=-1).reshape(-1, 2, 2)
+    return jnp.sum(i2(h, C, method))

@@ -1,0 +1,129 @@
+"""Weights on the sphere at equilibrium: Hamiltonian moves along great circles."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.equilibrium.kernel.pair_error import PairError
+
+TARGET = 0.8  # acceptance to which the step is tuned while warming up
+JITTER = 0.3  # steps vary by this much, so that no trajectory is a full period of any mode
+
+Weights = Float[Array, "run K N"]
+
+
+class Gibbs(eqx.Module):
+    """The density exp(-α K N ε_g(J)) of K unit vectors J_i in N dimensions.
+
+    oostwal2019 eq. (15) with α = βP/(KN); their weights are √N J.  Only the energy is used: no
+    entropy, no large N.
+
+    teachers: B, shape (M, N).
+    """
+
+    error: PairError
+    teachers: Float[Array, "M N"]
+
+    def overlaps(self, J: Weights) -> tuple[Float[Array, "run K K"], Float[Array, "run K M"]]:
+        """Q = J Jᵀ and R = J Bᵀ."""
+        return jnp.einsum("rin,rkn->rik", J, J), jnp.einsum("rin,mn->rim", J, self.teachers)
+
+    def generalization_error(self, J: Weights) -> Float[Array, " run"]:
+        """ε_g."""
+        return self.error(self.error.pairs(*self.overlaps(J)))
+
+    def force(self, J: Weights, load: Array) -> Weights:
+        """-α K ∂ε_g/∂J_i = -α K [Σ_k (∂ε_g/∂Q_ik) J_k + Σ_n (∂ε_g/∂R_in) B_n]."""
+        K = self.error.scenario.K
+        q, r = self.error.split(self.error.first(self.error.pairs(*self.overlaps(J))))
+        upper = jnp.zeros((len(J), K, K)).at[:, *np.triu_indices(K, 1)].set(q)
+        among = jnp.einsum("rik,rkn->rin", upper + jnp.swapaxes(upper, 1, 2), J)
+        return -load * K * (among + jnp.einsum("rim,mn->rin", r, self.teachers))
+
+
+class Record(NamedTuple):
+    """What is written down after each move, one row for each run."""
+
+    Q: Float[Array, "... run K K"]
+    R: Float[Array, "... run K M"]
+    generalization_error: Float[Array, "... run"]
+    acceptance: Float[Array, "... run"]
+
+
+@eqx.filter_jit
+def chain(
+    gibbs: Gibbs,
+    load: Float[Array, ""],
+    J: Weights,
+    step: Float[Array, ""],
+    gains: Float[Array, " sweep"],
+    key: Array,
+    moves: int,
+) -> tuple[Weights, Float[Array, ""], Record]:
+    """As many moves as there are gains; all runs share one step size.
+
+    gains: by how much the logarithm of the step follows the acceptance; zero once samples count.
+    moves: great-circle steps in one trajectory.
+    """
+
+    def sweep(state: tuple[Weights, Array], inputs: tuple[Array, Array]):
+        (J, log_step), (key, gain) = state, inputs
+        J, probability = _trajectory(gibbs, load, J, jnp.exp(log_step), key, moves)
+        log_step = log_step + gain * (jnp.mean(probability) - TARGET)
+        record = Record(*gibbs.overlaps(J), gibbs.generalization_error(J), probability)
+        return (J, log_step), record
+
+    keys = jax.random.split(key, len(gains))
+    (J, log_step), records = jax.lax.scan(sweep, (J, jnp.log(step)), (keys, gains))
+    return J, jnp.exp(log_step), records
+
+
+def _trajectory(
+    gibbs: Gibbs, load: Array, J: Weights, step: Array, key: Array, moves: int
+) -> tuple[Weights, Float[Array, " run"]]:
+    """Geodesic Monte Carlo (Byrne and Girolami 2013), accepted or refused for each run.
+
+    H = α K N ε_g + (N/2)|v|² with velocities v tangent to the spheres: free motion is a rotation
+    by |v| per unit of time, whatever N is.
+    """
+    runs, K, N = J.shape
+    to_velocity, to_step, to_accept = jax.random.split(key, 3)
+    v = _tangent(J, jax.random.normal(to_velocity, J.shape) / jnp.sqrt(N))
+    h = step * jax.random.uniform(to_step, (runs, 1, 1), minval=1 - JITTER, maxval=1 + JITTER)
+
+    def energy(J: Weights, v: Weights) -> Float[Array, " run"]:
+        return N * (load * K * gibbs.generalization_error(J) + 0.5 * jnp.sum(v**2, axis=(1, 2)))
+
+    def kick(J: Weights, v: Weights, h: Array) -> Weights:
+        return v + h * _tangent(J, gibbs.force(J, load))
+
+    def one(_: int, state: tuple[Weights, Weights]) -> tuple[Weights, Weights]:
+        J, v = rotate(*state, h)
+        return J, kick(J, v, h)
+
+    # Half a kick, then (rotation, kick) again and again; the last kick is half too long.
+    K_, v_ = jax.lax.fori_loop(0, moves, one, (J, kick(J, v, h / 2)))
+    v_ = kick(K_, v_, -h / 2)
+    gain = energy(J, v) - energy(K_, v_)
+    probability = jnp.where(jnp.isfinite(gain), jnp.exp(jnp.minimum(gain, 0.0)), 0.0)
+    accepted = jax.random.uniform(to_accept, (runs,)) < probability
+    return jnp.where(accepted[:, None, None], K_, J), probability
+
+
+def rotate(J: Weights, v: Weights, time: Array) -> tuple[Weights, Weights]:
+    """Along the great circle through J in the direction of v, for a time."""
+    speed = jnp.sqrt(jnp.sum(v**2, axis=-1, keepdims=True))
+    cos, sin = jnp.cos(speed * time), jnp.sin(speed * time)
+    moved = J * cos + v / jnp.maximum(speed, 1e-300) * sin
+    J_, v_ = moved, v * cos - J * speed * sin
+    # Exact but for rounding, which would add up over many sweeps.
+    J_ = J_ / jnp.sqrt(jnp.sum(J_**2, axis=-1, keepdims=True))
+    return J_, _tangent(J_, v_)
+
+
+def _tangent(J: Weights, v: Weights) -> Weights:
+    """v without its component along J."""
+    return v - jnp.sum(J * v, axis=-1, keepdims=True) * J

@@ -1,0 +1,1 @@
+"""Site-symmetric states: free energy, branches, transitions, phase diagrams."""

@@ -1,0 +1,133 @@
+"""Learning curves: every branch of states over the load, stable or not."""
+
+import platform
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage import __version__
+from tutelage._checks import InputError, finite_array
+from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.many import states_at
+from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve
+from tutelage.equilibrium.symmetric.site import Point
+from tutelage.equilibrium.symmetric.states import kind_of
+from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.runs.provenance import activation_name
+
+
+def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
+    """All branches of site-symmetric states over the load α.
+
+    The specialized states lie on one curve, parametrised by V = R − S and cut where α turns, so
+    that unstable parts and folds are found as well as minima.
+
+    Args:
+        activation: g, the same for student and teacher.
+        units: K: 1, 2, … or ``math.inf``.
+        loads: values of α ≥ 0, increasing.
+
+    Returns:
+        A Dataset over ``branch`` and ``load`` (write ``run["load"]``: ``run.load`` is a method of
+        xarray), NaN where a branch has no state:
+
+        - R, S, C, generalization_error, free_energy_per_unit (βf/K);
+        - stable: a minimum in all overlaps; site_stable: one among site-symmetric states;
+        - kind of each branch: "unspecialized", "R > S" or "R < S";
+
+        and over ``point``, along the whole specialized curve through its folds: curve_load,
+        curve_R, curve_S, curve_C, curve_generalization_error.
+
+    >>> import tutelage as tl
+    >>> run = tl.equilibrium.learning_curve(tl.ReLU(), units=2, loads=[5.0, 7.0])
+    >>> run["kind"].values.tolist()
+    ['unspecialized', 'R < S', 'R > S']
+    >>> run["stable"].sel(branch=0).values.tolist()
+    [True, False]
+    """
+    theory = theory_of(activation, units)
+    alpha = check_loads(loads)
+    branches = curve(theory)
+    check_reach("loads", branches, float(alpha[-1]))
+    flat = ("unspecialized", theory.unspecialized_many(alpha))
+    rows = [] if theory.units == 1 and theory.kernel.slope > 0 else [flat]
+    rows += [(kind_of(theory, p.sign), states_at(theory, p, alpha)) for p in branches.pieces]
+    dataset = _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
+    return dataset.assign_attrs(attributes("equilibrium.learning_curve", activation, units))
+
+
+def _dataset(theory: Theory, loads: np.ndarray, rows: list[tuple[str, Point]]) -> xr.Dataset:
+    columns: dict[str, list] = {name: [] for name in (
+        "R", "S", "C", "generalization_error", "free_energy_per_unit", "stable", "site_stable",
+    )}  # fmt: skip
+    for _, points in rows:
+        for name, value in _values(theory, loads, points).items():
+            columns[name].append(value)
+    shape = (len(rows), len(loads))
+    return xr.Dataset(
+        {
+            **{
+                name: (("branch", "load"), np.array(v).reshape(shape))
+                for name, v in columns.items()
+            },
+            "kind": ("branch", np.array([kind for kind, _ in rows], dtype="<U13")),
+        },
+        coords={
+            "branch": np.arange(len(rows)),
+            "load": ("load", loads, {"long_name": "βP/(KN)", "symbol": "α"}),
+        },
+    )
+
+
+def _values(theory: Theory, loads: np.ndarray, points: Point) -> dict[str, np.ndarray]:
+    """Everything about the states that are there; NaN and False elsewhere."""
+    here = np.isfinite(points.V)
+    found = {name: np.full(len(loads), np.nan) for name in "RSC"}
+    found |= {
+        name: np.full(len(loads), np.nan)
+        for name in ("generalization_error", "free_energy_per_unit")
+    }
+    flags = {name: np.zeros(len(loads), dtype=bool) for name in ("stable", "site_stable")}
+    at, load = Point(*(x[here] for x in points)), loads[here]
+    if len(load):
+        for name, value in zip("RSC", theory.order(at), strict=True):
+            found[name][here] = value
+        found["generalization_error"][here] = theory.error(at)
+        found["free_energy_per_unit"][here] = theory.free_energy(load, at)
+        flags["stable"][here], flags["site_stable"][here] = theory.stable(load, at)
+    return found | flags
+
+
+def _parametric(theory: Theory, branches: Curve) -> xr.Dataset:
+    """The whole curve at increasing V."""
+    parts = [np.array([p.V, p.d, p.c, p.load]) for p in branches.pieces]
+    table = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
+    V, d, c, load = table[:, np.unique(table[0], return_index=True)[1]]
+    R, S, C = theory.order(Point(V, d, c))
+    error = theory.error(Point(V, d, c))
+    named = {"load": load, "R": R, "S": S, "C": C, "generalization_error": error}
+    return xr.Dataset({f"curve_{name}": ("point", value) for name, value in named.items()})
+
+
+def attributes(computed_by: str, activation: Activation, units: Any) -> dict[str, Any]:
+    """What has to be known to compute the same again."""
+    return {
+        "computed_by": computed_by,
+        "activation": activation_name(activation),
+        "units": "inf" if units == float("inf") else int(units),
+        "tutelage_version": __version__,
+        "python_version": platform.python_version(),
+    }
+
+
+def check_loads(loads: Any) -> np.ndarray:
+    array = np.atleast_1d(finite_array("loads", loads))
+    if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0) or array[0] < 0:
+        raise InputError(
+            "loads",
+            f"an array of shape {array.shape}" + (f" from {array.flat[0]:g}" if array.size else ""),
+            "loads are at least 0 and increase",
+            "np.linspace(0, 100, 1001)",
+        )
+    return array

@@ -1,0 +1,109 @@
+"""What the Hermite coefficients of an activation say about its transition.
+
+For K → ∞ the curve of specialized states is explicit (`large_k`),
+
+    1/α(R) = (1 − R²) Σ_{n≥2} n c_n² R^{n−2}
+           = 2c_2² + 3c_3² R + (4c_4² − 2c_2²) R² + (5c_5² − 3c_3²) R³ + …,
+
+and a specialized state exists at α if 1/α is below the maximum of the right hand side over R:
+
+- no c_n with n ≥ 2: linear units, nothing specializes;
+- c_2 = 0 (an odd function plus a constant): 1/α(0) = 0, the unspecialized state is stable at
+  every load, the transition is discontinuous;
+- c_2 ≠ 0: the unspecialized state is unstable beyond α = 1/(2c_2²), and the transition is
+  - discontinuous if c_3 ≠ 0, weakly if c_3² is small: R ≈ 3c_3²/(4c_2² − 8c_4²) at the maximum;
+  - discontinuous if c_3 = 0 and 2c_4² > c_2²;
+  - continuous if the maximum is at R = 0, for which it is enough that n c_n² vanishes for odd
+    n ≥ 3 and never grows from one even n to the next: then no coefficient of R² … is positive.
+
+x f(x) with f − ½ odd (ReLU, leaky ReLU, Swish, GELU) has c_3 = c_5 = … = 0.
+
+For finite K the same is asked of α(V), V = R − S.  For K = 2 it is even in V, and the transition
+is continuous if the lowest load is at V = 0.  For K ≥ 3 permutations of the units do not map V to
+−V.  dα/dV at V = 0 then vanishes only if g is even (c_1 = 0, where (R, S) → (−R, −S) is a
+symmetry); otherwise the transition is discontinuous.  Where the coefficients make it continuous
+for K → ∞, the jump shrinks like 1/K.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.pieces import FLAT, curve
+from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.equilibrium.symmetric.transitions import Kind, transitions_of
+
+ZERO = 1e-13  # c_n² below this part of Σ c_n² is rounding
+ORDER = 40
+
+
+@dataclass(frozen=True)
+class TransitionKind:
+    """The kind of a transition and the coefficients that decide.
+
+    order: "continuous", "discontinuous" or "none", found from the whole curve α(V).
+    because: the deciding fact, in words.
+    squares: c_0², …, c_4².
+    unstable: the load at which the unspecialized state loses its stability: 1/(2c_2²) for
+        K → ∞; infinite if it never does.
+    slope: dα/dV at V = 0; for K → ∞ it is −3c_3²/(4c_2⁴).  NaN if ``unstable`` is infinite.
+    """
+
+    order: Kind
+    because: str
+    squares: np.ndarray
+    unstable: float
+    slope: float
+
+
+def transition_kind(activation: Activation, units: Any = math.inf) -> TransitionKind:
+    """Continuous or discontinuous, and which Hermite coefficient makes it so.
+
+    >>> import tutelage as tl
+    >>> kind = transition_kind(tl.ReLU())
+    >>> print(kind.order, f"{kind.unstable:.9f}")  # 2π
+    continuous 6.283185307
+    >>> transition_kind(tl.Erf()).because
+    'c_2 = 0: the unspecialized state is stable at every load'
+    """
+    theory = theory_of(activation, units)
+    branches = curve(theory)
+    found = transitions_of(theory, branches)
+    squares = theory.kernel.squares(ORDER)
+    squares = np.where(squares > ZERO * np.sum(squares[1:]), squares, 0.0)
+    slope = math.nan if branches.start is None else float(theory.slope(branches.start)[1])
+    return TransitionKind(
+        order=found.order,
+        because=_because(theory, found.order, squares, slope),
+        squares=squares[:5],
+        unstable=math.inf if found.unstable is None else float(found.unstable.value),
+        slope=slope,
+    )
+
+
+def _because(theory: Theory, order: Kind, squares: np.ndarray, slope: float) -> str:
+    if order == "none":
+        return "one unit" if theory.units == 1 else "c_n = 0 for n ≥ 2: the units are linear"
+    if math.isinf(theory.units):
+        return _infinite(order, squares)
+    if theory.units > 2 and abs(slope) > FLAT:
+        return f"K ≥ 3: the load has the slope {slope:.3g} in R − S where R = S"
+    if order == "continuous":
+        return f"K = {theory.units:.0f}: the load is even in R − S and lowest where R = S"
+    return "the load is lower at a fold than where R = S"
+
+
+def _infinite(order: Kind, squares: np.ndarray) -> str:
+    c2, c3, c4 = squares[2:5]
+    if c2 == 0:
+        return "c_2 = 0: the unspecialized state is stable at every load"
+    if c3 > 0:
+        return "c_3 ≠ 0 beside c_2: the load falls with R"
+    if 2 * c4 > c2:
+        return "c_3 = 0 and 2 c_4² > c_2²: the load falls with R²"
+    if order == "continuous":
+        return "c_3 = 0 and the load is lowest at R = 0"
+    return "c_3 = 0, 2 c_4² < c_2², but higher coefficients make the load lower at a fold"

@@ -1,0 +1,139 @@
+"""Every site-symmetric stationary state at a load, with its stability."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tutelage._checks import finite_number
+from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
+from tutelage.equilibrium.symmetric.site import Point
+from tutelage.equilibrium.symmetric.stability import Block
+from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+
+# βf/K = α ε_g − s/K, with ε_g and s of order one.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class State:
+    """A stationary state of βf.
+
+    kind: "unspecialized" (R = S), "R > S" or "R < S"; "R > 0" or "R < 0" for a single unit.
+    load: α.
+    R, S, C: order parameters of ``oostwal2019`` eq. (10); for a single unit S and C are NaN.
+    generalization_error: ε_g.
+    free_energy_per_unit: βf/K up to the constant of eq. (18).
+    hessian: second derivatives of βf in (R, S, C), shape (3, 3); for K = 1 and K → ∞ that of
+        βf/K in R, shape (1, 1).
+    blocks: all eigenvalues of the Hessian in the K² + K(K−1)/2 overlaps R_ij and Q_ij, by
+        irreducible representation, with multiplicities.
+    units: K.
+    """
+
+    kind: str
+    load: float
+    R: float
+    S: float
+    C: float
+    generalization_error: float
+    free_energy_per_unit: float
+    hessian: np.ndarray
+    blocks: tuple[Block, ...]
+    units: float
+
+    @property
+    def free_energy(self) -> float:
+        """βf of eq. (20); infinite for infinite K."""
+        return self.units * self.free_energy_per_unit
+
+    @property
+    def lowest_eigenvalue(self) -> float:
+        """The smallest eigenvalue of the full Hessian."""
+        return min(float(block.eigenvalues[0]) for block in self.blocks)
+
+    @property
+    def site_stable(self) -> bool:
+        """True for a local minimum among site-symmetric states."""
+        return bool(self.blocks[0].eigenvalues[0] > 0)
+
+    @property
+    def stable(self) -> bool:
+        """True for a local minimum in all overlaps."""
+        return self.lowest_eigenvalue > 0
+
+
+def states(
+    activation: Activation, units: Any, load: float, saddles: bool = False
+) -> tuple[State, ...]:
+    """Every minimum of the site-symmetric free energy, the lowest free energy first.
+
+    Args:
+        activation: g, the same for student and teacher.
+        units: K, the same for both: 1, 2, … or ``math.inf``.
+        load: α = βP/(KN) ≥ 0, not the time of on-line learning.
+        saddles: also list the stationary states that are no minima.
+
+    Each state says in ``stable`` whether it is a minimum in all overlaps as well.
+
+    Raises:
+        InputError: if an argument cannot be used.
+
+    >>> import tutelage as tl
+    >>> for state in tl.equilibrium.states(tl.Erf(), units=5, load=46.0):
+    ...     print(state.kind, f"{state.R:.6f} {state.generalization_error:.6f}", state.stable)
+    R > S 0.649022 0.013321 True
+    unspecialized 0.198284 0.016661 True
+    """
+    theory = theory_of(activation, units)
+    alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
+    branches = curve(theory)
+    check_reach("load", branches, alpha)
+    found = stationary(theory, branches, alpha)
+    listed = [s for s in found if saddles or s.site_stable]
+    return tuple(sorted(listed, key=functools.cmp_to_key(_compare)))
+
+
+def _compare(a: State, b: State) -> int:
+    """By free energy; where symmetry makes them equal up to rounding, the larger R first."""
+    difference = a.free_energy_per_unit - b.free_energy_per_unit
+    equal = abs(difference) < ROUNDING * (1 + a.load)
+    return int(np.sign(b.R - a.R if equal else difference))
+
+
+def stationary(theory: Theory, branches: Curve, load: float) -> list[State]:
+    """All stationary states at a load: the unspecialized one, and one on each piece it meets."""
+    found = []
+    if not (theory.units == 1 and theory.kernel.slope > 0):
+        found.append(describe(theory, load, theory.unspecialized(load)))
+    for piece in branches.pieces:
+        point = state_at(theory, piece, load)
+        if point is not None and (point.V != 0 or not found):
+            found.append(describe(theory, load, point))
+    return found
+
+
+def kind_of(theory: Theory, V: float) -> str:
+    """The name of a state, from V; a single unit is compared with 0."""
+    if V == 0:
+        return "unspecialized"
+    return f"R {'>' if V > 0 else '<'} {'0' if theory.units == 1 else 'S'}"
+
+
+def describe(theory: Theory, load: float, point: Point) -> State:
+    """A point as a state."""
+    R, S, C = (float(x) for x in theory.order(point))
+    return State(
+        kind=kind_of(theory, point.V),
+        load=load,
+        R=R,
+        S=S,
+        C=C,
+        generalization_error=float(theory.error(point)),
+        free_energy_per_unit=float(theory.free_energy(load, point)),
+        hessian=theory.hessian(load, point),
+        blocks=tuple(theory.blocks(load, point)),
+        units=theory.units,
+    )

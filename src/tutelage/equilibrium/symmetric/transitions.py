@@ -1,0 +1,239 @@
+"""Where hidden units specialize: loads α at which the landscape of βf changes, and how."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tutelage.activations import Activation
+from tutelage.averages import Estimate
+from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
+from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
+from tutelage.equilibrium.symmetric.site import Point
+from tutelage.equilibrium.symmetric.states import State, describe
+from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+
+Kind = Literal["continuous", "discontinuous", "none"]
+# Beyond this multiple of the lowest load eigenvalues are too far apart for their signs.
+LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """The specialization transition of one activation and one number of units.
+
+    appears: α_s, where a specialized state appears; at a continuous transition α_c.
+    coexists: α_c, where it has the free energy of the unspecialized state.
+    unstable: where the unspecialized state loses its stability, in all overlaps at once (α_d of
+        ``oostwal2019`` section III A (d)); None if it never does.
+    order: "continuous", "discontinuous" or "none".
+    jump: |R − S| of the specialized state at ``coexists``.
+    width: ``unstable`` − ``appears``, how long both states coexist.
+    slope: dα/d(R − S) at R = S.  Permutation symmetry forbids a cubic term in R − S only for
+        K = 2; for K ≥ 3 the slope does not vanish, and the side with the falling load wins.
+    exponent: of |R − S| ∝ (α − α_c)^exponent, fitted; None if the transition is discontinuous.
+    specialized, unspecialized: the two states at ``coexists``.
+    opposite: where the state of the other sign (R < S if R > S appears) becomes a minimum among
+        site-symmetric states.
+    opposite_stable: where that state becomes a minimum in all overlaps; None if it never does.
+    reasons: why a field is None, by its name.
+    """
+
+    appears: Estimate | None
+    coexists: Estimate | None
+    unstable: Estimate | None
+    order: Kind
+    jump: float | None = None
+    width: float | None = None
+    slope: float | None = None
+    exponent: Estimate | None = None
+    specialized: State | None = None
+    unspecialized: State | None = None
+    opposite: Estimate | None = None
+    opposite_stable: Estimate | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def transitions(activation: Activation, units: Any) -> Transitions:
+    """Where a specialized state appears, wins, and is the only kind left.
+
+    Args:
+        activation: g, the same for student and teacher.
+        units: K: 1, 2, … or ``math.inf``.
+
+    Raises:
+        InputError: if an argument cannot be used.
+
+    >>> import tutelage as tl
+    >>> found = tl.equilibrium.transitions(tl.Erf(), units=2)
+    >>> print(f"{found.coexists.value:.6f}", found.order)
+    23.675957 continuous
+    """
+    theory = theory_of(activation, units)
+    return transitions_of(theory, curve(theory))
+
+
+def transitions_of(theory: Theory, branches: Curve) -> Transitions:
+    """The transitions of a theory whose curve is known."""
+    lowest = _lowest(theory, branches)
+    if lowest is None:
+        return _nothing(theory)
+    if theory.units == 1 and theory.kernel.slope > 0:
+        return _jump_of_one_unit(theory, branches, lowest)
+    unstable = _unstable(theory, branches)
+    if lowest.V == 0:
+        return _continuous(theory, branches, lowest, unstable)
+    return _discontinuous(theory, branches, lowest, unstable)
+
+
+def _lowest(theory: Theory, branches: Curve) -> Point | None:
+    """The state of lowest load on the specialized curve: a fold, or V = 0."""
+    candidates = [*branches.folds, *([branches.start] if branches.start else [])]
+    return min(candidates, key=lambda p: theory.slope(p)[0], default=None)
+
+
+def _unstable(theory: Theory, branches: Curve) -> Estimate | None:
+    return None if branches.start is None else load_of(theory, branches.start)
+
+
+def _nothing(theory: Theory) -> Transitions:
+    if theory.units == 1:
+        why = "a single unit has nothing to specialize: R grows smoothly with the load"
+    else:
+        why = "κ'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
+    return Transitions(None, None, None, "none", reasons=dict.fromkeys(
+        ("appears", "coexists", "unstable"), why))  # fmt: skip
+
+
+def _continuous(
+    theory: Theory, branches: Curve, start: Point, unstable: Estimate | None
+) -> Transitions:
+    """The load is lowest at V = 0 itself."""
+    load = load_of(theory, start)
+    state = describe(theory, load.value, start)
+    opposite, opposite_stable = _opposite(theory, branches, 1)
+    return Transitions(
+        appears=load,
+        coexists=load,
+        unstable=unstable,
+        order="continuous",
+        jump=0.0,
+        width=0.0,
+        slope=0.0,
+        exponent=_exponent(theory, branches, load.value),
+        specialized=state,
+        unspecialized=state,
+        opposite=opposite,
+        opposite_stable=opposite_stable,
+    )
+
+
+def _exponent(theory: Theory, branches: Curve, load: float) -> Estimate:
+    """d ln V/d ln(α − α_c) from V = 0.01 … 0.04; the error is the curvature of that line."""
+    V = np.array([0.01, 0.02, 0.04])
+    piece = max((p for p in branches.pieces if p.sign > 0), key=lambda p: p.V[-1])
+    near = piece.point(int(np.searchsorted(piece.V, V[0])))
+    loads = np.array([theory.slope(theory.at(float(x), near) or near)[0] for x in V])
+    local = np.diff(np.log(V)) / np.diff(np.log(loads - load))
+    # Corrections are of order V²: four times smaller for the first pair than for the second.
+    return Estimate(float((4 * local[0] - local[1]) / 3), float(abs(local[1] - local[0])))
+
+
+def _discontinuous(
+    theory: Theory, branches: Curve, fold: Point, unstable: Estimate | None
+) -> Transitions:
+    """The load turns at V ≠ 0, and the state beyond the fold wins somewhat later."""
+    appears = load_of(theory, fold)
+    piece = next(p for p in branches.pieces if p.outward and p.inner.V == fold.V)
+    point, coexists = coexistence(theory, piece, fold, unstable)
+    opposite, opposite_stable = _opposite(theory, branches, 1 if fold.V > 0 else -1)
+    reasons = {"exponent": "the transition is discontinuous"}
+    if unstable is None:
+        reasons["unstable"] = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
+    return Transitions(
+        appears=appears,
+        coexists=coexists,
+        unstable=unstable,
+        order="discontinuous",
+        jump=abs(point.V),
+        width=math.inf if unstable is None else unstable.value - appears.value,
+        slope=float(theory.slope(branches.start)[1]) if branches.start else None,
+        specialized=describe(theory, coexists.value, point),
+        unspecialized=describe(theory, coexists.value, theory.unspecialized(coexists.value)),
+        opposite=opposite,
+        opposite_stable=opposite_stable,
+        reasons=reasons,
+    )
+
+
+def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitions:
+    """Both states lie on the curve that begins at R = 0, before and after the folds."""
+    sign = 1 if fold.V > 0 else -1
+    own = [p for p in branches.pieces if p.outward and p.sign == sign]
+    after = next(p for p in own if p.inner.V == fold.V)
+    before = min(own, key=lambda p: abs(p.inner.V))
+    appears, ends = float(theory.slope(fold)[0]), float(np.max(before.load))
+
+    def both(load: float) -> list[Point]:
+        return [state_at(theory, p, load) or p.inner for p in (before, after)]
+
+    def difference(load: float) -> float:
+        low, high = both(load)
+        return theory.free_energy(load, high) - theory.free_energy(load, low)
+
+    load = brentq(difference, appears, ends, rtol=4 * EPSILON)
+    low, high = both(load)
+    gap = abs(theory.error(low) - theory.error(high))
+    error = ROUNDINGS * EPSILON * (1 + load) / gap
+    return Transitions(
+        appears=load_of(theory, fold),
+        coexists=Estimate(float(load), float(error)),
+        unstable=Estimate(ends, ROUNDINGS * EPSILON * ends),
+        order="discontinuous",
+        jump=abs(high.V - low.V),
+        width=ends - appears,
+        specialized=describe(theory, load, high),
+        unspecialized=describe(theory, load, low),
+        reasons={"exponent": "the transition is discontinuous"},
+    )
+
+
+def _opposite(
+    theory: Theory, branches: Curve, sign: int
+) -> tuple[Estimate | None, Estimate | None]:
+    """Where the state of the other sign is a minimum, among site-symmetric states and in all."""
+    pieces = [p for p in branches.pieces if p.outward and p.sign == -sign]
+    if not pieces:
+        return None, None
+    piece = min(pieces, key=lambda p: theory.slope(p.inner)[0])
+    return load_of(theory, piece.inner), _becomes_stable(theory, piece)
+
+
+def _becomes_stable(theory: Theory, piece: Piece) -> Estimate | None:
+    """The end of the first stretch from large loads on which every eigenvalue is positive."""
+    points = Point(piece.V, piece.d, piece.c)
+    stable = theory.stable(piece.load, points)[0]
+    order = np.argsort(piece.load)[::-1]
+    order = order[piece.load[order] < LARGEST * np.min(piece.load)]
+    failing = np.flatnonzero(~stable[order])
+    if not len(failing):
+        return load_of(theory, piece.inner)
+    last = int(failing[0])
+    if last == 0:
+        return None
+    inside, outside = piece.point(int(order[last - 1])), float(piece.V[order[last]])
+
+    def lowest(V):
+        point = theory.at(float(V), inside) or inside
+        return describe(theory, theory.slope(point)[0], point).lowest_eigenvalue
+
+    if lowest(outside) > -ROUNDINGS * EPSILON:  # next to V = 0, where the eigenvalue vanishes
+        return load_of(theory, piece.inner)
+    V = brentq(lowest, outside, inside.V, xtol=1e-15, rtol=1e-14)
+    load = theory.slope(theory.at(float(V), inside) or inside)[0]
+    ends = theory.slope(inside)[0] - theory.slope(theory.at(outside, inside) or inside)[0]
+    per_eigenvalue = abs(ends / (lowest(inside.V) - lowest(outside)))
+    return Estimate(load, ROUNDINGS * EPSILON * (load + per_eigenvalue))

@@ -1,0 +1,7 @@
+"""Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both,
+and their one layout as a vector (`layout`)."""
+
+from tutelage.model.overlaps import Overlaps
+from tutelage.model.scenario import Committee, Scenario
+
+__all__ = ["Committee", "Overlaps", "Scenario"]

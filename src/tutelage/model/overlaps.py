@@ -1,0 +1,150 @@
+"""Overlaps: the order parameters Q, R and T of a student and a teacher."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import (
+    ROUNDING,
+    InputError,
+    covariance,
+    finite_array,
+    finite_number,
+    is_traced,
+    positive_integer,
+)
+from tutelage._jax import jnp
+
+
+class Overlaps(eqx.Module):
+    """Q_ik = J_i·J_k, R_in = J_i·B_n, T_nm = B_n·B_m for students J and teachers B.
+
+    The fields x_i = J_i·ξ and y_n = B_n·ξ have the covariance C = [[Q, R], [Rᵀ, T]], which has
+    to be symmetric and positive semi-definite up to rounding.  Leading axes are batches.
+
+    Q: shape (..., K, K);  R: shape (..., K, M);  T: shape (..., M, M).
+    rounding: how far from symmetric and positive semi-definite, relative to the largest entry,
+        still counts as rounding.  A state taken from a run is known to the run's tolerance:
+        ``Overlaps(Q=..., R=..., T=..., rounding=1e-8)``.
+
+    >>> import tutelage as tl
+    >>> tl.Overlaps(Q=[[1.0]], R=[[0.5]], T=[[1.0]]).covariance.tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+
+    Q: Float[Array, "... K K"]
+    R: Float[Array, "... K M"]
+    T: Float[Array, "... M M"]
+
+    def __init__(self, Q: Any, R: Any, T: Any, *, rounding: float = ROUNDING):
+        _shapes(Q, R, T)
+        if is_traced((Q, R, T)):
+            self.Q, self.R, self.T = (jnp.asarray(x, dtype=jnp.float64) for x in (Q, R, T))
+            return
+        rounding = finite_number("rounding", rounding, at_least=0.0, hint="1e-8")
+        Q, T = covariance("Q", Q, rounding=rounding), covariance("T", T, rounding=rounding)
+        R = finite_array("R", R)
+        covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
+        self.Q, self.R, self.T = jnp.asarray(Q), jnp.asarray(R), jnp.asarray(T)
+
+    @property
+    def K(self) -> int:
+        """Number of student units."""
+        return self.R.shape[-2]
+
+    @property
+    def M(self) -> int:
+        """Number of teacher units."""
+        return self.R.shape[-1]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of the leading axes, () for a single state."""
+        return np.broadcast_shapes(*(x.shape[:-2] for x in (self.Q, self.R, self.T)))
+
+    @property
+    def covariance(self) -> Float[Array, "... K+M K+M"]:
+        """C = [[Q, R], [Rᵀ, T]], students first."""
+        return _blocks(jnp, self.Q, self.R, self.T)
+
+    @classmethod
+    def from_weights(cls, student: Any, teacher: Any) -> "Overlaps":
+        """The overlaps of weight vectors: J of shape (..., K, N), B of shape (..., M, N).
+
+        oostwal2019 divides by N: pass weights/√N.
+
+        >>> import tutelage as tl
+        >>> tl.Overlaps.from_weights([[3.0, 4.0]], [[1.0, 0.0]]).R.tolist()
+        [[3.0]]
+        """
+        J, B = finite_array("student", student), finite_array("teacher", teacher)
+        for argument, W in (("student", J), ("teacher", B)):
+            if W.ndim < 2 or 0 in W.shape:
+                raise InputError(argument, f"shape {W.shape}", "its shape has to be (units, N)")
+        if J.shape[-1] != B.shape[-1]:
+            raise InputError(
+                "teacher",
+                f"vectors with {B.shape[-1]} components",
+                f"the student's have {J.shape[-1]}",
+                "weights over the same inputs",
+            )
+        J_, B_ = np.swapaxes(J, -1, -2), np.swapaxes(B, -1, -2)
+        return cls(Q=J @ J_, R=J @ B_, T=B @ B_)
+
+    def to_weights(
+        self, dimension: int, seed: int = 0
+    ) -> tuple[Float[Array, "... K N"], Float[Array, "... M N"]]:
+        """Weights J and B in N dimensions that have these overlaps to rounding, singular or not.
+
+        dimension: N >= K + M.
+        seed: of the random orthonormal frame in which the vectors lie.
+
+        >>> import tutelage as tl
+        >>> same = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])  # student = teacher
+        >>> J, B = same.to_weights(100)
+        >>> bool(abs(J - B).max() < 1e-15)
+        True
+        """
+        N = positive_integer("dimension", dimension)
+        n = self.K + self.M
+        if n > N:
+            raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
+        # An eigendecomposition does not mind a singular matrix; rounding may leave
+        # eigenvalues of -1e-16, which count as zero.
+        values, vectors = np.linalg.eigh(np.asarray(self.covariance))
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        frame, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((N, n)))
+        weights = factor @ frame.T
+        return jnp.asarray(weights[..., : self.K, :]), jnp.asarray(weights[..., self.K :, :])
+
+
+def _blocks(xp: Any, Q: Any, R: Any, T: Any) -> Any:
+    batch = xp.broadcast_shapes(Q.shape[:-2], R.shape[:-2], T.shape[:-2])
+    Q, R, T = (xp.broadcast_to(x, batch + x.shape[-2:]) for x in (Q, R, T))
+    upper = xp.concatenate([Q, R], axis=-1)
+    lower = xp.concatenate([xp.swapaxes(R, -1, -2), T], axis=-1)
+    return xp.concatenate([upper, lower], axis=-2)
+
+
+def _shapes(Q: Any, R: Any, T: Any) -> None:
+    """Q is K x K, R is K x M, T is M x M, and the leading axes fit."""
+    q, r, t = np.shape(Q), np.shape(R), np.shape(T)
+    if len(r) < 2 or 0 in r[-2:]:
+        raise InputError("R", f"shape {r}", "its shape has to be (..., K, M), K and M at least 1")
+    K, M = r[-2:]
+    for argument, shape, size, letter in (("Q", q, K, "K"), ("T", t, M, "M")):
+        if shape[-2:] != (size, size):
+            raise InputError(
+                argument,
+                f"shape {shape}",
+                f"R has shape {r}, so it has to be (..., {size}, {size})",
+                f"one row and one column for each of the {letter} = {size} units",
+            )
+    try:
+        np.broadcast_shapes(q[:-2], r[:-2], t[:-2])
+    except ValueError:
+        raise InputError(
+            "Q, R, T", f"leading axes {q[:-2]}, {r[:-2]}, {t[:-2]}", "batches have to match"
+        ) from None

@@ -1,0 +1,225 @@
+"""Learning rates that reach a given error soonest: constant, and piecewise constant in time.
+
+On a plateau a run escapes fastest at another learning rate than the one at which it converges
+fastest afterwards; the outlook of straat2019 (section 4) asks for schedules that know this.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize, minimize_scalar
+
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._jax import jnp
+from tutelage.averages import Estimate
+from tutelage.averages.generalization import generalization_error
+from tutelage.averages.methods import Method
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_vector
+from tutelage.online.flow import Flow
+from tutelage.online.plateaus import LONGEST, course, number
+
+FINE, COARSE = 1e-10, 1e-8
+# Below a hundred tolerances an error is that of the integration.
+SMALLEST = 1e-7
+SCANNED = 25
+
+
+class BestLearningRate(NamedTuple):
+    """learning_rate: η; time: when the error is reached with it. Both `Estimate`."""
+
+    learning_rate: Estimate
+    time: Estimate
+
+
+class Schedule(eqx.Module):
+    """A learning rate that is constant between switches.
+
+    rates: shape (n,);  switches: times in increasing order, shape (n - 1,).
+
+    >>> import tutelage as tl
+    >>> schedule = tl.online.Schedule(rates=[1.0, 0.5], switches=[10.0])
+    >>> float(schedule(3.0)), float(schedule(30.0))
+    (1.0, 0.5)
+    """
+
+    rates: Float[Array, " n"]
+    switches: Float[Array, " n-1"]
+
+    def __init__(self, rates: Any, switches: Any):
+        self.rates = jnp.asarray(rates, dtype=jnp.float64)
+        self.switches = jnp.asarray(switches, dtype=jnp.float64)
+        if len(self.rates) != len(self.switches) + 1:
+            raise InputError(
+                "switches",
+                f"{len(self.switches)} times for {len(self.rates)} rates",
+                "there is one switch fewer than there are rates",
+            )
+
+    def __call__(self, time: Any) -> Any:
+        """η(time)."""
+        return self.rates[jnp.searchsorted(self.switches, time, side="right")]
+
+
+class BestSchedule(NamedTuple):
+    """schedule: η over time, for `evolve`; time: when the error is reached; constant: the best
+    that one learning rate can do."""
+
+    schedule: Schedule
+    time: Estimate
+    constant: BestLearningRate
+
+
+def best_learning_rate(
+    scenario: Scenario,
+    start: Overlaps,
+    error: float,
+    bounds: tuple[float, float] = (0.05, 4.0),
+    method: Method | str | None = None,
+) -> BestLearningRate:
+    """The constant learning rate with which the error falls below a value soonest.
+
+    η* = argmin t(η) with ε_g(t(η)) = error for the first time.  t has several minima in general:
+    25 learning rates in geometric order are tried first, then the best valley is searched.
+
+    Args:
+        scenario: who learns from whom.
+        start: Q, R and T at time 0.
+        error: ε_g to be reached, between 1e-7 and that of the start.
+        bounds: the lowest and the highest learning rate that is tried.
+        method: how averages are computed; the best exact one by default.
+
+    Raises:
+        InputError: if the error is reached at no learning rate that was tried.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.ReLU())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    >>> best = tl.online.best_learning_rate(tl.Scenario(one, one), start, error=1e-6)
+    >>> bool(0.9 < best.learning_rate.value < 1.1)  # both eigenvalues are -1/2 at η = 1
+    True
+    """
+    low, high = _checked(scenario, start, error, bounds)
+    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    etas, times = np.geomspace(low, high, SCANNED), np.full(SCANNED, np.inf)
+    for j in range(SCANNED):
+        limit = min(2 * np.min(times), LONGEST)
+        times[j] = _passage(flow, y0, [etas[j]], [], error, limit)
+    if not np.any(np.isfinite(times)):
+        raise InputError(
+            "error", f"{error:g}", f"no learning rate from {low:g} to {high:g} reaches it"
+        )
+    best = int(np.argmin(times))
+    valley = etas[max(best - 1, 0)], etas[min(best + 1, SCANNED - 1)]
+    limit = 10 * times[best]
+
+    def time(eta: float, tolerance: float = FINE) -> float:
+        # A run that does not get there in time is finite here: the search subtracts values.
+        return min(_passage(flow, y0, [eta], [], error, limit, tolerance), limit)
+
+    found = minimize_scalar(time, bounds=valley, method="bounded", options={"xatol": 1e-7})
+    return _with_errors(time, float(found.x))
+
+
+def best_schedule(
+    scenario: Scenario,
+    start: Overlaps,
+    error: float,
+    pieces: int = 2,
+    bounds: tuple[float, float] = (0.05, 4.0),
+    method: Method | str | None = None,
+) -> BestSchedule:
+    """A piecewise constant learning rate with which the error falls below a value soonest.
+
+    Begins with the best constant rate; then, until there are enough pieces, the longest one is
+    halved and all rates and switches are optimised together (Nelder and Mead 1965).  Each stage
+    is at least as good as the one before; the result is a local optimum.
+
+    Args:
+        pieces: the number of learning rates.
+        scenario, start, error, bounds, method: as in `best_learning_rate`.
+    """
+    pieces = positive_integer("pieces", pieces, hint="2")
+    constant = best_learning_rate(scenario, start, error, bounds, method)
+    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    limit = 2 * float(constant.time.value)
+
+    def time(x: np.ndarray, tolerance: float = FINE) -> float:
+        rates, switches = _unpacked(x)
+        if np.any(rates < bounds[0]) or np.any(rates > bounds[1]):
+            return limit
+        return min(_passage(flow, y0, rates, switches, error, limit, tolerance), limit)
+
+    x = np.log([constant.learning_rate.value])
+    for _ in range(pieces - 1):
+        x = _halved(x, time(x))
+        shifts = np.vstack([np.zeros_like(x), -0.1 * np.eye(len(x))])
+        options = {"initial_simplex": x + shifts, "xatol": 1e-4, "fatol": 1e-5 * limit}
+        x = minimize(time, x, method="Nelder-Mead", options=options).x
+    value = time(x)
+    rates, switches = _unpacked(x)
+    reached = number(value, abs(time(x, COARSE) - value) + 1e-9 * value)
+    return BestSchedule(Schedule(rates, switches), reached, constant)
+
+
+def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tuple[float, float]:
+    first = float(generalization_error(scenario, start))
+    finite_number("error", error, at_least=SMALLEST, hint="1e-4")
+    if error >= first:
+        raise InputError("error", f"{error:g}", f"the start has {first:g} already", "a lower one")
+    low, high = (finite_number("bounds", bound, above=0.0, hint="(0.05, 4.0)") for bound in bounds)
+    if low >= high:
+        raise InputError("bounds", f"({low:g}, {high:g})", "the first has to be the lower one")
+    return float(low), float(high)
+
+
+def _passage(
+    flow: Flow,
+    y: np.ndarray,
+    rates: Any,
+    switches: Any,
+    error: float,
+    limit: float,
+    tolerance: float = FINE,
+) -> float:
+    """When the error is reached for the first time; infinite if not until the limit."""
+    begin = 0.0
+    for eta, end in zip(rates, [*switches, limit], strict=True):
+        run = course(
+            flow, y, eta, max(min(end, limit) - begin, 1e-9), tolerance, solved=0.99 * error
+        )
+        passed = run.crossings(error)
+        if len(passed):
+            return begin + float(passed[0])
+        if run.outcome == "diverged" or end >= limit:
+            return np.inf
+        begin, y = end, run.states[-1]
+    return np.inf
+
+
+def _unpacked(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x = (ln η_1, …, ln η_n, ln of the first n - 1 durations): all positive, in order."""
+    n = (len(x) + 1) // 2
+    return np.exp(x[:n]), np.cumsum(np.exp(x[n:]))
+
+
+def _halved(x: np.ndarray, total: float) -> np.ndarray:
+    """The same schedule with its longest piece written as two."""
+    rates, switches = _unpacked(x)
+    edges = np.concatenate([[0.0], switches, [total]])
+    j = int(np.argmax(np.diff(edges)))
+    edges = np.insert(edges, j + 1, 0.5 * (edges[j] + edges[j + 1]))
+    return np.log(np.concatenate([np.insert(rates, j, rates[j]), np.diff(edges)[:-1]]))
+
+
+def _with_errors(time: Callable[..., float], eta: float) -> BestLearningRate:
+    """At a minimum t(η) is flat: η is known to √(2 δt/t''), δt the error of a passage time."""
+    value = time(eta)
+    inaccuracy = abs(time(eta, COARSE) - value) + 1e-9 * value
+    h = 1e-3 * eta
+    curvature = (time(eta + h) - 2 * value + time(eta - h)) / h**2
+    uncertain = np.sqrt(2 * inaccuracy / curvature) if curvature > 0 else h
+    return BestLearningRate(number(eta, float(uncertain)), number(value, inaccuracy))

@@ -1,0 +1,371 @@
+"""Critical learning rates: where the behaviour of a run from a given start changes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tutelage._checks import InputError, finite_number
+from tutelage._jax import jnp
+from tutelage.averages import Estimate
+from tutelage.averages.generalization import generalization_error
+from tutelage.averages.methods import Method
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.online.flow import Flow
+from tutelage.online.plateaus import Course, course, number, saddle
+from tutelage.online.stationary import first_order, fixed_point, second_order, weight_decay
+
+FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
+UNTIL = 4000.0  # in units of 1/η, where η < 1
+HIGHEST = 64.0
+# Rates of increase dε_g/dα below this are integration error, not learning that gets worse.
+RISING = 1e-8
+CLOSE = 1e-12
+
+
+class CriticalLearningRates(NamedTuple):
+    """Learning rates at which a run from a start changes its ways, as `Estimate` or None.
+
+    non_monotonic: above it the error grows for a while before it falls again.
+    plateau_vanishes: above it the saddle that makes the plateau does not exist.
+    diverges: above it the run does not converge: the point it went to is unstable or not reached.
+    unbounded: above it the norms grow without bound, exponentially; higher than ``diverges`` if
+        the run ends in another state in between.
+    reasons: why a field is None, by its name.
+    """
+
+    non_monotonic: Estimate | None
+    plateau_vanishes: Estimate | None
+    diverges: Estimate | None
+    unbounded: Estimate | None
+    reasons: Mapping[str, str]
+
+
+class _Missing(Exception):
+    """A critical learning rate that does not exist, and why."""
+
+
+def critical_learning_rates(
+    scenario: Scenario,
+    start: Overlaps,
+    method: Method | str | None = None,
+    upper: float | None = None,
+) -> CriticalLearningRates:
+    """Where the error stops to fall monotonically, the plateau vanishes, the run diverges.
+
+    Defined, not fitted:
+
+    - ``diverges``: the lower one of two.  The attractor of the run loses its stability
+      (max Re λ(η) = 0; for the single ReLU λ = η²/2 - η and η = 2 exactly, straat2019 section 3),
+      or the run no longer gets there and its norms grow, found by bisection on its fate.
+    - ``unbounded``: the norms explode.  Not the same: a single ReLU ends in a stable state with
+      a finite error from η = 2 up to the fold of that state, at η = 2.2465.
+    - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
+      flow; rates below 1e-8 count as integration error.
+    - ``plateau_vanishes``: the saddle beside which the run lingers is followed in η to its fold,
+      where dη/ds = 0 along the branch.
+
+    citton2025 (section 3, series of order 10) has 1.2175, 1.2545 and 1.2575.
+
+    Args:
+        scenario: who learns from whom.
+        start: Q, R and T at time 0.
+        method: how averages are computed; the best exact one by default.
+        upper: the highest η that is looked at.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.ReLU())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
+    >>> found = tl.online.critical_learning_rates(tl.Scenario(one, one), start)
+    >>> print(f"{found.diverges.value:.9f}")
+    2.000000000
+    """
+    generalization_error(scenario, start)
+    if upper is not None:
+        finite_number("upper", upper, above=0.0, hint="4.0")
+    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    top = HIGHEST if upper is None else float(upper)
+    reasons: dict[str, str] = {}
+
+    def attempt(name: str, find: Callable[..., Estimate], *numbers: Any) -> Estimate | None:
+        try:
+            return find(flow, y0, *numbers)
+        except _Missing as why:
+            reasons[name] = str(why)
+            return None
+
+    unbounded = attempt("unbounded", _unbounded, top)
+    diverges = attempt("diverges", _diverges, unbounded, top)
+    limit = top if diverges is None else float(diverges.value)
+    return CriticalLearningRates(
+        non_monotonic=attempt("non_monotonic", _non_monotonic, limit),
+        plateau_vanishes=attempt("plateau_vanishes", _plateau_vanishes, limit),
+        diverges=diverges,
+        unbounded=unbounded,
+        reasons=reasons,
+    )
+
+
+def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Course:
+    return course(flow, y0, eta, UNTIL / min(eta, 1.0), tolerance)
+
+
+# Divergence ------------------------------------------------------------------------------
+
+
+def _diverges(flow: Flow, y0: np.ndarray, unbounded: Estimate | None, top: float) -> Estimate:
+    """The lower one of: the attractor loses its stability, the run grows without bound."""
+    highest = top if unbounded is None else float(unbounded.value)
+    eta = min(0.5, 0.5 * highest)
+    stability = _loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
+    found = [limit for limit in (stability, unbounded) if limit is not None]
+    if not found:
+        raise _Missing(f"runs converge at every learning rate up to {top:g}")
+    return min(found, key=lambda limit: limit.value)
+
+
+def _unbounded(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
+    """Where norms begin to grow without bound: bisection on the fate of the run.
+
+    Where the last attractor is lost growth begins slowly, and bisection over a finite time comes
+    out too high; there it is the attractor that is followed.
+    """
+
+    def escapes(eta: float, tolerance: float = FINE) -> bool:
+        return _run(flow, y0, eta, tolerance).outcome == "diverged"
+
+    low, high = _bisect(escapes, *_bracket(escapes, top), 1e-3)
+    eta = 0.99 * low
+    lost = _loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * high)
+    if lost is not None and lost.value <= high:
+        return lost
+    low, high = _bisect(escapes, low, high, 1e-9)
+    return _with_coarse_bracket(escapes, 0.5 * (low + high), high - low)
+
+
+def _with_coarse_bracket(escapes: Callable[..., bool], value: float, width: float) -> Estimate:
+    """The error of a bisection: how far a wider tolerance of the integration moves its result."""
+    reach = 10 * width
+    while not (escapes(value + reach, COARSE) and not escapes(value - reach, COARSE)):
+        reach *= 10
+    coarse = _bisect(lambda eta: escapes(eta, COARSE), value - reach, value + reach, 0.05 * reach)
+    return number(value, max(abs(end - value) for end in coarse) + width)
+
+
+def _bracket(escapes: Callable[[float], bool], top: float) -> tuple[float, float]:
+    high = min(1.0, top)
+    while not escapes(high):
+        if high >= top:
+            raise _Missing(f"norms do not explode at any learning rate up to {top:g}")
+        high = min(2 * high, top)
+    low = 0.5 * high
+    while escapes(low):
+        if low < 1e-6:
+            raise _Missing("runs diverge at every learning rate down to 1e-6")
+        low, high = 0.5 * low, low
+    return low, high
+
+
+def _bisect(
+    holds: Callable[[float], bool], low: float, high: float, width: float
+) -> tuple[float, float]:
+    """Narrow down an interval at whose lower end a statement fails and at whose upper it holds."""
+    while high - low > width:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def _loss_of_stability(flow: Flow, run: Course, eta: float, top: float) -> Estimate | None:
+    """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
+    y = _attractor(flow, run, eta)
+    if y is None:
+        return None
+    linear = _linear(flow, y, eta)
+    if _stability(linear) < CLOSE:
+        return None
+    if np.max(np.abs(linear.by_eta)) > CLOSE:
+        return _follow(flow, y, eta, lambda linear, tangent: _stability(linear), top)
+    return _stays(lambda eta: _stability(_linear(flow, y, eta)), eta, top)
+
+
+def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estimate | None:
+    """The root for a solution that does not depend on η.
+
+    It must not move by rounding either: beside it, where C is singular, J has another limit.
+    """
+    etas = np.linspace(eta, top, 65)
+    below = np.flatnonzero([stability(eta) < 0 for eta in etas])
+    if not below.size:
+        return None
+    low, high = etas[below[0] - 1], etas[below[0]]
+    root = brentq(stability, low, high, xtol=1e-14, rtol=1e-14)
+    slope = (stability(low) - stability(high)) / (high - low)
+    return number(root, 1e-12 / slope)
+
+
+def _attractor(flow: Flow, run: Course, eta: float) -> np.ndarray | None:
+    """The end of a run, polished; solutions are exact, as C is singular there."""
+    end = to_overlaps(jnp.asarray(run.states[-1]), flow.scenario.T, flow.scenario.K)
+    if run.outcome == "converged" and end.K == end.M:
+        teacher = np.argmax(np.asarray(end.R), axis=1)
+        T = np.asarray(flow.scenario.T)
+        R, Q = T[teacher], T[np.ix_(teacher, teacher)]
+        y = np.concatenate([R.ravel(), Q[np.triu_indices(end.K)]])
+        if np.max(np.abs(_linear(flow, y, eta).rates)) < CLOSE:
+            return y
+    try:
+        return np.asarray(to_vector(fixed_point(flow.scenario, end, eta, flow.method).overlaps))
+    except InputError:
+        return None
+
+
+# Onset of a non-monotonic error ----------------------------------------------------------
+
+
+def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
+    def rise(eta: float, tolerance: float = FINE) -> float:
+        return _fastest_rise(flow, y0, eta, tolerance)
+
+    etas = top * np.array([0.02, 0.05, *np.linspace(0.1, 0.95, 18), 1 - 1e-3])
+    previous = None
+    for eta in etas:
+        if rise(eta) > 0:
+            break
+        previous = eta
+    else:
+        raise _Missing("the error falls at all times at every learning rate that converges")
+    if previous is None:
+        raise _Missing(f"the error grows for a while even at learning rate {etas[0]:g}")
+    value = brentq(rise, previous, eta, xtol=1e-10)
+    slope = (rise(value + 1e-5) - rise(value - 1e-5)) / 2e-5
+    # What the tolerance and the threshold change in the rise, translated into η; the error of
+    # the run is of order one where it first grows.
+    change = abs(rise(value, COARSE) - rise(value)) + 10 * RISING
+    return number(value, change / abs(slope) + 1e-9)
+
+
+def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> float:
+    """max over time of (dε_g/dα)/ε_g, refined with short steps around the largest one."""
+    run = _run(flow, y0, eta, tolerance)
+    pace = (run.slope - RISING) / run.error
+    j = int(np.argmax(pace))
+    if j in (0, len(run.times) - 1):
+        return float(pace[j])
+    window = run.times[j + 1] - run.times[j - 1]
+    detail = course(flow, run.states[j - 1], eta, window, tolerance, longest_step=window / 64)
+    t, pace = detail.times, (detail.slope - RISING) / detail.error
+    k = int(np.clip(np.argmax(pace), 1, len(t) - 2))
+    # The parabola through the three highest points; at a distance, to keep it well-conditioned.
+    a, b, c = np.polyfit(t[k - 1 : k + 2] - t[k], pace[k - 1 : k + 2], 2)
+    return float(c - b * b / (4 * a)) if a < 0 else float(pace[k])
+
+
+# The fold of the plateau -----------------------------------------------------------------
+
+
+def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
+    for share in (0.8, 0.5, 0.25):
+        eta = share * top
+        point = saddle(flow, _run(flow, y0, eta), eta)
+        if point is not None:
+            break
+    else:
+        raise _Missing("the run lingers beside no saddle")
+    y = np.asarray(to_vector(point.overlaps))
+    found = _follow(flow, y, eta, lambda linear, tangent: tangent[-1], 4 * top)
+    if found is None:
+        raise _Missing(
+            f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"
+        )
+    return found
+
+
+class _Linear(NamedTuple):
+    """f, ∂f/∂y and ∂f/∂η at (y, η)."""
+
+    rates: np.ndarray
+    jacobian: np.ndarray
+    by_eta: np.ndarray
+
+
+def _linear(flow: Flow, y: np.ndarray, eta: float) -> _Linear:
+    (f, J), (g, G) = first_order(flow, y), second_order(flow, y)
+    decay = weight_decay(flow, len(y))
+    return _Linear(
+        eta * f + eta**2 * g - decay * y, eta * J + eta**2 * G - np.diag(decay), f + 2 * eta * g
+    )
+
+
+def _stability(linear: _Linear) -> float:
+    """-max Re λ: positive as long as every disturbance decays."""
+    return -float(np.max(np.linalg.eigvals(linear.jacobian).real))
+
+
+def _tangent(linear: _Linear, along: np.ndarray) -> np.ndarray:
+    """The direction of the branch in (y, η), the null vector of [J, ∂f/∂η]."""
+    tangent = np.linalg.svd(np.column_stack([linear.jacobian, linear.by_eta]))[2][-1]
+    return tangent if tangent @ along > 0 else -tangent
+
+
+def _corrected(flow: Flow, guess: np.ndarray, tangent: np.ndarray) -> np.ndarray | None:
+    """Newton's method in the hyperplane through the guess, orthogonal to the tangent."""
+    z = guess.copy()
+    for _ in range(8):
+        linear = _linear(flow, z[:-1], z[-1])
+        if not np.all(np.isfinite(linear.jacobian)):
+            return None
+        if np.max(np.abs(linear.rates)) < 1e-14:
+            return z
+        matrix = np.vstack([np.column_stack([linear.jacobian, linear.by_eta]), tangent])
+        right = np.append(-linear.rates, tangent @ (guess - z))
+        z = z + np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return z if np.max(np.abs(_linear(flow, z[:-1], z[-1]).rates)) < CLOSE else None
+
+
+def _follow(
+    flow: Flow,
+    y: np.ndarray,
+    eta: float,
+    test: Callable[[_Linear, np.ndarray], float],
+    top: float,
+) -> Estimate | None:
+    """η where a test of the linearisation changes its sign along a branch of fixed points.
+
+    Pseudo-arclength continuation (Keller 1977), so that folds are passed.
+    """
+    z, step = np.append(y, eta), 0.02
+    tangent = _tangent(_linear(flow, y, eta), np.append(np.zeros_like(y), 1.0))
+    while step > 1e-8 and z[-1] < top and np.max(np.abs(z)) < 1e3:
+        ahead = _corrected(flow, z + step * tangent, tangent)
+        if ahead is None or np.linalg.norm(ahead - z) > 2 * step:
+            step *= 0.5
+            continue
+        linear = _linear(flow, ahead[:-1], ahead[-1])
+        if test(linear, _tangent(linear, tangent)) < 0:
+            return _located(flow, z, tangent, step, test)
+        z, tangent, step = ahead, _tangent(linear, tangent), min(1.3 * step, 0.1)
+    return None
+
+
+def _located(
+    flow: Flow, z: np.ndarray, tangent: np.ndarray, step: float, test: Callable[..., float]
+) -> Estimate:
+    """The root of the test between z and the next point of the branch."""
+
+    def at(length: float) -> tuple[np.ndarray, float]:
+        point = _corrected(flow, z + length * tangent, tangent)
+        assert point is not None  # both ends of the step were reached
+        linear = _linear(flow, point[:-1], point[-1])
+        return point, test(linear, _tangent(linear, tangent))
+
+    root = brentq(lambda length: at(length)[1], 0.0, step, xtol=1e-13, rtol=1e-14)
+    point, left = at(root)
+    # η moves by at most its slope along the branch times what is uncertain about the root:
+    # the test is right to about 1e-12.
+    nearby, value = at(root + 1e-4 * step)
+    slope = abs(value - left) / (1e-4 * step)
+    change = abs(nearby[-1] - point[-1]) / (1e-4 * step)
+    return number(float(point[-1]), change * (1e-12 + abs(left)) / slope + CLOSE)

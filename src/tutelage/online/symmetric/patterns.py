@@ -1,0 +1,87 @@
+"""Which averages occur in a committee whose units are all alike.
+
+Fields 0 … k - 1 are the students that stand for all, k … 2k - 1 the teachers.  Unit 0 learns;
+unit 1 is "another one".  The fields that the equations sum over belong to those units or to
+further ones, and only the number p of further units decides how often a pattern occurs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from tutelage.activations import PiecewiseLinear
+from tutelage.averages.orthant import sums
+from tutelage.averages.orthant.sums import Sums
+from tutelage.online.moments.indices import Batch, batches
+
+# Targets, numbers of further units, numbers of teachers among the summed fields.
+SHAPES = {"i3": (4, 2, 2), "i4": (2, 3, 3), "slopes": (2,)}
+Tuples = list[tuple[tuple[int, ...], int, float]]
+
+
+def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Units of the summed fields up to permutations of those not given, and how many are new."""
+    found: list[tuple[tuple[int, ...], int]] = [((), given)]
+    for _ in range(fields):
+        found = [
+            ((*units, a), max(used, a + 1))
+            for units, used in found
+            for a in range(min(used + 1, k))
+        ]
+    return ((units, used - given) for units, used in found)
+
+
+@cache
+def _tuples(kind: str, k: int) -> Tuples:
+    """(fields, target, weight) of every average for k representatives, as `batches` wants them."""
+    place = np.arange(int(np.prod(SHAPES[kind]))).reshape(SHAPES[kind])
+    if kind == "slopes":
+        return [((0, unit), int(place[unit]), 1.0) for unit in range(min(k, 2))]
+    found: Tuples = []
+    if kind == "i3":
+        for v, unit in ((v, v % 2) for v in range(4) if v % 2 < k):
+            for ((a,), p), n in product(_patterns(1 + unit, 1, k), range(2)):
+                found.append(((0, unit + k * (v // 2), a + k * n), int(place[v, p, n]), 1.0))
+        return found
+    for unit in range(min(k, 2)):
+        for ((a, b), p), n in product(_patterns(1 + unit, 2, k), range(3)):
+            # A student and a teacher stand in either order: the second counts twice.
+            summed = sorted((a + k * (n == 2), b + k * (n >= 1)))
+            weight = 2.0 if n == 1 else 1.0
+            found.append(((0, unit, *summed), int(place[unit, p, n]), weight))
+    return found
+
+
+@cache
+def symmetric_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
+    """The averages in batches; without ``coincidences`` one for each choice of activations."""
+    sorted_out = batches(_tuples(kind, k), int(np.prod(SHAPES[kind])), k)
+    if coincidences:
+        return sorted_out
+    groups: dict[tuple[bool, ...], list[Batch]] = defaultdict(list)
+    for batch in sorted_out:
+        groups[batch.teachers].append(batch)
+    return [
+        Batch(
+            tuple(range(len(teachers))),
+            teachers,
+            np.concatenate([batch.fields for batch in members]),
+            np.concatenate([batch.weights for batch in members], axis=1),
+        )
+        for teachers, members in groups.items()
+    ]
+
+
+@cache
+def symmetric_sums(kind: str, k: int, g: PiecewiseLinear, h: PiecewiseLinear) -> Sums:
+    """The same sums written out in moments, each of which is then computed once."""
+    parts: list[list[sums.Expansion]] = [[] for _ in range(int(np.prod(SHAPES[kind])))]
+    for fields, target, weight in _tuples(kind, k):
+        slopes = [sums.slope(g, f) for f in (fields[:1] if kind == "i3" else fields[:2])]
+        between = [sums.plain(fields[1])] if kind == "i3" else []
+        values = [sums.value(h if f >= k else g, f) for f in fields[2:]]
+        parts[target].append(sums.scaled(sums.multiplied(*slopes, *between, *values), weight))
+    return Sums([sums.added(part) for part in parts])

@@ -1,0 +1,230 @@
+"""Trajectories of committees whose units are all alike, for any number of units.
+
+The equations in Q, C, R and S are stiff: with outputs of order one the sum of all students
+follows the sum of all teachers K times faster than a student finds its teacher.  An implicit
+method with the exact Jacobian takes steps of the slow time; as C and S are of order 1/K where
+the fast motion has ended, the variables are Q, (K - 1) C, R and (K - 1) S.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+from scipy.integrate import solve_ivp
+
+from tutelage._checks import InputError, finite_number
+from tutelage._jax import jax, jnp
+from tutelage.averages.methods import Method
+from tutelage.model import Scenario
+from tutelage.online.integration import SOLVED, TOO_LARGE
+from tutelage.online.symmetric.flow import (
+    SymmetricFlow,
+    SymmetricScenario,
+    SymmetricState,
+    symmetric_scenario,
+)
+from tutelage.online.trajectory import _learning_rate, _times
+
+# Rounding errors of ε_g add up from a few dozen operations.
+ROUNDING_UNITS = 16
+ENDINGS = ("converged", "diverged", "plateau")
+
+
+def evolve_symmetric(
+    scenario: Scenario | SymmetricScenario,
+    start: SymmetricState,
+    learning_rate: float | Callable[[Any], Any],
+    until: float,
+    times: Any = None,
+    tolerance: float = 1e-9,
+    method: Method | str | None = None,
+) -> xr.Dataset:
+    """Integrate the order-parameter equations of a symmetric committee, at any K.
+
+    Args:
+        scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
+        start: Q, C, R and S at time 0; a symmetric start stays symmetric.
+        learning_rate, until, times, tolerance, method: as in `evolve`, for one run.
+
+    Returns:
+        A Dataset with Q, C, R, S and generalization_error over ``time``, and the outcome and the
+        end of the run as `evolve` gives them.  A run has converged when the error is below its
+        own rounding, about 10⁻¹⁶ K for outputs scaled by 1/√K; it is at rest when the rates fall
+        below the tolerance in units of η s_K s_M.  Whether a state at rest is a plateau is
+        decided by symmetric disturbances alone.
+
+    Raises:
+        InputError: if an argument cannot be used, before any work.
+
+    >>> import tutelage as tl
+    >>> many = tl.Committee(1_000_000, tl.Erf())
+    >>> scenario = tl.online.SymmetricScenario(many, many, output_scale=1e-3)
+    >>> start = tl.online.SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
+    >>> run = tl.online.evolve_symmetric(scenario, start, learning_rate=0, until=5e6)
+    >>> print(run.attrs["outcome"], f"{run.R[-1]:.4f}")  # a millionth of the time of a plain sum
+    reached 0.0952
+    """
+    finite_number("until", until, above=0.0, hint="until=100")
+    finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
+    times = _times(times, float(until))
+    eta = _learning_rate(learning_rate, times, float(until))
+    if np.ndim(eta) > 0 and not callable(eta):
+        raise InputError("learning_rate", f"shape {np.shape(eta)}", "it has to be one number")
+    flow = SymmetricFlow(scenario, method)
+    y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
+    vectors, ended_at, outcome = _integrate(flow, y0, eta, times, float(tolerance))
+    # One shape whenever a run ends, so that it is not compiled anew for every end.
+    padded = np.concatenate([vectors, np.tile(y0, (len(times) - len(vectors), 1))])
+    states = _to_state(flow, jnp.asarray(padded))
+    attrs = _parameters(scenario, start, learning_rate, tolerance, method)
+    attrs |= {"outcome": outcome, "ended_at": ended_at}
+    numbers = states._asdict() | {"generalization_error": _errors(flow, states)}
+    return _dataset(numbers, times[: len(vectors)], attrs)
+
+
+def _integrate(
+    flow: SymmetricFlow, y0: np.ndarray, eta: Any, times: np.ndarray, tolerance: float
+) -> tuple[np.ndarray, float, str]:
+    """States at the times up to the end, when that was, and why."""
+
+    # Times are arrays here: a number would be part of the program and compile it anew.
+    def rates(t: float, y: np.ndarray) -> np.ndarray:
+        return np.asarray(_rates(flow, eta, np.asarray(t), y))
+
+    def jacobian(t: float, y: np.ndarray) -> np.ndarray:
+        return np.asarray(_jacobian(flow, eta, np.asarray(t), y))
+
+    def distance(t: float, y: np.ndarray) -> float:
+        return float(np.min(_distances(flow, eta, np.asarray(t), y, tolerance)))
+
+    distance.terminal = True  # type: ignore[attr-defined]
+    if distance(0.0, y0) < 0:  # what has happened already is not crossed any more
+        ended, last = 0.0, y0
+        vectors = y0[None] if times[0] == 0 else np.zeros((0, len(y0)))
+    else:
+        course = solve_ivp(
+            rates,
+            (0.0, float(times[-1])),
+            y0,
+            method="LSODA",
+            jac=jacobian,
+            t_eval=times,
+            events=distance,
+            rtol=tolerance,
+            atol=tolerance,
+        )
+        vectors = course.y.T.reshape(-1, len(y0))
+        if course.status == 0:
+            return vectors, float(times[-1]), "reached"
+        if course.status < 0:
+            # A step size that shrinks to nothing is a divergence faster than any bound.
+            return vectors, float(course.t[-1]) if len(course.t) else 0.0, "diverged"
+        ended, last = float(course.t_events[0][-1]), course.y_events[0][-1]
+    nearest = int(np.argmin(_distances(flow, eta, np.asarray(ended), last, tolerance)))
+    outcome = ENDINGS[nearest]
+    if outcome == "plateau" and not _grows(flow, eta, ended, last):
+        outcome = "converged"
+    return vectors, ended, outcome
+
+
+def _to_vector(flow: SymmetricFlow, state: SymmetricState) -> Float[Array, "... 4"]:
+    n = jnp.maximum(flow.K - 1, 1.0)
+    return jnp.stack([state.Q, n * state.C, state.R, n * state.S], axis=-1)
+
+
+def _to_state(flow: SymmetricFlow, y: Float[Array, "... 4"]) -> SymmetricState:
+    n = jnp.maximum(flow.K - 1, 1.0)
+    return SymmetricState(y[..., 0], y[..., 1] / n, y[..., 2], y[..., 3] / n)
+
+
+def _change(flow: SymmetricFlow, eta: Any, t: Any, y: Array) -> SymmetricState:
+    return flow(_to_state(flow, y), eta(t) if callable(eta) else eta)
+
+
+@eqx.filter_jit
+def _rates(flow: SymmetricFlow, eta: Any, t: Any, y: Any) -> Array:
+    return _to_vector(flow, _change(flow, eta, t, y))
+
+
+@eqx.filter_jit
+def _jacobian(flow: SymmetricFlow, eta: Any, t: Any, y: Any) -> Array:
+    return jax.jacfwd(lambda y: _to_vector(flow, _change(flow, eta, t, y)))(y)
+
+
+@eqx.filter_jit
+def _distances(flow: SymmetricFlow, eta: Any, t: Any, y: Any, tolerance: float) -> Array:
+    """Negative beyond each of the ENDINGS: no error, too large norms, nothing that moves."""
+    state = _to_state(flow, y)
+    error, rounding = flow.error_and_rounding(state)
+    largest = jnp.max(jnp.abs(jnp.stack(state)))
+    moving = jnp.max(jnp.abs(jnp.stack(_change(flow, eta, t, y))))
+    return jnp.stack(
+        [
+            error / jnp.maximum(SOLVED, ROUNDING_UNITS * rounding) - 1,
+            1 - largest / TOO_LARGE,
+            moving / (tolerance * _unit(flow, eta, t)) - 1,
+        ]
+    )
+
+
+def _unit(flow: SymmetricFlow, eta: Any, t: Any) -> Any:
+    """η s_K s_M, the rate at which a student moves towards its own teacher."""
+    rate = eta(t) if callable(eta) else 1.0 if isinstance(eta, int) else eta
+    return rate * jnp.prod(flow.scales)
+
+
+def _grows(flow: SymmetricFlow, eta: Any, t: float, y: np.ndarray) -> bool:
+    """Whether a symmetric disturbance would grow."""
+    J = np.asarray(_jacobian(flow, eta, np.asarray(t), y))
+    # The fast motion, K times larger, limits how small an eigenvalue can be told from zero.
+    smallest = max(1e-9 * float(_unit(flow, eta, t)), 1e-12 * float(np.max(np.abs(J))))
+    return bool(np.max(np.linalg.eigvals(J).real) > smallest)
+
+
+def _one_state(flow: SymmetricFlow, start: Any) -> SymmetricState:
+    state = flow.checked(start)
+    if state.Q.ndim:
+        raise InputError("start", f"Q of shape {state.Q.shape}", "it has to be one state")
+    return state
+
+
+@eqx.filter_jit
+def _errors(flow: SymmetricFlow, states: SymmetricState) -> Array:
+    return flow.error_and_rounding(states)[0]
+
+
+def _parameters(
+    scenario: Any, start: Any, learning_rate: Any, tolerance: float, method: Any
+) -> dict[str, Any]:
+    symmetric = symmetric_scenario(scenario)
+    few = symmetric.representatives
+    described = {
+        "units": symmetric.units,
+        "student": few.student.activation.name,
+        "teacher": few.teacher.activation.name,
+        "teacher_overlaps": [float(x) for x in symmetric.teacher_overlaps],
+        "output_scale": [float(s) for s in few.output_scale],
+        "label_noise": float(few.label_noise),
+        "weight_decay": float(few.weight_decay),
+    }
+    rate = learning_rate.__name__ if callable(learning_rate) else float(learning_rate)
+    return {
+        "symmetric_scenario": json.dumps(described),
+        "start": json.dumps({name: float(x) for name, x in start._asdict().items()}),
+        "learning_rate": rate,
+        "tolerance": float(tolerance),
+        "method": "default" if method is None else str(method),
+    }
+
+
+def _dataset(numbers: dict[str, Array], times: np.ndarray, attrs: dict[str, Any]) -> xr.Dataset:
+    n = len(times)
+    return xr.Dataset(
+        {name: ("time", np.asarray(x)[:n]) for name, x in numbers.items()},
+        coords={"time": ("time", times, {"long_name": "examples per input", "symbol": "α"})},
+        attrs=attrs,
+    )

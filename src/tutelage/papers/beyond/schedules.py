@@ -1,0 +1,124 @@
+"""Beyond straat2019 and citton2025: learning rates that change in time.
+
+straat2019 ends with learning rate adaptation as what the η² term would make possible; citton2025
+has constant rates.  Here rates are constant in pieces, and the time to reach ε_g is minimised
+over rates and switches.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+from tutelage import online
+from tutelage.activations import ReLU
+from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.model.layout import to_vector
+from tutelage.online.control import BestSchedule, Schedule
+from tutelage.online.flow import Flow
+from tutelage.online.plateaus import course
+from tutelage.papers.record import Record, found
+from tutelage.papers.section import Figure, Section
+
+GOAL = 1e-4
+BOUNDS = (0.05, 1.6)
+UNTIL = 100.0
+NOTE = (
+    "ReLU, K = M = 2, T = diag(1, 2), start of citton2025 Fig. 1, which has constant rates only. "
+    "The error is what a tolerance a hundred times wider changes. The optimum is a local one: no "
+    "schedule of as many pieces next to it is faster. Second route: the equations integrated "
+    "with the schedule, and with rates and switches beside it (tests/papers/test_beyond.py)."
+)
+
+
+def compute(full: bool) -> Iterator[Record | Figure]:
+    """The best constant rate, the best of two pieces, and in full of three."""
+    pieces = (2, 3) if full else (2,)
+    best = {count: schedule(count) for count in pieces}
+    rate, time = best[2].constant
+    constant = Schedule([rate.value], [])
+    yield _drawn({1: constant, **{n: b.schedule for n, b in best.items()}})
+    yield found("Schedules: best constant rate η to ε_g = 10⁻⁴", rate.value, rate.error, NOTE)
+    yield found("Schedules: time α to ε_g = 10⁻⁴ with it", time.value, time.error, NOTE)
+    for count, found_ in best.items():
+        reached = found_.time
+        item = f"Schedules: time α to ε_g = 10⁻⁴ with {count} rates"
+        yield found(item, reached.value, reached.error, _described(found_.schedule) + NOTE)
+        saved = 1 - reached.value / time.value
+        error = (reached.error + time.error) / time.value
+        item = f"Schedules: part of the examples saved by {count} rates"
+        yield found(item, saved, error, NOTE)
+
+
+def scenario() -> Scenario:
+    two = Committee(2, ReLU())
+    return Scenario(two, two, teacher_overlaps=[[1.0, 0.0], [0.0, 2.0]])
+
+
+def start() -> Overlaps:
+    """citton2025, Fig. 1."""
+    return Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=scenario().T)
+
+
+@cache
+def schedule(pieces: int) -> BestSchedule:
+    return online.best_schedule(scenario(), start(), GOAL, pieces, BOUNDS)
+
+
+def _described(found_: Schedule) -> str:
+    rates = ", ".join(f"{float(rate):.3f}" for rate in found_.rates)
+    switches = ", ".join(f"{float(switch):.2f}" for switch in found_.switches)
+    return f"η = {rates}; switched at α = {switches}. "
+
+
+def curves(by_pieces: dict[int, Schedule]) -> xr.Dataset:
+    """ε_g and η over time for each schedule."""
+    times = np.linspace(0.0, UNTIL, 501)
+    errors = [_errors(one, times) for one in by_pieces.values()]
+    rates = [np.asarray(one(times)) for one in by_pieces.values()]
+    both = ("pieces", "time")
+    return xr.Dataset(
+        {
+            "generalization_error": (both, np.array(errors)),
+            "learning_rate": (both, np.array(rates)),
+        },
+        coords={"pieces": list(by_pieces), "time": ("time", times, {"symbol": "α"})},
+        attrs={"goal": GOAL},
+    )
+
+
+def _errors(one: Schedule, times: np.ndarray) -> np.ndarray:
+    """ε_g at the times, piece by piece: by the compiled code that has found the schedule."""
+    flow, y = Flow(scenario()), np.asarray(to_vector(start()))
+    begin, known, errors = 0.0, [np.zeros(0)], [np.zeros(0)]
+    for rate, end in zip(one.rates, [*one.switches, UNTIL], strict=True):
+        run = course(flow, y, float(rate), float(end) - begin)
+        known.append(begin + run.times)
+        errors.append(run.error)
+        begin, y = float(end), run.states[-1]
+    return np.exp(np.interp(times, np.concatenate(known), np.log(np.concatenate(errors))))
+
+
+def _drawn(by_pieces: dict[int, Schedule]) -> Figure:
+    import matplotlib.pyplot as plt
+
+    from tutelage.papers.beyond.drawing_online import schedules
+
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
+    data = curves(by_pieces)
+    schedules(data, axes)
+    return Figure(figure, {"": data})
+
+
+SECTION = Section(
+    "schedules",
+    "Learning rates that change in time",
+    "Two ReLU students of graded teachers, T = diag(1, 2), from the start of citton2025. Left: "
+    "ε_g for the best constant learning rate and for the best rates that change once (in a full "
+    "run also twice), where best is soonest at ε_g = 10⁻⁴ (dotted). Right: the rates. citton2025 "
+    "compares constant rates, straat2019 leaves adaptation open: to begin with a quarter of the "
+    "rate, for the first examples only, saves a tenth of all, as the plateau is left sooner.",
+    compute,
+    "three rates as well, which takes half a minute",
+)

@@ -1,0 +1,115 @@
+"""Oostwal, Straat and Biehl (2019): how statements of Sec. III about states are measured.
+
+A statement without a number is checked at several loads or several K, and its row has the part of
+these cases in which it is so; published is 1.  Powers, of α or of K, are slopes between two points
+in logarithms; their error is twice the change from the slope between the two points before.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from tutelage import equilibrium
+from tutelage.activations import Activation, Erf
+from tutelage.papers.oostwal2019.loads import PAPER, at, best, load
+from tutelage.papers.record import Record, closed_form, compare, correct
+
+NOTE_STABLE = (
+    "oostwal2019 Sec. III A (d) and below eq. (21): this state R < S is a minimum among "
+    "site-symmetric states, but not in all overlaps: the full matrix of second derivatives has "
+    "negative eigenvalues there, so that a disturbance that treats units differently grows "
+    "(tests/equilibrium/symmetric/test_states.py, "
+    "and sampled weights in tests/equilibrium/sampling/test_sample.py)."
+)
+NOTE_LINEAR = (
+    "oostwal2019 Sec. III B: with the cubic term of K >= 3, S - R of the state R < S grows from "
+    "zero in proportion to α - α_d, as below Fig. 2 for erf, and not as its root "
+    "(tests/papers/test_oostwal2019.py)."
+)
+
+
+def held(item: str, words: str, cases: Iterable[bool]) -> Record:
+    """The record of a statement: the part of the cases in which it is so."""
+    fraction = float(np.mean([bool(case) for case in cases]))
+    return compare(PAPER, item, closed_form(words, 1.0), fraction)
+
+
+def mirrored(g: Activation) -> Record:
+    """K = 2: exchanging the students turns R > S into R < S."""
+    a = 1.5 * load(g, 2, "coexists")[0]
+    low, high = (at(g, 2, a, kind).free_energy for kind in ("R > S", "R < S"))
+    item = f"Sec. III, βf(R > S) - βf(R < S) at α = 1.5 α_c, K = 2, {g.name}"
+    return compare(PAPER, item, closed_form("equivalent: 0", 0.0, scale=a), high - low)
+
+
+def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Record:
+    """How the change of dε_g/dα across a load goes with the distance: not at all at a kink."""
+    centre = load(g, K, name)[0]
+
+    def slope(a: float, kind: str, step: float) -> float:
+        ends = [at(g, K, a + side * step, kind).generalization_error for side in (-1, 1)]
+        return (ends[1] - ends[0]) / (2 * step)
+
+    def change(h: float) -> float:
+        after, before = slope(centre + h, above, h / 4), slope(centre - h, "unspecialized", h / 4)
+        return abs(after - before)
+
+    where = {"coexists": "α_c", "unstable": "α_d"}[name]
+    item = f"power of |α - {where}| in the change of dε_g/dα, K = {K}, {g.name}"
+    return power(item, text, published, change, (0.04, 0.01, 0.0025))
+
+
+def emerges(g: Activation, K: int, text: str, published: float, note: str = "") -> Record:
+    """The power with which S - R grows beyond α_d in the state R < S."""
+    ends = load(g, K, "unstable")[0]
+
+    def specialization(h: float) -> float:
+        state = at(g, K, ends + h, "R < S")
+        return state.S - state.R
+
+    item = f"exponent of S - R in the state R < S near α_d({K}), {g.name}"
+    found = power(item, text, published, specialization, (1e-3, 1e-4, 1e-5))
+    if not note:
+        return found
+    exact, value = closed_form("1", 1.0), found.computed
+    return correct(PAPER, item, closed_form(text, published), exact, value, note, found.uncertainty)
+
+
+def vanishing_error(g: Activation, K: float) -> Record:
+    """ε_g ∝ 1/α in the lowest state."""
+
+    def error(a: float) -> float:
+        return best(g, K, a).generalization_error
+
+    units = "K → ∞" if math.isinf(K) else f"K = {K}"
+    item = f"exponent of ε_g(α) for α → ∞, {units}, {g.name}"
+    return power(item, "-1", -1.0, error, (6.25e6, 2.5e7, 1e8))
+
+
+def power(
+    item: str, text: str, published: float, size: Callable[[float], float], points: Sequence[float]
+) -> Record:
+    """d ln size/d ln x between the last two points; twice its change from the two before."""
+    x = np.log([float(p) for p in points])
+    y = np.log(np.abs([size(p) for p in points]))
+    before, last = np.diff(y) / np.diff(x)
+    limit = closed_form(text, published)
+    return compare(PAPER, item, limit, float(last), float(2 * abs(last - before)))
+
+
+def stability(g: Activation, K: int, a: float) -> Record:
+    """Whether the state R < S is a minimum in all overlaps: the sign of the lowest eigenvalue."""
+    state = at(g, K, a, "R < S")
+    name = "erf" if isinstance(g, Erf) else g.name
+    item = f"sign of the lowest eigenvalue at R < S, {name}, K = {K}, α = {a:g} (stable)"
+    sign, published = math.copysign(1.0, state.lowest_eigenvalue), closed_form("1", 1.0)
+    if sign > 0:
+        return compare(PAPER, item, published, sign)
+    return correct(PAPER, item, published, closed_form("-1", -1.0), sign, NOTE_STABLE)
+
+
+def excess(g: Activation, K: int) -> float:
+    """How much larger ε_g is in the second minimum than in the first, at twice α_c."""
+    first, second = equilibrium.states(g, K, 2 * load(g, K, "coexists")[0])
+    return second.generalization_error / first.generalization_error - 1

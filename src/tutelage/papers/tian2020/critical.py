@@ -1,0 +1,181 @@
+"""The critical points of tian2020: Lemmas 1, 3 and 4, Corollaries 1 and 2, Theorems 1, 2, 3 and 5.
+
+Each where it can be decided in a moment: identities and exact critical points to rounding, small
+trained students (Theorems 2 and 3), an exponent (Theorem 5).
+"""
+
+import math
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from tutelage import deep
+from tutelage._jax import jax, jnp
+from tutelage.papers.claim import in_every_run
+from tutelage.papers.record import Record, closed_form, compare, digits, method
+
+PAPER = "tian2020"
+RUNS = 4
+
+
+def zero(item: str, computed: float, allowed: float, text: str = "0") -> Record:
+    """Something that vanishes up to rounding, or up to a stated size."""
+    return compare(PAPER, item, method(text, 0.0, allowed), computed)
+
+
+def recursion() -> list[Record]:
+    """Lemma 1 and Corollary 1."""
+    teacher = deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
+    student = deep.student(teacher, 2)
+    x = np.random.default_rng(0).normal(size=(200, 8))
+    line = np.linspace(-3.0, 3.0, 500)[:, None] * x[0] + x[1]
+    pieces = deep.pieces(student, teacher, line)
+    return [
+        # Four layers of sums of at most 12 products.
+        zero(
+            "Lemma 1, recursion against back-propagation, L = 4, relative difference",
+            deep.recursion_error(student, teacher, x),
+            100 * 2.0**-52,
+        ),
+        zero(
+            f"Corollary 1, largest change of A_1, B_1 within one of {pieces.number} pieces",
+            pieces.within,
+            100 * 2.0**-52,
+        ),
+    ]
+
+
+def critical() -> list[Record]:
+    """Theorem 1 and Corollary 2 at an exact critical point, and the bound after Theorem 1."""
+    teacher = deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
+    student = deep.disguise(teacher, 4)
+    x = np.random.default_rng(0).normal(size=(200, 8))
+    # Outputs are sums of 16 products of numbers up to 10, differentiated through two layers.
+    rounding = 1e-11
+    return [
+        zero(
+            "Theorem 1, largest update by one example at an exact critical point",
+            float(deep.interpolation(student, teacher, x).update.max()),
+            rounding,
+        ),
+        zero(
+            "Corollary 2, change of the output when its unaligned nodes are pruned",
+            deep.prune(student, teacher, x).change,
+            rounding,
+        ),
+        _largest_example(),
+    ]
+
+
+def _largest_example(examples: int = 6, batch: int = 3) -> Record:
+    """How large U_i can be if no batch has a mean sum above ε: a linear programme.
+
+    Section 8.2 argues |B| ‖U_i‖ <= [2 (|B| - 1) + 1] ε from |Σ_{i in B} U_i| <= ε.
+    """
+    from scipy.optimize import linprog
+
+    batches = list(combinations(range(examples), batch))
+    sums = np.array([[float(i in chosen) for i in range(examples)] for chosen in batches])
+    objective = np.eye(examples)[0]
+    found = linprog(
+        -objective, np.vstack([sums, -sums]), np.ones(2 * len(sums)), bounds=(None, None)
+    )
+    return compare(
+        PAPER,
+        "Sec. 8.2, largest ‖U_i‖/ε if no batch of 3 has a gradient above ε",
+        # The simplex method has 1e-7 as its tolerance.
+        method("[2 (|B| - 1) + 1]/|B|", (2 * batch - 1) / batch, 1e-7),
+        -float(found.fun),
+    )
+
+
+@cache
+def _students() -> tuple[list, np.ndarray]:
+    """Trained two-layer students with their teachers, and examples to look at them."""
+    runs = deep.train(
+        4,
+        3,
+        inputs=8,
+        outputs=5,
+        epochs=[100],
+        examples=4000,
+        evaluation=500,
+        learning_rate=0.2,
+        runs=RUNS,
+        data="gaussian:1",
+    )
+    x = np.random.default_rng(1).normal(size=(2000, 8))
+    return [deep.networks(runs, run) for run in range(RUNS)], x
+
+
+def trained() -> list[Record]:
+    """Theorems 2 and 3 after training."""
+    pairs, x = _students()
+    found = [deep.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
+    aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]
+    changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
+    return [
+        compare(
+            PAPER,
+            f"Theorem 2, fraction of observed teacher nodes aligned after training, {RUNS} runs",
+            digits("1.00"),
+            float(np.mean(aligned)),
+        ),
+        zero(
+            "Theorem 3, relative change of the output by pruning after training, largest",
+            max(changes),
+            0.01,
+            "0 to 1 %",
+        ),
+    ]
+
+
+def noisy() -> Record:
+    """Filters of an exact critical point turned by smaller and smaller amounts."""
+    teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
+    exact = deep.disguise(teacher, 2)
+    x = np.random.default_rng(0).normal(size=(500, 5))
+    noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
+    amounts = jnp.asarray(1e-3 * 2.0 ** -np.arange(6.0))
+    same = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(amounts), *a.shape)), exact)
+    turned = deep.Network(
+        (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
+    )
+    found = deep.noisy_recovery(turned, teacher, x)
+    return compare(
+        PAPER,
+        "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
+        # For turns of 1e-3 the next order in the angle moves a slope by about as much.
+        method("1", 1.0, 0.01),
+        found.exponent,
+        found.error,
+    )
+
+
+def independence() -> list[Record]:
+    """Lemma 3 where w_2 = -w_1, and Lemma 4."""
+    random = np.random.default_rng(5)
+    h = random.normal(size=1000)
+    # c = (1, -1) for the two nodes, and c• w• = -w_1 for the linear part.
+    vanishes = np.abs(np.maximum(h, 0.0) - np.maximum(-h, 0.0) - h).max() == 0.0
+    a, b = (w / np.linalg.norm(w) for w in random.normal(size=(2, 5)))
+    cosine = float(a @ b)
+    sine = float(np.linalg.norm(b - cosine * a))
+    return [
+        in_every_run(
+            PAPER,
+            "Lemma 3, coefficients of ReLU nodes vanish where the sum does, w_2 = -w_1",
+            [not vanishes],
+            "σ(h) - σ(-h) - h = 0: γ < 0 has to be excluded too. Theorem 2 then holds with "
+            "alignment up to the sign of a filter; tests/deep/theorems/test_theorems.py has "
+            "a student "
+            "at a critical point without any aligned node (docs/deep.md).",
+        ),
+        compare(
+            PAPER,
+            "Lemma 4, w̃_j'·ũ for ũ = P w̃_j'/sin θ",
+            closed_form("sin θ", math.sqrt(1 - cosine**2)),
+            float(b @ (b - cosine * a)) / sine,
+        ),
+    ]

@@ -1,0 +1,135 @@
+"""The training dynamics of tian2020: Theorems 6 and 7, the slow escape, the symmetric case.
+
+Theorem 6 is decided twice.  For inputs x ~ N(0, 1) and unit weights at an angle θ,
+
+    E[x θ(w_k·x) (w*_j·x)₊]  ∝  (π − θ) w*_j + sin θ w_k.
+
+Its component along any vector e is a three-point average of the fields w_k·x, e·x and
+w*_j·x.  The proportionality leaves the ratio sin θ/(π − θ) to be compared; sampling decides
+about the factor 1/2π that `tutelage.deep.mean_push` has.
+"""
+
+import math
+
+import numpy as np
+
+from tutelage import averages, deep
+from tutelage.activations import ReLU
+from tutelage.papers.claim import claim
+from tutelage.papers.record import Record, closed_form, compare, method
+from tutelage.papers.tian2020.critical import PAPER, zero
+
+ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
+
+
+def push() -> list[Record]:
+    """Theorem 6, by exact averages and by sampling."""
+    ratios = [
+        compare(
+            PAPER,
+            f"Theorem 6, coefficient of w_k over that of w*_j, θ = {name}",
+            # The ratio is a solution of equations with the determinant sin²θ ≥ 1/4.
+            closed_form(
+                "sin θ/(π - θ)", math.sin(angle) / (math.pi - angle), scale=math.sin(angle) ** -2
+            ),
+            _ratio(angle),
+        )
+        for name, angle in ANGLES.items()
+    ]
+    return [*ratios, *(_sampled(name, angle) for name, angle in ANGLES.items())]
+
+
+def _ratio(angle: float) -> float:
+    gram = np.array([[1.0, math.cos(angle)], [math.cos(angle), 1.0]])  # of w_k and w*_j
+    k, j = 0, 1
+    components = [float(averages.i3(ReLU(), gram[np.ix_([k, e, j], [k, e, j])])) for e in (k, j)]
+    of_student, of_teacher = np.linalg.solve(gram, components)
+    return float(of_student / of_teacher)
+
+
+def _sampled(name: str, angle: float) -> Record:
+    """The component along w*_j by sampling; the factor is that of N(0, 1)."""
+    x = np.random.default_rng(6).normal(size=(400_000, 2))
+    w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
+    samples = (x @ t) * (x @ w > 0) * np.maximum(x @ t, 0.0)
+    error = float(samples.std() / math.sqrt(len(x)))
+    value = float(deep.mean_push(w, t) @ t)
+    # Four standard errors: the level is 6e-5.
+    return compare(
+        PAPER,
+        f"Theorem 6, E[x z_k f*_j]·w*_j by 400,000 samples, θ = {name}",
+        method("[π - θ + sin θ cos θ]/2π", value, 3 * error),
+        float(samples.mean()),
+        error,
+    )
+
+
+def growth() -> list[Record]:
+    """Theorem 7 along a descent, and the slow escape."""
+    η, ε, angle = 1e-3, 1e-3, math.pi / 2
+    teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
+    x = np.random.default_rng(0).normal(size=(300, 5))
+    path = deep.descent(deep.student(teacher, 2, seed=1), teacher, x, η, 10)
+    found = deep.growth(path, teacher, x)
+    gaps = [
+        np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)
+    ]
+    time = float(deep.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
+    return [
+        # Rates are of the order of 1, and differences over a step of η are off by η of that.
+        zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
+        compare(
+            PAPER,
+            "Sec. 5.3, slow escape, t₀ over 1/ε - 1/(π - θ₀), ε = 0.001, θ₀ = π/2",
+            method("1", 1.0, ε),  # what follows 1/ε is of the order of 1
+            time,
+        ),
+    ]
+
+
+def symmetric() -> list[Record]:
+    """The symmetric case after Theorem 7, from eight starts on the side of w*."""
+    times = np.linspace(0.0, 20.0, 4001)
+    target, a = np.array([1.0, 0.5]), np.array([1.0, 0.7, 0.2])
+    gaps, cosines = [], []
+    for seed in range(8):
+        start = 0.3 * np.random.default_rng(seed).normal(size=(3, 2))
+        start *= np.sign(start @ target)[:, None]  # Section 8.15 assumes w̄_k·r > 0
+        w, h = deep.symmetric_flow(start, target, a, times)
+        S = np.linalg.norm(w, axis=2) @ a
+        difference = h[:, 0] - h[:, 1]
+        slope = np.gradient(difference, times)
+        gaps.append(np.abs(slope + difference * (h[:, 0] + h[:, 1] + S))[2:-2].max())
+        end = w[-1] / np.linalg.norm(w[-1], axis=1, keepdims=True)
+        cosines.append(float((end @ target).min() / np.linalg.norm(target)))
+    return [
+        # Central differences over steps of 0.005 are off by 4e-6 times the third derivative, which
+        # is below 100 for rates of the order of 1 that change in times of the order of 1/4.
+        zero("Eq. (68), change of w̄_k·r - w̄_k'·r along the flow", float(max(gaps)), 4e-4),
+        claim(
+            PAPER,
+            "Sec. 5.3, cosine of w̄_k and w* at rest in the symmetric case, least of 3, 8 starts",
+            cosines,
+            ">",
+            0.99,
+            "The flow comes to rest where Σ a_k w_k = w*, before all filters have turned to w*; "
+            "only those that start short get all the way (docs/deep.md and "
+            "tests/deep/theorems/test_dynamics.py).",
+        ),
+    ]
+
+
+def half() -> Record:
+    """Biases are medians of 1000 examples; the nodes are looked at with 4000 others."""
+    teacher = deep.teacher("10-10", inputs=20, outputs=4)
+    x = 10 * np.random.default_rng(4).normal(size=(4000, 20))
+    active = [np.asarray(h) > 0 for h in teacher.fields(x)[:-1]]
+    error = 0.5 * math.sqrt(1 / 1000 + 1 / 4000)
+    return compare(
+        PAPER,
+        "Sec. 8.16, fraction of data activating a node, farthest of 20 from half",
+        # 20 nodes; the largest of them is within 4 standard errors at the level 1e-3.
+        method("0.5", 0.5, 3 * error),
+        0.5 + max((float(a.mean(axis=0)[i]) - 0.5 for a in active for i in range(10)), key=abs),
+        error,
+    )

@@ -1,0 +1,1 @@
+"""What every long or random computation needs: seed, progress, checkpoint, provenance."""

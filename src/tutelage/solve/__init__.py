@@ -1,0 +1,1 @@
+"""Numerics without physics: functions in, values with an outcome out."""

@@ -1,0 +1,24 @@
+from .again import recompute as recompute
+from .classifier import Classifier as Classifier
+from .density import density as density
+from .density import spectral_mean as spectral_mean
+from .examples import Examples as Examples
+from .examples import examples as examples
+from .extremes import extreme_eigenvalues as extreme_eigenvalues
+from .files import load_examples as load_examples
+from .generators import (
+    curved_examples as curved_examples,
+)
+from .generators import (
+    digits as digits,
+)
+from .generators import (
+    linear_examples as linear_examples,
+)
+from .hessian import hessian as hessian
+from .hessian import hessian_eigenvalues as hessian_eigenvalues
+from .indices import negative_fraction as negative_fraction
+from .indices import zero_fraction as zero_fraction
+from .optimizers import SGD as SGD
+from .optimizers import Adam as Adam
+from .training import train as train

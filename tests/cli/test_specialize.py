@@ -1,0 +1,96 @@
+"""``tutelage specialize``: what it prints for people, for programs and for those who mistype."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tutelage import deep, results
+
+SMALL = ["specialize", "--teacher", "3-2", "--multiple", "2", "--inputs", "5", "--outputs", "4"]
+SMALL += ["--epochs", "2", "--examples", "64", "--evaluation", "50", "--data", "gaussian:1"]
+
+
+def test_help_shows_an_example_and_loads_no_jax():
+    code = (
+        "import sys; sys.argv = ['tutelage', 'specialize', '--help']\n"
+        "from tutelage.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as done: assert not done.code\n"
+        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "Example: tutelage specialize --teacher 50-75-100-125" in done.stdout
+
+
+def test_it_tells_what_has_been_recovered_and_draws_it(run, tmp_path):
+    picture, file = tmp_path / "s.png", tmp_path / "s.nc"
+    code, out, err = run(*SMALL, "--polarity", "1", "--plot", str(picture), "--out", str(file))
+    assert (code, err) == (0, "")
+    heads = [line.split("  ")[0] for line in out.splitlines()]
+    assert heads == ["runs", "teacher", "student", "evaluation loss", "layer 2", "layer 1"]
+    assert "2 to epoch 2, 0 diverged" in out and "5-6-4-4" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    saved = results.load(file)
+    assert deep.networks(saved, 1)[0].widths == (5, 6, 4, 4)
+
+
+def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):
+    file = tmp_path / "s.npz"
+    code, out, err = run(*SMALL, "--json", "--fixed", "--checkpoint", str(file))
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert told["epoch"] == [0, 1, 2] and len(told["evaluation_loss"]) == 2
+    assert len(told["recovery_rate_1"]) == 3 and len(told["mean_correlation_2"]) == 2
+    assert file.exists()
+
+
+def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
+    rate, picture = ("--learning-rate", "1e3", "--batch", "1"), tmp_path / "s.png"
+    code, out, err = run(*SMALL, *rate, "--plot", str(picture))
+    assert (code, err) == (0, "")
+    assert "2 to epoch 2, 2 diverged: try a lower --learning-rate" in out
+    assert "%" not in out and "nan" not in out and picture.exists()
+    code, out, err = run(*SMALL, *rate, "--json")
+    told = json.loads(out)
+    assert (code, err, told["outcome"]) == (0, "", ["diverged", "diverged"])
+    assert told["recovery_rate_1"][-1] == [None] * 3
+    assert [one[-1] for one in told["mean_correlation_2"]] == [None, None]
+
+
+def test_runs_that_diverge_are_left_out(capsys):
+    from tutelage.cli.specialize_show import print_training
+
+    made = deep.train("3", 2, inputs=5, outputs=4, epochs=1, examples=64, evaluation=50, runs=3)
+    print_training(made.isel(run=[0, 2]), 0.5)
+    alone = capsys.readouterr().out.splitlines()
+    lost = (made["run"] == 1) & (made["epoch"] == 1)
+    for name in ("evaluation_loss", "teacher_correlation_1"):
+        made[name] = made[name].where(~lost)
+    made["outcome"] = made["outcome"].where(made["run"] != 1, "diverged")
+    print_training(made, 0.5)
+    told = capsys.readouterr().out.splitlines()
+    assert "3 to epoch 1, 1 diverged and left out below" in told[0]
+    assert [line.split() for line in told[1:]] == [line.split() for line in alone[1:]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--teacher", "3-"], "hidden: got ''"),
+        (["--polarity", "-1"], "polarity: got"),
+        (["--evaluation", "0"], "evaluation: got 0"),
+        (["--threshold", "2"], "--threshold: got 2"),
+        (["--plot", "s.doc"], "--plot: got 's.doc'"),
+        (["--data", "cauchy"], "data: got 'cauchy'"),
+        (["--multiple", "0"], "multiple: got 0"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(run, monkeypatch, arguments, words):
+    from tutelage.deep.training import training
+
+    monkeypatch.setattr(training, "begin", lambda *_: pytest.fail("begun"))
+    code, out, err = run(*SMALL, *arguments)
+    assert (code, out) == (2, "") and words in err and "Traceback" not in err

@@ -1,0 +1,139 @@
+"""Teachers and students are built as tian2020, Section 8.16 says, and bad input is refused."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.deep.training.examples import as_examples
+
+X = np.random.default_rng(5).normal(0.0, 10.0, (4000, 30))
+
+
+@pytest.mark.parametrize("hidden", ["12", "8-10-6", (4, 4)])
+def test_about_half_of_new_data_activate_every_teacher_node(hidden):
+    teacher = tl.deep.teacher(hidden, inputs=30, outputs=4, seed=3)
+    for f in teacher.activations(X)[:-1]:
+        active = np.mean(np.asarray(f) > 0, axis=0)
+        # Medians of 1000 and means of 4000 examples: σ = ½ √(1/1000 + 1/4000) = 0.018.
+        assert np.all(np.abs(active - 0.5) < 5 * 0.018)
+
+
+def test_teacher_filters_are_distinct_and_of_length_one():
+    teacher = tl.deep.teacher("8-10-6", inputs=30, outputs=4, polarity=1.0)
+    for W in teacher.weights[:-1]:
+        gram = np.asarray(W.T @ W)
+        assert np.allclose(np.diag(gram), 1.0, rtol=1e-14)
+        assert np.max(np.abs(gram - np.eye(len(gram)))) < 0.99
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.5])
+def test_fan_out_decays_with_the_polarity(p):
+    V = tl.deep.teacher("5-7", inputs=30, outputs=4, polarity=p).weights[-1]
+    assert np.allclose(np.linalg.norm(V, axis=1), np.arange(1.0, 8.0) ** -p, rtol=1e-14)
+
+
+def test_polarity_changes_nothing_but_the_strength():
+    even, polar = (tl.deep.teacher(6, inputs=30, outputs=4, polarity=p) for p in (0.0, 2.0))
+    assert np.array_equal(even.weights[0], polar.weights[0])
+    assert np.array_equal(even.biases[0], polar.biases[0])
+
+
+def test_students_are_over_realized_in_hidden_layers_alone():
+    teacher = tl.deep.teacher("5-7", inputs=30, outputs=4)
+    for multiple in (1, 2, 5, 10):
+        made = tl.deep.student(teacher, multiple)
+        assert made.widths == (30, 5 * multiple, 7 * multiple, 4)
+        assert made.depth == 3
+
+
+def test_a_network_is_its_formula():
+    made = tl.deep.student(tl.deep.teacher("5-7", inputs=30, outputs=4), 2, seed=8)
+    f = X[:50]
+    for layer, (W, b) in enumerate(zip(made.weights, made.biases, strict=True)):
+        f = f @ np.asarray(W) + np.asarray(b)
+        f = np.maximum(f, 0.0) if layer < 2 else f
+    assert np.allclose(made(X[:50]), f, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "σ"), [("gaussian", 10.0), ("uniform", 15 / 3**0.5)])
+@pytest.mark.parametrize("way", ["draw", "sample"])
+def test_inputs_have_the_moments_of_their_law(name, σ, way):
+    from tutelage._jax import jax, jnp
+
+    source = as_examples("data", name, 20)
+    if way == "draw":
+        x = np.asarray(source.draw(jax.random.key(3), jnp.arange(2000), 20))
+    else:
+        x = source.sample(np.random.default_rng(3), 2000, 20)
+    n = x.size
+    assert abs(x.mean()) < 4 * σ / n**0.5  # level 6e-5
+    kurtosis = 3.0 if name == "gaussian" else 1.8
+    assert abs(x.var() - σ**2) < 4 * σ**2 * ((kurtosis - 1) / n) ** 0.5
+    assert name == "gaussian" or np.abs(x).max() <= 15.0
+
+
+TEACHER = tl.deep.teacher("3-2", inputs=4, outputs=2)
+LINE = tl.deep.network([[[1.0]], [[1.0]]])
+CASES = [
+    (lambda: tl.deep.teacher("", inputs=4), "hidden"),
+    (lambda: tl.deep.teacher("3-x", inputs=4), "hidden"),
+    (lambda: tl.deep.teacher([], inputs=4), "hidden"),
+    (lambda: tl.deep.teacher(0), "hidden"),
+    (lambda: tl.deep.teacher(3, inputs=0), "inputs"),
+    (lambda: tl.deep.teacher(3, outputs=2.5), "outputs"),
+    (lambda: tl.deep.teacher(3, polarity=-1.0), "polarity"),
+    (lambda: tl.deep.teacher(3, polarity=float("nan")), "polarity"),
+    (lambda: tl.deep.teacher(3, seed=-1), "seed"),
+    (lambda: tl.deep.teacher(3, data="cauchy"), "data"),
+    (lambda: tl.deep.teacher(3, data="gaussian:-1"), "data"),
+    (lambda: tl.deep.teacher(3, data=np.zeros((5, 7))), "data"),
+    (lambda: tl.deep.student(TEACHER, 0), "multiple"),
+    (lambda: tl.deep.student("teacher"), "teacher"),
+    (lambda: tl.deep.network([[[1.0]]]), "weights"),
+    (lambda: tl.deep.network([[[1.0]], [[1.0], [2.0]]]), r"weights\[1\]"),
+    (lambda: tl.deep.network([[[1.0]], [[np.inf]]]), r"weights\[1\]"),
+    (lambda: tl.deep.network([[[1.0]], [[1.0]]], [[0.0], [0.0, 1.0]]), "biases"),
+    (lambda: tl.deep.correlations(TEACHER, TEACHER, np.zeros((0, 4))), "examples"),
+    (lambda: tl.deep.correlations(TEACHER, TEACHER, np.zeros((3, 5))), "examples"),
+    (
+        lambda: tl.deep.correlations(
+            tl.deep.teacher(3, inputs=4, outputs=2), TEACHER, np.zeros((3, 4))
+        ),
+        "student: got 2 layers",
+    ),
+    (
+        lambda: tl.deep.correlations(
+            tl.deep.teacher("3-2", inputs=5, outputs=2), TEACHER, np.zeros((3, 4))
+        ),
+        "student: got 5 inputs",
+    ),
+    (
+        lambda: tl.deep.interpolation(
+            tl.deep.teacher("2-2", inputs=4, outputs=2), TEACHER, np.zeros((3, 4))
+        ),
+        "student: got widths",
+    ),
+    (lambda: tl.deep.alignment(TEACHER, TEACHER, np.ones((3, 4))), "student: got 3 layers"),
+    (lambda: tl.deep.alignment(LINE, tl.deep.network([[[0.0]], [[1.0]]]), [[1.0]]), "teacher"),
+    (lambda: tl.deep.alignment(tl.deep.network([[[0.0]], [[1.0]]]), LINE, [[1.0]]), "student"),
+    (lambda: tl.deep.mean_push([0.0, 0.0], [1.0, 0.0]), "student"),
+    (lambda: tl.deep.mean_push([1.0, 0.0], [1.0, 0.0, 0.0]), "student: got shape"),
+    (lambda: tl.deep.mean_push([[1.0], [2.0]], [1.0, 2.0]), "student: got shape"),
+    (lambda: tl.deep.mean_push(np.ones((2, 3)), np.ones((4, 3))), "student: got shape"),
+    (lambda: tl.deep.mean_push(1.0, 1.0), "student: got shape"),
+    (lambda: tl.deep.symmetric_flow([1.0], [1.0], [1.0], [0.0, 1.0]), "filters"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0, 2.0], [1.0], [0.0, 1.0]), "target"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0, 2.0], [0.0, 1.0]), "coefficients"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0], 1.0), "times"),
+    (lambda: tl.deep.symmetric_flow([[1.0]], [1.0], [1.0], [0.0, 2.0, 1.0]), "times"),
+    (lambda: tl.deep.growth(TEACHER, TEACHER, np.ones((3, 4))), "path"),
+    (lambda: tl.deep.escape_time(0.0), "distance"),
+    (lambda: tl.deep.escape_time(0.1, 4.0), "angle"),
+    (lambda: tl.deep.noisy_recovery(TEACHER, TEACHER, np.ones((3, 4))), "students"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), CASES)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(tl.InputError, match=f"^{words}"):
+        call()

@@ -1,0 +1,283 @@
+"""Training: the batch is the literal loop, interrupted runs go on, students specialize."""
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.deep.training import training
+from tutelage.deep.training.plan import plan
+from tutelage.deep.training.record import run_of
+from tutelage.deep.training.start import joined, parted, split
+
+SIZES = {"inputs": 6, "outputs": 4, "examples": 160, "evaluation": 200, "learning_rate": 0.05}
+SIZES |= {"data": "gaussian:1"}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
+
+
+def by_hand(student, x, y, η):
+    """One step of two layers with NumPy: W ← W + η (2/C) E[f_{l-1} g_lᵀ] (tian2020, eq. (1))."""
+    (W, V), (b, c) = student
+    h = x @ W + b
+    f = np.maximum(h, 0.0)
+    g2 = y - (f @ V + c)
+    g1 = (g2 @ V.T) * (h > 0)
+    rate = η * 2 / y.size
+    return (
+        (W + rate * x.T @ g1, V + rate * f.T @ g2),
+        (b + rate * g1.sum(0), c + rate * g2.sum(0)),
+    )
+
+
+def begun(runs, fresh=True, **more):
+    what = plan("3", 2, 0.5, epochs=1, batch=16, runs=runs, seed=4, fresh=fresh, **SIZES | more)
+    return what, training.begin(what)
+
+
+def learned(what, start, epoch=0):
+    """Students of all runs after an epoch from the start."""
+    return joined(training.advance(what, start, [one.students for one in start.groups], epoch))
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
+    """Fresh examples are numbered through all epochs; a fixed set has an order for each."""
+    what, start = begun(3, fresh)
+    after = learned(what, start, epoch)
+    for run, group in enumerate(start.groups):
+        one, teacher = run_of(group.students, 0), run_of(group.teachers, 0)
+        student = tuple(tuple(np.asarray(a) for a in part) for part in (one.weights, one.biases))
+        order = np.asarray(training._orders(group.keys, epoch, 160))[0]
+        for i in range(10):
+            numbers = np.arange(16 * i, 16 * (i + 1))
+            if fresh:
+                x = np.asarray(what.data.draw(group.keys[0], jnp.asarray(160 * epoch + numbers), 6))
+            else:
+                x = np.asarray(group.rows[0])[order[numbers]].astype(float)
+            student = by_hand(student, x, np.asarray(teacher(jnp.asarray(x))), 0.05)
+        for mine, theirs in zip(
+            student[0] + student[1], jax.tree.leaves(run_of(after, run)), strict=True
+        ):
+            # Ten steps of sums over at most 16 products each.
+            assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("hidden", ["3", "5-4-3"])
+def test_a_step_goes_down_the_automatic_derivative(hidden):
+    teacher = tl.deep.teacher(hidden, inputs=6, outputs=4)
+    student = tl.deep.student(teacher, 2, seed=1)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(16, 6)))
+    gradient = jax.grad(lambda student: jnp.mean((student(x) - teacher(x)) ** 2))(student)
+    after = training.descend(student, x, teacher(x), 0.05)
+    for w, g, now in zip(*map(jax.tree.leaves, (student, gradient, after)), strict=True):
+        assert np.allclose(now, w - 0.05 * g, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_no_run_depends_on_those_beside_it(fresh, monkeypatch):
+    """On a CPU every run is a group, on a GPU all are one."""
+    what, start = begun(4, fresh)
+    after = learned(what, start)
+    alone = learned(*begun(1, fresh))
+    assert [len(group.keys) for group in start.groups] == [1, 1, 1, 1]
+    monkeypatch.setattr("tutelage.deep.training.start.group_size", lambda runs: runs)
+    what, start = begun(4, fresh)
+    assert [len(group.keys) for group in start.groups] == [4]
+    together = learned(what, start)
+    for a, b, c in zip(*map(jax.tree.leaves, (after, alone, together)), strict=True):
+        assert np.array_equal(a[:1], b)
+        # Products of matrices in a batch are summed in another order.
+        assert np.allclose(a, c, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_steps_in_several_blocks_are_the_same_steps(fresh, monkeypatch):
+    what, start = begun(2, fresh)
+    whole = learned(what, start, epoch=1)
+    monkeypatch.setattr(training, "BLOCK", 5)
+    for a, b in zip(*map(jax.tree.leaves, (whole, learned(what, start, epoch=1))), strict=True):
+        assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+def test_the_same_call_gives_the_same_bits(small):
+    again = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
+    assert again.identical(small)
+
+
+def test_another_seed_gives_other_runs(small):
+    other = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, seed=1, **SIZES)
+    assert not np.any(other.evaluation_loss.values == small.evaluation_loss.values)
+
+
+def test_runs_differ_and_polarities_share_everything_else(small):
+    assert len(set(small.evaluation_loss.values.ravel())) == small.evaluation_loss.size
+    even, polar = small.sel(polarity=0.0), small.sel(polarity=1.0)
+    assert np.array_equal(even.teacher_weights_1, polar.teacher_weights_1)
+    assert np.array_equal(even.correlation_1[:, 0], polar.correlation_1[:, 0])
+    assert not np.array_equal(even.correlation_1[:, 1], polar.correlation_1[:, 1])
+
+
+def test_batches_that_were_joined_can_be_parted_again():
+    """A checkpoint of runs in one batch, from a GPU, goes on where every run is its own."""
+    batches = [one.students for one in begun(3)[1].groups]
+    for mine, theirs in zip(parted(joined(batches), batches), batches, strict=True):
+        assert eqx.tree_equal(mine, theirs)
+
+
+class Interrupted(Exception):
+    """What a user does who cannot wait."""
+
+
+def stopped_at(when):
+    """`training.advance` until this epoch."""
+    advance = training.advance
+
+    def stop(what, start, students, epoch):
+        if epoch == when:
+            raise Interrupted
+        return advance(what, start, students, epoch)
+
+    return stop
+
+
+@pytest.mark.parametrize("when", [0, 1])
+def test_a_training_interrupted_before_its_first_record_goes_on(tmp_path, monkeypatch, when):
+    call = {"epochs": [3], "runs": 2, **SIZES}
+    whole = tl.deep.train("3", 2, **call)
+    call["checkpoint"] = tmp_path / "run.npz"
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        patched.setattr(training, "advance", stopped_at(when))
+        tl.deep.train("3", 2, **call)
+    with np.load(call["checkpoint"]) as file:
+        assert (int(file["finished"]), int(file["recorded"])) == (when, 0)
+    assert tl.deep.train("3", 2, **call).identical(whole)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        ({"polarity": 1 / 3}, {"polarity": 0.3333334}),
+        ({"data": "gaussian:0.3333333"}, {"data": "gaussian:0.33333334"}),
+        ({"data": "uniform:1.0000001"}, {"data": "uniform:1.0000002"}),
+    ],
+)
+def test_a_checkpoint_of_a_number_that_is_nearly_the_same_is_refused(tmp_path, mine, other):
+    call = {"epochs": 1, "runs": 1, "checkpoint": tmp_path / "run.npz", **SIZES}
+    tl.deep.train("3", 2, **call | mine)
+    with pytest.raises(tl.InputError, match=f"checkpoint: got .*{next(iter(mine))} = "):
+        tl.deep.train("3", 2, **call | other)
+
+
+def test_threads_are_no_more_than_the_cores_of_this_process(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert training._cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")  # macOS and Windows have none
+    assert training._cores() == 64
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, monkeypatch, when):
+    file = tmp_path / "run.npz"
+    advance = training.advance
+    call = {"epochs": 3, "runs": 4, "correlations": True, "checkpoint": file, **SIZES}
+    monkeypatch.setattr(training, "advance", stopped_at(when))
+    with pytest.raises(Interrupted):
+        tl.deep.train("3", 2, [0.0, 1.0], **call)
+    monkeypatch.setattr(training, "advance", advance)
+    assert tl.deep.train("3", 2, [0.0, 1.0], **call).identical(small)
+    monkeypatch.setattr(training, "advance", lambda *_: pytest.fail("trained again"))
+    assert tl.deep.train("3", 2, [0.0, 1.0], **call).identical(small)
+    with pytest.raises(tl.InputError, match=r"checkpoint: got .*seed = 0"):
+        tl.deep.train("3", 2, [0.0, 1.0], seed=1, **call)
+
+
+def test_an_array_is_a_fixed_set_and_a_third_of_it_is_for_the_evaluation():
+    rows = np.random.default_rng(0).normal(size=(90, 6))
+    sizes = {"inputs": 6, "outputs": 4, "epochs": 1, "runs": 2, "batch": 10, "learning_rate": 0.05}
+    made = tl.deep.train("3", 2, data=rows, **sizes)
+    assert (made.attrs["examples"], made.attrs["evaluation"], made.attrs["fresh"]) == (60, 30, 0)
+    learn, rest = split(rows, 0)
+    assert {tuple(row) for row in learn} | {tuple(row) for row in rest} == set(map(tuple, rows))
+    student, teacher = tl.deep.networks(made, run=1)
+    assert np.isclose(
+        made.evaluation_loss[1, -1], np.mean((student(rest) - teacher(rest)) ** 2), rtol=1e-12
+    )
+    with pytest.raises(tl.InputError, match=r"^fresh: got True"):
+        tl.deep.train("3", 2, data=rows, fresh=True, **sizes)
+
+
+def test_a_run_that_diverges_is_an_outcome():
+    made = tl.deep.train(
+        "3", 2, [0.0, 1.0], epochs=2, runs=4, correlations=True, **(SIZES | {"learning_rate": 1e3})
+    )
+    assert set(made.outcome.values.ravel()) == {"diverged"}
+    lost = ~np.isfinite(made.evaluation_loss)
+    assert not lost[..., 0].any() and lost[..., 1:].all()
+    for name in ("teacher_correlation_1", "student_correlation_1", "correlation_1"):
+        assert np.array_equal(made[name].isnull().any(made[name].dims[3:]), lost)
+        assert np.array_equal(made[name].isnull().all(made[name].dims[3:]), lost)
+    for name in ("winner_1", "follows_1"):
+        assert np.array_equal((made[name] == -1).any(made[name].dims[3:]), lost)
+        assert np.array_equal((made[name] == -1).all(made[name].dims[3:]), lost)
+    rate = tl.deep.recovery_rate(made)
+    assert rate[:, 0].notnull().all() and rate[:, 1:].isnull().all()
+    assert tl.deep.mean_correlation(made)[..., 1:].isnull().all()
+    assert tl.deep.focus_shifts(made).isnull().all()
+
+
+def test_what_is_no_number_stays_none_in_a_network():
+    """Otherwise the loss of a run whose filters are lost is that of its last biases."""
+    lost = tl.deep.Network(
+        (jnp.full((2, 3), jnp.nan), jnp.ones((3, 1))), (jnp.zeros(3), jnp.zeros(1))
+    )
+    assert np.isnan(lost(jnp.ones((1, 2)))).all()
+
+
+def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
+    """Gradients of ½‖f* - f‖² are C/2 times ours: with C = 50 the rate 0.01 acts as 0.25."""
+    sizes = {"epochs": 1, "examples": 320, "evaluation": 100, "runs": 2}
+    paper = tl.deep.train(10, 5, learning_rate=0.01 * 50 / 2, **sizes)
+    ours = tl.deep.train(10, 5, learning_rate=0.01, **sizes)
+    assert set(paper.outcome.values) == {"diverged"}
+    assert set(ours.outcome.values) == {"reached"}
+    assert np.all(ours.evaluation_loss[:, 1] < ours.evaluation_loss[:, 0])
+
+
+@pytest.mark.slow
+def test_a_sweep_is_its_trainings():
+    sizes = {"epochs": 2, "runs": 2, **SIZES}
+    both = tl.deep.sweep("3", (1, 2), **sizes)
+    one = tl.deep.train("3", 1, **sizes)
+    assert np.array_equal(both.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
+    assert np.array_equal(both.strength_1.sel(multiple=1)[..., :3], one.strength_1)
+    assert both.strength_1.sel(multiple=1)[..., 3:].isnull().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"polarity": -1.0}, "polarity"),
+        ({"polarity": []}, "polarity"),
+        ({"polarity": [1.0, 1.0]}, "polarity: .*no two"),
+        ({"epochs": 0}, "epochs"),
+        ({"epochs": [3, 1]}, "epochs"),
+        ({"examples": 0}, "examples"),
+        ({"evaluation": 0}, "evaluation"),
+        ({"batch": 161}, "batch"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"runs": 0}, "runs"),
+        ({"multiple": 0}, "multiple"),
+        ({"checkpoint": 5}, "checkpoint"),
+        ({"data": np.zeros((2, 6)), "examples": None}, "data"),
+    ],
+)
+def test_bad_arguments_of_a_training_are_named(change, words):
+    with pytest.raises(tl.InputError, match=f"^{words}"):
+        tl.deep.train("3", **(SIZES | change))

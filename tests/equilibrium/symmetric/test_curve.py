@@ -1,0 +1,95 @@
+"""Learning curves: all branches over the load, and one curve through all folds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage import results
+from tutelage._checks import InputError
+from tutelage.equilibrium import learning_curve, states, transitions
+from tutelage.equilibrium.kernel.kernel import kernel_of
+from tutelage.equilibrium.symmetric.branch import _all_at_once, _downwards, _grid
+from tutelage.equilibrium.symmetric.site import Point, Site
+
+
+@pytest.mark.parametrize(
+    ("g", "K", "loads"),
+    [
+        (tl.Erf(), 5, [30.0, 45.0, 50.0, 70.0]),
+        (tl.ReLU(), 3, [5.0, 6.248, 6.3, 12.0]),
+        (tl.Erf(), math.inf, [50.0, 62.0, 80.0]),
+        (tl.Swish(), 2, [5.0, 9.0, 20.0]),
+        (tl.ReLU(), 1, [0.0, 2.0]),
+    ],
+    ids=str,
+)
+def test_branches_hold_the_states_of_each_load(g, K, loads):
+    found = learning_curve(g, K, loads)
+    for load in loads:
+        expected = sorted(states(g, K, load, saddles=True), key=lambda s: s.R)
+        here = found.sel(load=load)
+        here = here.isel(branch=np.flatnonzero(np.isfinite(here["R"]))).sortby("R")
+        assert here.sizes["branch"] == len(expected)
+        for name in ("R", "S", "C", "generalization_error", "free_energy_per_unit"):
+            values = [getattr(s, name) for s in expected]
+            # Roots next to the fold at 6.2462 are good to rounding over their distance to it.
+            assert np.allclose(here[name], values, rtol=0, atol=1e-11, equal_nan=True)
+        assert here["stable"].values.tolist() == [s.stable for s in expected]
+        assert here["site_stable"].values.tolist() == [s.site_stable for s in expected]
+
+
+def test_the_parametric_curve_passes_through_the_fold():
+    found = learning_curve(tl.Erf(), 5, [50.0])
+    V = (found["curve_R"] - found["curve_S"]).values
+    assert np.all(np.diff(V) > 0)
+    lowest = int(np.argmin(found["curve_load"].values))
+    assert found["curve_load"].values[lowest] == transitions(tl.Erf(), 5).appears.value
+    # Beside its minimum the load grows on both sides: no piece is missing.
+    assert np.all(np.diff(found["curve_load"].values[lowest:]) > 0)
+    assert np.all(np.diff(found["curve_load"].values[: lowest + 1]) < 0)
+
+
+@pytest.mark.parametrize(("g", "K"), [(tl.ReLU(), 3), (tl.Erf(), 4), (tl.GELU(), 7)], ids=str)
+def test_the_curve_found_all_at_once_is_the_one_found_step_by_step(g, K, monkeypatch):
+    site = Site(kernel_of(g), K)
+    V = _grid(K)
+    together = _all_at_once(site, V)
+    nothing = lambda site, V: (np.full(len(V), np.nan),) * 2  # noqa: E731
+    monkeypatch.setattr("tutelage.equilibrium.symmetric.branch._all_at_once", nothing)
+    steps = Point(*np.array(_downwards(site)).T)
+    good = np.isfinite(together[0])
+    n = int(np.argmin(good)) if not np.all(good) else len(V)
+    assert n > 150
+    assert np.allclose(together[0][:n], steps.d[:n], atol=1e-13)
+    assert np.allclose(together[1][:n], steps.c[:n], atol=1e-13)
+
+
+def test_a_continuous_transition_makes_a_kink_in_the_error():
+    at = transitions(tl.ReLU(), 2).coexists.value
+    loads = at + np.array([-2e-3, -1e-3, 1e-3, 2e-3])
+    found = learning_curve(tl.ReLU(), 2, loads)
+    error = found["generalization_error"]
+    equilibrium = np.where(
+        np.isfinite(error.sel(branch=2)), error.sel(branch=2), error.sel(branch=0)
+    )
+    before, after = np.diff(equilibrium)[[0, 2]] / 1e-3
+    assert after < 2 * before < 0
+
+
+def test_a_curve_survives_a_file_and_says_how_it_was_made(tmp_path):
+    found = learning_curve(tl.Swish(1.5), 4, np.linspace(0, 20, 5))
+    results.save(found, tmp_path / "curve.nc")
+    again = results.load(tmp_path / "curve.nc")
+    assert again.equals(found)
+    assert again.attrs["activation"] == "Swish(1.5)" and again.attrs["units"] == 4
+    g = results.activation(again.attrs["activation"])
+    repeated = learning_curve(g, int(again.attrs["units"]), again["load"].values)
+    assert repeated.equals(found)
+
+
+@pytest.mark.parametrize("loads", [[], [-1.0, 2.0], [3.0, 2.0], [1.0, math.nan], [[1.0], [2.0]]])
+def test_bad_loads_are_refused(loads):
+    with pytest.raises(InputError, match="loads"):
+        learning_curve(tl.ReLU(), 2, loads)

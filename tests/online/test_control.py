@@ -1,0 +1,85 @@
+"""The soonest way to a given error: constant learning rates and schedules."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._checks import InputError
+from tutelage.online.control import Schedule, best_learning_rate, best_schedule
+from tutelage.online.trajectory import evolve
+
+
+def single():
+    one = tl.Committee(1, tl.ReLU())
+    scenario = tl.Scenario(one, one)
+    return scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=scenario.T)
+
+
+def reached(scenario, start, learning_rate, time):
+    """ε_g at a time, from `evolve`."""
+    run = evolve(scenario, start, learning_rate, until=time, times=[time], tolerance=1e-11)
+    return float(run.generalization_error.isel(time=-1))
+
+
+def test_the_best_rate_of_a_single_relu_makes_the_slowest_mode_fastest():
+    """λ = -η/2 and η²/2 - η agree at η = 1, where convergence is fastest (straat2019).
+
+    A finite error leaves a correction of order 1/ln(1/error).
+    """
+    errors = (1e-3, 1e-6)
+    rates = [best_learning_rate(*single(), error=e).learning_rate.value for e in errors]
+    assert abs(rates[1] - 1) < abs(rates[0] - 1) < 1 / np.log(1e3)
+
+
+@pytest.mark.slow
+def test_the_error_is_reached_when_it_is_said_to_be():
+    scenario, start = single()
+    best = best_learning_rate(scenario, start, error=1e-4)
+    eta, time = best.learning_rate.value, best.time.value
+    # dε_g/dα is about -ε_g there, so an error of the time is a relative error of ε_g.
+    assert reached(scenario, start, eta, time) == pytest.approx(1e-4, rel=1e-5 + best.time.error)
+
+
+@pytest.mark.slow
+def test_no_other_rate_is_faster():
+    """At the time of the best rate, its neighbours have larger errors."""
+    scenario, start = single()
+    best = best_learning_rate(scenario, start, error=1e-4)
+    eta, time = best.learning_rate.value, best.time.value
+    for other in (0.5, 0.9, 1.1, 1.5):
+        assert reached(scenario, start, other * eta, time) > 1e-4
+
+
+def test_a_schedule_is_a_function_of_time_with_steps():
+    schedule = Schedule(rates=[1.0, 0.5, 0.1], switches=[2.0, 3.0])
+    assert [float(schedule(t)) for t in (0.0, 1.9, 2.0, 2.5, 3.5)] == [1.0, 1.0, 0.5, 0.5, 0.1]
+    with pytest.raises(InputError, match="switches"):
+        Schedule(rates=[1.0], switches=[2.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"error": 1.0}, "error"),
+        ({"error": -1.0}, "error"),
+        ({"error": 1e-4, "bounds": (1.0, 0.5)}, "bounds"),
+        ({"error": 1e-4, "bounds": (0.0, 0.5)}, "bounds"),
+        ({"error": 1e-4, "bounds": (3.0, 4.0)}, "error"),
+    ],
+)
+def test_what_cannot_be_reached_is_refused(options, argument):
+    with pytest.raises(InputError, match=argument):
+        best_learning_rate(*single(), **options)
+
+
+@pytest.mark.slow
+def test_two_rates_beat_the_best_single_one():
+    """citton2025's scenario: one rate for the plateau and another one for convergence."""
+    two = tl.Committee(2, tl.ReLU())
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
+    best = best_schedule(scenario, start, error=1e-4)
+    assert best.time.value < 0.95 * best.constant.time.value
+    # dε_g/dα is about -ε_g/5 here: the error of the time is a relative error of ε_g.
+    error = reached(scenario, start, best.schedule, float(best.time.value))
+    assert error == pytest.approx(1e-4, rel=1e-4 + best.time.error)

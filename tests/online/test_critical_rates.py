@@ -1,0 +1,152 @@
+"""Critical learning rates: exact ones, the defining property on both sides, published ones."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._checks import InputError
+from tutelage.online.critical_rates import critical_learning_rates
+from tutelage.online.plateaus import plateau
+from tutelage.online.stationary import fixed_point
+from tutelage.online.trajectory import evolve
+
+
+def single(activation):
+    """straat2019, Fig. 1."""
+    one = tl.Committee(1, activation)
+    scenario = tl.Scenario(one, one)
+    return scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=scenario.T)
+
+
+def graded():
+    """citton2025, section 3: T = diag(1, 2), Q_ik = 0.1 k δ_ik, R_in = 1e-3 δ_in."""
+    two = tl.Committee(2, tl.ReLU())
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    return scenario, tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
+
+
+@pytest.fixture(scope="module")
+def of_single():
+    return critical_learning_rates(*single(tl.ReLU()))
+
+
+@pytest.fixture(scope="module")
+def of_graded():
+    return critical_learning_rates(*graded())
+
+
+def test_a_single_relu_no_longer_converges_above_two(of_single):
+    """λ = η²/2 - η changes its sign (straat2019 section 3)."""
+    value, error = of_single.diverges
+    assert abs(value - 2.0) < 1e-9
+    assert abs(value - 2.0) <= error <= 1e-6
+
+
+def test_a_single_relu_has_neither_a_plateau_nor_a_rising_error(of_single):
+    assert of_single.plateau_vanishes is None and "saddle" in of_single.reasons["plateau_vanishes"]
+    assert of_single.non_monotonic is None and "falls" in of_single.reasons["non_monotonic"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eta", [1.9, 2.1])
+def test_above_two_a_single_relu_ends_beside_the_solution(eta):
+    """Nothing explodes at η = 2: a stable state with a finite error takes the run instead."""
+    scenario, start = single(tl.ReLU())
+    end = evolve(scenario, start, eta, until=3000.0).isel(time=-1)
+    assert (float(end.generalization_error) > 1e-2) == (eta > 2)
+    assert float(end.Q[0, 0]) < 2
+
+
+@pytest.mark.slow
+def test_the_norm_of_a_single_relu_explodes_where_that_state_has_its_fold(of_single):
+    """Second route: at a fold λ² is linear in η, so two eigenvalues below it give the fold.
+
+    The next term is of relative size √δ, with δ the distance 1e-4 to the fold.
+    """
+    scenario, start = single(tl.ReLU())
+    eta = of_single.unbounded.value
+    squares = []
+    for delta in (1e-4, 2e-4):
+        run = evolve(scenario, start, eta - delta, until=3000.0).isel(time=-1)
+        near = tl.Overlaps(Q=run.Q.values, R=run.R.values, T=scenario.T)
+        squares.append(fixed_point(scenario, near, eta - delta).eigenvalues[0].real ** 2)
+    fold = eta - 1e-4 + 1e-4 * squares[0] / (squares[1] - squares[0])
+    assert abs(fold - eta) < 1e-4 * math.sqrt(2e-4) * 10
+    assert evolve(scenario, start, eta * 1.01, until=3000.0).attrs["outcome"] == "diverged"
+
+
+def test_a_single_erf_no_longer_converges_above_its_exact_value():
+    """A deviation orthogonal to the teacher obeys d|u|²/dα = (η²⟨g'⁴⟩ - 2η⟨g'²⟩)|u|².
+
+    ⟨g'²⟩ = 2/(π√3) and ⟨g'⁴⟩ = 4/(π²√5) give η = π√(5/3).
+    """
+    found = critical_learning_rates(*single(tl.Erf()), upper=8.0)
+    value, error = found.diverges
+    assert abs(value - math.pi * math.sqrt(5 / 3)) <= error <= 1e-6
+
+
+@pytest.mark.parametrize("upper", [0.0, -1.0, math.nan, "4"])
+def test_an_upper_limit_that_is_no_positive_number_is_refused(upper):
+    with pytest.raises(InputError, match="upper"):
+        critical_learning_rates(*single(tl.ReLU()), upper=upper)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("non_monotonic", 1.2175), ("plateau_vanishes", 1.2545), ("diverges", 1.2575)],
+)
+def test_the_values_of_citton2025_differ_from_exact_ones_in_the_fourth_digit(
+    of_graded, name, published
+):
+    """The paper has a series of order 10 where we have exact averages."""
+    value, error = getattr(of_graded, name)
+    assert abs(value - published) < 1e-3
+    assert error < 1e-6
+
+
+@pytest.mark.slow
+def test_the_run_diverges_just_above_and_converges_just_below(of_graded):
+    scenario, start = graded()
+    eta, error = of_graded.diverges
+    outcomes = [
+        evolve(scenario, start, eta + side * (error + 1e-7), until=3000.0, tolerance=1e-11).attrs[
+            "outcome"
+        ]
+        for side in (-1, 1)
+    ]
+    assert outcomes == ["converged", "diverged"]
+
+
+@pytest.mark.slow
+def test_the_error_rises_just_above_and_falls_just_below(of_graded):
+    """Differences of the recorded error instead of its exact slope, at a distance of 1e-5.
+
+    The slope is then of order 1e-5 for a time of order √1e-5: differences of 1e-9 between
+    times 1e-3 apart, against a tolerance of 1e-12.
+    """
+    scenario, start = graded()
+    times = np.linspace(0.0, 40.0, 4001)
+    for side, rises in ((-1, False), (1, True)):
+        eta = of_graded.non_monotonic.value + side * 1e-5
+        run = evolve(scenario, start, eta, until=40.0, times=times, tolerance=1e-12)
+        assert bool(np.any(np.diff(run.generalization_error.values) > 1e-10)) == rises
+
+
+@pytest.mark.slow
+def test_the_plateau_is_lost_in_a_fold(of_graded):
+    """Second route, as above: λ² is linear in η, up to a relative √δ."""
+    scenario, start = graded()
+    eta = of_graded.plateau_vanishes.value
+    squares = []
+    for delta in (1e-4, 2e-4):
+        found = plateau(scenario, start, eta - delta).point
+        # The fold happens among states with exchangeable students: R_1n = R_2n, Q_11 = Q_22.
+        v = found.eigenvectors
+        uneven = np.abs(v[[0, 1, 4]] - v[[2, 3, 6]]).max(axis=0)
+        squares.append(np.min(np.abs(found.eigenvalues[uneven < 1e-6])) ** 2)
+    fold = eta - 1e-4 + 1e-4 * squares[0] / (squares[1] - squares[0])
+    assert abs(fold - eta) < 1e-4 * math.sqrt(2e-4) * 10
+    assert plateau(scenario, start, eta + 1e-4) is None

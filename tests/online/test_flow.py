@@ -1,0 +1,174 @@
+"""The equations against their definition, by sampling fields; limits; two routes to each sum."""
+
+import math
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.averages import Orthant
+from tutelage.model.layout import labels, to_overlaps, to_vector
+from tutelage.online import Flow
+from tutelage.online import flow as equations
+
+SAMPLES = 400_000
+
+
+def random_overlaps(K, M, seed, N=7):
+    W = np.random.default_rng(seed).normal(size=(K + M, N)) / math.sqrt(N)
+    return tl.Overlaps.from_weights(W[:K], W[K:])
+
+
+def scenario(overlaps, g, h, **keywords):
+    student, teacher = tl.Committee(overlaps.K, g), tl.Committee(overlaps.M, h)
+    return tl.Scenario(student, teacher, overlaps.T, **keywords)
+
+
+def sampled(s, overlaps, seed):
+    """δ_i and all fields, drawn from the definition, with the noise on the labels."""
+    rng = np.random.default_rng(seed)
+    J, B = overlaps.to_weights(s.K + s.M)
+    inputs = rng.normal(size=(SAMPLES, s.K + s.M))
+    x, y = inputs @ np.asarray(J).T, inputs @ np.asarray(B).T
+    s_K, s_M = s.output_scale
+    tau = s_M * np.sum(s.teacher.activation(y), axis=1) + s.label_noise * rng.normal(size=SAMPLES)
+    sigma = s_K * np.sum(s.student.activation(x), axis=1)
+    delta = s_K * np.asarray(s.student.activation.derivative(x)) * (tau - sigma)[:, None]
+    return delta, np.hstack([x, y])
+
+
+SCENARIOS = [
+    (2, 2, tl.ReLU(), tl.ReLU()),
+    (1, 3, tl.Erf(), tl.Erf(1.0)),
+    (2, 2, tl.Erf(), tl.LeakyReLU(0.1)),
+    pytest.param(3, 2, tl.LeakyReLU(0.2), tl.ReLU(), marks=pytest.mark.slow),
+    pytest.param(2, 1, tl.ReLU(), tl.Erf(), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("K", "M", "g", "h"), SCENARIOS)
+def test_averages_are_those_of_sampled_fields(K, M, g, h):
+    """⟨δ_i v⟩ and ⟨δ_i δ_k⟩, every entry within five standard errors."""
+    overlaps = random_overlaps(K, M, seed=K + 10 * M)
+    s = scenario(overlaps, g, h, output_scale=(0.7, 1.2), label_noise=0.3)
+    delta, fields = sampled(s, overlaps, seed=1)
+    flow = Flow(s)
+    for average, second in (
+        (eqx.filter_jit(flow.first_order)(overlaps), fields),
+        (eqx.filter_jit(flow.second_order)(overlaps), delta),
+    ):
+        products = delta[:, :, None] * second[:, None, :]
+        standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
+        assert np.all(np.abs(average - np.mean(products, axis=0)) <= 5 * standard_error)
+
+
+def test_a_wrong_factor_would_be_seen():
+    """The test above has the power to see half of the η² term missing."""
+    overlaps = random_overlaps(2, 2, seed=0)
+    s = scenario(overlaps, tl.ReLU(), tl.ReLU())
+    delta, _ = sampled(s, overlaps, seed=2)
+    products = delta[:, :, None] * delta[:, None, :]
+    standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
+    wrong = 0.5 * eqx.filter_jit(Flow(s).second_order)(overlaps)
+    assert np.any(np.abs(wrong - np.mean(products, axis=0)) > 5 * standard_error)
+
+
+def test_smooth_units_are_averaged_by_quadrature():
+    """⟨δ_i v⟩ for tanh, within five standard errors."""
+    overlaps = random_overlaps(2, 1, seed=3)
+    s = scenario(overlaps, tl.Tanh(), tl.Swish(2.0))
+    delta, fields = sampled(s, overlaps, seed=4)
+    products = delta[:, :, None] * fields[:, None, :]
+    standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
+    first = eqx.filter_jit(Flow(s).first_order)(overlaps)
+    assert np.all(np.abs(first - np.mean(products, axis=0)) <= 5 * standard_error)
+
+
+@pytest.mark.parametrize(
+    ("K", "M"),
+    [(1, 1), (2, 1), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((2, 2), (3, 2)))],
+)
+def test_written_out_sums_are_the_sums_of_single_averages(K, M, monkeypatch):
+    """Moments of signs computed once, or I3 and I4 one by one: the same to rounding."""
+    overlaps = random_overlaps(K, M, seed=5)
+    s = scenario(overlaps, tl.LeakyReLU(0.3), tl.ReLU(), output_scale=(0.5, 2.0), label_noise=0.4)
+    flow = Flow(s, Orthant())
+
+    def both(overlaps):
+        return flow.first_order(overlaps), flow.second_order(overlaps)
+
+    written_out = eqx.filter_jit(both)(overlaps)
+    monkeypatch.setattr(equations, "_piecewise_linear", lambda scenario: None)
+    one_by_one = eqx.filter_jit(lambda overlaps: both(overlaps))(overlaps)
+    for a, b in zip(written_out, one_by_one, strict=True):
+        assert np.all(np.abs(a - b) <= 1e-13)
+
+
+def test_single_relu_as_printed():
+    """straat2019 eq. (5) and (6) for K = M = 1, η² term included, at the start of its Fig. 1."""
+    Q, R, eta = 0.25, 0.1, 0.7
+    o = tl.Overlaps([[Q]], [[R]], [[1.0]])
+    s = scenario(o, tl.ReLU(), tl.ReLU())
+    rho, root = R / math.sqrt(Q), math.sqrt(Q - R**2)
+    # ⟨θ(x) y y₊⟩ and ⟨θ(x) x y₊⟩ from eq. (6); ⟨θ(x) y₊²⟩ = ⟨θ(x) y y₊⟩.
+    xyy = R * root / (2 * math.pi * Q) + math.asin(rho) / (2 * math.pi) + 0.25
+    xxy = root / (2 * math.pi) + R * math.asin(rho) / (2 * math.pi) + R / 4
+    rates = Flow(s)(o, np.float64(eta))
+    assert rates.R[0, 0] == pytest.approx(eta * (xyy - R / 2), rel=1e-13)
+    deltas = xyy - 2 * xxy + Q / 2
+    assert rates.Q[0, 0] == pytest.approx(2 * eta * (xxy - Q / 2) + eta**2 * deltas, rel=1e-13)
+
+
+def test_numerical_routes_are_within_their_errors():
+    """Quadrature over all fields at once for erf, where the closed forms are known."""
+    o = random_overlaps(1, 2, seed=11)
+    s = scenario(o, tl.Erf(), tl.Erf(), label_noise=0.2)
+    exact, numerical = Flow(s), Flow(s, "quadrature")
+    bound = numerical.error(o)
+    assert bound < 1e-3
+    assert np.all(np.abs(exact.first_order(o) - numerical.first_order(o)) <= bound)
+    assert np.all(np.abs(exact.second_order(o) - numerical.second_order(o)) <= bound)
+
+
+def test_the_series_is_used_for_four_different_fields_only():
+    """citton2025: whatever coincides is known in closed form, and the series needs |ρ| < 1."""
+    o = random_overlaps(1, 2, seed=12)
+    s = scenario(o, tl.ReLU(), tl.ReLU())
+    exact, series = (Flow(s, m).second_order(o) for m in ("orthant", tl.averages.Hermite(4)))
+    assert np.all(np.abs(exact - series) <= 1e-13)  # one student: never four different fields
+
+
+def test_the_limit_of_small_rates_is_the_limit():
+    """(rates/η - rates of the limit) = η ⟨δδ⟩ for Q and 0 for R."""
+    o, eta = random_overlaps(2, 2, seed=6), 1e-3
+    flow = Flow(scenario(o, tl.ReLU(), tl.ReLU()))
+    small, limit = flow(o, np.float64(eta)), flow(o, 0)
+    assert np.all(np.abs(small.R / eta - limit.R) <= 1e-13)
+    assert np.all(np.abs(small.Q / eta - limit.Q - eta * flow.second_order(o)) <= 1e-12)
+
+
+def test_weight_decay_shrinks():
+    o, eta = random_overlaps(2, 2, seed=7), np.float64(0.5)
+    plain, decaying = (
+        Flow(scenario(o, tl.Erf(), tl.Erf(), weight_decay=gamma))(o, eta) for gamma in (0.0, 0.3)
+    )
+    assert np.allclose(decaying.R - plain.R, -0.3 * o.R, atol=1e-15)
+    assert np.allclose(decaying.Q - plain.Q, -0.6 * o.Q, atol=1e-15)
+
+
+def test_nothing_moves_at_the_solution():
+    """Student = teacher: δ = 0 for every input, on a singular covariance."""
+    B = np.random.default_rng(8).normal(size=(2, 5))
+    o = tl.Overlaps.from_weights(B, B)
+    for g in (tl.ReLU(), tl.Erf()):
+        rates = Flow(scenario(o, g, g))(o, np.float64(1.3))
+        assert np.max(np.abs(to_vector(rates))) <= 1e-10  # the private coordinate, 1e-11
+
+
+def test_vectors_and_overlaps_are_the_same():
+    o = random_overlaps(3, 2, seed=9)
+    again = to_overlaps(to_vector(o), o.T, 3)
+    assert np.array_equal(again.Q, o.Q) and np.array_equal(again.R, o.R)
+    assert labels(2, 1) == ["R_11", "R_21", "Q_11", "Q_12", "Q_22"]
+    assert len(labels(3, 2)) == to_vector(o).shape[-1]

@@ -1,0 +1,64 @@
+"""citton2025: the second routes behind its rows that do not agree."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.papers.citton2025 import SECTIONS, runs
+from tutelage.papers.citton2025.series import series_error
+
+
+def section(name):
+    return next(s for s in SECTIONS if s.name == name)
+
+
+@pytest.mark.parametrize("name", ["hermite", "singular"])
+def test_rows_agree(name):
+    records = list(section(name).compute(False))
+    assert records and all(record.verdict == "agrees" for record in records)
+
+
+@pytest.mark.slow
+def test_the_plateau_is_a_fixed_point_to_the_digits_given():
+    point = tl.online.fixed_point(runs.scenario(), runs.plateau(), learning_rate=1.0)
+    for name in ("Q", "R"):
+        given, found = (np.asarray(getattr(x, name)) for x in (runs.plateau(), point.overlaps))
+        np.testing.assert_allclose(given, found, atol=0.5e-6)  # six decimals
+
+
+def test_the_plateau_has_correlations_below_one_and_an_eigenvalue_above_two():
+    C = np.array(runs.PLATEAU)
+    rho = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    assert np.max(np.abs(rho - np.eye(4))) < 1
+    assert np.linalg.eigvalsh(rho)[-1] > 2
+
+
+@pytest.mark.slow
+def test_higher_orders_make_the_series_worse_on_the_plateau():
+    errors = [abs(series_error(order)) for order in (20, 30, 40)]
+    assert np.all(np.diff(errors) > 0)
+
+
+@pytest.mark.slow
+def test_the_time_to_half_of_the_plateau_is_shortest_in_between_too():
+    """A second measure of the length: no reference to the saddle, no tenth of its height."""
+    rates = np.array([0.5, 0.9, 1.2])
+    found = tl.online.evolve(runs.scenario(), runs.start(), learning_rate=rates, until=200.0)
+    error, time = found["generalization_error"].values, found["time"].values
+    height = error[:, np.searchsorted(time, 20.0)]
+    left = [time[np.argmax(e < h / 2)] for e, h in zip(error, height, strict=True)]
+    # Times are half a unit apart, the differences five and more.
+    assert left[1] < left[0] - 2 and left[1] < left[2] - 2
+
+
+@pytest.mark.slow
+def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
+    """η = 2.4 < η_c: what the equations say, by networks; one-sided t test at the level 0.001."""
+    problem = (runs.sigmoidal_scenario(), runs.start(), 2.4, 40_000)
+    found = tl.simulation.chain(*problem, until=30.0, runs=64, seed=5, times=[12.0, 30.0])
+    error = found["generalization_error"].values
+    rise = error[:, 1] - error[:, 0]
+    assert rise.mean() > 3.2 * rise.std(ddof=1) / np.sqrt(len(rise))
+    theory = tl.online.evolve(*problem[:3], until=30.0, times=np.array([12.0, 30.0]))
+    expected = np.diff(theory["generalization_error"].values).item()
+    assert abs(rise.mean() - expected) < 4 * rise.std(ddof=1) / np.sqrt(len(rise))

@@ -1,0 +1,77 @@
+"""oostwal2019: the second routes to what its rows say of slips."""
+
+import math
+
+import numpy as np
+import pytest
+from equilibrium.equilibrium_reference import Landscape
+
+import tutelage as tl
+from tutelage.papers import oostwal2019
+from tutelage.papers.oostwal2019.loads import at, load
+from tutelage.papers.oostwal2019.measures import held
+from tutelage.papers.oostwal2019.samples import Size, _sampled
+from tutelage.papers.section import Figure
+
+
+def test_every_figure_of_the_paper_has_a_section_and_names_are_told_apart():
+    names = [section.name for section in oostwal2019.SECTIONS]
+    assert len(names) == len(set(names))
+    assert {f"fig{n}" for n in (1, 2, 3, 4, 5)} <= set(names)
+
+
+@pytest.mark.parametrize("name", ["fig1", "eq11", "eq20", "fig4", "eq26", "eq32", "appendix_d"])
+def test_what_is_not_agreed_on_says_why_and_where(name):
+    section = next(s for s in oostwal2019.SECTIONS if s.name == name)
+    rows = [part for part in section.compute(False) if not isinstance(part, Figure)]
+    assert rows
+    for row in rows:
+        assert row.verdict in ("agrees", "corrected")
+        assert row.verdict == "agrees" or "tests/" in row.note
+
+
+def test_langevin_noise_of_strength_two_over_beta_samples_the_gibbs_density():
+    """E = w⁴/4, β = 4: ⟨w²⟩ = 2Γ(3/4)/(Γ(1/4)√β) = 0.338.  3000 walkers for a time 8, fixed seed.
+
+    The step of 0.01 leaves a bias of that order; four standard errors of ⟨w²⟩ are 0.02.
+    """
+    β, step, random = 4.0, 0.01, np.random.default_rng(13)
+    exact = 2 * math.gamma(0.75) / (math.gamma(0.25) * math.sqrt(β))
+    found = {}
+    for strength in (2 / β, 2 * β):
+        w = np.zeros(3000)
+        for _ in range(800):
+            w += -step * w**3 + math.sqrt(strength * step) * random.normal(size=w.size)
+        found[strength] = float(np.mean(w**2))
+    assert abs(found[2 / β] - exact) < 0.03
+    assert found[2 * β] > 3 * exact
+
+
+def test_relu_states_with_negative_specialization_grow_linearly_in_thirty_digits():
+    """S - R doubles with α - α_d, at K = 10, up to terms of relative order α - α_d."""
+    ends, exact = load(tl.ReLU(), 10, "unstable")[0], Landscape("ReLU", 10)
+    grown = []
+    for h in (1e-5, 2e-5):
+        near = at(tl.ReLU(), 10, ends + h, "R < S")
+        R, S, _ = exact.state(ends + h, (near.R, near.S, near.C))
+        grown.append(float(S - R))
+    assert grown[1] / grown[0] == pytest.approx(2.0, abs=0.02)
+
+
+def test_a_statement_that_fails_somewhere_differs():
+    assert held("i", "always", [True, True]).verdict == "agrees"
+    assert held("i", "always", [True, False]).verdict == "differs"
+    assert held("i", "always", [True, False]).computed == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("g", "K", "start"), [(tl.Erf(), 5, "teacher"), (tl.ReLU(), 2, "teacher")])
+def test_symbols_lie_on_the_curves(g, K, start):
+    """N = 1600: within six standard errors of four runs, and 2/N for the finite dimension."""
+    loads = (90.0, 70.0) if K == 5 else (14.0, 10.0)
+    found = _sampled(g, K, start, loads, Size(1600, 60, 4))
+    for a in loads:
+        best, sample = tl.equilibrium.states(g, K, a)[0], found.sel(load=a)
+        for name in ("R", "S", "C", "generalization_error"):
+            off = abs(float(sample[name]) - getattr(best, name))
+            assert off < 6 * float(sample[f"{name}_error"]) + 2 / 1600

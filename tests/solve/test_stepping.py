@@ -1,0 +1,116 @@
+"""The stepper: known solutions, the published coefficients, and who ends when."""
+
+import numpy as np
+import pytest
+from scipy.integrate import RK45
+
+from tutelage._jax import jax, jnp
+from tutelage.solve import stepping
+from tutelage.solve.stepping import walk
+
+TIMES = np.linspace(0.0, 10.0, 41)
+
+
+def oscillators(frequencies, tolerance, times=TIMES, ends=lambda t, y, slope: 0 * t.astype(int)):
+    """One run for each frequency of y'' = -ω² y from y = 1 at rest."""
+    omega = jnp.asarray(frequencies)
+
+    def rates(t, y):
+        return jnp.stack([y[:, 1], -(omega**2) * y[:, 0]], axis=-1)
+
+    y0, t0 = jnp.tile(jnp.asarray([1.0, 0.0]), (len(frequencies), 1)), jnp.zeros(len(frequencies))
+    return jax.jit(lambda: walk(rates, ends, 9, y0, t0, jnp.asarray(times), times[-1], tolerance))()
+
+
+def test_coefficients_are_those_of_dormand_and_prince():
+    """Another copy of the published table; E is the difference of the two orders."""
+    assert np.array_equal(stepping.STAGES[:6, :5], RK45.A)
+    assert np.array_equal(stepping.STAGES[6, :6], RK45.B)
+    assert np.array_equal(stepping.NODES[:6], RK45.C)
+    assert np.array_equal(stepping.DENSE, RK45.P)
+    # One rounding of the difference.
+    assert np.allclose(stepping.LOWER_ORDER - stepping.STAGES[6], RK45.E, rtol=0, atol=2.0**-53)
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9, 1e-12])
+def test_an_oscillator_stays_within_its_tolerance_at_every_recorded_time(tolerance):
+    """Errors of the steps add up over the time: at most one tolerance for each step, and a
+    step is a fraction of a period; 100 steps is more than the run takes per radian."""
+    end = oscillators([1.0, 3.0], tolerance)
+    for run, omega in enumerate([1.0, 3.0]):
+        error = np.max(np.abs(end.records[run, :, 0] - np.cos(omega * TIMES)))
+        assert error <= 100 * 10 * omega * tolerance
+
+
+def test_a_smaller_tolerance_is_a_smaller_error():
+    """Error of order 5 in the step, and the step follows the tolerance to the power 1/5."""
+    errors = [
+        np.max(np.abs(oscillators([1.0], t).records[0, :, 0] - np.cos(TIMES)))
+        for t in (1e-5, 1e-7, 1e-9)
+    ]
+    assert errors[0] > 30 * errors[1] > 30**2 * errors[2]
+
+
+def test_runs_do_not_know_of_each_other():
+    """The same operations on each run, whoever else is on the way.
+
+    Batches may round differently.  Rounding changes an estimated error of the size of the
+    tolerance, 10⁻⁸, by 2⁻⁵²/10⁻⁸ of itself, the next step by a fifth of that, and so the error
+    of the result, below 10⁻⁶, by less than 10⁻¹³.
+    """
+    alone, together = oscillators([2.0], 1e-8), oscillators([1.0, 2.0, 7.0], 1e-8)
+    assert np.allclose(alone.records[0], together.records[1], rtol=0, atol=1e-13)
+    assert alone.t[0] == together.t[1] == TIMES[-1]
+
+
+def test_a_run_ends_where_it_is_told_to_and_the_others_go_on():
+    def ends(t, y, slope):
+        return jnp.where((jnp.arange(2) == 0) & (y[:, 0] < 0), 3, 0)
+
+    end = oscillators([1.0, 1.0], 1e-8, ends=ends)
+    assert list(end.reason) == [3, 0]
+    assert np.pi / 2 <= end.t[0] < np.pi and end.t[1] == TIMES[-1]
+
+
+def test_a_solution_that_blows_up_is_lost_just_before():
+    """y' = y² from 1 is 1/(1 - t): no steps lead beyond t = 1."""
+    end = walk(
+        lambda t, y: y**2,
+        lambda t, y, slope: jnp.zeros(1, dtype=int),
+        9,
+        jnp.ones((1, 1)),
+        jnp.zeros(1),
+        jnp.asarray(TIMES),
+        TIMES[-1],
+        1e-8,
+    )
+    assert end.reason[0] == 9
+    assert abs(end.t[0] - 1) < 1e-6
+
+
+def test_times_before_the_start_record_the_start():
+    end = walk(
+        lambda t, y: -y,
+        lambda t, y, slope: jnp.zeros(1, dtype=int),
+        9,
+        jnp.ones((1, 1)),
+        jnp.asarray([5.0]),
+        jnp.asarray([1.0, 5.0, 6.0]),
+        6.0,
+        1e-10,
+    )
+    assert np.allclose(end.records[0, :, 0], [1.0, 1.0, np.exp(-1.0)], rtol=0, atol=1e-9)
+
+
+def test_a_slope_that_is_no_number_ends_the_run_at_once():
+    end = walk(
+        lambda t, y: y / 0.0,
+        lambda t, y, slope: jnp.zeros(1, dtype=int),
+        9,
+        jnp.ones((1, 1)),
+        jnp.zeros(1),
+        jnp.asarray([1.0]),
+        1.0,
+        1e-8,
+    )
+    assert end.reason[0] == 9 and end.t[0] == 0 and end.y[0, 0] == 1
