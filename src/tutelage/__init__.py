@@ -27,4 +27,3 @@ else:
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = names_of(__name__, __file__)
-__all__ += ["__version__"]
