@@ -1,0 +1,124 @@
+"""Newton's method with shortened steps, for one system or for many at once.
+
+x ← x - λ J⁻¹ f with the largest λ = 1, 1/2, 1/4 … for which |f| falls (Deuflhard, Newton Methods
+for Nonlinear Problems, chapter 3).  Where J is singular its pseudo-inverse gives the shortest
+step to the least squares.  A start from which this fails is no error: the result says so.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+# A step that has to be shortened to 2⁻¹¹ leads nowhere.
+HALVINGS = 12
+# Singular values of J below this, relative to the largest one, are rounding.
+RANK = 1e-13
+
+
+class Root(NamedTuple):
+    """Where the steps end.
+
+    x: shape (..., d).
+    residual: the largest |f_i| there, infinite where f is no number.
+    converged: True where the residual is within the tolerance.
+    steps: how many were taken.
+    """
+
+    x: Float[np.ndarray, "... d"]
+    residual: Float[np.ndarray, "..."]
+    converged: Bool[np.ndarray, "..."]
+    steps: Int[np.ndarray, "..."]
+
+
+class _Place(NamedTuple):
+    x: np.ndarray
+    f: np.ndarray
+    J: np.ndarray
+    size: np.ndarray
+
+
+def newton(
+    function: Function,
+    x: Float[np.ndarray, "... d"],
+    *,
+    steps: int,
+    tolerance: float,
+    allowed: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Root:
+    """A root of f next to each x.
+
+    Once the residual is within the tolerance whole steps go on as long as each one halves it:
+    quadratic convergence gives the digits down to rounding for one or two evaluations.
+
+    Args:
+        function: x of shape (..., d) -> f of shape (..., d) and J_ij = ∂f_i/∂x_j, (..., d, d).
+        x: where to begin.
+        steps: the largest number of steps.
+        tolerance: on the largest |f_i|.
+        allowed: x -> where steps may go, shape (...); everywhere by default.
+
+    >>> import numpy as np
+    >>> square = lambda x: (x**2 - 2.0, 2.0 * x[..., None])
+    >>> root = newton(square, np.array([[1.0], [0.0]]), steps=9, tolerance=1e-12)
+    >>> root.converged, f"{root.x[0, 0]:.12f}"  # at 0 the derivative leads nowhere
+    (array([ True, False]), '1.414213562373')
+    """
+    place = _at(function, np.asarray(x, dtype=float))
+    going = np.isfinite(place.size) & (place.size > 0)
+    taken = np.zeros(place.size.shape, dtype=int)
+    for _ in range(steps):
+        if not np.any(going):
+            break
+        place, going = _stepped(function, place, going, tolerance, allowed)
+        taken = taken + going
+        going = going & (place.size > 0)
+    return Root(place.x, place.size, place.size <= tolerance, taken)
+
+
+def _at(function: Function, x: np.ndarray) -> _Place:
+    f, J = function(x)
+    size = np.max(np.abs(f), axis=-1)
+    return _Place(x, f, J, np.where(np.isfinite(size), size, np.inf))
+
+
+def _stepped(
+    function: Function,
+    place: _Place,
+    going: np.ndarray,
+    tolerance: float,
+    allowed: Callable[[np.ndarray], np.ndarray] | None,
+) -> tuple[_Place, np.ndarray]:
+    """One step of those that are going, and who has found one."""
+    step, before = _step(place), place.size
+    rough = before > tolerance
+    bound = np.where(rough, before, before / 2)
+    todo, found = going, np.zeros_like(going)
+    for shrink in 0.5 ** np.arange(HALVINGS):
+        x = place.x + shrink * step
+        inside = todo if allowed is None else todo & allowed(x)
+        new = _at(function, np.where(inside[..., None], x, place.x))
+        better = inside & (new.size < bound)
+        place = _chosen(better, new, place)
+        found, todo = found | better, todo & rough & ~better
+        if not np.any(todo):
+            break
+    return place, found
+
+
+def _step(place: _Place) -> np.ndarray:
+    """-J⁻¹ f; zero, which leads nowhere, where J is not finite."""
+    finite = np.all(np.isfinite(place.J), axis=(-2, -1)) & np.isfinite(place.size)
+    J = np.where(finite[..., None, None], place.J, 0.0)
+    f = np.where(finite[..., None], place.f, 0.0)
+    return -(np.linalg.pinv(J, rcond=RANK) @ f[..., None])[..., 0]
+
+
+def _chosen(which: np.ndarray, new: _Place, old: _Place) -> _Place:
+    def choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.where(which.reshape(which.shape + (1,) * (np.ndim(a) - which.ndim)), a, b)
+
+    return _Place(*(choose(a, b) for a, b in zip(new, old, strict=True)))
