@@ -17,6 +17,8 @@ from tutelage import activations
 from tutelage._checks import InputError
 from tutelage.averages.methods import METHODS, Method
 from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.runs.recompute import is_recorded
+from tutelage.runs.recompute import recompute as recomputed
 
 # What has to be known to compute a Dataset again, for each function that can.
 NEEDED = {
@@ -99,6 +101,8 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     True
     """
     by = dataset.attrs.get("computed_by")
+    if is_recorded(dataset):
+        return recomputed(dataset)
     if by == "spectra.train":
         from tutelage import spectra
 

@@ -69,6 +69,17 @@ class Overlaps(eqx.Module):
         """C = [[Q, R], [Rᵀ, T]], students first."""
         return _blocks(jnp, self.Q, self.R, self.T)
 
+    @property
+    def rounding(self) -> float:
+        """The rounding that these overlaps need: how negative an eigenvalue is, if one is."""
+        needed = ROUNDING
+        for matrix in (self.Q, self.T, self.covariance):
+            C = np.asarray(matrix)
+            scale = np.max(np.abs(C), axis=(-2, -1)) + np.finfo(float).tiny
+            lowest = np.min(np.linalg.eigvalsh(C)[..., 0] / scale)
+            needed = max(needed, -2 * float(lowest))
+        return needed
+
     @classmethod
     def from_weights(cls, student: Any, teacher: Any) -> "Overlaps":
         """The overlaps of weight vectors: J of shape (..., K, N), B of shape (..., M, N).

@@ -92,6 +92,11 @@ class Scenario(eqx.Module):
         """Number of teacher units."""
         return self.teacher.units
 
+    @property
+    def teacher_overlaps(self) -> Float[Array, "M M"]:
+        """T."""
+        return self.T
+
 
 def _committee(argument: str, value: Any) -> Committee:
     if not isinstance(value, Committee):

@@ -1,19 +1,111 @@
 """A file that long work is written to now and then, and goes on from.
 
-It says whose it is: work with other arguments refuses it, and leaves it as it is.
+It says whose it is: work with other arguments refuses it, and leaves it as it is.  It is written
+to a temporary file first, then renamed, so that there is a whole one at any time.
 """
 
 import hashlib
+import json
 import os
+import time
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tutelage._checks import InputError
 
+Tree = TypeVar("Tree")
+Content = Mapping[str, Any]
+
 SECONDS = 30.0  # between two writings: one costs little, and little is lost since the last
+
+
+class Checkpoint:
+    """A file of some work, or none; refused at once if it belongs to other work.
+
+    with Checkpoint(path, identity) as checkpoint:
+        kept = checkpoint.load()
+        for … :
+            checkpoint.keep(content)
+
+    Whatever ends the block early, an error or Ctrl-C, what was kept last is written before.
+
+    path: a file name, or None to keep nothing.
+    identity: what tells this work from other work; its values are compared as text.
+    """
+
+    def __init__(self, path: Any, identity: Mapping[str, Any]):
+        self._path = checked_path(path)
+        self._identity = {name: str(value) for name, value in identity.items()}
+        self._content: dict[str, np.ndarray] | None = None
+        self._pending: Content | Callable[[], Content] | None = None
+        self._saved = time.monotonic()
+        if self._path is not None and self._path.exists():
+            self._content = read(self._path)
+            theirs = json.loads(str(self._content.pop("identity")))
+            check_same(theirs, self._identity, self._path)
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """What was kept before, or None."""
+        return self._content
+
+    def keep(self, content: Content | Callable[[], Content]) -> None:
+        """Remember the state of the work, and write it if the last writing was long ago.
+
+        content: arrays by name, or a function that gives them; it is called when they are written.
+        """
+        self._pending = content
+        if time.monotonic() - self._saved > SECONDS:
+            self.save(content)
+
+    def save(self, content: Content | Callable[[], Content]) -> None:
+        """Write now."""
+        self._pending = None
+        if self._path is None:
+            return
+        arrays = content() if callable(content) else content
+        identity = np.array(json.dumps(self._identity))
+        write(self._path, {"identity": identity, **arrays})
+        self._saved = time.monotonic()
+
+    def __enter__(self) -> "Checkpoint":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None and self._pending is not None:
+            self.save(self._pending)
+
+
+def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
+    """The leaves of a tree of arrays, each with a name of its own."""
+    import jax
+
+    return {f"{name}_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
+
+
+def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
+    """The tree that `flat` has taken apart, in the shape of ``like``."""
+    import jax
+    import jax.numpy as jnp
+
+    leaves, shape = jax.tree.flatten(like)
+    return jax.tree.unflatten(
+        shape, [jnp.asarray(content[f"{name}_{i}"]) for i in range(len(leaves))]
+    )
+
+
+def digest(*arrays: Any) -> str:
+    """A short name of the contents of arrays."""
+    return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
 
 def checked_path(path: Any) -> Path | None:
@@ -29,9 +121,9 @@ def checked_path(path: Any) -> Path | None:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """What `write` has written."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # NumPy leaves a file open that it cannot read; this one is closed.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             content = dict(file)
         content["identity"], content["finished"]
         return content
@@ -45,7 +137,6 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Write to a temporary file, then rename: there is a whole checkpoint at any time."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -55,11 +146,6 @@ def write(path: Path, content: dict[str, Any]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def digest(*arrays: Any) -> str:
-    """A short name of the contents of arrays."""
-    return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
 
 def check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:

@@ -5,10 +5,13 @@ from typing import Any
 
 
 class Progress:
-    """Shows how many examples of all have been learned, if asked to and if someone can see it."""
+    """Shows how much of all work is done, if asked to and if someone can see it.
 
-    def __init__(self, wanted: bool, total: int):
-        self._wanted, self._total = wanted, total
+    total: units of work, such as examples or epochs, whose name is ``what``.
+    """
+
+    def __init__(self, wanted: bool, total: int, what: str = "examples"):
+        self._wanted, self._total, self._what = wanted, total, what
         self._bar: Any = None
 
     def __enter__(self) -> "Progress":
@@ -19,14 +22,14 @@ class Progress:
             console = Console(stderr=True)
             if console.is_terminal:
                 self._bar = Bar(console=console, transient=True)
-                self._task = self._bar.add_task("examples", total=self._total)
+                self._task = self._bar.add_task(self._what, total=self._total)
                 self._bar.start()
         return self
 
-    def show(self, learned: int) -> None:
-        """Set the number of examples learned so far, in all runs together."""
+    def show(self, done: int) -> None:
+        """Set how many units of work are done, in all runs together."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=learned)
+            self._bar.update(self._task, completed=done)
 
     def __exit__(
         self,

@@ -1,17 +1,171 @@
-"""What has to be known to compute a result again, as plain text."""
+"""Who has computed a result, and from what.
 
+`recorded` writes the arguments of a verb into the attributes of the Dataset that it returns:
+numbers and text as they are, everything else as JSON.  An object of ours is its type and the
+arguments of its constructor, which are its attributes of the same names.
+`tutelage.runs.recompute` makes the arguments again.
+"""
+
+import hashlib
+import inspect
 import json
 import platform
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
+import xarray as xr
 
 from tutelage import __version__
 from tutelage._jax import jax
 from tutelage.activations import Activation
 from tutelage.model import Committee, Overlaps, Scenario
 
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
+# What has no influence on a result.
+UNRECORDED = ("checkpoint", "progress")
+# An array of more numbers than this does not belong into an attribute.
+MOST_NUMBERS = 10_000
+# Stands in the place of what cannot be written, with the reason.
+UNWRITTEN = "not written"
+NEEDED = inspect.Parameter.empty
+
+
+def recorded(
+    verb: Verb | None = None,
+    *,
+    name: str | None = None,
+    held: Mapping[str, Callable[[xr.Dataset], Any]] | None = None,
+) -> Any:
+    """A verb whose Dataset says how to compute it again.
+
+    The attributes are ``computed_by``, one for every argument but `checkpoint` and `progress`,
+    and the versions, beside those that the verb itself gives.
+
+    Args:
+        verb: a public function that returns a Dataset.
+        name: what a user calls it after ``tl.``; by default its room and its name.
+        held: for arguments that the Dataset holds as variables: how to make them from it.
+    """
+    if verb is None:
+        return partial(recorded, name=name, held=held)
+    signature = inspect.signature(verb)
+    called = name or f"{verb.__module__.split('.')[1]}.{verb.__name__}"
+    left_out = {*UNRECORDED, *(held or ())}
+
+    @wraps(verb)
+    def computed(*args: Any, **options: Any) -> xr.Dataset:
+        result = verb(*args, **options)
+        call = signature.bind(*args, **options)
+        call.apply_defaults()
+        given = {name: x for name, x in call.arguments.items() if name not in left_out}
+        attrs = {name: attribute(value) for name, value in given.items()}
+        return result.assign_attrs({"computed_by": called, **result.attrs, **attrs, **versions()})
+
+    computed.held = dict(held or {})  # type: ignore[attr-defined]
+    return computed
+
+
+def versions() -> dict[str, str]:
+    """Of the package, of JAX and of Python."""
+    from tutelage._jax import jax  # not loaded to read a file
+
+    return {
+        "tutelage_version": __version__,
+        "jax_version": jax.__version__,
+        "python_version": platform.python_version(),
+    }
+
+
+def attribute(value: Any) -> Any:
+    """A number or a text as it is, anything else as JSON.
+
+    >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
+    (0.5, 'gaussian', '[1, 2]', 'null')
+    """
+    plain = described(value)
+    if isinstance(plain, int | float) and not isinstance(plain, bool):
+        return plain
+    return plain if isinstance(plain, str) and not is_json(plain) else json.dumps(plain)
+
+
+def is_json(text: str) -> bool:
+    """Whether a text would be read as something else than itself."""
+    try:
+        json.loads(text)
+        return True
+    except ValueError:
+        return False
+
+
+def described(value: Any) -> Any:
+    """The value in numbers, text, lists and mappings.
+
+    >>> import tutelage as tl
+    >>> described(tl.Swish(0.5))
+    {'type': 'activations.Swish', 'beta': 0.5}
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, xr.Dataset):
+        return {"dataset": {name: described(x) for name, x in value.attrs.items()}}
+    if type(value).__module__.startswith("tutelage."):
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {str(name): described(x) for name, x in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [described(x) for x in value]
+    if hasattr(value, "__array__"):
+        return _array(np.asarray(value))
+    return unwritten(value)
+
+
+def unwritten(value: Any) -> dict[str, str]:
+    """What a file says in the place of a value that it cannot hold."""
+    name = getattr(value, "__name__", getattr(value, "name", type(value).__name__))
+    return {UNWRITTEN: f"the function {name!r}" if callable(value) else f"an object {name!r}"}
+
+
+def _array(array: np.ndarray) -> Any:
+    if array.size <= MOST_NUMBERS and array.dtype.kind in "biufUS":
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    return {UNWRITTEN: f"an array of shape {array.shape}", "sha256": digest}
+
+
+def _object(value: Any) -> Any:
+    """The type, by its public name where it has one, and the arguments of its constructor."""
+    kind = type(value)
+    if callable(value) and inspect.isfunction(value):
+        return unwritten(value)
+    needed = constructor(kind)
+    if any(not hasattr(value, name) for name, default in needed.items() if default is NEEDED):
+        return unwritten(value)
+    arguments = {name: described(getattr(value, name)) for name in needed if hasattr(value, name)}
+    room = kind.__module__.split(".")[1]
+    public = getattr(import_module(f"tutelage.{room}"), kind.__name__, None) is kind
+    home = room if public else kind.__module__.removeprefix("tutelage.")
+    return {"type": f"{home}.{kind.__name__}", **arguments}
+
+
+def constructor(kind: type) -> dict[str, Any]:
+    """The arguments of a constructor and their defaults."""
+    fields = getattr(kind, "_fields", None)  # of a named tuple
+    if fields:
+        return {name: kind._field_defaults.get(name, NEEDED) for name in fields}  # type: ignore
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+# Until every verb is recorded: what rooms still assemble by themselves.
 def parameters(
     computed_by: str, scenario: Scenario, start: Overlaps, learning_rate: Any, **options: Any
 ) -> dict[str, Any]:

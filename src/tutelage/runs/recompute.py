@@ -1,0 +1,120 @@
+"""A result computed again, from its attributes alone."""
+
+import inspect
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import xarray as xr
+
+from tutelage._checks import InputError
+from tutelage.runs.provenance import UNRECORDED, UNWRITTEN, constructor, is_json
+
+
+def recompute(dataset: xr.Dataset) -> xr.Dataset:
+    """Compute a result again, by the verb and the arguments that its attributes name.
+
+    Args:
+        dataset: from any public function that returns a Dataset, perhaps saved and loaded.  A
+            part that was selected from it is computed again as the whole.
+
+    Raises:
+        InputError: if attributes are missing, or if an argument was a function (a schedule of
+            the user's, an activation made by ``from_function``) or a large array, which a file
+            does not hold.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.ReLU())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    >>> run = tl.online.evolve(tl.Scenario(one, one), start, learning_rate=0.5, until=10)
+    >>> tl.results.recompute(run).equals(run)
+    True
+    """
+    if not isinstance(dataset, xr.Dataset):
+        raise InputError("dataset", repr(dataset), "it has to be a Dataset", "tl.results.load")
+    verb = _verb(dataset)
+    names = [name for name in inspect.signature(verb).parameters if name not in UNRECORDED]
+    return verb(**{name: argument(dataset, name) for name in names})
+
+
+def argument(dataset: xr.Dataset, name: str) -> Any:
+    """An argument of the call that has computed a Dataset.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.Erf())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    >>> run = tl.online.evolve(tl.Scenario(one, one), start, learning_rate=0.5, until=1)
+    >>> argument(run, "scenario").student.activation.name  # doctest: +SKIP
+    'Erf'
+    """
+    verb = _verb(dataset)
+    if name in verb.held:  # type: ignore[attr-defined]
+        return verb.held[name](dataset)  # type: ignore[attr-defined]
+    if name not in dataset.attrs:
+        raise InputError(
+            "dataset", f"no attribute {name!r}", f"a result of {_name(dataset)} has one"
+        )
+    value = dataset.attrs[name]
+    plain = json.loads(value) if isinstance(value, str) and is_json(value) else value
+    return _made(plain, name, _name(dataset))
+
+
+def _name(dataset: xr.Dataset) -> str:
+    return str(dataset.attrs.get("computed_by", ""))
+
+
+def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
+    """The public function that has computed it."""
+    name = _name(dataset)
+    if not name:
+        allowed = "it has to be a result of a public function"
+        raise InputError("dataset", "no attribute 'computed_by'", allowed)
+    verb = _public(name, "dataset")
+    if not hasattr(verb, "held"):
+        raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
+    return verb
+
+
+def _public(name: str, argument: str) -> Any:
+    """What is called tutelage.name; nothing outside the package."""
+    home, _, last = name.rpartition(".")
+    try:
+        found = getattr(import_module(f"tutelage.{home}"), last)
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if not str(getattr(found, "__module__", "")).startswith("tutelage."):
+        raise InputError(argument, repr(name), "the package has nothing of this name")
+    return found
+
+
+def _made(plain: Any, argument: str, verb: str) -> Any:
+    """The value that `described` has put into numbers, text, lists and mappings."""
+    if isinstance(plain, list):
+        return [_made(x, argument, verb) for x in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if UNWRITTEN in plain:
+        raise InputError(
+            argument,
+            plain[UNWRITTEN],
+            "a file holds its name, not what it does or contains",
+            f"tl.{verb} with the same arguments",
+        )
+    if "dataset" in plain:
+        return recompute(xr.Dataset(attrs=plain["dataset"]))
+    if "type" not in plain:
+        return {name: _made(x, argument, verb) for name, x in plain.items()}
+    kind = _public(str(plain["type"]), argument)
+    given = {name: x for name, x in plain.items() if name != "type"}
+    if not isinstance(kind, type) or not set(given) <= set(constructor(kind)):
+        raise InputError(argument, repr(plain), "it has to be an object of the package")
+    return kind(**{name: _made(x, argument, verb) for name, x in given.items()})
+
+
+def is_recorded(dataset: xr.Dataset) -> bool:
+    """Until every verb is recorded: whether this one is."""
+    try:
+        return hasattr(_verb(dataset), "held")
+    except InputError:
+        return False

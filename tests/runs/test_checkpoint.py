@@ -1,0 +1,79 @@
+"""A checkpoint is whole at any time, belongs to its work, and is written whatever ends it."""
+
+import numpy as np
+import pytest
+
+from tutelage._checks import InputError
+from tutelage.runs import checkpoint as room
+from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
+
+IDENTITY = {"seed": 1, "rate": 0.5}
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, ValueError, MemoryError])
+def test_what_was_kept_last_is_written_on_every_exception(tmp_path, problem):
+    path = tmp_path / "work.npz"
+    with pytest.raises(problem), Checkpoint(path, IDENTITY) as checkpoint:
+        for step in range(3):
+            checkpoint.keep({"finished": np.array(step)})
+        raise problem
+    assert int(Checkpoint(path, IDENTITY).load()["finished"]) == 2
+
+
+def test_a_block_that_ends_well_writes_only_what_it_was_told_to(tmp_path):
+    path = tmp_path / "work.npz"
+    with Checkpoint(path, IDENTITY) as checkpoint:
+        checkpoint.keep({"finished": np.array(1)})
+    assert not path.exists()
+
+
+def test_content_is_made_when_it_is_written(tmp_path, monkeypatch):
+    made = []
+
+    def content():
+        made.append(1)
+        return {"finished": np.array(0)}
+
+    with Checkpoint(tmp_path / "work.npz", IDENTITY) as checkpoint:
+        checkpoint.keep(content)
+        assert not made
+        monkeypatch.setattr(room, "SECONDS", 0.0)
+        checkpoint.keep(content)
+        assert len(made) == 1
+
+
+def test_no_path_keeps_nothing():
+    with Checkpoint(None, IDENTITY) as checkpoint:
+        assert checkpoint.load() is None
+        checkpoint.save({"finished": np.array(0)})
+
+
+def test_a_file_of_other_work_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "work.npz"
+    Checkpoint(path, IDENTITY).save({"finished": np.array(0)})
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"rate = 0.5.*this one has rate = 0.25"):
+        Checkpoint(path, {**IDENTITY, "rate": 0.25})
+    assert path.read_bytes() == before
+
+
+def test_trees_come_back_in_their_shape():
+    tree = {"weights": np.arange(6.0).reshape(2, 3), "epoch": (np.array(3), np.zeros(2))}
+    again = restored("state", tree, flat("state", tree))
+    assert digest(*again["weights"]) == digest(*tree["weights"])
+    np.testing.assert_array_equal(again["epoch"][0], 3)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY"])
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
+    path = tmp_path / "work.npz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="no checkpoint"):
+        Checkpoint(path, IDENTITY)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("path", ["", 3, "nowhere/work.npz", "."])
+def test_a_path_that_cannot_be_written_is_refused(path):
+    with pytest.raises(InputError, match="checkpoint: got"):
+        Checkpoint(path, IDENTITY)

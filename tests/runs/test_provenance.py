@@ -1,0 +1,109 @@
+"""Arguments go into attributes and come back as they were, or it is said why not."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import tutelage as tl
+from tutelage import results
+from tutelage._checks import InputError
+from tutelage.runs import provenance, recompute
+from tutelage.runs.provenance import attribute, recorded
+
+TWO = tl.Committee(2, tl.LeakyReLU(0.1))
+VALUES = [
+    *(0, 3, 0.1, float("inf"), 2**40, True, None, "gaussian", "null", "3", "", [1, [2.5]]),
+    *(tl.ReLU(), tl.Swish(1 / 3), tl.Erf(1.0), tl.averages.Hermite(order=6)),
+    tl.Scenario(TWO, TWO, [[1, 0.5], [0.5, 2]], output_scale=(0.9, 1.1), weight_decay=0.01),
+    tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]]),
+]
+
+
+@recorded(name="runs.test_verb")
+def verb(value, *, times=None, progress=False):
+    """A verb that records what it is called with."""
+    return xr.Dataset(attrs={"outcome": "reached"})
+
+
+@pytest.fixture(autouse=True)
+def public(monkeypatch):
+    """The package has the verb while a test runs."""
+    monkeypatch.setattr(verb, "__module__", "tutelage.runs")
+    monkeypatch.setattr("tutelage.runs.test_verb", verb, raising=False)
+
+
+def back(value, tmp_path):
+    """The argument as a saved and loaded file gives it back."""
+    results.save(verb(value), tmp_path / "made.nc")
+    return recompute.argument(results.load(tmp_path / "made.nc"), "value")
+
+
+def same(a, b):
+    return jnp.shape(a) == jnp.shape(b) if hasattr(a, "shape") else a == b
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: str(value)[:30])
+def test_a_value_comes_back_from_a_file(value, tmp_path):
+    came = back(value, tmp_path)
+    assert type(came) is type(value) or isinstance(came, int | float | np.number)
+    assert provenance.described(came) == provenance.described(value)
+
+
+def test_every_digit_of_an_array_comes_back(tmp_path):
+    x = np.random.default_rng(0).normal(size=(3, 2))
+    np.testing.assert_array_equal(back(x, tmp_path), x)
+
+
+def test_a_state_that_is_positive_up_to_a_tolerance_comes_back(tmp_path):
+    state = tl.Overlaps(Q=[[1.0]], R=[[1.0 + 1e-9]], T=[[1.0]], rounding=1e-8)
+    np.testing.assert_array_equal(back(state, tmp_path).R, state.R)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (lambda time: time, "the function"),
+        (tl.Activation.from_function(jnp.sin), "the function 'sin'"),
+        (np.zeros(20_000), r"an array of shape \(20000,\)"),
+        (object(), "an object 'object'"),
+    ],
+    ids=["schedule", "activation", "large", "foreign"],
+)
+def test_what_a_file_cannot_hold_is_said_when_it_is_wanted(value, reason, tmp_path):
+    with pytest.raises(InputError, match=f"value: got {reason}.*Try: tl.runs.test_verb"):
+        back(value, tmp_path)
+
+
+def test_the_attributes_are_the_verb_its_arguments_and_the_versions():
+    assert verb(0.5, progress=True).attrs == {
+        "computed_by": "runs.test_verb",
+        "outcome": "reached",
+        "value": 0.5,
+        "times": "null",
+        **provenance.versions(),
+    }
+
+
+def test_a_dataset_as_argument_is_computed_first():
+    assert results.recompute(verb(verb(0.5))).attrs == verb(verb(0.5)).attrs
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ({}, "no attribute 'computed_by'"),
+        ({"computed_by": "runs.test_verb"}, "no attribute 'value'"),
+        ({"computed_by": "os.system"}, "nothing of this name"),
+        ({"computed_by": "activations.ReLU"}, "no such function returns a Dataset"),
+        ({"computed_by": "runs.test_verb", "value": '{"type": "os.system"}'}, "nothing of this"),
+        ({"computed_by": "runs.test_verb", "value": '{"type": "model.Committee", "x": 1}'}, "obj"),
+    ],
+)
+def test_attributes_that_name_no_call_are_refused(attrs, message):
+    with pytest.raises(InputError, match=message):
+        recompute.recompute(xr.Dataset(attrs=attrs))
+
+
+def test_text_that_would_be_read_as_a_number_stays_text():
+    assert attribute("3") == '"3"'
