@@ -25,4 +25,5 @@ from .model import Committee as Committee
 from .model import Overlaps as Overlaps
 from .model import Scenario as Scenario
 
+__all__: list[str]
 __version__: str

@@ -1,8 +1,6 @@
 """``tutelage data``: what it says when images are there, when they are not, and without npm."""
 
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -23,19 +21,6 @@ def folder(tmp_path, monkeypatch):
         (place / name).write_bytes(content)
         monkeypatch.setitem(images_sums.BINARY, name, images.md5(content))
     return place.parent
-
-
-def test_help_shows_an_example_and_loads_no_jax():
-    code = (
-        "import sys; sys.argv = ['tutelage', 'data', '--help']\n"
-        "from tutelage.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as done: assert not done.code\n"
-        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray'} & set(sys.modules)\n"
-        "assert not loaded, loaded"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "Example: tutelage data cifar10" in done.stdout
 
 
 def test_what_is_there_is_verified_and_stays(run, folder, monkeypatch):

@@ -1,8 +1,6 @@
 """``tutelage specialize``: what it prints for people, for programs and for those who mistype."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,19 +8,6 @@ from tutelage import deep, results
 
 SMALL = ["specialize", "--teacher", "3-2", "--multiple", "2", "--inputs", "5", "--outputs", "4"]
 SMALL += ["--epochs", "2", "--examples", "64", "--evaluation", "50", "--data", "gaussian:1"]
-
-
-def test_help_shows_an_example_and_loads_no_jax():
-    code = (
-        "import sys; sys.argv = ['tutelage', 'specialize', '--help']\n"
-        "from tutelage.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as done: assert not done.code\n"
-        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray'} & set(sys.modules)\n"
-        "assert not loaded, loaded"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "Example: tutelage specialize --teacher 50-75-100-125" in done.stdout
 
 
 def test_it_tells_what_has_been_recovered_and_draws_it(run, tmp_path):
@@ -61,7 +46,7 @@ def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
 
 
 def test_runs_that_diverge_are_left_out(capsys):
-    from tutelage.cli.specialize_show import print_training
+    from tutelage.cli.specialize import print_training
 
     made = deep.train("3", 2, inputs=5, outputs=4, epochs=1, examples=64, evaluation=50, runs=3)
     print_training(made.isel(run=[0, 2]), 0.5)

@@ -6,33 +6,6 @@ They are frozen equinox modules: values that can be compared, passed through ``j
 differentiated with respect to their parameters.
 """
 
-from tutelage.activations.base import Activation, Kink, Parity
-from tutelage.activations.custom import Custom
-from tutelage.activations.hermite import (
-    HermiteCoefficients,
-    derivative_coefficients,
-    hermite_functions,
-)
-from tutelage.activations.piecewise import LeakyReLU, Linear, PiecewiseLinear, ReLU
-from tutelage.activations.sigmoidal import Erf, Sigmoid, Tanh
-from tutelage.activations.smooth import GELU, Softplus, Swish
+from tutelage._lazy import names_of
 
-__all__ = [
-    "GELU",
-    "Activation",
-    "Custom",
-    "Erf",
-    "HermiteCoefficients",
-    "Kink",
-    "LeakyReLU",
-    "Linear",
-    "Parity",
-    "PiecewiseLinear",
-    "ReLU",
-    "Sigmoid",
-    "Softplus",
-    "Swish",
-    "Tanh",
-    "derivative_coefficients",
-    "hermite_functions",
-]
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

@@ -1,18 +1,36 @@
 """``tutelage equilibrium``: where hidden units specialize when all examples are there."""
 
-import json
-from pathlib import Path
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import equilibrium_input, equilibrium_show
-from tutelage.cli.options import Unit
-from tutelage.cli.show import waiting
+from tutelage._checks import InputError
+from tutelage.cli import reading, telling
+from tutelage.cli.telling import waiting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    import xarray as xr
+
+    from tutelage.activations import Activation
+    from tutelage.equilibrium import State, Transitions
+
+FAMILIES = {"swish": r"$\beta$", "leaky": "slope"}  # units with a parameter, and its symbol
+BEYOND = 1.6  # curves go on for this multiple of the last transition
+WITHOUT = 50.0  # where there is no transition
+POINTS = 801
+LOADS = {
+    "appears": "a specialized state appears, α_s",
+    "coexists": "it has the lowest free energy above, α_c",
+    "unstable": "the unspecialized state is unstable above, α_d",
+}
 
 
 def equilibrium(
-    activation: Unit = "erf",
+    activation: reading.Unit = "erf",
     units: Annotated[
         str, typer.Option(metavar="K | inf", help="Hidden units of student and teacher.")
     ] = "3",
@@ -34,38 +52,149 @@ def equilibrium(
             help="Instead of curves, a diagram over the parameter of swish or leaky.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print curves and transitions instead of a table.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.nc", help="Save curves or diagram as NetCDF.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw order parameters and error, or the diagram."),
-    ] = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
 ) -> None:
     """Find where hidden units specialize in equilibrium, at high temperature.
 
     Shows the loads ALPHA = beta P/(K N) at which a specialized state appears, wins and is
     the only one left, whether the transition is continuous, and all states along the way.
     """
-    equilibrium_input.check(out, plot, load)
-    K = equilibrium_input.units(units)
+    reading.check_files(out, plot)
+    if load is not None and not (math.isfinite(load) and load >= 0):
+        raise InputError("--load", str(load), "a load is a finite number, 0 or more", "--load 20")
+    K = reading.count_or_infinity("--units", units)
+    alpha = None
+    if loads is not None:
+        alpha = reading.grid("--loads", loads, "0:60:601", from_zero=True)
     if phase_diagram is not None:
-        family, parameters = equilibrium_input.family(activation, phase_diagram)
-        diagram = waiting(lambda: equilibrium_input.diagram(family, parameters, loads, K))
-        equilibrium_show.deliver_diagram(diagram, family, out, plot)
-        equilibrium_show.tell_diagram(diagram, family, as_json)
+        _tell_diagram(activation, phase_diagram, alpha, K, as_json, out, plot)
         return
-    g = equilibrium_input.activation(activation)
-    found, curves = waiting(lambda: equilibrium_input.compute(g, K, loads))
-    minima = waiting(lambda: equilibrium_input.minima(g, K, load))
-    equilibrium_show.deliver(curves, found, out, plot)
+    g = reading.activation("--activation", activation)
+    found, curves = waiting(lambda: _compute(g, K, alpha))
+    minima = waiting(lambda: _minima(g, K, load))
+    telling.save(curves, out)
+    telling.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure, plot)
     if as_json:
-        print(json.dumps(equilibrium_show.as_dict(curves, found, minima), indent=1))
+        telling.print_json(_for_json(curves, found, minima))
         return
-    equilibrium_show.print_transitions(g.name, units, found)
+    _print_transitions(g.name, units, found)
     if load is not None:
         print()
-        equilibrium_show.print_states(load, minima)
+        _print_states(load, minima)
+
+
+def _compute(
+    g: "Activation", K: int | float, loads: "np.ndarray | None"
+) -> tuple["Transitions", "xr.Dataset"]:
+    import numpy as np
+
+    from tutelage import equilibrium
+
+    found = equilibrium.transitions(g, K)
+    alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
+    return found, equilibrium.learning_curve(g, K, alpha)
+
+
+def _minima(g: "Activation", K: int | float, load: float | None) -> tuple["State", ...]:
+    from tutelage import equilibrium
+
+    return () if load is None else equilibrium.states(g, K, load)
+
+
+def _last(found: "Transitions") -> float:
+    """A load beyond the transitions."""
+    loads = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
+    return BEYOND * max(loads, default=WITHOUT / BEYOND)
+
+
+def _for_json(
+    curves: "xr.Dataset", found: "Transitions", minima: tuple["State", ...]
+) -> dict[str, Any]:
+    """Transitions, curves and states, as far as they were asked for."""
+    return {
+        **telling.dataset_for_json(curves, "load"),
+        "order": found.order,
+        **{name: telling.estimate_for_json(getattr(found, name)) for name in LOADS},
+        **{name: telling.for_json(getattr(found, name)) for name in ("jump", "width")},
+        "reasons": dict(found.reasons),
+        "states": [_state_for_json(state) for state in minima],
+    }
+
+
+def _state_for_json(state: "State") -> dict[str, Any]:
+    names = ("kind", "R", "S", "C", "generalization_error", "free_energy_per_unit")
+    values = {name: telling.for_json(getattr(state, name)) for name in names}
+    return {**values, "stable": state.stable, "site_stable": state.site_stable}
+
+
+def _print_transitions(name: str, units: str, found: "Transitions") -> None:
+    order = "absent" if found.order == "none" else found.order
+    title = f"{telling.plain(name)}, K = {units}: the transition is {order}"
+    headings = telling.framed(title, "load", "α", "error")
+    telling.estimates_table(headings, found, LOADS, ".10f", ".0e")
+    if found.jump:
+        print(f"At α_c the specialization |R - S| jumps to {found.jump:.6g}.")
+
+
+def _print_states(load: float, minima: tuple["State", ...]) -> None:
+    title = f"minima at α = {load:g}, the lowest free energy first"
+    table = telling.framed(title, "state", "R", "S", "C", "ε_g", "βf/K", "stable")
+    for state in minima:
+        numbers = (state.R, state.S, state.C, state.generalization_error)
+        stable = "in all overlaps" if state.stable else "if units stay alike"
+        row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", stable]
+        table.add_row(state.kind, *row)
+    telling.console().print(table)
+
+
+def _tell_diagram(
+    activation: str,
+    parameters: str,
+    loads: "np.ndarray | None",
+    K: int | float,
+    as_json: bool,
+    out: "Path | None",
+    plot: "Path | None",
+) -> None:
+    """Compute a phase diagram, write its files, print its lines or everything."""
+    family = activation.partition(":")[0].lower()
+    if family not in FAMILIES:
+        allowed = f"a phase diagram needs a unit with a parameter: {' or '.join(FAMILIES)}"
+        hint = "--activation swish --phase-diagram 0.5:8:60"
+        raise InputError("--activation", repr(activation), allowed, hint)
+    x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=family == "leaky")
+    diagram = waiting(lambda: _diagram(family, x, loads, K))
+    telling.save(diagram, out)
+    symbol = FAMILIES[family]
+    telling.draw(lambda figures: figures.phase_diagram(diagram, parameter=symbol).figure, plot)
+    if as_json:
+        telling.print_json(telling.dataset_for_json(diagram, "parameter", "load"))
+    else:
+        _print_diagram(diagram, family)
+
+
+def _diagram(
+    name: str, parameters: "np.ndarray", loads: "np.ndarray | None", K: int | float
+) -> "xr.Dataset":
+    import numpy as np
+
+    from tutelage import activations, equilibrium
+
+    kind = getattr(activations, reading.UNITS[name])
+    if loads is None:
+        ends = [equilibrium.transitions(kind(float(x)), K) for x in parameters[[0, -1]]]
+        loads = np.linspace(0.0, max(map(_last, ends)), len(parameters) + 1)[1:]
+    return equilibrium.phase_diagram(kind, parameters, loads, K)
+
+
+def _print_diagram(diagram: "xr.Dataset", family: str) -> None:
+    """Some twenty of its parameters."""
+    table = telling.framed(f"{family}, K = {diagram.attrs['units']}", "parameter", *LOADS, "order")
+    step = max(1, diagram.sizes["parameter"] // 20)
+    for number in range(0, diagram.sizes["parameter"], step):
+        row = diagram.isel(parameter=number)
+        loads = [f"{row[name].item():.6f}" for name in LOADS]
+        table.add_row(f"{row['parameter'].item():.4g}", *loads, str(row["order"].item()))
+    telling.console().print(table)

@@ -1,34 +1,43 @@
 """``tutelage online``: overlaps and error of any scenario over the time of learning."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import online_input, online_show, options
-from tutelage.cli.show import waiting
+from tutelage.cli import reading, telling
+from tutelage.cli.telling import waiting
 
 if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
     from tutelage.model import Overlaps, Scenario
+    from tutelage.online import CriticalLearningRates, FixedPoint
+
+CRITICAL = {
+    "non_monotonic": "error not monotonic above",
+    "plateau_vanishes": "no plateau above",
+    "diverges": "diverges above",
+}
 
 
 def online(
-    student: options.Student = 2,
-    teacher: options.Teacher = 2,
-    activation: options.Unit = "relu",
-    teacher_activation: options.TeacherUnit = None,
+    student: reading.Student = 2,
+    teacher: reading.Teacher = 2,
+    activation: reading.Unit = "relu",
+    teacher_activation: reading.TeacherUnit = None,
     learning_rate: Annotated[
         float,
         typer.Option(metavar="ETA", help="0 is the limit of small rates, time in units of 1/ETA."),
     ] = 1.0,
-    until: options.Until = 100.0,
-    teacher_norms: options.TeacherNorms = None,
-    start_q: options.StartQ = None,
-    start_r: options.StartR = "1e-3",
-    output_scale: options.OutputScale = "1",
-    label_noise: options.LabelNoise = 0.0,
-    weight_decay: options.WeightDecay = 0.0,
+    until: reading.Until = 100.0,
+    teacher_norms: reading.TeacherNorms = None,
+    start_q: reading.StartQ = None,
+    start_r: reading.StartR = "1e-3",
+    output_scale: reading.OutputScale = "1",
+    label_noise: reading.LabelNoise = 0.0,
+    weight_decay: reading.WeightDecay = 0.0,
     sweep_learning_rate: Annotated[
         str | None,
         typer.Option(
@@ -42,65 +51,138 @@ def online(
         bool, typer.Option(help="Also find the learning rates where the behaviour changes.")
     ] = False,
     tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
-    as_json: options.Json = False,
-    out: options.Out = None,
-    plot: options.Plot = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
 ) -> None:
     """Follow a student that learns from a teacher, example by example.
 
     Integrates the equations of the overlaps R and Q, exact in the learning rate, and
     shows how the run ended: converged, plateau, diverged, or reached the last time.
     """
-    online_input.check_files(out, plot)
-    units = (activation, activation if teacher_activation is None else teacher_activation)
-    scenario = online_input.scenario(
-        (student, teacher), units, teacher_norms, output_scale, label_noise, weight_decay
+    reading.check_files(out, plot)
+    scenario = reading.scenario(
+        (student, teacher),
+        (activation, teacher_activation),
+        teacher_norms,
+        output_scale,
+        label_noise=label_noise,
+        weight_decay=weight_decay,
     )
-    start = online_input.start(scenario, start_q, start_r)
+    start = reading.start(scenario, start_q, start_r)
     rate: Any = learning_rate
     if sweep_learning_rate is not None:
-        rate = online_input.sweep("--sweep-learning-rate", sweep_learning_rate)
+        rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     run = waiting(lambda: _evolve(scenario, start, rate, until, tolerance))
-    online_show.deliver(run, out, plot)
-    told = _extras(scenario, start, learning_rate if fixed_points else None, critical)
+    telling.save(run, out)
+    telling.draw(lambda figures: figures.learning_curves(run)[0].figure, plot)
+    points = waiting(lambda: _fixed_points(scenario, learning_rate)) if fixed_points else None
+    rates = waiting(lambda: _critical(scenario, start)) if critical else None
     if as_json:
-        found = {name: as_dict() for name, (as_dict, _) in told.items()}
-        print(json.dumps({**online_show.run_as_dict(run), **found}, indent=1))
-        return
-    online_show.print_run(run)
-    for _, show in told.values():
-        print()
-        show()
+        telling.print_json(_for_json(run, points, rates))
+    else:
+        _print(run, points, rates)
 
 
 def _evolve(
     scenario: "Scenario", start: "Overlaps", learning_rate: Any, until: float, tolerance: float
-) -> Any:
+) -> "xr.Dataset":
     from tutelage.online import evolve
 
-    return evolve(scenario, start, learning_rate, until, tolerance=tolerance)
+    return evolve(scenario, start, learning_rate, until=until, tolerance=tolerance)
 
 
-def _extras(
-    scenario: "Scenario", start: "Overlaps", learning_rate: float | None, critical: bool
-) -> dict[str, tuple[Callable[[], Any], Callable[[], None]]]:
-    """What was asked for besides the run: how to tell it to programs, and how to people."""
-    told: dict[str, tuple[Callable[[], Any], Callable[[], None]]] = {}
-    if learning_rate is not None:
-        from tutelage.online.search import fixed_points
+def _fixed_points(scenario: "Scenario", learning_rate: float) -> Sequence["FixedPoint"]:
+    from tutelage.online import fixed_points
 
-        points = waiting(lambda: fixed_points(scenario, learning_rate))
-        told["fixed_points"] = (
-            lambda: [online_show.point_as_dict(point) for point in points],
-            lambda: online_show.print_points(points),
+    return fixed_points(scenario, learning_rate)
+
+
+def _critical(scenario: "Scenario", start: "Overlaps") -> "CriticalLearningRates":
+    from tutelage.online import critical_learning_rates
+
+    return critical_learning_rates(scenario, start)
+
+
+def _for_json(
+    run: "xr.Dataset",
+    points: Sequence["FixedPoint"] | None,
+    rates: "CriticalLearningRates | None",
+) -> dict[str, Any]:
+    content = telling.dataset_for_json(run, "time")
+    if points is not None:
+        content["fixed_points"] = [_point_for_json(point) for point in points]
+    if rates is not None:
+        found = {name: telling.estimate_for_json(getattr(rates, name)) for name in CRITICAL}
+        content["critical_learning_rates"] = {**found, "reasons": dict(rates.reasons)}
+    return content
+
+
+def _point_for_json(point: "FixedPoint") -> dict[str, Any]:
+    """State, error, stability and eigenvalues (real and imaginary parts) of a fixed point."""
+    values = point.eigenvalues
+    return {
+        "Q": point.overlaps.Q.tolist(),
+        "R": point.overlaps.R.tolist(),
+        "generalization_error": point.generalization_error,
+        "stable": point.stable,
+        "residual": point.residual,
+        "eigenvalues": telling.for_json([[float(x.real), float(x.imag)] for x in values]),
+    }
+
+
+def _print(
+    run: "xr.Dataset",
+    points: Sequence["FixedPoint"] | None,
+    rates: "CriticalLearningRates | None",
+) -> None:
+    """How the run ended, or a row for each of several; then what else was asked for."""
+    telling.console().print(_sweep_table(run) if "run" in run.dims else _end_table(run))
+    if points is not None:
+        print()
+        telling.console().print(_points_table(points))
+    if rates is not None:
+        print()
+        headings = telling.table("learning rate", "value", "error")
+        telling.estimates_table(headings, rates, CRITICAL, ".8f", ".1e")
+
+
+def _end_table(run: "xr.Dataset") -> "Table":
+    last = run.isel(time=-1)
+    table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
+    for name in ("Q", "R"):
+        table.add_row(f"final {name}", telling.matrix(last[name].values))
+    table.add_row("final error", f"{float(last['generalization_error']):.6g}")
+    return table
+
+
+def _sweep_table(run: "xr.Dataset") -> "Table":
+    import json
+
+    table = telling.table("learning rate", "outcome", "ended at α", "last error")
+    for rate, one in zip(json.loads(run.attrs["learning_rate"]), run["run"], strict=True):
+        single = run.isel(run=int(one))
+        errors = single["generalization_error"].dropna("time")
+        table.add_row(
+            f"{rate:.6g}",
+            str(single["outcome"].item()),
+            f"{float(single['ended_at']):.6g}",
+            f"{float(errors[-1]):.6g}" if len(errors) else "–",
         )
-    if critical:
-        from tutelage.online.critical_rates import critical_learning_rates
+    return table
 
-        rates = waiting(lambda: critical_learning_rates(scenario, start))
-        told["critical_learning_rates"] = (
-            lambda: online_show.critical_as_dict(rates),
-            lambda: online_show.print_critical(rates),
+
+def _points_table(points: Sequence["FixedPoint"]) -> "Table":
+    """One row for each fixed point: error, stability, state."""
+    table = telling.table("fixed point", "error", "stable", "largest λ", "R", "Q")
+    for number, point in enumerate(points, start=1):
+        table.add_row(
+            str(number),
+            f"{abs(point.generalization_error):.6f}",
+            "yes" if point.stable else "no",
+            f"{point.eigenvalues[0].real:.6f}" if len(point.eigenvalues) else "–",
+            telling.matrix(point.overlaps.R),
+            telling.matrix(point.overlaps.Q),
         )
-    return told
+    return table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli.show import console, plain, use_files_only
+from tutelage.cli.telling import console, plain, use_files_only
 from tutelage.papers import TITLES
 
 if TYPE_CHECKING:

@@ -1,20 +1,23 @@
 """``tutelage simulate``: runs of finite networks, and whether the theory describes them."""
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tutelage.cli import online_input, options, simulate_input, simulate_show
-from tutelage.cli.show import waiting
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage.cli import reading, telling
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from tutelage.model import Overlaps, Scenario
+    from tutelage.simulation.comparison import Comparison
+
+INPUTS = ("gaussian", "sign", "uniform")
+VERDICT = ("agrees", "p_value", "level", "worst", "threshold", "quantity", "time", "deviation")
 
 
 class Simulator(StrEnum):
@@ -25,19 +28,17 @@ class Simulator(StrEnum):
 
 
 def simulate(
-    student: options.Student = 2,
-    teacher: options.Teacher = 2,
-    activation: options.Unit = "relu",
-    teacher_activation: options.TeacherUnit = None,
-    learning_rate: Annotated[
-        float, typer.Option(metavar="ETA", help="Step of learning, greater than 0.")
-    ] = 1.0,
-    until: options.Until = 100.0,
+    student: reading.Student = 2,
+    teacher: reading.Teacher = 2,
+    activation: reading.Unit = "relu",
+    teacher_activation: reading.TeacherUnit = None,
+    learning_rate: reading.LearningRate = 1.0,
+    until: reading.Until = 100.0,
     dimension: Annotated[
         int, typer.Option(metavar="N", help="Number of inputs, at least K + M.")
     ] = 1000,
-    runs: Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    runs: reading.Runs = 10,
+    seed: reading.Seed = 0,
     simulator: Annotated[
         Simulator,
         typer.Option(
@@ -48,27 +49,22 @@ def simulate(
         str,
         typer.Option(
             metavar="NAME | FILE.npy",
-            help=f"{', '.join(simulate_input.INPUTS)}, or rows of an array; for network.",
+            help=f"{', '.join(INPUTS)}, or rows of an array; for network.",
         ),
     ] = "gaussian",
-    teacher_norms: options.TeacherNorms = None,
-    start_q: options.StartQ = None,
-    start_r: options.StartR = "1e-3",
-    output_scale: options.OutputScale = "1",
-    label_noise: options.LabelNoise = 0.0,
-    weight_decay: options.WeightDecay = 0.0,
+    teacher_norms: reading.TeacherNorms = None,
+    start_q: reading.StartQ = None,
+    start_r: reading.StartR = "1e-3",
+    output_scale: reading.OutputScale = "1",
+    label_noise: reading.LabelNoise = 0.0,
+    weight_decay: reading.WeightDecay = 0.0,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
     ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npz", help="Kept while it runs; the same command goes on from there."
-        ),
-    ] = None,
-    as_json: options.Json = False,
-    out: options.Out = None,
-    plot: options.Plot = None,
+    checkpoint: reading.Checkpoint = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
 ) -> None:
     """Simulate students that learn from a teacher, example by example.
 
@@ -76,39 +72,85 @@ def simulate(
     relabelled so that every run has specialized in the same way, and with --theory
     whether the runs agree with the equations of the overlaps.
     """
-    simulate_input.check_files(out, plot, checkpoint)
-    simulate_input.check_numbers(learning_rate, until, dimension, runs, seed)
-    distribution = simulate_input.inputs(inputs, simulator.value, dimension)
-    units = (activation, activation if teacher_activation is None else teacher_activation)
-    scenario = online_input.scenario(
-        (student, teacher), units, teacher_norms, output_scale, label_noise, weight_decay
+    reading.check_files(out, plot, checkpoint)
+    _check_numbers(learning_rate, until, dimension, runs, seed)
+    rows = _inputs(inputs, simulator, dimension)
+    scenario = reading.scenario(
+        (student, teacher),
+        (activation, teacher_activation),
+        teacher_norms,
+        output_scale,
+        label_noise=label_noise,
+        weight_decay=weight_decay,
     )
-    simulate_input.check_dimension(scenario, dimension)
-    start = online_input.start(scenario, start_q, start_r)
+    _check_dimension(scenario, dimension)
+    start = reading.start(scenario, start_q, start_r)
 
     keywords: dict[str, Any] = {"checkpoint": checkpoint, "progress": True}
     if simulator is Simulator.network:
-        keywords["inputs"] = distribution
-    numbers = (learning_rate, dimension, until, runs, seed)
-    ensemble = _simulate(simulator.value, scenario, start, *numbers, **keywords)
+        keywords["inputs"] = rows
+    keywords |= {"dimension": dimension, "until": until, "runs": runs, "seed": seed}
+    ensemble = _simulate(simulator.value, scenario, start, learning_rate, **keywords)
     curve = None
     if theory:
-        curve = waiting(lambda: _evolve(scenario, start, learning_rate, until, ensemble))
-    found = simulate_show.study(ensemble, curve)
-    simulate_show.deliver(ensemble, found, out, plot)
+        curve = telling.waiting(lambda: _evolve(scenario, start, learning_rate, until, ensemble))
+    found = _study(ensemble, curve)
+    telling.save(ensemble, out)
+    telling.draw(lambda figures: _picture(figures, found), plot)
     if as_json:
-        print(json.dumps(simulate_show.as_dict(ensemble, found), indent=1))
+        telling.print_json(_for_json(ensemble, found))
     else:
-        simulate_show.print_ensemble(ensemble, found)
+        _print(ensemble, found)
+
+
+def _check_numbers(rate: float, until: float, dimension: int, runs: int, seed: int) -> None:
+    """Positive rate, time, dimension and runs; a seed of at least 0."""
+    hint = "--learning-rate 0.1; the limit of small rates is for tutelage online"
+    finite_number("--learning-rate", rate, above=0.0, hint=hint)
+    finite_number("--until", until, above=0.0, hint="--until 100")
+    positive_integer("--dimension", dimension, "--dimension 1000")
+    positive_integer("--runs", runs, "--runs 10")
+    reading.check_seed(seed)
+
+
+def _check_dimension(scenario: "Scenario", dimension: int) -> None:
+    """N inputs have room for K + M weight vectors."""
+    n = scenario.K + scenario.M
+    if dimension < n:
+        allowed = f"{n} units need at least {n} inputs"
+        raise InputError("--dimension", str(dimension), allowed, "--dimension 1000")
+
+
+def _inputs(text: str, simulator: Simulator, dimension: int) -> Any:
+    """The name of a distribution, or the rows of a file."""
+    import numpy as np
+
+    from tutelage._checks import finite_array
+
+    if text != "gaussian" and simulator is not Simulator.network:
+        allowed = "the chain is for Gaussian inputs"
+        raise InputError("--inputs", repr(text), allowed, "--simulator network")
+    if text in INPUTS:
+        return text
+    path = Path(text)
+    if path.suffix != ".npy" or not path.is_file():
+        allowed = f"it has to be one of {', '.join(INPUTS)}, or a .npy file that exists"
+        raise InputError("--inputs", repr(text), allowed, "--inputs sign")
+    rows = finite_array("--inputs", np.load(path, allow_pickle=False))
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        allowed = f"there have to be rows of --dimension {dimension} numbers"
+        hint = f"--dimension {rows.shape[-1]}" if rows.ndim == 2 else ""
+        raise InputError("--inputs", f"an array of shape {rows.shape}", allowed, hint)
+    return rows
 
 
 def _simulate(
-    simulator: str, scenario: "Scenario", start: "Overlaps", *numbers: Any, **keywords: Any
+    simulator: str, scenario: "Scenario", start: "Overlaps", rate: float, **keywords: Any
 ) -> "xr.Dataset":
     from tutelage import simulation
 
     try:
-        return getattr(simulation, simulator)(scenario, start, *numbers, **keywords)
+        return getattr(simulation, simulator)(scenario, start, rate, **keywords)
     except KeyboardInterrupt:
         file = keywords["checkpoint"]
         kept = f"the same command goes on from {file}" if file else "nothing is kept"
@@ -122,4 +164,84 @@ def _evolve(
     from tutelage.online import evolve
 
     times = runs["time"].values
-    return evolve(scenario, start, rate, max(until, float(times[-1])), times=times)
+    return evolve(scenario, start, rate, until=max(until, float(times[-1])), times=times)
+
+
+class Study(NamedTuple):
+    """Means of the runs, relabelled if that is possible, and what the theory has to say.
+
+    theory, comparison: None where they were not asked for; reason: why there is no comparison.
+    Compared are the runs as they are: once relabelled they no longer start as the theory does.
+    """
+
+    summary: "xr.Dataset"
+    relabelled: bool
+    theory: "xr.Dataset | None" = None
+    comparison: "Comparison | None" = None
+    reason: str = ""
+
+
+def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
+    """Relabel, summarize, compare; what cannot be done with these runs is said, not raised."""
+    from tutelage.simulation import aligned, compare, summary
+
+    relabelled = True
+    try:
+        means = summary(aligned(runs, theory))
+    except InputError:  # more units than can be relabelled in all ways
+        means, relabelled = summary(runs), False
+    if theory is None:
+        return Study(means, relabelled)
+    try:
+        return Study(means, relabelled, theory, compare(theory, runs))
+    except InputError as problem:
+        return Study(means, relabelled, theory, reason=str(problem))
+
+
+def _picture(figures: Any, found: Study) -> Any:
+    figure = figures.simulated_curves(found.summary, found.theory)[0].figure
+    if found.comparison is not None:
+        figure.suptitle(str(found.comparison), fontsize="small")
+    return figure
+
+
+def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
+    """All runs as they were, and theory and verdict if they were asked for."""
+    content = telling.dataset_for_json(runs, "time")
+    if found.theory is None:
+        return content
+    content["theory"] = telling.dataset_for_json(found.theory, "time")
+    content["comparison"] = None
+    if found.comparison is not None:
+        verdict = {name: getattr(found.comparison, name) for name in VERDICT}
+        content["comparison"] = {name: telling.for_json(x) for name, x in verdict.items()}
+    return content
+
+
+def _print(runs: "xr.Dataset", found: Study) -> None:
+    """How the runs ended, the last overlaps and error, and the verdict."""
+    last = found.summary.isel(time=-1)
+    several = int(last["present"]) > 1
+    heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
+    table = telling.table("runs", heading)
+    if several:
+        labels = "" if found.relabelled else ", units as they are"
+        table.add_row("", f"mean over runs ± standard deviation{labels}")
+    for name in ("Q", "R", "generalization_error") if int(last["present"]) else ():
+        mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
+        shown = "error" if name == "generalization_error" else name
+        words = telling.matrix(mean, spread) if mean.ndim else _error(mean, spread)
+        table.add_row(f"final {shown}", words)
+    if found.theory is not None:
+        table.add_row("theory", str(found.comparison or f"not compared: {found.reason}"))
+    telling.console().print(table)
+
+
+def _divergence(runs: "xr.Dataset") -> str:
+    gone = runs["ended_at"].values[runs["outcome"].values == "diverged"]
+    first = f", the first at α = {min(gone):.6g}" if len(gone) else ""
+    return f"{len(gone)} diverged{first}"
+
+
+def _error(mean: Any, spread: Any) -> str:
+    return f"{float(mean):.6g}" + ("" if spread is None else f" ± {float(spread):.2g}")

@@ -1,14 +1,15 @@
 """``tutelage specialize``: over-realized students of finite width, and whom they follow."""
 
-import json
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import specialize_show
-from tutelage.cli.online_input import check_files
-from tutelage.cli.options import Json
+from tutelage._checks import InputError
+from tutelage.cli import reading, telling
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def specialize(
@@ -38,30 +39,16 @@ def specialize(
         int, typer.Option(metavar="COUNT", help="Examples of the evaluation set.")
     ] = 1000,
     batch: Annotated[int, typer.Option(metavar="COUNT", help="Examples in a step.")] = 16,
-    learning_rate: Annotated[
-        float, typer.Option(metavar="ETA", help="Step of learning, greater than 0.")
-    ] = 0.01,
-    runs: Annotated[int, typer.Option(metavar="COUNT", help="How many students.")] = 2,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    learning_rate: reading.LearningRate = 0.01,
+    runs: reading.Runs = 2,
+    seed: reading.Seed = 0,
     threshold: Annotated[
         float, typer.Option(metavar="RHO", help="Correlation that counts as recovered.")
     ] = 0.95,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npz", help="Kept while it runs; the same command goes on from there."
-        ),
-    ] = None,
-    as_json: Json = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.nc", help="Save everything as NetCDF.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.png", help="Draw correlations and strengths; also .pdf or .svg."
-        ),
-    ] = None,
+    checkpoint: reading.Checkpoint = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
 ) -> None:
     """Train over-realized ReLU students on the outputs of a teacher of the same depth.
 
@@ -69,8 +56,10 @@ def specialize(
     follows it, and the mean of the best correlations. The sizes by default take seconds;
     those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
     """
-    check_files(out, plot)
-    specialize_show.check_threshold(threshold)
+    reading.check_files(out, plot, checkpoint)
+    if not -1 <= threshold <= 1:
+        allowed = "a correlation is from -1 to 1"
+        raise InputError("--threshold", str(threshold), allowed, "--threshold 0.95")
     from tutelage import deep
 
     dataset = deep.train(
@@ -91,8 +80,68 @@ def specialize(
         checkpoint=checkpoint,
         progress=True,
     )
-    specialize_show.deliver(dataset, out, plot)
+    telling.save(dataset, out)
+    telling.draw(lambda figures: _picture(figures, dataset), plot)
     if as_json:
-        print(json.dumps(specialize_show.as_dict(dataset, threshold), indent=1))
+        telling.print_json(_for_json(dataset, threshold))
     else:
-        specialize_show.print_training(dataset, threshold)
+        print_training(dataset, threshold)
+
+
+def _picture(figures: Any, dataset: "xr.Dataset") -> Any:
+    """For each layer, the best correlations over epochs and the nodes at the end."""
+    import matplotlib.pyplot as plt
+
+    L = _layers(dataset)
+    size = (9.0, 2.6 * L + 0.6)
+    picture, grid = plt.subplots(L, 2, figsize=size, layout="constrained", squeeze=False)
+    for row, layer in zip(grid, range(L, 0, -1), strict=True):
+        figures.best_correlations(dataset, layer, row[0])
+        figures.specialization(dataset, layer, axes=row[1])
+    return picture
+
+
+def _layers(dataset: "xr.Dataset") -> int:
+    """Number of hidden layers."""
+    return sum(str(name).startswith("strength_") for name in dataset)
+
+
+def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
+    """Attributes, loss, and for each layer what has been recovered, over epochs."""
+    from tutelage import deep
+
+    content = telling.dataset_for_json(dataset[["evaluation_loss", "outcome"]], "epoch")
+    for layer in range(1, _layers(dataset) + 1):
+        rate = deep.recovery_rate(dataset, threshold, layer)
+        content[f"recovery_rate_{layer}"] = telling.for_json(rate.values.tolist())
+        mean = deep.mean_correlation(dataset, layer)
+        content[f"mean_correlation_{layer}"] = telling.for_json(mean.values.tolist())
+    return content
+
+
+def print_training(dataset: "xr.Dataset", threshold: float) -> None:
+    """How the runs ended, and the layers from the top to the lowest."""
+    reached = dataset["outcome"] == "reached"
+    left, diverged = dataset.isel(run=reached.values), int((~reached).sum())
+    heading = f"{dataset.sizes['run']} to epoch {int(dataset['epoch'][-1])}, {diverged} diverged"
+    if diverged:
+        heading += " and left out below" if left.sizes["run"] else ": try a lower --learning-rate"
+    table = telling.table("runs", heading)
+    table.add_row("teacher", str(dataset.attrs["teacher"]))
+    table.add_row("student", str(dataset.attrs["student"]))
+    for head, words in _learned(left, threshold) if left.sizes["run"] else ():
+        table.add_row(head, words)
+    telling.console().print(table)
+
+
+def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str]]:
+    """Loss and recovery of runs none of which has diverged."""
+    from tutelage import deep
+
+    losses = [float(dataset["evaluation_loss"].isel(epoch=e).mean()) for e in (0, -1)]
+    yield "evaluation loss", f"{losses[0]:.6g} -> {losses[1]:.6g}"
+    for layer in range(_layers(dataset), 0, -1):
+        rate = float(deep.recovery_rate(dataset, threshold, layer).isel(epoch=-1).mean())
+        ρ = float(deep.mean_correlation(dataset, layer).isel(epoch=-1).mean())
+        words = f"{rate:.1%} of teacher nodes above {threshold:g}, mean best correlation {ρ:.4f}"
+        yield f"layer {layer}", words

@@ -1,17 +1,29 @@
 """``tutelage spectrum``: networks learn to classify, and their Hessians are watched."""
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import options, spectrum_input, spectrum_show
-from tutelage.cli.show import waiting
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage.cli import reading, telling
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from tutelage.spectra import Examples
+
+SETS = ("linear", "curved", "digits")
+FILES = (".mat", ".npz", ".csv")
+COLUMNS = {
+    "loss": "loss",
+    "accuracy": "accuracy",
+    "zero_residuals": "zero residuals",
+    "negative_fraction": "α (negative)",
+    "zero_fraction": "γ (zero)",
+}
+NOT_FOR_JSON = ("inputs", "labels", "final_parameters")
 
 
 class Beta(StrEnum):
@@ -34,21 +46,21 @@ def spectrum(
         str,
         typer.Option(
             metavar="NAME | FILE",
-            help=f"{', '.join(spectrum_input.SETS)}, or a .mat, .npz or .csv file.",
+            help=f"{', '.join(SETS)}, or a .mat, .npz or .csv file.",
         ),
     ] = "linear",
     hidden: Annotated[
         str, typer.Option(metavar="N1[,N2,...]", help="Units of each hidden layer.")
     ] = "10",
-    activation: options.Unit = "swish",
+    activation: reading.Unit = "swish",
     beta: Annotated[
         Beta, typer.Option(help="Whether the β of swish or sigmoid is learned.")
     ] = Beta.fixed,
     epochs: Annotated[int, typer.Option(help="Steps with the gradient of all examples.")] = 1000,
-    runs: Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the weights at the start.")] = 0,
+    runs: reading.Runs = 1,
+    seed: reading.Seed = 0,
     optimizer: Annotated[Optimizer, typer.Option(help="Full-batch Adam or SGD.")] = Optimizer.adam,
-    learning_rate: Annotated[float, typer.Option(metavar="ETA", help="Greater than 0.")] = 0.01,
+    learning_rate: reading.LearningRate = 0.01,
     spectra: Annotated[
         int, typer.Option(metavar="COUNT", help="Spectra of each network, at epochs from 0 on.")
     ] = 3,
@@ -61,12 +73,9 @@ def spectrum(
     labels: Annotated[
         str, typer.Option(metavar="NAME", help="Of the classes in a .mat or .npz file.")
     ] = "y",
-    as_json: options.Json = False,
-    out: options.Out = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw loss, α, γ and eigenvalues; .pdf, .svg."),
-    ] = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
     animation: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gif", help="The eigenvalues through training, as a film."),
@@ -77,30 +86,63 @@ def spectrum(
     Shows loss, accuracy, zero residuals and the fractions of negative (α) and zero (γ)
     eigenvalues at every epoch that was watched.
     """
-    spectrum_input.check_files(out, plot, animation)
-    spectrum_input.check_numbers(epochs, runs, seed, spectra, tolerance)
-    found = spectrum_input.examples(data, inputs, labels)
+    reading.check_files(out, plot, animation=animation)
+    _check_numbers(epochs, runs, seed, spectra, tolerance)
+    found = _examples(data, inputs, labels)
     network = _network(found, hidden, activation, beta)
     steps = _optimizer(optimizer, learning_rate)
-    run = waiting(lambda: _train(network, found, epochs, runs, seed, steps, spectra, tolerance))
-    spectrum_show.deliver(run, out, plot, animation)
+    numbers = (epochs, runs, seed, steps, spectra, tolerance)
+    run = telling.waiting(lambda: _train(network, found, *numbers))
+    telling.save(run, out)
+    telling.draw(lambda figures: _picture(figures, run), plot)
+    _film(run, animation)
     if as_json:
-        print(json.dumps(spectrum_show.as_dict(run), indent=1))
+        content = run.drop_vars(NOT_FOR_JSON)  # these are in the file of --out
+        telling.print_json(telling.dataset_for_json(content, "epoch"))
     else:
-        spectrum_show.print_run(run)
+        _print(run)
+
+
+def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: float) -> None:
+    """Positive epochs, runs and tolerance; spectra of at least 2 epochs, a seed of at least 0."""
+    positive_integer("--epochs", epochs, "--epochs 1000")
+    positive_integer("--runs", runs, "--runs 5")
+    finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-12")
+    reading.check_seed(seed)
+    if spectra < 2:
+        allowed = "the first and the last epoch are always watched"
+        raise InputError("--spectra", str(spectra), allowed, "--spectra 5")
+
+
+def _examples(text: str, inputs: str, labels: str) -> "Examples":
+    """One of the sets by name, or a file."""
+    from tutelage import spectra
+
+    if text in SETS:
+        try:
+            return {
+                "linear": spectra.linear_examples,
+                "curved": spectra.curved_examples,
+                "digits": spectra.digits,
+            }[text]()
+        except ImportError as problem:
+            raise InputError("--data", repr(text), str(problem)) from None
+    if Path(text).suffix not in FILES:
+        allowed = f"it has to be one of {', '.join(SETS)}, or a {', '.join(FILES)} file"
+        raise InputError("--data", repr(text), allowed, "--data digits")
+    return spectra.load_examples(text, inputs, labels)
 
 
 def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
     from tutelage.spectra import Classifier
 
-    layers = spectrum_input.hidden(hidden)
-    unit = spectrum_input.activation(activation)
+    layers = reading.layers("--hidden", hidden)
+    unit = reading.activation("--activation", activation)
     words: Any = beta.value.replace("-", " ")
     return Classifier(found.sizes(*layers), unit, words)
 
 
 def _optimizer(name: Optimizer, learning_rate: float) -> Any:
-    from tutelage._checks import finite_number
     from tutelage.spectra import SGD, Adam
 
     finite_number("--learning-rate", learning_rate, above=0.0, hint="--learning-rate 0.01")
@@ -134,3 +176,50 @@ def _train(
         spectra_at=at[chosen],
         tolerance=tolerance,
     )
+
+
+def _picture(figures: Any, run: "xr.Dataset") -> Any:
+    """Loss, α, γ against the tolerance, and the eigenvalues through training."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained")
+    figures.training(run, "loss", axes[0, 0], scale="log")
+    figures.index_against_loss(run, axes[0, 1])
+    figures.zeros_against_tolerance(run, axes[1, 0])
+    figures.eigenvalue_ridges(run, axes[1, 1])
+    figure.suptitle(_title(run))
+    return figure
+
+
+def _film(run: "xr.Dataset", animation: Path | None) -> None:
+    if animation is not None:
+        telling.use_files_only()
+        from tutelage import figures
+
+        figures.eigenvalue_animation(run, animation, frames_per_second=2)
+
+
+def _print(run: "xr.Dataset") -> None:
+    """Medians over the runs at the epochs that have spectra."""
+    watched = run.dropna("epoch", subset=["zero_fraction"], how="all")
+    table = telling.table("epoch")
+    for heading in (*COLUMNS.values(), "lowest λ", "highest λ"):
+        table.add_column(heading, justify="right")
+    for epoch in watched["epoch"].values:
+        one = watched.sel(epoch=epoch)
+        numbers = [float(one[name].median()) for name in COLUMNS]
+        ends = [float(one["eigenvalues"][:, i].median()) for i in (0, -1)]
+        table.add_row(str(epoch), *(f"{x:.6g}" for x in (*numbers, *ends)))
+    screen = telling.console()
+    screen.print(f"{_title(run)}; what counts as zero: {float(run.attrs['tolerance']):g} max|λ|")
+    screen.print(table)
+    gone = int((run["outcome"] == "diverged").sum())
+    if gone:
+        screen.print(f"{gone} of {run.sizes['run']} networks diverged")
+
+
+def _title(run: "xr.Dataset") -> str:
+    a, runs = run.attrs, run.sizes["run"]
+    sizes = a["sizes"].strip("[]").replace(", ", "-")
+    parts = (a["examples"], sizes, a["activation"], f"{run.sizes['eigenvalue']} parameters")
+    return ", ".join(parts) + (f", medians of {runs} runs" if runs > 1 else "")

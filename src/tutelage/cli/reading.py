@@ -1,0 +1,218 @@
+"""What the commands read: options that several of them have, and the texts behind options."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import tutelage
+from tutelage import activations
+from tutelage._checks import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tutelage.activations import Activation
+    from tutelage.model import Overlaps, Scenario
+
+# The activations that a user of the package calls by name: relu, leaky, linear, erf, ...
+UNITS = {
+    name.lower().replace("leakyrelu", "leaky"): name
+    for name in tutelage.__all__
+    if name in activations.__all__ and name != "Activation"
+}
+PICTURES = (".png", ".pdf", ".svg")
+FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part
+
+Student = Annotated[int, typer.Option(metavar="K", help="Hidden units of the student.")]
+Teacher = Annotated[int, typer.Option(metavar="M", help="Hidden units of the teacher.")]
+Unit = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME[:PARAMETER]",
+        help=f"What a unit does: {', '.join(UNITS)}; such as leaky:0.1 with its slope.",
+    ),
+]
+TeacherUnit = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:PARAMETER]", help="The same as the student's when left out."),
+]
+Until = Annotated[
+    float, typer.Option(metavar="ALPHA", help="The last time, in examples per input.")
+]
+LearningRate = Annotated[
+    float, typer.Option(metavar="ETA", help="Step of learning, greater than 0.")
+]
+TeacherNorms = Annotated[
+    str | None,
+    typer.Option(metavar="T11,T22,...", help="Squared norms of the teachers; 1 by default."),
+]
+StartQ = Annotated[
+    str | None,
+    typer.Option(
+        metavar="Q11,Q22,...",
+        help="Squared norms of the students at time 0; from 0.2 to 0.3 by default.",
+    ),
+]
+StartR = Annotated[
+    str,
+    typer.Option(
+        metavar="R11,R22,...", help="Overlaps R_ii at time 0; one number is meant for all."
+    ),
+]
+OutputScale = Annotated[
+    str,
+    typer.Option(metavar="S | SK,SM", help="Factor of the outputs, or one for each network."),
+]
+LabelNoise = Annotated[
+    float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
+]
+WeightDecay = Annotated[float, typer.Option(metavar="GAMMA", help="Pull of the weights to zero.")]
+Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
+Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.npz", help="Kept while it runs; the same command goes on from there."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the curves instead of a table.")]
+Out = Annotated[Path | None, typer.Option(metavar="FILE.nc", help="Save the curves as NetCDF.")]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE.png", help="Draw the curves; also .pdf or .svg.")
+]
+
+
+def check_files(
+    out: Path | None,
+    plot: Path | None,
+    checkpoint: Path | None = None,
+    animation: Path | None = None,
+) -> None:
+    """Names that cannot be written are refused before anything is computed."""
+    for option, path, endings in (
+        ("--out", out, (".nc",)),
+        ("--plot", plot, PICTURES),
+        ("--checkpoint", checkpoint, (".npz",)),
+        ("--animation", animation, (".gif",)),
+    ):
+        if path is None:
+            continue
+        if path.suffix not in endings:
+            allowed = f"the name has to end in {' or '.join(endings)}"
+            raise InputError(option, repr(str(path)), allowed, f"{option} run{endings[0]}")
+        if not path.absolute().parent.is_dir():
+            raise InputError(option, repr(str(path)), f"there is no folder {str(path.parent)!r}")
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise InputError("--seed", str(seed), "it has to be at least 0", "--seed 0")
+
+
+def activation(option: str, text: str) -> "Activation":
+    """``leaky:0.1`` as LeakyReLU(0.1)."""
+    name, colon, parameter = text.partition(":")
+    if name.lower() not in UNITS:
+        allowed = f"it has to be one of {', '.join(UNITS)}"
+        raise InputError(option, repr(text), allowed, f"{option} leaky:0.1")
+    kind = getattr(activations, UNITS[name.lower()])
+    arguments = numbers(option, parameter, 1, example=f"{name}:0.1") if colon else []
+    try:
+        return kind(*arguments)
+    except TypeError:
+        raise InputError(option, repr(text), f"{name} has no parameter", name) from None
+
+
+def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[float]:
+    """Numbers between commas, as many as one of the lengths."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) not in lengths:
+        wanted = " or ".join(str(n) for n in sorted(set(lengths)))
+        example = example or ",".join(["1"] * max(lengths))
+        allowed = f"it has to be {wanted} number(s), with commas between them"
+        raise InputError(option, repr(text), allowed, f"{option} {example}")
+    return found
+
+
+def layers(option: str, text: str) -> tuple[int, ...]:
+    """``8,2`` as two layers."""
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        allowed = "it has to be the units of each hidden layer, with commas between them"
+        raise InputError(option, repr(text), allowed, f"{option} 8,2")
+    return sizes
+
+
+def count_or_infinity(option: str, text: str) -> int | float:
+    """A whole number of at least one, or ``inf``."""
+    if text.lower() in ("inf", "infinity"):
+        return math.inf
+    if not text.isdigit() or int(text) < 1:
+        allowed = "it has to be a whole number of at least 1, or inf"
+        raise InputError(option, repr(text), allowed, f"{option} 5")
+    return int(text)
+
+
+def grid(option: str, text: str, example: str, *, from_zero: bool = False) -> "np.ndarray":
+    """``FIRST:LAST:COUNT`` as so many equidistant numbers."""
+    import numpy as np
+
+    try:
+        first, last, count = text.split(":")
+        values = np.linspace(float(first), float(last), int(count))
+    except ValueError:
+        values = np.array([])
+    below = "<=" if from_zero else "<"
+    in_order = len(values) > 1 and bool(np.all(np.isfinite(values))) and values[0] < values[-1]
+    if not in_order or values[0] < 0 or (values[0] == 0 and not from_zero):
+        allowed = f"FIRST:LAST:COUNT needs 0 {below} FIRST < LAST and a COUNT of at least 2"
+        raise InputError(option, repr(text), allowed, f"{option} {example}")
+    return values
+
+
+def scenario(
+    sizes: tuple[int, int],
+    units: tuple[str, str | None],
+    teacher_norms: str | None,
+    output_scale: str,
+    **noise: float,
+) -> "Scenario":
+    """Student and teacher; the teacher's units are the student's where they are not named."""
+    import numpy as np
+
+    from tutelage.model import Committee, Scenario
+
+    for option, size in zip(("--student", "--teacher"), sizes, strict=True):
+        if size < 1:
+            raise InputError(option, str(size), "a network has at least one unit", f"{option} 2")
+    student = Committee(sizes[0], activation("--activation", units[0]))
+    teacher = Committee(sizes[1], activation("--teacher-activation", units[1] or units[0]))
+    norms = numbers("--teacher-norms", teacher_norms or "1", 1, teacher.units)
+    scale = numbers("--output-scale", output_scale, 1, 2)
+    scales: Any = tuple(scale) if len(scale) == 2 else scale[0]
+    T = np.diag(np.broadcast_to(norms, teacher.units))
+    return Scenario(student, teacher, T, output_scale=scales, **noise)
+
+
+def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps":
+    """Q_ik = 0 for i ≠ k and R_in = 0 for i ≠ n: students that have seen nothing yet."""
+    import numpy as np
+
+    from tutelage.model import Overlaps
+
+    K, M = scenario.K, scenario.M
+    q = np.linspace(*FIRST_NORMS, K)
+    if start_q is not None:
+        q = np.broadcast_to(numbers("--start-q", start_q, 1, K), K)
+    shared = min(K, M)
+    R = np.zeros((K, M))
+    R[range(shared), range(shared)] = numbers("--start-r", start_r, 1, shared)
+    return Overlaps(Q=np.diag(q), R=R, T=scenario.T)

@@ -1,0 +1,47 @@
+"""The command: help, version, and where compiled code is kept."""
+
+import subprocess
+import sys
+
+import pytest
+
+import tutelage
+
+COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "data", "reproduce")
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["--help"]])
+def test_help_shows_an_example(run, arguments):
+    code, out, _ = run(*arguments)
+    assert code == 0 and "Example: tutelage " in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_shows_an_example_of_it(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0 and f"Example: tutelage {command} " in " ".join(out.split())
+
+
+def test_version_is_that_of_the_package(run):
+    assert run("--version") == (0, f"tutelage {tutelage.__version__}\n", "")
+
+
+def test_code_is_compiled_into_a_folder_that_the_user_can_choose(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    run("--version")
+    assert (tmp_path / "tutelage").is_dir()
+
+
+def test_help_loads_nothing_that_computes():
+    code = (
+        "import sys\n"
+        "from tutelage.cli import main\n"
+        f"for command in ([], *([name] for name in {COMMANDS})):\n"
+        "    sys.argv = ['tutelage', *command, '--help']\n"
+        "    try: main()\n"
+        "    except SystemExit as done: assert not done.code\n"
+        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray', 'sklearn'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

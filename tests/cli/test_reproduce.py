@@ -1,0 +1,83 @@
+"""``tutelage reproduce``: what it prints for people, for programs and for those who mistype."""
+
+import json
+
+import pytest
+
+from tutelage import results
+from tutelage.cli import reproduce
+from tutelage.papers import TITLES, Record
+
+KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_table_has_a_row_for_every_record_and_names_the_report(run, made, there):
+    code, out, err = run("reproduce")
+    assert (code, err) == (1, ""), "π is not 3.2, and no note says why"
+    assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
+    assert "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable" in out
+    assert "report: report/index.html" in out
+    assert (there / "report" / "index.html").is_file()
+    assert "\x1b" not in out, "no colours where there is no terminal"
+
+
+def test_json_is_a_list_of_records_and_nothing_else(run, made, there):
+    code, out, err = run("reproduce", "made", "--figure", "1", "--json")
+    assert (code, err) == (0, "")
+    records = json.loads(out)
+    assert all(set(KEYS) <= set(record) for record in records)
+    assert [record["verdict"] for record in records] == ["agrees", "corrected", "not comparable"]
+    assert records[2]["published"] is None, "JSON has no NaN"
+
+
+def test_notes_stand_below_the_table(run, made, there):
+    _, out, _ = run("reproduce", "made")
+    assert "corrected: a slip <b>" in out and "missing: not our field" in out
+
+
+def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
+    made.stop_at = "text"
+    code, _, err = run("reproduce")
+    assert code == 130
+    assert "kept in report" in err and "Traceback" not in err
+    made.stop_at = ""
+    run("reproduce")
+    assert made.computed == ["fig1", "text", "new"]
+
+
+def test_full_again_and_out_are_passed_on(run, made, there):
+    run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
+    run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
+    assert made.computed == ["fig1", "fig1"]
+    assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 11
+
+
+def test_an_unknown_paper_is_named_with_what_is_allowed(run, there):
+    code, out, err = run("reproduce", "saad1995")
+    assert (code, out) == (2, "")
+    assert "PAPER: got 'saad1995'" in err
+    assert all(key in err for key in TITLES)
+    assert "Traceback" not in err
+    assert not list(there.iterdir())
+
+
+def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, made, there):
+    (there / "records.csv").touch()
+    code, _, err = run("reproduce", "--out", "records.csv")
+    assert code == 2 and not made.computed
+    assert "folder of the report: got 'records.csv'" in err and "Try: --out" in err
+
+
+def test_a_claim_that_is_known_not_to_hold_is_told_and_does_not_fail(run, monkeypatch):
+    finding = Record("p", "i", 1.0, 2.0, 1.0, "differs", "why it is so", printed="1").as_dict()
+    monkeypatch.setattr(reproduce, "_build", lambda *arguments: [finding])
+    code, out, _ = run("reproduce")
+    assert code == 0
+    assert "differs: why it is so" in out
