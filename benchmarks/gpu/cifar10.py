@@ -83,7 +83,7 @@ class Log:
 
 
 def study(given, log):
-    from tutelage.deep.images.cifar10 import cifar10
+    from tutelage.deep.images.cifar import cifar10
     from tutelage.deep.images.study import LEARNING, PRETRAINING, TUNING, ImageStudy
 
     images, hidden, multiples = cifar10(given.data), "64-64-64-64", given.multiples

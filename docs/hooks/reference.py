@@ -30,7 +30,7 @@ _modules_in = pdoc.extract.iter_modules2
 def modules_in(room: ModuleType) -> dict:
     """Modules as pdoc finds them, but for those behind a function of the same name.
 
-    `deep.alignment` is a function that lives in deep/alignment.py; to pdoc both are the module.
+    `spectra.density` is a function that lives in spectra/density.py; to pdoc both are the module.
     """
     exported = {name: getattr(room, name, None) for name in getattr(room, "__all__", [])}
     return {

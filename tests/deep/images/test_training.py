@@ -6,7 +6,7 @@ import pytest
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.checkpoint import ConvCheckpoint
-from tutelage.deep.images.cifar10 import Images
+from tutelage.deep.images.cifar import Images
 from tutelage.deep.images.convnet import convnet
 from tutelage.deep.images.record import as_dataset, train_on_images
 from tutelage.deep.images.study import ImageStudy

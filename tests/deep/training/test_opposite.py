@@ -24,7 +24,7 @@ def ended():
     student = deep.network(
         (start.weights[0], 0.05 * start.weights[1]), [0.1 * b for b in start.biases]
     )
-    path = deep.descent(student, teacher, x, 0.1, STEPS, STEPS)
+    path = deep.theorems.descent(student, teacher, x, 0.1, STEPS, STEPS)
     last = deep.network([W[-1] for W in path.weights], [b[-1] for b in path.biases])
     return last, teacher, x
 

@@ -1,1 +1,10 @@
-"""Convolutional students of a pruned teacher on CIFAR-10."""
+"""Convolutional students of a pruned teacher on CIFAR-10 (``tian2020``, Figure 8).
+
+`cifar10` reads the images, `train_on_images` pre-trains a `convnet`, prunes it and teaches
+students, each by a `Recipe`; `channel_correlations`, `channel_strengths` and `prune_channels` are
+its parts.  `Images` are those of a user.
+"""
+
+from tutelage._lazy import names_of
+
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

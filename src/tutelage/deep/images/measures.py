@@ -41,7 +41,7 @@ def channel_correlations(
     Returns:
         For l = 1, …, L-1 an array of shape (n_l, m_l).
 
-    >>> from tutelage.deep.convnet import convnet
+    >>> from tutelage.deep.images import convnet
     >>> x = np.random.default_rng(0).normal(size=(5, 8, 8, 3)).astype("f")
     >>> one = convnet((4, 6), size=8)
     >>> bool(np.allclose(np.diag(channel_correlations(one, one, x)[0]), 1.0))

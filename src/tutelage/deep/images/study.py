@@ -11,7 +11,7 @@ from tutelage import __version__
 from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.checkpoint import ConvCheckpoint
-from tutelage.deep.images.cifar10 import Images, check_images
+from tutelage.deep.images.cifar import Images, check_images
 from tutelage.deep.images.convnet import ConvNet, check_hidden, convnet
 from tutelage.deep.images.measures import evaluate, measure
 from tutelage.deep.images.pruning import check_keep, prune_channels
@@ -153,7 +153,7 @@ class ImageStudy:
     def attributes(self) -> dict[str, Any]:
         """What has to be known to compute it again."""
         told: dict[str, Any] = {
-            "computed_by": "deep.train_on_images",
+            "computed_by": "deep.images.train_on_images",
             "hidden": "-".join(map(str, self.hidden)),
             "keep": self.keep,
             "images": f"{len(self.images.train)} to learn from, {len(self.images.test)} others",

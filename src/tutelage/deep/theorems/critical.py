@@ -26,7 +26,7 @@ def disguise(teacher: Network, multiple: int = 2, seed: int = 0) -> Network:
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3-2", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(5, 10))
-    >>> bool(np.allclose(tl.deep.disguise(teacher, 4)(x), teacher(x), rtol=1e-12))
+    >>> bool(np.allclose(tl.deep.theorems.disguise(teacher, 4)(x), teacher(x), rtol=1e-12))
     True
     """
     check_network("teacher", teacher)

@@ -40,7 +40,8 @@ def recursive_gradients(student: Network, teacher: Network, examples: Any) -> li
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(5, 10))
-    >>> [bool(np.abs(g).max() == 0) for g in tl.deep.recursive_gradients(teacher, teacher, x)]
+    >>> found = tl.deep.theorems.recursive_gradients(teacher, teacher, x)
+    >>> [bool(np.abs(g).max() == 0) for g in found]
     [True, True]
     """
     check_pair(student, teacher)
@@ -59,7 +60,7 @@ def recursion_error(student: Network, teacher: Network, examples: Any) -> float:
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3-2", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(50, 10))
-    >>> tl.deep.recursion_error(tl.deep.student(teacher, 2), teacher, x) < 1e-12
+    >>> tl.deep.theorems.recursion_error(tl.deep.student(teacher, 2), teacher, x) < 1e-12
     True
     """
     check_pair(student, teacher)

@@ -88,7 +88,9 @@ def growth(path: Network, teacher: Network, examples: Any) -> Growth:
     """
     if not isinstance(path, Network) or path.weights[0].ndim != 3:
         came = f"shape {path.weights[0].shape}" if isinstance(path, Network) else repr(path)
-        raise InputError("path", came, "it has to be a batch of networks", "tl.deep.descent(...)")
+        raise InputError(
+            "path", came, "it has to be a batch of networks", "tl.deep.theorems.descent(...)"
+        )
     first = jax.tree.map(lambda x: x[0], path)
     check_pair(first, teacher)
     x = jnp.asarray(check_examples("examples", examples, first.widths[0]))

@@ -23,7 +23,7 @@ def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndar
             one is not spherically symmetric.
 
     >>> import tutelage as tl
-    >>> tl.deep.mean_push([3.0, 0.0], [1.0, 0.0]).tolist()  # half of E[x x₁]
+    >>> tl.deep.theorems.mean_push([3.0, 0.0], [1.0, 0.0]).tolist()  # half of E[x x₁]
     [0.5, 0.0]
     """
     w, t = finite_array("student", student), finite_array("teacher", teacher)

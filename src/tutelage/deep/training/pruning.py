@@ -45,7 +45,7 @@ def prune(student: Network, teacher: Network, examples: Any, threshold: float = 
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(500, 10), scale=10.0)
-    >>> found = tl.deep.prune(tl.deep.disguise(teacher, multiple=4), teacher, x)
+    >>> found = tl.deep.prune(tl.deep.theorems.disguise(teacher, multiple=4), teacher, x)
     >>> found.removed, bool(found.change < 1e-12)
     ((5,), True)
     """

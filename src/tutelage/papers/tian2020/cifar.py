@@ -32,7 +32,7 @@ UNSAID = (
 
 def which() -> str:
     """Whether there is something to learn from: results depend on it."""
-    from tutelage.deep.images.cifar10 import is_there
+    from tutelage.deep.images.cifar import is_there
 
     return "with images" if is_there() else ""
 
@@ -42,7 +42,7 @@ def fig_8(full: bool) -> Iterator[Figure | Record]:
     if not which():
         yield from _without_images()
         return
-    from tutelage.deep.images.cifar10 import cifar10
+    from tutelage.deep.images.cifar import cifar10
     from tutelage.figures import convnet as draw
 
     study = _study(cifar10(), full)

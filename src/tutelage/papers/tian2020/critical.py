@@ -30,12 +30,12 @@ def recursion() -> list[Record]:
     student = deep.student(teacher, 2)
     x = np.random.default_rng(0).normal(size=(200, 8))
     line = np.linspace(-3.0, 3.0, 500)[:, None] * x[0] + x[1]
-    pieces = deep.pieces(student, teacher, line)
+    pieces = deep.theorems.pieces(student, teacher, line)
     return [
         # Four layers of sums of at most 12 products.
         zero(
             "Lemma 1, recursion against back-propagation, L = 4, relative difference",
-            deep.recursion_error(student, teacher, x),
+            deep.theorems.recursion_error(student, teacher, x),
             100 * 2.0**-52,
         ),
         zero(
@@ -49,14 +49,14 @@ def recursion() -> list[Record]:
 def critical() -> list[Record]:
     """Theorem 1 and Corollary 2 at an exact critical point, and the bound after Theorem 1."""
     teacher = deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
-    student = deep.disguise(teacher, 4)
+    student = deep.theorems.disguise(teacher, 4)
     x = np.random.default_rng(0).normal(size=(200, 8))
     # Outputs are sums of 16 products of numbers up to 10, differentiated through two layers.
     rounding = 1e-11
     return [
         zero(
             "Theorem 1, largest update by one example at an exact critical point",
-            float(deep.interpolation(student, teacher, x).update.max()),
+            float(deep.theorems.interpolation(student, teacher, x).update.max()),
             rounding,
         ),
         zero(
@@ -112,7 +112,9 @@ def _students() -> tuple[list, np.ndarray]:
 def trained() -> list[Record]:
     """Theorems 2 and 3 after training."""
     pairs, x = _students()
-    found = [deep.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
+    found = [
+        deep.theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs
+    ]
     aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]
     changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
     return [
@@ -134,7 +136,7 @@ def trained() -> list[Record]:
 def noisy() -> Record:
     """Filters of an exact critical point turned by smaller and smaller amounts."""
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
-    exact = deep.disguise(teacher, 2)
+    exact = deep.theorems.disguise(teacher, 2)
     x = np.random.default_rng(0).normal(size=(500, 5))
     noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
     amounts = jnp.asarray(1e-3 * 2.0 ** -np.arange(6.0))
@@ -142,7 +144,7 @@ def noisy() -> Record:
     turned = deep.Network(
         (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
     )
-    found = deep.noisy_recovery(turned, teacher, x)
+    found = deep.theorems.noisy_recovery(turned, teacher, x)
     return compare(
         PAPER,
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",

@@ -6,7 +6,7 @@ Theorem 6 is decided twice.  For inputs x ~ N(0, 1) and unit weights at an angle
 
 Its component along any vector e is a three-point average of the fields w_k·x, e·x and
 w*_j·x.  The proportionality leaves the ratio sin θ/(π − θ) to be compared; sampling decides
-about the factor 1/2π that `tutelage.deep.mean_push` has.
+about the factor 1/2π that `tutelage.deep.theorems.mean_push` has.
 """
 
 import math
@@ -53,7 +53,7 @@ def _sampled(name: str, angle: float) -> Record:
     w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
     samples = (x @ t) * (x @ w > 0) * np.maximum(x @ t, 0.0)
     error = float(samples.std() / math.sqrt(len(x)))
-    value = float(deep.mean_push(w, t) @ t)
+    value = float(deep.theorems.mean_push(w, t) @ t)
     # Four standard errors: the level is 6e-5.
     return compare(
         PAPER,
@@ -69,12 +69,12 @@ def growth() -> list[Record]:
     η, ε, angle = 1e-3, 1e-3, math.pi / 2
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
-    path = deep.descent(deep.student(teacher, 2, seed=1), teacher, x, η, 10)
-    found = deep.growth(path, teacher, x)
+    path = deep.theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, 10)
+    found = deep.theorems.growth(path, teacher, x)
     gaps = [
         np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)
     ]
-    time = float(deep.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
+    time = float(deep.theorems.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
     return [
         # Rates are of the order of 1, and differences over a step of η are off by η of that.
         zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
@@ -95,7 +95,7 @@ def symmetric() -> list[Record]:
     for seed in range(8):
         start = 0.3 * np.random.default_rng(seed).normal(size=(3, 2))
         start *= np.sign(start @ target)[:, None]  # Section 8.15 assumes w̄_k·r > 0
-        w, h = deep.symmetric_flow(start, target, a, times)
+        w, h = deep.theorems.symmetric_flow(start, target, a, times)
         S = np.linalg.norm(w, axis=2) @ a
         difference = h[:, 0] - h[:, 1]
         slope = np.gradient(difference, times)

@@ -61,7 +61,7 @@ def plane() -> tuple[list[deep.Network], list[deep.Network], int]:
         one = deep.student(teachers[-1], 3, seed)
         weights = one.weights[0], 0.05 * one.weights[1]
         student = deep.network(weights, [0.1 * b for b in one.biases])
-        paths.append(deep.descent(student, teachers[-1], x, 0.1, 29 * 200, 200))
+        paths.append(deep.theorems.descent(student, teachers[-1], x, 0.1, 29 * 200, 200))
     return teachers, paths, 200
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import pickle
 import tarfile
 from pathlib import Path
@@ -10,8 +11,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError
-from tutelage.deep.images.sums import ARCHIVES, BINARY, FOLDERS, PICKLED, data_folder
 
+# The sums of the two archives are those printed on the page of the data set.  The sums of single
+# files are those that public programs which fetch these archives hold against what they unpack;
+# the binary ones are also what `deep.images.package` finds when it rebuilds the batches from a
+# source that has nothing to do with the archives.
+ARCHIVES = {
+    "cifar-10-binary.tar.gz": "c32a1d4ab5d03f1284b67883e8d87530",
+    "cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a",
+}
+FOLDERS = ("cifar-10-batches-bin", "cifar-10-batches-py")
+# The batch to evaluate with comes last.
+BINARY = {
+    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+}
+PICKLED = {
+    "data_batch_1": "c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "634d18415352ddfa80567beed471001a",
+    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
+    "test_batch": "40351d587109b95175f43aff81a1287e",
+}
 ROW = 1 + 3 * 32 * 32  # bytes of an image in a binary batch: label, red, green, blue
 NAMES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -54,7 +80,7 @@ def _halved(x: np.ndarray) -> np.ndarray:
 def check_images(argument: str, images: Any) -> None:
     """Images of one size in both sets, with a label from 0 to 9 for each."""
     if not isinstance(images, Images):
-        allowed = "it has to be what tl.deep.cifar10 returns"
+        allowed = "it has to be what tl.deep.images.cifar10 returns"
         raise InputError(argument, type(images).__name__, allowed, "tl.deep.images.Images(...)")
     if not (len(images.train) and len(images.test)):
         raise InputError(argument, "an empty set", "there have to be images in both sets")
@@ -95,6 +121,14 @@ def cifar10(path: Any = None) -> Images:
         )
         raise InputError("path", repr(str(place)), allowed, hint)
     return _from_archive(found) if found.is_file() else _from_folder(found)
+
+
+def data_folder() -> Path:
+    """TUTELAGE_DATA, or the folder ``tutelage`` where the system keeps data of programs."""
+    given = os.environ.get("TUTELAGE_DATA")
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "tutelage"
 
 
 def _find(place: Path) -> Path | None:

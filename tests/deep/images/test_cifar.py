@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tutelage._checks import InputError
-from tutelage.deep.images import cifar10 as images
-from tutelage.deep.images import sums as images_sums
+from tutelage.deep.images import cifar
 
 NUMBER = 4  # images in a batch of a made-up archive
 
@@ -18,7 +17,7 @@ class Touched:
     """Unpickling it would leave a trace."""
 
     def __reduce__(self):
-        return (images.NAMES.count, ("cat",))
+        return (cifar.NAMES.count, ("cat",))
 
 
 def batches():
@@ -53,7 +52,7 @@ def archive(folder, contents):
 def register(monkeypatch, sums, contents):
     """The checksums of made-up files in place of the official ones."""
     for name, content in contents.items():
-        monkeypatch.setitem(sums, name, images.md5(content))
+        monkeypatch.setitem(sums, name, cifar.md5(content))
 
 
 @pytest.fixture
@@ -61,15 +60,15 @@ def made(monkeypatch):
     """A made-up archive of each kind, and the made-up batches in it, all registered."""
     content = batches()
     kinds = {
-        "cifar-10-binary.tar.gz": (images_sums.BINARY, images_sums.FOLDERS[0], binary),
-        "cifar-10-python.tar.gz": (images_sums.PICKLED, images_sums.FOLDERS[1], pickled),
+        "cifar-10-binary.tar.gz": (cifar.BINARY, cifar.FOLDERS[0], binary),
+        "cifar-10-python.tar.gz": (cifar.PICKLED, cifar.FOLDERS[1], pickled),
     }
     files = {}
     for name, (sums, folder, write) in kinds.items():
         parts = {part: write(*batch) for part, batch in zip(sums, content, strict=True)}
         register(monkeypatch, sums, parts)
         files[name] = (archive(folder, parts), folder, parts)
-    register(monkeypatch, images_sums.ARCHIVES, {k: file[0] for k, file in files.items()})
+    register(monkeypatch, cifar.ARCHIVES, {k: file[0] for k, file in files.items()})
     return content, files
 
 
@@ -91,26 +90,26 @@ def test_archive_and_folder_give_what_was_written(made, name, tmp_path):
     content, files = made
     packed, folder, parts = files[name]
     (tmp_path / name).write_bytes(packed)
-    assert_same(images.cifar10(tmp_path / name), content)
-    assert_same(images.cifar10(tmp_path), content)  # the folder in which the archive lies
+    assert_same(cifar.cifar10(tmp_path / name), content)
+    assert_same(cifar.cifar10(tmp_path), content)  # the folder in which the archive lies
     (tmp_path / name).unlink()
     (tmp_path / folder).mkdir()
     for part, raw in parts.items():
         (tmp_path / folder / part).write_bytes(raw)
-    assert_same(images.cifar10(tmp_path / folder), content)
-    assert_same(images.cifar10(tmp_path), content)
+    assert_same(cifar.cifar10(tmp_path / folder), content)
+    assert_same(cifar.cifar10(tmp_path), content)
 
 
 def test_the_place_by_default_is_named_by_the_environment(made, tmp_path, monkeypatch):
     content, files = made
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
-    assert not images.is_there()
+    assert not cifar.is_there()
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(files["cifar-10-binary.tar.gz"][0])
-    assert images.is_there()
-    assert_same(images.cifar10(), content)
+    assert cifar.is_there()
+    assert_same(cifar.cifar10(), content)
     monkeypatch.delenv("TUTELAGE_DATA")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
-    assert images_sums.data_folder() == tmp_path / "share" / "tutelage"
+    assert cifar.data_folder() == tmp_path / "share" / "tutelage"
 
 
 @pytest.mark.parametrize(
@@ -124,13 +123,13 @@ def test_a_damaged_archive_is_refused(made, name, spoil, tmp_path):
     with pytest.raises(
         InputError, match=rf"path: got .* MD5 sum .*remove .*{name} and run `tutelage"
     ):
-        images.cifar10(tmp_path / name)
+        cifar.cifar10(tmp_path / name)
 
 
 def test_nobody_is_told_to_remove_a_file_that_only_was_named_by_mistake(tmp_path):
     (tmp_path / "thesis.tex").write_text("no images")
     with pytest.raises(InputError, match=r"MD5 sum .* Try: the name of one of them"):
-        images.cifar10(tmp_path / "thesis.tex")
+        cifar.cifar10(tmp_path / "thesis.tex")
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -145,47 +144,47 @@ def test_a_damaged_or_missing_batch_is_refused_by_its_name(made, kind, tmp_path)
     with pytest.raises(
         InputError, match=rf"{last}', \d+ bytes with the MD5 sum .*remove {place} and"
     ):
-        images.cifar10(place)
+        cifar.cifar10(place)
     (place / last).unlink()
     with pytest.raises(InputError, match=f"{last} is not in it. Try: remove {place} and run"):
-        images.cifar10(tmp_path)
+        cifar.cifar10(tmp_path)
 
 
 def test_nothing_is_unpickled_before_its_checksum_is_right(made, tmp_path, monkeypatch):
     loads = []
-    monkeypatch.setattr(images._Plain, "load", lambda self: loads.append(self))
-    folder = tmp_path / images_sums.FOLDERS[1]
+    monkeypatch.setattr(cifar._Plain, "load", lambda self: loads.append(self))
+    folder = tmp_path / cifar.FOLDERS[1]
     folder.mkdir()
-    for part in images_sums.PICKLED:
+    for part in cifar.PICKLED:
         (folder / part).write_bytes(pickle.dumps(Touched()))
     with pytest.raises(InputError, match="MD5 sum"):
-        images.cifar10(folder)
+        cifar.cifar10(folder)
     assert not loads
 
 
 def test_even_then_only_arrays_are_unpickled():
     with pytest.raises(pickle.UnpicklingError, match="is no array"):
-        images._Plain(io.BytesIO(pickle.dumps(Touched()))).load()
+        cifar._Plain(io.BytesIO(pickle.dumps(Touched()))).load()
 
 
 def test_an_archive_without_its_batches_is_refused(monkeypatch, tmp_path):
     name = "cifar-10-binary.tar.gz"
     content = archive("elsewhere", {"readme.html": b"no images"})
-    register(monkeypatch, images_sums.ARCHIVES, {name: content})
+    register(monkeypatch, cifar.ARCHIVES, {name: content})
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match="batches could not be taken out"):
-        images.cifar10(tmp_path / name)
+        cifar.cifar10(tmp_path / name)
 
 
 def test_where_nothing_is_it_says_how_to_get_it(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere", tmp_path / "nowhere.tar.gz"):
         with pytest.raises(InputError, match=r"neither an archive .*tutelage data cifar10"):
-            images.cifar10(place)
+            cifar.cifar10(place)
 
 
 def test_halved_images_are_means_of_four_pixels():
     rows = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
-    half = images.Images(rows, np.zeros(2, int), rows[:1], np.zeros(1, int)).halved()
+    half = cifar.Images(rows, np.zeros(2, int), rows[:1], np.zeros(1, int)).halved()
     assert half.train.shape == (2, 2, 2, 3) and half.test.shape == (1, 2, 2, 3)
     for i, y, x, c in np.ndindex(2, 2, 2, 3):
         four = [int(rows[i, 2 * y + u, 2 * x + v, c]) for u in (0, 1) for v in (0, 1)]
