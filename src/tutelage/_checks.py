@@ -81,35 +81,6 @@ def finite_array(argument: str, value: Any) -> np.ndarray:
     return array
 
 
-def schedule(argument: str, function: Any, times: np.ndarray) -> np.ndarray:
-    """The values of a learning rate η(α) at some times; refused if it cannot be compiled."""
-    import jax
-
-    try:
-        traced = jax.eval_shape(function, jax.ShapeDtypeStruct((), np.float64))
-    except Exception as problem:
-        raise InputError(
-            argument,
-            f"a function that fails when compiled ({type(problem).__name__})",
-            "a schedule is a function of one number, written with jax.numpy",
-            "jnp.exp(-t) for math.exp(-t), jnp.where(t < 5, 1.0, 0.5) for a choice",
-        ) from None
-    if getattr(traced, "shape", ()) != ():
-        came = f"a function with values of shape {traced.shape}"
-        raise InputError(argument, came, "it has to return one number")
-    with np.errstate(all="ignore"):  # what is not finite is refused below
-        values = np.array([float(function(np.float64(t))) for t in times])
-    bad = ~np.isfinite(values) | (values < 0)
-    if np.any(bad):
-        where = int(np.argmax(bad))
-        raise InputError(
-            argument,
-            f"{values[where]} at time {times[where]:g}",
-            "a learning rate has to be finite and not negative",
-        )
-    return values
-
-
 def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
     """Square in the last two axes, of the given size if one is given."""
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:

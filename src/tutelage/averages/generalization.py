@@ -6,13 +6,14 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import ROUNDING, InputError, is_traced
+from tutelage._checks import is_traced
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
 from tutelage.averages.door import average
 from tutelage.averages.methods import chosen
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.scenario import check_fits
 
 
 def generalization_error(
@@ -41,7 +42,7 @@ def generalization_error(
     >>> print(f"{tl.generalization_error(tl.Scenario(one, one), start):.12f}")
     0.333333333333
     """
-    check_fits(scenario, overlaps)
+    check_fits("overlaps", scenario, overlaps)
     g, h = scenario.student.activation, scenario.teacher.activation
     methods = tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
     compiled = _error if is_traced((scenario, overlaps)) else _compiled
@@ -87,27 +88,3 @@ def _pairs(block: tuple[range, range, Any]) -> list[np.ndarray]:
 
 
 _compiled = eqx.filter_jit(_error)
-
-
-def check_fits(scenario: Any, overlaps: Any) -> None:
-    """The overlaps have the scenario's numbers of units and its T."""
-    if not isinstance(scenario, Scenario):
-        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
-    if not isinstance(overlaps, Overlaps):
-        raise InputError(
-            "overlaps", repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)"
-        )
-    if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
-        raise InputError(
-            "overlaps",
-            f"{overlaps.K} students and {overlaps.M} teachers",
-            f"the scenario has {scenario.K} and {scenario.M}",
-            f"R of shape ({scenario.K}, {scenario.M})",
-        )
-    if is_traced((scenario.T, overlaps.T)):
-        return
-    T, scale = np.asarray(scenario.T), float(np.max(np.abs(np.asarray(scenario.T))))
-    if np.any(np.abs(np.asarray(overlaps.T) - T) > ROUNDING * scale):
-        raise InputError(
-            "overlaps", "another T than the scenario's", "they have to agree", "T=scenario.T"
-        )

@@ -1,22 +1,70 @@
-"""Overlaps as a vector: what integrators and root finders work on."""
+"""A state as a vector: what integrators and root finders work on."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from tutelage.model.overlaps import Overlaps
 
 
-def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
-    """Overlaps that are not checked: rates of change, or states on the way."""
-    overlaps = object.__new__(Overlaps)
-    for name, value in (("Q", Q), ("R", R), ("T", T)):
-        object.__setattr__(overlaps, name, value)
-    return overlaps
+@dataclass(frozen=True)
+class Layout:
+    """Where the numbers of a state stand: R row by row, then Q_ik for i <= k.
+
+    >>> layout = Layout(K=2, M=1)
+    >>> layout.labels
+    ('R_11', 'R_21', 'Q_11', 'Q_12', 'Q_22')
+    >>> layout.pairs.tolist(), layout.diagonal.tolist()
+    ([[2, 3], [3, 4]], [2, 4])
+    """
+
+    K: int
+    M: int
+
+    @property
+    def R(self) -> slice:
+        """Where R_in stand."""
+        return slice(0, self.K * self.M)
+
+    @property
+    def Q(self) -> slice:
+        """Where Q_ik stand."""
+        return slice(self.R.stop, self.R.stop + self.K * (self.K + 1) // 2)
+
+    @property
+    def size(self) -> int:
+        """d = K M + K (K + 1)/2."""
+        return self.Q.stop
+
+    @property
+    def pairs(self) -> Int[np.ndarray, "K K"]:
+        """The place of each Q_ik, which is that of Q_ki."""
+        return self.Q.start + upper_triangle(self.K)
+
+    @property
+    def diagonal(self) -> Int[np.ndarray, " K"]:
+        """The places of Q_ii."""
+        return np.diagonal(self.pairs)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the numbers, such as R_11 and Q_12."""
+        R = [f"R_{i + 1}{n + 1}" for i, n in np.ndindex(self.K, self.M)]
+        Q = [f"Q_{i + 1}{k + 1}" for i, k in zip(*np.triu_indices(self.K), strict=True)]
+        return (*R, *Q)
+
+    @property
+    def decay(self) -> Float[np.ndarray, " d"]:
+        """How often weight decay acts on each number: on R_in once, on Q_ik twice."""
+        factors = np.ones(self.size)
+        factors[self.Q] = 2.0
+        return factors
 
 
 def to_vector(overlaps: Overlaps) -> Any:
-    """R row by row, then Q_ik for i <= k: shape (..., d), d = K M + K (K + 1)/2.
+    """The numbers of a state in the order of `Layout`, shape (..., d).
 
     Arrays of NumPy stay such: outside a compiled function nothing has to be compiled for them.
     """
@@ -28,19 +76,21 @@ def to_vector(overlaps: Overlaps) -> Any:
 
 def to_overlaps(vector: Any, T: Any, K: int) -> Overlaps:
     """Undo `to_vector`: from shape (..., d) and T of shape (..., M, M)."""
-    M = T.shape[-1]
-    R = vector[..., : K * M].reshape(*vector.shape[:-1], K, M)
-    return unchecked(vector[..., K * M + upper_triangle(K)], R, T)
+    layout = Layout(K, T.shape[-1])
+    R = vector[..., layout.R].reshape(*vector.shape[:-1], K, layout.M)
+    return unchecked(vector[..., layout.pairs], R, T)
 
 
-def upper_triangle(K: int) -> np.ndarray:
+def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
+    """Overlaps that are not checked: rates of change, or states on the way."""
+    overlaps = object.__new__(Overlaps)
+    for name, value in (("Q", Q), ("R", R), ("T", T)):
+        object.__setattr__(overlaps, name, value)
+    return overlaps
+
+
+def upper_triangle(K: int) -> Int[np.ndarray, "K K"]:
     """Where (i, k) and (k, i) stand among the pairs i <= k."""
     place = np.zeros((K, K), dtype=int)
     place[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
     return np.maximum(place, place.T)
-
-
-def labels(K: int, M: int) -> list[str]:
-    """Names of the entries of the vector, such as R_11 and Q_12."""
-    R = [f"R_{i + 1}{n + 1}" for i in range(K) for n in range(M)]
-    return R + [f"Q_{i + 1}{k + 1}" for i, k in zip(*np.triu_indices(K), strict=True)]

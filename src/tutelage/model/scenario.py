@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import (
+    ROUNDING,
     InputError,
     covariance,
     finite_number,
@@ -15,6 +16,7 @@ from tutelage._checks import (
 )
 from tutelage._jax import jnp
 from tutelage.activations import Activation
+from tutelage.model.overlaps import Overlaps
 
 
 class Committee(eqx.Module):
@@ -96,6 +98,48 @@ class Scenario(eqx.Module):
     def teacher_overlaps(self) -> Float[Array, "M M"]:
         """T."""
         return self.T
+
+
+def check_scenario(scenario: Any) -> None:
+    """Who learns from whom has to be a `Scenario`."""
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
+
+
+def check_fits(
+    argument: str,
+    scenario: Any,
+    overlaps: Any,
+    *,
+    batches: tuple[tuple[int, ...], ...] | None = None,
+    any_teacher: bool = False,
+) -> None:
+    """Overlaps have the scenario's numbers of units and its T.
+
+    batches: the shapes that leading axes may have, ((),) for one state; by default any.
+    any_teacher: True if T may differ from the scenario's.
+    """
+    check_scenario(scenario)
+    if not isinstance(overlaps, Overlaps):
+        raise InputError(argument, repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
+    if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
+        raise InputError(
+            argument,
+            f"{overlaps.K} students and {overlaps.M} teachers",
+            f"the scenario has {scenario.K} and {scenario.M}",
+            f"R of shape ({scenario.K}, {scenario.M})",
+        )
+    if batches is not None and overlaps.batch not in batches:
+        allowed = " or ".join(map(str, batches))
+        allowed = "it has to be one state" if batches == ((),) else f"they have to be {allowed}"
+        raise InputError(argument, f"leading axes {overlaps.batch}", allowed)
+    if any_teacher or is_traced((scenario.T, overlaps.T)):
+        return
+    T, scale = np.asarray(scenario.T), float(np.max(np.abs(np.asarray(scenario.T))))
+    if np.any(np.abs(np.asarray(overlaps.T) - T) > ROUNDING * scale):
+        raise InputError(
+            argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
+        )
 
 
 def _committee(argument: str, value: Any) -> Committee:

@@ -12,11 +12,11 @@ from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
 from tutelage.online.stationary import (
     FixedPoint,
-    check_state,
     first_order,
     is_state,
     polished,
@@ -100,7 +100,7 @@ def branch(
 
 def _checked(scenario: Any, point: Any, learning_rate: Any, until: Any) -> tuple[Overlaps, float]:
     state = point.overlaps if isinstance(point, FixedPoint) else point
-    check_state("point", scenario, state)
+    check_fits("point", scenario, state, batches=((),))
     finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=1.0")
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:

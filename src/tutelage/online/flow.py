@@ -15,6 +15,7 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
@@ -25,6 +26,7 @@ from tutelage.averages.orthant import sums
 from tutelage.averages.orthant.sums import Sums
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import unchecked, upper_triangle
+from tutelage.model.timing import rate_of
 from tutelage.online.moments import tensor
 from tutelage.online.moments.indices import Batch, batches
 
@@ -44,19 +46,19 @@ class Flow(eqx.Module):
         self.scenario, self.method = scenario, chosen(method, units)
 
     def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
-        """dQ/dα, dR/dα and dT/dα = 0 as `Overlaps`; a learning rate of 0 is the limit η → 0.
+        """dQ/dα, dR/dα and dT/dα = 0 as `Overlaps`.
 
-        ``learning_rate`` has to be the number 0 for the limit, not an array.
+        learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
+            (not an array) is the limit η → 0.
         """
-        limit = isinstance(learning_rate, int | float) and learning_rate == 0
-        eta = 1.0 if limit else learning_rate
-        gamma = self.scenario.weight_decay
-        first, second = self._orders(overlaps, with_second=not limit)
+        rate, gamma = rate_of(learning_rate), self.scenario.weight_decay
+        first, second = self._orders(overlaps, with_second=rate.second is not None)
         x, y = first[..., : self.scenario.K], first[..., self.scenario.K :]
+        eta = _over_units(rate.first)
         dR = eta * y - gamma * overlaps.R
         dQ = eta * (x + jnp.swapaxes(x, -1, -2)) - 2 * gamma * overlaps.Q
-        if not limit:
-            dQ = dQ + eta**2 * second
+        if rate.second is not None:
+            dQ = dQ + _over_units(rate.second) * second
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
 
     def _orders(self, overlaps: Overlaps, with_second: bool) -> tuple[Array, Any]:
@@ -169,6 +171,11 @@ class Flow(eqx.Module):
         if isinstance(self.method, Hermite) and kind == "slopes":
             return Quadrature()
         return self.method
+
+
+def _over_units(x: Any) -> Any:
+    """A number for each state, as a factor of its overlaps."""
+    return x[..., None, None] if np.ndim(x) else x
 
 
 def _piecewise_linear(scenario: Scenario) -> tuple[Sums, Sums, Sums] | None:

@@ -6,9 +6,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow
 from tutelage.solve.stepping import walk
 
@@ -29,7 +30,7 @@ OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
 
 
-class Course(NamedTuple):
+class Trajectory(NamedTuple):
     """States at the recorded times, the last state, its time, an index into OUTCOMES."""
 
     states: Float[np.ndarray, "... times d"]
@@ -42,38 +43,40 @@ def integrate(
     flow: Flow,
     y0: Float[np.ndarray, "... d"],
     T: Float[np.ndarray, "... M M"],
-    eta: Any,
+    rate: Rate | Scheduled,
     times: Float[np.ndarray, " times"],
     until: float,
     tolerance: float,
-) -> Course:
-    """One run, or one for each entry of a leading axis of y0 and T (and of eta, if an array)."""
+) -> Trajectory:
+    """One run, or one for each entry of a leading axis of y0, T and perhaps the rate."""
     span = (times, np.asarray(until))
-    course = _stage(flow, y0, T, eta, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
-    unfinished = course.outcome == PLATEAU
+    trajectory = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
+    unfinished = trajectory.outcome == PLATEAU
     if np.any(unfinished):
-        error = np.asarray(_errors(flow, course.last, T))
+        error = np.asarray(_errors(flow, trajectory.last, T))
         unfinished = unfinished & (error < STILL_LEARNING * tolerance)
     if not np.any(unfinished):
-        return course
-    resumed = np.where(unfinished, course.ended_at, until)
-    rest = _stage(flow, course.last, T, eta, span, resumed, np.asarray(FINEST))
+        return trajectory
+    resumed = np.where(unfinished, trajectory.ended_at, until)
+    rest = _stage(flow, trajectory.last, T, rate, span, resumed, np.asarray(FINEST))
     settled = np.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
-    late = unfinished[..., None] & (times > course.ended_at[..., None])
-    return Course(
-        np.where(late[..., None], rest.states, course.states),
-        np.where(unfinished[..., None], rest.last, course.last),
-        np.where(unfinished, rest.ended_at, course.ended_at),
-        np.where(unfinished, settled, course.outcome),
+    late = unfinished[..., None] & (times > trajectory.ended_at[..., None])
+    return Trajectory(
+        np.where(late[..., None], rest.states, trajectory.states),
+        np.where(unfinished[..., None], rest.last, trajectory.last),
+        np.where(unfinished, rest.ended_at, trajectory.ended_at),
+        np.where(unfinished, settled, trajectory.outcome),
     )
 
 
-def _stage(flow: Flow, y0: Any, T: Any, eta: Any, span: tuple, t0: Any, tolerance: Any) -> Course:
+def _stage(
+    flow: Flow, y0: Any, T: Any, rate: Rate | Scheduled, span: tuple, t0: Any, tolerance: Any
+) -> Trajectory:
     """One stage of integration; a single run is a batch of one."""
     several, (times, until) = y0.ndim > 1, span
     y0, T, t0 = (y0, T, t0) if several else (y0[None], T[None], t0[None])
-    course = _compiled(flow, y0, T, t0, eta, times, until, tolerance)
-    return Course(*(np.asarray(x) if several else np.asarray(x)[0] for x in course))
+    trajectory = _compiled(flow, y0, T, t0, rate, times, until, tolerance)
+    return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
 
 
 @eqx.filter_jit
@@ -83,25 +86,26 @@ def _errors(flow: Flow, y: Any, T: Any) -> Array:
 
 @eqx.filter_jit
 def _compiled(
-    flow: Flow, y0: Any, T: Any, t0: Any, eta: Any, times: Any, until: Any, tolerance: Any
+    flow: Flow,
+    y0: Any,
+    T: Any,
+    t0: Any,
+    rate: Rate | Scheduled,
+    times: Any,
+    until: Any,
+    tolerance: Any,
 ) -> tuple[Array, Array, Array, Array]:
-    def learning_rate(t: Array) -> Any:
-        return jax.vmap(eta)(t) if callable(eta) else eta
-
     def rates(t: Array, y: Array) -> Array:
-        rate = learning_rate(t)
-        rate = rate[:, None, None] if eqx.is_array(rate) and rate.ndim else rate
-        return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate))
+        return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate.at(t)))
 
     # Noise and decay drive a run away from the solution: there the error says nothing.
     stays = (flow.scenario.label_noise == 0) & (flow.scenario.weight_decay == 0)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
-        unit = 1.0 if isinstance(eta, int) else learning_rate(t)
         reasons = [
             (CONVERGED, (jnp.abs(_errors(flow, y, T)) < SOLVED) & stays),
             (DIVERGED, jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE),
-            (PLATEAU, jnp.max(jnp.abs(slope), axis=-1) < AT_REST * tolerance * unit),
+            (PLATEAU, jnp.max(jnp.abs(slope), axis=-1) < AT_REST * tolerance * rate.at(t).unit),
         ]
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 

@@ -7,13 +7,14 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import finite_number, positive_integer
 from tutelage._jax import jnp
 from tutelage.activations import PiecewiseLinear
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.scenario import check_scenario
 from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, describe_identical, one_for_all
 from tutelage.online.stationary import (
@@ -67,8 +68,7 @@ def fixed_points(
     >>> [point.stable for point in tl.online.fixed_points(tl.Scenario(one, one), 1.0, starts=5)]
     [True]
     """
-    if not isinstance(scenario, Scenario):
-        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
+    check_scenario(scenario)
     eta = float(finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0"))
     positive_integer("starts", starts, "starts=50")
     flow, found = Flow(scenario, method), _Collection(scenario)

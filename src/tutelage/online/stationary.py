@@ -11,7 +11,8 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import labels, to_overlaps, to_vector, unchecked
+from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
+from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 
 STEPS = 100
@@ -85,16 +86,9 @@ def fixed_point(
     0.524579 False
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
-    check_state("start", scenario, start)
+    check_fits("start", scenario, start, batches=((),))
     flow, eta = Flow(scenario, method), float(learning_rate)
     return describe(flow, eta, *polished("start", flow, eta, np.asarray(to_vector(start))))
-
-
-def check_state(argument: str, scenario: Scenario, overlaps: Overlaps) -> None:
-    """One state that fits the scenario."""
-    generalization_error(scenario, overlaps)
-    if overlaps.R.ndim != 2:
-        raise InputError(argument, f"R of shape {overlaps.R.shape}", "it has to be one state")
 
 
 def polished(argument: str, flow: Flow, eta: float, y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -132,7 +126,7 @@ def describe(flow: Flow, eta: float, y: np.ndarray, residual: float) -> FixedPoi
         residual=residual,
         eigenvalues=values[order].astype(complex),
         eigenvectors=vectors[:, order].astype(complex),
-        labels=tuple(labels(scenario.K, scenario.M)),
+        labels=Layout(scenario.K, scenario.M).labels,
         generalization_error=float(generalization_error(scenario, state, flow.method)),
     )
 
@@ -175,8 +169,7 @@ def rates_and_jacobian(
 
 def weight_decay(flow: Flow, d: int) -> Float[np.ndarray, " d"]:
     """γ for each R_in and 2γ for each Q_ik."""
-    KM = flow.scenario.K * flow.scenario.M
-    return float(flow.scenario.weight_decay) * np.where(np.arange(d) < KM, 1.0, 2.0)
+    return float(flow.scenario.weight_decay) * Layout(flow.scenario.K, flow.scenario.M).decay
 
 
 def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:

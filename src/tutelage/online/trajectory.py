@@ -7,14 +7,16 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, finite_array, finite_number, schedule
+from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
-from tutelage.averages.generalization import check_fits, generalization_error
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.model import Overlaps, Scenario
+from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.scenario import check_fits
+from tutelage.model.timing import Rate, Scheduled, recorded_times
 from tutelage.online.flow import Flow
-from tutelage.online.integration import FINEST, OUTCOMES, Course, integrate
+from tutelage.online.integration import FINEST, OUTCOMES, Trajectory, integrate
 from tutelage.runs.provenance import parameters
 
 LearningRate = float | Callable[[Any], Any] | np.ndarray
@@ -65,26 +67,23 @@ def evolve(
     >>> run.attrs["outcome"]
     'converged'
     """
-    finite_number("until", until, above=0.0, hint="until=100")
     finite_number("tolerance", tolerance, at_least=FINEST, hint="tolerance=1e-9")
-    times = _times(times, float(until))
-    eta = _learning_rate(learning_rate, times, float(until))
-    runs = _runs(scenario, start, eta)
+    times = recorded_times(times, until)
+    rate = timing.learning_rate(learning_rate, times, float(until))
+    runs = _runs(scenario, start, rate)
     flow = Flow(scenario, method)
     begin = unchecked(
         *(np.broadcast_to(x, (*start.batch, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     )
     T = np.broadcast_to(begin.T, (*runs, scenario.M, scenario.M))
     y0 = np.broadcast_to(to_vector(begin), (*runs, to_vector(begin).shape[-1]))
-    if runs and not callable(eta) and not isinstance(eta, int):
-        eta = np.broadcast_to(eta, runs)
-    course = integrate(flow, y0, T, eta, times, float(until), tolerance)
-    outcomes = _outcomes(flow, course, T, eta)
+    trajectory = integrate(flow, y0, T, rate, times, float(until), tolerance)
+    outcomes = _outcomes(flow, trajectory, T, rate)
     options: dict[str, Any] = {"until": float(until), "tolerance": tolerance}
     options["method"] = method and str(method)
     attrs = parameters("online.evolve", scenario, start, learning_rate, **options)
     attrs["averages_error"] = flow.error(jax.tree.map(_first, begin))
-    return _dataset(scenario, course, T, times, outcomes, method, attrs)
+    return _dataset(scenario, trajectory, T, times, outcomes, method, attrs)
 
 
 def _first(x: Any) -> Any:
@@ -92,36 +91,29 @@ def _first(x: Any) -> Any:
     return x[(0,) * (x.ndim - 2)]
 
 
-def _outcomes(flow: Flow, course: Course, T: Any, eta: Any) -> np.ndarray:
+def _outcomes(flow: Flow, trajectory: Trajectory, T: Any, rate: Rate | Scheduled) -> np.ndarray:
     """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
-    names = np.asarray(np.array(OUTCOMES)[np.asarray(course.outcome)], dtype="<U9")
-    for run in np.argwhere(np.asarray(course.outcome) == OUTCOMES.index("plateau")):
+    names = np.asarray(np.array(OUTCOMES)[np.asarray(trajectory.outcome)], dtype="<U9")
+    for run in np.argwhere(np.asarray(trajectory.outcome) == OUTCOMES.index("plateau")):
         where = tuple(run)
-        rate = eta if callable(eta) or isinstance(eta, int) or not where else eta[where]
-        growth = _largest_eigenvalue(
-            flow, course.last[where], T[where], rate, course.ended_at[where]
-        )
+        now = rate.of_run(where).at(trajectory.ended_at[where])
+        growth = _largest_eigenvalue(flow, trajectory.last[where], T[where], now)
         if float(growth) < 1e-9:
             names[where] = "converged"
     return names
 
 
 @eqx.filter_jit
-def _largest_eigenvalue(flow: Flow, y: Any, T: Any, eta: Any, time: Any) -> Any:
-    rate = eta(time) if callable(eta) else eta
+def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
     jacobian = jax.jacfwd(lambda y: to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate)))(y)
     return jnp.max(jnp.linalg.eigvals(jacobian).real)
 
 
-def _runs(scenario: Any, start: Any, eta: Any) -> tuple[int, ...]:
+def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     """() for one run, (n,) for several; the start has to fit the scenario."""
     batch = start.batch if isinstance(start, Overlaps) else ()
-    if batch and isinstance(scenario, Scenario):  # teachers may differ from run to run
-        teachers = eqx.tree_at(lambda s: s.T, scenario, start.T[(0,) * (start.T.ndim - 2)])
-        check_fits(teachers, jax.tree.map(_first, start))
-    else:
-        check_fits(scenario, start)
-    rates = np.shape(eta) if not callable(eta) else ()
+    check_fits("start", scenario, start, any_teacher=bool(batch))  # they may differ between runs
+    rates = np.shape(rate.first) if isinstance(rate, Rate) else ()
     if len(batch) > 1 or len(rates) > 1 or (batch and rates and batch != rates):
         raise InputError(
             "start and learning_rate",
@@ -132,45 +124,9 @@ def _runs(scenario: Any, start: Any, eta: Any) -> tuple[int, ...]:
     return batch or rates
 
 
-def _times(times: Any, until: float) -> np.ndarray:
-    if times is None:
-        return np.linspace(0.0, until, 401)
-    array = finite_array("times", times)
-    increasing = array.ndim == 1 and len(array) > 0 and np.all(np.diff(array) > 0)
-    if not increasing or array[0] < 0 or array[-1] > until:
-        ends = f" from {array.flat[0]:g} to {array.flat[-1]:g}" if array.size else ""
-        raise InputError(
-            "times",
-            f"an array of shape {array.shape}{ends}",
-            f"times have to increase, from 0 or later to at most until = {until:g}",
-            "np.linspace(0, until, 201)",
-        )
-    return array
-
-
-def _learning_rate(learning_rate: Any, times: np.ndarray, until: float) -> Any:
-    """The number 0, a positive array, or a schedule that is finite at all recorded times."""
-    if callable(learning_rate):
-        schedule("learning_rate", learning_rate, np.union1d(times, np.linspace(0.0, until, 101)))
-        return learning_rate
-    if np.ndim(learning_rate) == 0:
-        finite_number("learning_rate", learning_rate, at_least=0.0, hint="learning_rate=1.0")
-        return 0 if learning_rate == 0 else np.asarray(learning_rate, dtype=np.float64)
-    values = finite_array("learning_rate", learning_rate)
-    if not values.size:
-        raise InputError("learning_rate", "an empty array", "there has to be a run", "[0.5, 1.0]")
-    if np.any(values == 0):
-        raise InputError("learning_rate", "0 in an array", "the limit η → 0 is a run of its own")
-    if np.any(values < 0):
-        where = int(np.argmax(values < 0))
-        came = f"{values.flat[where]} at index {where}"
-        raise InputError("learning_rate", came, "a learning rate has to be positive")
-    return values
-
-
 def _dataset(
     scenario: Scenario,
-    course: Course,
+    trajectory: Trajectory,
     T: Any,
     times: np.ndarray,
     outcomes: np.ndarray,
@@ -178,16 +134,16 @@ def _dataset(
     attrs: dict[str, Any],
 ) -> xr.Dataset:
     several = outcomes.ndim == 1
-    vectors, ended_at = np.asarray(course.states), np.asarray(course.ended_at)
+    vectors, ended_at = np.asarray(trajectory.states), np.asarray(trajectory.ended_at)
     late = times > ended_at[..., None] * (1 + 1e-12)
     if several:
         settled = np.isin(outcomes, ("converged", "plateau"))[:, None] & late
-        vectors = np.where(settled[..., None], np.asarray(course.last)[:, None], vectors)
+        vectors = np.where(settled[..., None], np.asarray(trajectory.last)[:, None], vectors)
         vectors = np.where((late & ~settled)[..., None], np.nan, vectors)
     else:
         vectors, times = vectors[~late], times[~late]
         if outcomes != "reached" and (not len(times) or times[-1] < ended_at):
-            vectors = np.concatenate([vectors, course.last[None]])
+            vectors = np.concatenate([vectors, trajectory.last[None]])
             times = np.append(times, ended_at)
     states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
     run = ("run",) if several else ()

@@ -15,12 +15,12 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.scenario import check_fits
 from tutelage.runs.provenance import parameters
 from tutelage.simulation.draws import Address, chi_squared, normals
 from tutelage.simulation.ensemble import simulate
 from tutelage.simulation.factor import Columns, Entries, Example, Start, factor, factorize
 from tutelage.simulation.plan import as_rate, plan, rate_at
-from tutelage.simulation.starts import check_start
 
 # Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
 # enough for them to stay in the cache.
@@ -83,7 +83,7 @@ def chain(
     True
     """
     what = plan(scenario, learning_rate, dimension, until, runs, seed, times)
-    check_start(scenario, start, what.runs)
+    check_fits("start", scenario, start, batches=((), (what.runs,)))
     system = Chain(scenario, start, learning_rate, what.dimension)
     attrs = parameters(
         "simulation.chain",

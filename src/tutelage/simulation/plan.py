@@ -5,15 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from tutelage._checks import (
-    InputError,
-    finite_array,
-    finite_number,
-    positive_integer,
-    schedule,
-)
+from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jnp
-from tutelage.model import Scenario
+from tutelage.model import Scenario, timing
+from tutelage.model.scenario import check_scenario
+from tutelage.model.timing import recorded_times
 
 
 class Plan(NamedTuple):
@@ -58,16 +54,17 @@ def plan(
     >>> plan(tl.Scenario(one, one), 1.0, dimension=100, until=2, times=[0, 0.501, 2]).times
     array([0. , 0.5, 2. ])
     """
-    if not isinstance(scenario, Scenario):
-        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
+    check_scenario(scenario)
     N = positive_integer("dimension", dimension, hint="dimension=1000")
     n = scenario.K + scenario.M
     if n > N:
         raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
-    finite_number("until", until, above=0.0, hint="until=100")
+    array = recorded_times(times, until)
     last = max(1, round(float(until) * N))
-    recorded = _recorded(times, float(until), N, last)
-    rates = _rates(learning_rate, recorded / N)
+    # Times that round to the same number of examples are merged.
+    recorded = np.unique(np.minimum(np.rint(array * N).astype(np.int64), last))
+    rate = timing.learning_rate(learning_rate, recorded / N, float(until), limit=False, runs=False)
+    rates = np.broadcast_to(rate.at(recorded / N).first, recorded.shape)
     runs = positive_integer("runs", runs, hint="runs=10")
     return Plan(N, recorded, rates, last, runs, check_seed(seed))
 
@@ -79,37 +76,6 @@ def check_seed(seed: Any) -> int:
             "seed", repr(seed), "it has to be a whole number from 0 to 2⁶³ - 1", "seed=0"
         )
     return int(seed)
-
-
-def _recorded(times: Any, until: float, N: int, last: int) -> Int[np.ndarray, " times"]:
-    """Numbers of examples at the recorded times; times that round to the same are merged."""
-    array = np.linspace(0.0, until, 401) if times is None else finite_array("times", times)
-    increasing = array.ndim == 1 and len(array) > 0 and np.all(np.diff(array) > 0)
-    if not increasing or array[0] < 0 or array[-1] > until:
-        ends = f" from {array.flat[0]:g} to {array.flat[-1]:g}" if array.size else ""
-        raise InputError(
-            "times",
-            f"an array of shape {array.shape}{ends}",
-            f"times have to increase, from 0 or later to at most until = {until:g}",
-            "np.linspace(0, until, 201), or np.geomspace(0.1, until, 201)",
-        )
-    return np.unique(np.minimum(np.rint(array * N).astype(np.int64), last))
-
-
-def _rates(learning_rate: Any, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, " times"]:
-    """η at the recorded times."""
-    if not callable(learning_rate):
-        finite_number("learning_rate", learning_rate, at_least=0.0, hint="learning_rate=1.0")
-        if learning_rate == 0:
-            raise InputError(
-                "learning_rate",
-                "0",
-                "a simulation has no limit η → 0",
-                "a small one, such as 0.01, and times in units of 1/η",
-            )
-        return np.full(len(times), float(learning_rate))
-    schedule("learning_rate", learning_rate, np.linspace(0.0, times[-1], 101))
-    return schedule("learning_rate", learning_rate, times)
 
 
 def as_rate(learning_rate: Any) -> Any:

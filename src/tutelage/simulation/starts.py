@@ -7,9 +7,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import ROUNDING, InputError, finite_array, positive_integer
+from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.scenario import check_fits
 from tutelage.simulation.plan import check_seed
 
 
@@ -127,7 +128,7 @@ class Given(Start):
 def as_start(scenario: Scenario, start: Any, N: int, runs: int) -> tuple[Start, Overlaps]:
     """Overlaps, or weights (J, B), as a `Start`, and its overlaps; checked against the scenario."""
     if isinstance(start, Overlaps):
-        check_start(scenario, start, runs)
+        check_fits("start", scenario, start, batches=((), (runs,)))
         return Frame(jnp.asarray(_root(np.asarray(start.covariance)))), start
     if not isinstance(start, tuple | list) or len(start) != 2:
         raise InputError(
@@ -142,30 +143,7 @@ def as_start(scenario: Scenario, start: Any, N: int, runs: int) -> tuple[Start, 
         raise InputError(
             "start", f"weights of {J.shape[-1]} components", f"dimension is {N}", "the same"
         )
-    check_start(scenario, overlaps, runs)
+    check_fits("start", scenario, overlaps, batches=((), (runs,)))
     batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
     both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
     return Given(jnp.asarray(np.concatenate(both, axis=-2))), overlaps
-
-
-def check_start(scenario: Scenario, start: Any, runs: int) -> None:
-    """Overlaps of the scenario's units and teacher, for all runs together or one for each."""
-    if not isinstance(start, Overlaps):
-        raise InputError("start", repr(start), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
-    if (start.K, start.M) != (scenario.K, scenario.M):
-        raise InputError(
-            "start",
-            f"{start.K} students and {start.M} teachers",
-            f"the scenario has {scenario.K} and {scenario.M}",
-            f"R of shape ({scenario.K}, {scenario.M})",
-        )
-    batch = start.covariance.shape[:-2]
-    if batch not in ((), (runs,)):
-        raise InputError(
-            "start", f"leading axes {batch}", f"there are {runs} runs", f"() or ({runs},)"
-        )
-    T, scale = np.asarray(scenario.T), float(np.max(np.abs(scenario.T)))
-    if np.any(np.abs(np.asarray(start.T) - T) > ROUNDING * scale):
-        raise InputError(
-            "start", "another T than the scenario's", "they have to agree", "T=scenario.T"
-        )

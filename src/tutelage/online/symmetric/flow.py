@@ -24,6 +24,7 @@ from tutelage.averages.door import average
 from tutelage.averages.methods import Hermite, Method, Orthant, chosen
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import unchecked
+from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.symmetric.patterns import SHAPES, symmetric_batches, symmetric_sums
 
@@ -161,15 +162,13 @@ class SymmetricFlow(eqx.Module):
     def __call__(self, state: SymmetricState, learning_rate: Any) -> SymmetricState:
         """dQ/dα, dC/dα, dR/dα, dS/dα; the number 0 as a learning rate is the limit η → 0."""
         state = self.checked(state)
-        limit = isinstance(learning_rate, int | float) and learning_rate == 0
-        eta = 1.0 if limit else learning_rate
-        gamma = self.weight_decay
+        rate, gamma = rate_of(learning_rate), self.weight_decay
         overlaps = self._representatives(state)
-        dQ, dC, dR, dS = (eta * rate for rate in self._first_order(overlaps))
+        dQ, dC, dR, dS = (rate.first * x for x in self._first_order(overlaps))
         dQ, dC = 2 * dQ, 2 * dC
-        if not limit:
+        if rate.second is not None:
             QQ, CC = self._second_order(overlaps)
-            dQ, dC = dQ + eta**2 * QQ, dC + eta**2 * CC
+            dQ, dC = dQ + rate.second * QQ, dC + rate.second * CC
         return SymmetricState(
             dQ - 2 * gamma * state.Q,
             dC - 2 * gamma * state.C,

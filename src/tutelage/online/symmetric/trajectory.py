@@ -19,7 +19,8 @@ from scipy.integrate import solve_ivp
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
-from tutelage.model import Scenario
+from tutelage.model import Scenario, timing
+from tutelage.model.timing import Rate, Scheduled, recorded_times
 from tutelage.online.integration import SOLVED, TOO_LARGE
 from tutelage.online.symmetric.flow import (
     SymmetricFlow,
@@ -27,7 +28,6 @@ from tutelage.online.symmetric.flow import (
     SymmetricState,
     symmetric_scenario,
 )
-from tutelage.online.trajectory import _learning_rate, _times
 
 # Rounding errors of ε_g add up from a few dozen operations.
 ROUNDING_UNITS = 16
@@ -68,15 +68,12 @@ def evolve_symmetric(
     >>> print(run.attrs["outcome"], f"{run.R[-1]:.4f}")  # a millionth of the time of a plain sum
     reached 0.0952
     """
-    finite_number("until", until, above=0.0, hint="until=100")
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
-    times = _times(times, float(until))
-    eta = _learning_rate(learning_rate, times, float(until))
-    if np.ndim(eta) > 0 and not callable(eta):
-        raise InputError("learning_rate", f"shape {np.shape(eta)}", "it has to be one number")
+    times = recorded_times(times, until)
+    rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
     flow = SymmetricFlow(scenario, method)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
-    vectors, ended_at, outcome = _integrate(flow, y0, eta, times, float(tolerance))
+    vectors, ended_at, outcome = _integrate(flow, y0, rate, times, float(tolerance))
     # One shape whenever a run ends, so that it is not compiled anew for every end.
     padded = np.concatenate([vectors, np.tile(y0, (len(times) - len(vectors), 1))])
     states = _to_state(flow, jnp.asarray(padded))
@@ -87,19 +84,19 @@ def evolve_symmetric(
 
 
 def _integrate(
-    flow: SymmetricFlow, y0: np.ndarray, eta: Any, times: np.ndarray, tolerance: float
+    flow: SymmetricFlow, y0: np.ndarray, rate: Rate | Scheduled, times: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, float, str]:
     """States at the times up to the end, when that was, and why."""
 
     # Times are arrays here: a number would be part of the program and compile it anew.
     def rates(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(_rates(flow, eta, np.asarray(t), y))
+        return np.asarray(_rates(flow, rate, np.asarray(t), y))
 
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(_jacobian(flow, eta, np.asarray(t), y))
+        return np.asarray(_jacobian(flow, rate, np.asarray(t), y))
 
     def distance(t: float, y: np.ndarray) -> float:
-        return float(np.min(_distances(flow, eta, np.asarray(t), y, tolerance)))
+        return float(np.min(_distances(flow, rate, np.asarray(t), y, tolerance)))
 
     distance.terminal = True  # type: ignore[attr-defined]
     if distance(0.0, y0) < 0:  # what has happened already is not crossed any more
@@ -124,9 +121,9 @@ def _integrate(
             # A step size that shrinks to nothing is a divergence faster than any bound.
             return vectors, float(course.t[-1]) if len(course.t) else 0.0, "diverged"
         ended, last = float(course.t_events[0][-1]), course.y_events[0][-1]
-    nearest = int(np.argmin(_distances(flow, eta, np.asarray(ended), last, tolerance)))
+    nearest = int(np.argmin(_distances(flow, rate, np.asarray(ended), last, tolerance)))
     outcome = ENDINGS[nearest]
-    if outcome == "plateau" and not _grows(flow, eta, ended, last):
+    if outcome == "plateau" and not _grows(flow, rate, ended, last):
         outcome = "converged"
     return vectors, ended, outcome
 
@@ -141,47 +138,48 @@ def _to_state(flow: SymmetricFlow, y: Float[Array, "... 4"]) -> SymmetricState:
     return SymmetricState(y[..., 0], y[..., 1] / n, y[..., 2], y[..., 3] / n)
 
 
-def _change(flow: SymmetricFlow, eta: Any, t: Any, y: Array) -> SymmetricState:
-    return flow(_to_state(flow, y), eta(t) if callable(eta) else eta)
+def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> SymmetricState:
+    return flow(_to_state(flow, y), rate.at(t))
 
 
 @eqx.filter_jit
-def _rates(flow: SymmetricFlow, eta: Any, t: Any, y: Any) -> Array:
-    return _to_vector(flow, _change(flow, eta, t, y))
+def _rates(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
+    return _to_vector(flow, _change(flow, rate, t, y))
 
 
 @eqx.filter_jit
-def _jacobian(flow: SymmetricFlow, eta: Any, t: Any, y: Any) -> Array:
-    return jax.jacfwd(lambda y: _to_vector(flow, _change(flow, eta, t, y)))(y)
+def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
+    return jax.jacfwd(lambda y: _to_vector(flow, _change(flow, rate, t, y)))(y)
 
 
 @eqx.filter_jit
-def _distances(flow: SymmetricFlow, eta: Any, t: Any, y: Any, tolerance: float) -> Array:
+def _distances(
+    flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: float
+) -> Array:
     """Negative beyond each of the ENDINGS: no error, too large norms, nothing that moves."""
     state = _to_state(flow, y)
     error, rounding = flow.error_and_rounding(state)
     largest = jnp.max(jnp.abs(jnp.stack(state)))
-    moving = jnp.max(jnp.abs(jnp.stack(_change(flow, eta, t, y))))
+    moving = jnp.max(jnp.abs(jnp.stack(_change(flow, rate, t, y))))
     return jnp.stack(
         [
             error / jnp.maximum(SOLVED, ROUNDING_UNITS * rounding) - 1,
             1 - largest / TOO_LARGE,
-            moving / (tolerance * _unit(flow, eta, t)) - 1,
+            moving / (tolerance * _unit(flow, rate, t)) - 1,
         ]
     )
 
 
-def _unit(flow: SymmetricFlow, eta: Any, t: Any) -> Any:
+def _unit(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any) -> Any:
     """η s_K s_M, the rate at which a student moves towards its own teacher."""
-    rate = eta(t) if callable(eta) else 1.0 if isinstance(eta, int) else eta
-    return rate * jnp.prod(flow.scales)
+    return rate.at(t).unit * jnp.prod(flow.scales)
 
 
-def _grows(flow: SymmetricFlow, eta: Any, t: float, y: np.ndarray) -> bool:
+def _grows(flow: SymmetricFlow, rate: Rate | Scheduled, t: float, y: np.ndarray) -> bool:
     """Whether a symmetric disturbance would grow."""
-    J = np.asarray(_jacobian(flow, eta, np.asarray(t), y))
+    J = np.asarray(_jacobian(flow, rate, np.asarray(t), y))
     # The fast motion, K times larger, limits how small an eigenvalue can be told from zero.
-    smallest = max(1e-9 * float(_unit(flow, eta, t)), 1e-12 * float(np.max(np.abs(J))))
+    smallest = max(1e-9 * float(_unit(flow, rate, t)), 1e-12 * float(np.max(np.abs(J))))
     return bool(np.max(np.linalg.eigvals(J).real) > smallest)
 
 

@@ -18,7 +18,7 @@ import xarray as xr
 from tutelage import averages, online
 from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.layout import labels, to_vector
+from tutelage.model.layout import Layout, to_vector
 from tutelage.online.critical_rates import CriticalLearningRates
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import first_order, second_order
@@ -93,7 +93,7 @@ def _sensitivity() -> float:
     flow, y = Flow(scenario()), np.asarray(to_vector(state))
     (f, J), (g, G) = first_order(flow, y), second_order(flow, y)
     w = np.linalg.svd((eta * J + eta**2 * G).T)[2][-1]
-    w_12 = w[labels(2, 2).index("Q_12")]
+    w_12 = w[Layout(2, 2).labels.index("Q_12")]
     return float(-(eta**2) * 2 * w_12 / (w @ (f + 2 * eta * g)))
 
 

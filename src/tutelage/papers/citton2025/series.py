@@ -10,7 +10,7 @@ import numpy as np
 
 from tutelage import averages
 from tutelage.activations import ReLU
-from tutelage.model.layout import labels, to_vector
+from tutelage.model.layout import Layout, to_vector
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import first_order, second_order
 from tutelage.papers.citton2025.runs import ORDER, PAPER, PLATEAU, START, scenario, start
@@ -45,7 +45,7 @@ def sums(full: bool) -> Iterator[Record]:
     flow, y = Flow(scenario()), np.asarray(to_vector(start()))
     # dy/dα = η · first + η² · second
     first, second = (
-        dict(zip(labels(2, 2), order(flow, y)[0], strict=True))
+        dict(zip(Layout(2, 2).labels, order(flow, y)[0], strict=True))
         for order in (first_order, second_order)
     )
     signal = {(i, a): _signal(C, i, a) for i, a in ((0, 3), (0, 1), (1, 0))}
