@@ -57,7 +57,7 @@ bench: .venv/test.stamp  ## accuracy and speed of the averages, as tables
 # No --quiet: it silences warnings before --strict has counted them.
 docs: .venv/docs.stamp  ## the documentation as web pages, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "open site/index.html"
+	@echo "open site/index.html, or with the search: python -m http.server -d site"
 
 clean:  ## remove everything that was built
 	rm -rf .venv site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -20,10 +20,11 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
-def complaints(page: Path, folder: Path) -> list[str]:
+def complaints(page: Path, folder: Path, own: str = "file:") -> list[str]:
     """Console messages and requests to hosts that a page makes when it is opened from the disk.
 
     folder: an empty one, for what the browser writes.
+    own: how addresses begin that a page may ask for.
     """
     log = folder / "requests.json"
     options = (*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}")
@@ -36,7 +37,7 @@ def complaints(page: Path, folder: Path) -> list[str]:
     )
     assert "</html>" in opened.stdout, "the page was not opened"
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", opened.stderr)
-    return console + _asked_for(log)
+    return console + [address for address in _asked_for(log) if not address.startswith(own)]
 
 
 def _asked_for(log: Path) -> list[str]:

@@ -1,7 +1,7 @@
 r"""Formulas become MathML while the pages are built: nothing is left for a script to do.
 
 Pages write $...$ and $$...$$ with LaTeX inside; pymdownx.arithmatex finds them and marks them as
-\(...\) and \[...\]. Browsers draw MathML by themselves, with the font of assets/extra.css.
+\(...\) and \[...\]. Browsers draw MathML by themselves, with a font of the system.
 """
 
 import html

@@ -9,7 +9,6 @@ import re
 import tempfile
 import typing
 import warnings
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -21,26 +20,23 @@ from mkdocs.structure.files import File
 
 import tutelage
 
-ROOMS = sorted(name for name in tutelage.__all__ if inspect.ismodule(getattr(tutelage, name)))
+
+def rooms_in(room: ModuleType) -> dict[str, ModuleType]:
+    """Rooms that are public names of a room."""
+    named = {name: getattr(room, name) for name in sorted(getattr(room, "__all__", []))}
+    return {name: thing for name, thing in named.items() if inspect.ismodule(thing)}
 
 
 _modules_in = pdoc.extract.iter_modules2
+# The modules behind public names have no page of their own.
+pdoc.extract.iter_modules2 = lambda room: {
+    name: module for name, module in _modules_in(room).items() if name in rooms_in(room)
+}
 
 
-def modules_in(room: ModuleType) -> dict:
-    """Modules as pdoc finds them, but for those behind a function of the same name.
-
-    `spectra.density` is a function that lives in spectra/density.py; to pdoc both are the module.
-    """
-    exported = {name: getattr(room, name, None) for name in getattr(room, "__all__", [])}
-    return {
-        name: module
-        for name, module in _modules_in(room).items()
-        if name not in exported or inspect.ismodule(exported[name])
-    }
-
-
-pdoc.extract.iter_modules2 = modules_in
+def all_rooms(room: ModuleType) -> list[ModuleType]:
+    """A room and those in it, to any depth."""
+    return [room, *(inner for one in rooms_in(room).values() for inner in all_rooms(one))]
 
 
 def on_files(files, config):
@@ -60,26 +56,26 @@ def on_files(files, config):
 def on_page_markdown(markdown: str, page, config, files) -> str:
     if page.file.src_uri != "reference.md":
         return markdown
-    tables = [table("tutelage", [n for n in tutelage.__all__ if n not in (*ROOMS, "__version__")])]
-    tables += [table(f"tutelage.{room}") for room in ROOMS]
+    tables = [table(room) for room in all_rooms(tutelage)]
     return markdown.replace("<!-- names -->", "\n\n".join(tables))
 
 
-def table(module: str, names: list[str] | None = None) -> str:
-    room = import_module(module)
+def table(room: ModuleType) -> str:
+    module = room.__name__
     target = f"api/{module.replace('.', '/')}.html"
     rows = [
         f"| [`{name}`]({target}#{name}) | {sentence(getattr(room, name), f'{module}.{name}')} |"
-        for name in sorted(names or public(room), key=str.lower)
+        for name in sorted(public(room), key=str.lower)
     ]
     heading = f"## {module}\n\n{sentence(room, module)}\n\n| name | what it is |\n| --- | --- |\n"
     return heading + "\n".join(rows)
 
 
 def public(room: ModuleType) -> list[str]:
-    """What a room exports, or what is defined in it if it does not say."""
+    """What a room exports but for rooms in it, or what is defined in it if it does not say."""
     own = [name for name, thing in vars(room).items() if is_own(thing, room) and name[0] != "_"]
-    return getattr(room, "__all__", own)
+    inner = (*rooms_in(room), "__version__")
+    return [name for name in getattr(room, "__all__", own) if name not in inner]
 
 
 def is_own(thing: object, room: ModuleType) -> bool:
