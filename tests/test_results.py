@@ -147,7 +147,7 @@ def test_weights_of_the_user_are_not_kept():
         results.recompute(xr.Dataset(coords={"time": [0.0]}, attrs=attrs))
 
 
-@pytest.mark.parametrize("name", ["online.branch", "simulation.summary"])
+@pytest.mark.parametrize("name", ["simulation.summary"])
 def test_what_cannot_be_computed_again_is_named(name):
     with pytest.raises(InputError, match=f"dataset: got a result of {name}"):
         results.recompute(xr.Dataset(attrs={"computed_by": name}))

@@ -1,16 +1,15 @@
 """Fixed points with known positions and eigenvalues, and the search for all of them."""
 
-import equinox as eqx
 import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage._jax import jnp
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import to_vector
+from tutelage.model.timing import rate_of
 from tutelage.online import search
 from tutelage.online.flow import Flow
+from tutelage.online.linearization import linearized
 from tutelage.online.search import fixed_points
-from tutelage.online.stationary import rates_and_jacobian
 
 
 @pytest.fixture(scope="module")
@@ -84,31 +83,6 @@ def test_the_plateau_of_two_students_in_the_limit_of_small_learning_rates():
     assert point.labels == ("R_11", "R_12", "R_21", "R_22", "Q_11", "Q_12", "Q_22")
 
 
-def test_the_jacobian_is_the_derivative_of_the_rates(graded):
-    flow, eta = Flow(graded), 0.7
-    y = np.array([0.4, 0.9, 0.5, 0.8, 1.2, 0.4, 1.5])
-    _, J = rates_and_jacobian(flow, eta, y)
-    h = 1e-5  # central differences err by h² and 1e-15/h
-    steps = h * np.eye(len(y))
-    differences = [
-        (rates_and_jacobian(flow, eta, y + e)[0] - rates_and_jacobian(flow, eta, y - e)[0])
-        / (2 * h)
-        for e in steps
-    ]
-    np.testing.assert_allclose(J.T, differences, atol=1e-9)
-
-
-@pytest.mark.parametrize("eta", [0, 0.8])
-def test_the_rates_are_those_of_the_flow(eta):
-    one = tl.Committee(1, tl.Erf())
-    scenario = tl.Scenario(one, one, label_noise=0.3, weight_decay=0.02)
-    flow, y = Flow(scenario), jnp.array([0.4, 0.7])
-    state = to_overlaps(y, scenario.T, 1)
-    rates = eqx.filter_jit(flow)(state, 0 if eta == 0 else jnp.asarray(eta))
-    expected = to_vector(rates)
-    np.testing.assert_allclose(rates_and_jacobian(flow, eta, y)[0], expected, atol=1e-15)
-
-
 def test_solution_plateau_and_identical_students_are_found(graded, graded_points):
     """The three kinds of citton2025, section 3, each once."""
     solution, plateau, identical = graded_points[:3]
@@ -139,7 +113,7 @@ def test_identical_students_part_at_a_rate_with_infinite_derivative(graded, grad
     y = np.asarray(to_vector(point.overlaps)).copy()
     distance = 1e-4
     y[5] -= 0.5 * distance**2
-    slope = rates_and_jacobian(Flow(graded), 1.0, y)[1][5, 5]
+    slope = linearized(Flow(graded), y, 1.0).jacobian[5, 5]
     assert slope == pytest.approx(point.splitting / (2 * distance), rel=1e-2)
 
 
@@ -200,5 +174,5 @@ def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monk
     monkeypatch.setattr(np.linalg, "solve", singular)
     flow = Flow(graded)
     y = search._vector(np.eye(2), np.diag([1.0, np.sqrt(2.0)]))
-    states = list(search._slow_states(flow, 1.0, y))
+    states = list(search._slow_states(flow, rate_of(1.0), y))
     assert len(states) == 1 and np.array_equal(states[0], y)

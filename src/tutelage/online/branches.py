@@ -1,6 +1,5 @@
 """Branches: fixed points as the learning rate changes, with folds and branch points."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,27 +12,24 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
+from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
-from tutelage.online.stationary import (
-    FixedPoint,
-    first_order,
-    is_state,
-    polished,
-    second_order,
-    weight_decay,
-)
-from tutelage.runs.provenance import parameters
-from tutelage.solve.continuation import CORRECTED, Curve, System, follow
+from tutelage.online.linearization import system
+from tutelage.online.stationary import is_state, polished
+from tutelage.runs.provenance import recorded
+from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
 
 
+@recorded
 def branch(
     scenario: Scenario,
-    point: FixedPoint | Overlaps,
+    start: Overlaps,
     learning_rate: float,
+    *,
     until: float,
     step: float = 0.05,
     max_steps: int = 1000,
@@ -52,7 +48,7 @@ def branch(
 
     Args:
         scenario: who learns from whom.
-        point: a fixed point at ``learning_rate``, or overlaps next to one.
+        start: a fixed point at ``learning_rate``, or a state next to one.
         learning_rate: η > 0 where the branch begins.
         until: η >= 0 where it ends; smaller or greater than ``learning_rate``, which sets the
             direction.  0 is the limit η → 0 (only without weight decay).
@@ -78,29 +74,22 @@ def branch(
     >>> print(f"{along.eigenvalue.values[-1, 0]:.6f}")  # η/2 - 1, straat2019
     -0.250000
     """
-    start, eta = _checked(scenario, point, learning_rate, until)
+    _check(scenario, start, learning_rate, until)
     finite_number("step", step, above=0.0, hint="step=0.05")
     positive_integer("max_steps", max_steps, "max_steps=1000")
-    flow, share = Flow(scenario, method), 1
-    y = np.asarray(to_vector(start))
-    E = np.eye(len(y))
-    if are_identical(np.asarray(start.Q)) and part_at_once(flow, eta):
-        flow, share = Flow(one_for_all(scenario, eta)[0], method), scenario.K
-        E = embedding(scenario.K, scenario.M)
-    z = np.linalg.lstsq(E, y, rcond=None)[0]
-    z, _ = polished("point", flow, eta / share, z)
-    system, ending = _system(flow, share), _ending(flow.scenario, until)
-    curve = follow(system, z, eta, float(until), step, max_steps, ending)
-    result = _dataset(scenario, method, curve, E, system)
-    options: dict[str, Any] = {"until": float(until), "step": float(step), "max_steps": max_steps}
-    options |= {"tolerance": CORRECTED, "method": method and str(method)}
-    known = parameters("online.branch", scenario, start, eta, **options)
-    return result.assign_attrs(ended=curve.ended, **known)
+    eta, y = float(learning_rate), np.asarray(to_vector(start))
+    flow, rate, share, E = Flow(scenario, method), rate_of(eta), 1, np.eye(len(y))
+    if are_identical(np.asarray(start.Q)) and part_at_once(flow, rate):
+        single, rate = one_for_all(scenario, rate)
+        flow, share, E = Flow(single, method), scenario.K, embedding(scenario.K, scenario.M)
+    z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
+    equations, ending = system(flow, share), _ending(flow.scenario, until)
+    curve = follow(equations, z, eta, until=float(until), step=step, steps=max_steps, ending=ending)
+    return _dataset(scenario, method, curve, E, equations).assign_attrs(ended=curve.ended)
 
 
-def _checked(scenario: Any, point: Any, learning_rate: Any, until: Any) -> tuple[Overlaps, float]:
-    state = point.overlaps if isinstance(point, FixedPoint) else point
-    check_fits("point", scenario, state, batches=((),))
+def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
+    check_fits("start", scenario, start, batches=((),))
     finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=1.0")
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:
@@ -112,30 +101,10 @@ def _checked(scenario: Any, point: Any, learning_rate: Any, until: Any) -> tuple
             "as η → 0 at constant decay all overlaps vanish",
             "until=0.01",
         )
-    return state, float(learning_rate)
 
 
-def _system(flow: Flow, share: int) -> System:
-    """(y, η) -> rates/η and their derivatives.
-
-    One student in place of ``share`` identical ones learns at η/share; time stays in units of 1/η.
-    """
-
-    def system(y: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
-        (f, F), (g, G) = first_order(flow, y), second_order(flow, y)
-        f, F, g, G = f / share, F / share, g / share**2, G / share**2
-        rates, slope, jacobian = f + eta * g, g, F + eta * G
-        if flow.scenario.weight_decay > 0:
-            decay = weight_decay(flow, len(y)) / eta
-            rates, slope = rates - decay * y, slope + decay * y / eta
-            jacobian = jacobian - np.diag(decay)
-        return rates, np.column_stack([jacobian, slope])
-
-    return system
-
-
-def _ending(scenario: Scenario, until: float) -> Callable[[np.ndarray], str | None]:
-    def ending(u: np.ndarray) -> str | None:
+def _ending(scenario: Scenario, until: float) -> Ending:
+    def ending(u: np.ndarray, specials: list[Special]) -> str | None:
         if u[-1] <= 0 < until:
             return "learning rate 0"
         if np.max(np.abs(u)) > TOO_LARGE:
@@ -145,9 +114,9 @@ def _ending(scenario: Scenario, until: float) -> Callable[[np.ndarray], str | No
     return ending
 
 
-def _spectrum(system: System, u: np.ndarray) -> np.ndarray:
+def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:
     """Eigenvalues in units of η, the largest real part first."""
-    values = np.linalg.eigvals(system(u[:-1], u[-1])[1][:, :-1])
+    values = np.linalg.eigvals(equations(u[:-1], u[-1])[1][:, :-1])
     return values[np.argsort(-values.real, kind="stable")]
 
 
@@ -156,12 +125,12 @@ def _dataset(
     method: Method | str | None,
     curve: Curve,
     E: np.ndarray,
-    system: System,
+    equations: System,
 ) -> xr.Dataset:
     d = E.shape[1]
     special = np.array([s.point for s in curve.specials]).reshape(-1, d + 1)
     states, specials = (_states(scenario, u[:, :-1] @ E.T) for u in (curve.points, special))
-    values = np.array([_spectrum(system, u) for u in curve.points])
+    values = np.array([_spectrum(equations, u) for u in curve.points])
     Q_, R_ = ("student", "student_2"), ("student", "teacher")
     return xr.Dataset(
         {

@@ -1,7 +1,8 @@
 """Critical learning rates: where the behaviour of a run from a given start changes."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,18 +15,22 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online.flow import Flow
+from tutelage.online.linearization import linearized, system
 from tutelage.online.plateaus import Course, course, number, saddle
-from tutelage.online.stationary import first_order, fixed_point, second_order, weight_decay
+from tutelage.online.stationary import fixed_point
+from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
 UNTIL = 4000.0  # in units of 1/η, where η < 1
 HIGHEST = 64.0
+TOO_LARGE = 1e3  # norms on a branch that goes to infinity
 # Rates of increase dε_g/dα below this are integration error, not learning that gets worse.
 RISING = 1e-8
 CLOSE = 1e-12
 
 
-class CriticalLearningRates(NamedTuple):
+@dataclass(frozen=True)
+class CriticalLearningRates:
     """Learning rates at which a run from a start changes its ways, as `Estimate` or None.
 
     non_monotonic: above it the error grows for a while before it falls again.
@@ -50,8 +55,9 @@ class _Missing(Exception):
 def critical_learning_rates(
     scenario: Scenario,
     start: Overlaps,
-    method: Method | str | None = None,
+    *,
     upper: float | None = None,
+    method: Method | str | None = None,
 ) -> CriticalLearningRates:
     """Where the error stops to fall monotonically, the plateau vanishes, the run diverges.
 
@@ -72,8 +78,8 @@ def critical_learning_rates(
     Args:
         scenario: who learns from whom.
         start: Q, R and T at time 0.
-        method: how averages are computed; the best exact one by default.
         upper: the highest η that is looked at.
+        method: how averages are computed; the best exact one by default.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -183,12 +189,12 @@ def _loss_of_stability(flow: Flow, run: Course, eta: float, top: float) -> Estim
     y = _attractor(flow, run, eta)
     if y is None:
         return None
-    linear = _linear(flow, y, eta)
-    if _stability(linear) < CLOSE:
+    here = linearized(flow, y, eta)
+    if _stability(here.jacobian) < CLOSE:
         return None
-    if np.max(np.abs(linear.by_eta)) > CLOSE:
-        return _follow(flow, y, eta, lambda linear, tangent: _stability(linear), top)
-    return _stays(lambda eta: _stability(_linear(flow, y, eta)), eta, top)
+    if np.max(np.abs(here.by_rate)) > CLOSE:
+        return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
+    return _stays(lambda eta: _stability(linearized(flow, y, eta).jacobian), eta, top)
 
 
 def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estimate | None:
@@ -214,10 +220,12 @@ def _attractor(flow: Flow, run: Course, eta: float) -> np.ndarray | None:
         T = np.asarray(flow.scenario.T)
         R, Q = T[teacher], T[np.ix_(teacher, teacher)]
         y = np.concatenate([R.ravel(), Q[np.triu_indices(end.K)]])
-        if np.max(np.abs(_linear(flow, y, eta).rates)) < CLOSE:
+        if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
             return y
     try:
-        return np.asarray(to_vector(fixed_point(flow.scenario, end, eta, flow.method).overlaps))
+        return np.asarray(
+            to_vector(fixed_point(flow.scenario, end, eta, method=flow.method).overlaps)
+        )
     except InputError:
         return None
 
@@ -275,7 +283,7 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     else:
         raise _Missing("the run lingers beside no saddle")
     y = np.asarray(to_vector(point.overlaps))
-    found = _follow(flow, y, eta, lambda linear, tangent: tangent[-1], 4 * top)
+    found = _met(flow, y, eta, along_parameter, 4 * top)
     if found is None:
         raise _Missing(
             f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"
@@ -283,89 +291,19 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     return found
 
 
-class _Linear(NamedTuple):
-    """f, ∂f/∂y and ∂f/∂η at (y, η)."""
-
-    rates: np.ndarray
-    jacobian: np.ndarray
-    by_eta: np.ndarray
+def _stability(jacobian: np.ndarray) -> float:
+    """-max Re λ in units of η: positive as long as every disturbance decays."""
+    return -float(np.max(np.linalg.eigvals(jacobian).real))
 
 
-def _linear(flow: Flow, y: np.ndarray, eta: float) -> _Linear:
-    (f, J), (g, G) = first_order(flow, y), second_order(flow, y)
-    decay = weight_decay(flow, len(y))
-    return _Linear(
-        eta * f + eta**2 * g - decay * y, eta * J + eta**2 * G - np.diag(decay), f + 2 * eta * g
-    )
+def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
+    """η where a test first changes its sign along the branch of fixed points through (y, η)."""
 
+    def ending(u: np.ndarray, met: list[Special]) -> str | None:
+        return "met" if met else "to infinity" if np.max(np.abs(u)) > TOO_LARGE else None
 
-def _stability(linear: _Linear) -> float:
-    """-max Re λ: positive as long as every disturbance decays."""
-    return -float(np.max(np.linalg.eigvals(linear.jacobian).real))
-
-
-def _tangent(linear: _Linear, along: np.ndarray) -> np.ndarray:
-    """The direction of the branch in (y, η), the null vector of [J, ∂f/∂η]."""
-    tangent = np.linalg.svd(np.column_stack([linear.jacobian, linear.by_eta]))[2][-1]
-    return tangent if tangent @ along > 0 else -tangent
-
-
-def _corrected(flow: Flow, guess: np.ndarray, tangent: np.ndarray) -> np.ndarray | None:
-    """Newton's method in the hyperplane through the guess, orthogonal to the tangent."""
-    z = guess.copy()
-    for _ in range(8):
-        linear = _linear(flow, z[:-1], z[-1])
-        if not np.all(np.isfinite(linear.jacobian)):
-            return None
-        if np.max(np.abs(linear.rates)) < 1e-14:
-            return z
-        matrix = np.vstack([np.column_stack([linear.jacobian, linear.by_eta]), tangent])
-        right = np.append(-linear.rates, tangent @ (guess - z))
-        z = z + np.linalg.lstsq(matrix, right, rcond=None)[0]
-    return z if np.max(np.abs(_linear(flow, z[:-1], z[-1]).rates)) < CLOSE else None
-
-
-def _follow(
-    flow: Flow,
-    y: np.ndarray,
-    eta: float,
-    test: Callable[[_Linear, np.ndarray], float],
-    top: float,
-) -> Estimate | None:
-    """η where a test of the linearisation changes its sign along a branch of fixed points.
-
-    Pseudo-arclength continuation (Keller 1977), so that folds are passed.
-    """
-    z, step = np.append(y, eta), 0.02
-    tangent = _tangent(_linear(flow, y, eta), np.append(np.zeros_like(y), 1.0))
-    while step > 1e-8 and z[-1] < top and np.max(np.abs(z)) < 1e3:
-        ahead = _corrected(flow, z + step * tangent, tangent)
-        if ahead is None or np.linalg.norm(ahead - z) > 2 * step:
-            step *= 0.5
-            continue
-        linear = _linear(flow, ahead[:-1], ahead[-1])
-        if test(linear, _tangent(linear, tangent)) < 0:
-            return _located(flow, z, tangent, step, test)
-        z, tangent, step = ahead, _tangent(linear, tangent), min(1.3 * step, 0.1)
-    return None
-
-
-def _located(
-    flow: Flow, z: np.ndarray, tangent: np.ndarray, step: float, test: Callable[..., float]
-) -> Estimate:
-    """The root of the test between z and the next point of the branch."""
-
-    def at(length: float) -> tuple[np.ndarray, float]:
-        point = _corrected(flow, z + length * tangent, tangent)
-        assert point is not None  # both ends of the step were reached
-        linear = _linear(flow, point[:-1], point[-1])
-        return point, test(linear, _tangent(linear, tangent))
-
-    root = brentq(lambda length: at(length)[1], 0.0, step, xtol=1e-13, rtol=1e-14)
-    point, left = at(root)
-    # η moves by at most its slope along the branch times what is uncertain about the root:
-    # the test is right to about 1e-12.
-    nearby, value = at(root + 1e-4 * step)
-    slope = abs(value - left) / (1e-4 * step)
-    change = abs(nearby[-1] - point[-1]) / (1e-4 * step)
-    return number(float(point[-1]), change * (1e-12 + abs(left)) / slope + CLOSE)
+    curve = follow(system(flow), y, eta, until=top, tests={"met": test}, ending=ending)
+    if not curve.specials:
+        return None
+    found = curve.specials[0]
+    return number(found.point[-1], found.error + CLOSE)

@@ -11,20 +11,24 @@ The first average counts the inputs for which only one of the two is beyond a ki
 are O(√ν) of them, so that dν/dα = c √ν + O(ν): no Jacobian exists, for any η > 0.
 """
 
-import equinox as eqx
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
 from tutelage.model import Committee, Scenario
+from tutelage.model.layout import Layout
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import FixedPoint, describe, rates_and_jacobian, second_order
+from tutelage.online.linearization import rates_and_jacobian, second_order
+from tutelage.online.stationary import FixedPoint, describe
 
 
-def one_for_all(scenario: Scenario, learning_rate: float) -> tuple[Scenario, float]:
+def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
     """The scenario with a single student, and its learning rate."""
     K, (s_K, s_M) = scenario.K, scenario.output_scale
     # The limit η → 0 counts time in units of 1/η, which has become K times as long.
-    decay = scenario.weight_decay * (K if learning_rate == 0 else 1)
+    decay = scenario.weight_decay * (K if rate.limit else 1)
     single = Scenario(
         Committee(1, scenario.student.activation),
         scenario.teacher,
@@ -33,7 +37,7 @@ def one_for_all(scenario: Scenario, learning_rate: float) -> tuple[Scenario, flo
         label_noise=scenario.label_noise,
         weight_decay=decay,
     )
-    return single, learning_rate / K
+    return single, rate if rate.limit else rate_of(rate.first / K)
 
 
 def embedding(K: int, M: int) -> Float[np.ndarray, "v M+1"]:
@@ -46,35 +50,31 @@ def are_identical(Q: Float[np.ndarray, "K K"]) -> bool:
     return len(Q) > 1 and bool(np.ptp(Q) < 1e-9 * np.max(np.abs(Q)))
 
 
-def part_at_once(flow: Flow, eta: float) -> bool:
+def part_at_once(flow: Flow, rate: Rate) -> bool:
     """True if the rates have no derivative at identical students."""
-    return eta > 0 and len(flow.scenario.student.activation.kinks) > 0
+    return not rate.limit and len(flow.scenario.student.activation.kinks) > 0
 
 
-def describe_identical(flow: Flow, eta: float, z: Float[np.ndarray, " M+1"]) -> FixedPoint:
+def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " M+1"]) -> FixedPoint:
     """The fixed point with K students that are all z = (R_n, Q)."""
-    K, M = flow.scenario.K, flow.scenario.M
-    y = embedding(K, M) @ z
-    f = rates_and_jacobian(flow, eta, y)[0]
+    K, layout = flow.scenario.K, Layout(flow.scenario.K, flow.scenario.M)
+    y = embedding(K, flow.scenario.M) @ z
+    f = rates_and_jacobian(flow, rate, y)[0]
     # Rounding of ν is seen under a root in Q_ik for i != k, which says nothing about z.
-    diagonal = np.append(np.arange(K * M), K * M + np.cumsum(np.r_[0, np.arange(K, 1, -1)]))
-    residual = np.max(np.abs(f[diagonal])) / ((eta or 1.0) * max(1.0, np.max(np.abs(y))))
-    point = describe(flow, eta, y, float(residual))
-    if not part_at_once(flow, eta):
+    left = [*f[layout.R], *f[layout.diagonal]]
+    point = describe(flow, rate, y, float(np.max(np.abs(left)) / max(1.0, np.max(np.abs(y)))))
+    if not part_at_once(flow, rate):
         return point
     # One direction for each pair of students; the others are orthogonal to the singular part,
     # and finite.
     values = point.eigenvalues.copy()
     values[: K * (K - 1) // 2] = np.inf
-    return eqx.tree_at(
-        lambda p: (p.eigenvalues, p.splitting), point, (values, splitting(flow, eta, y))
-    )
+    return replace(point, eigenvalues=values, splitting=splitting(flow, rate.first, y))
 
 
 def splitting(flow: Flow, eta: float, y: Float[np.ndarray, " v"]) -> float:
     """c = lim (dν/dα)/√ν for two students that part in a direction orthogonal to all vectors."""
-    K, M = flow.scenario.K, flow.scenario.M
-    q11, q12, q22 = K * M, K * M + 1, K * M + K
+    (q11, q12), (_, q22) = Layout(flow.scenario.K, flow.scenario.M).pairs[:2, :2]
     rates = []
     for h in (4e-3, 2e-3, 1e-3):  # √ν; the ratio is a power series in h
         apart = y.copy()

@@ -169,7 +169,7 @@ def saddle(flow: Flow, run: Course, learning_rate: float) -> FixedPoint | None:
     for j in slow[np.argsort(pace[slow])]:
         near = to_overlaps(jnp.asarray(run.states[j]), flow.scenario.T, flow.scenario.K)
         try:
-            point = fixed_point(flow.scenario, near, learning_rate, flow.method)
+            point = fixed_point(flow.scenario, near, learning_rate, method=flow.method)
         except InputError:
             continue  # the error was slow there, the overlaps were not
         beside = abs(point.generalization_error - run.error[j]) < BESIDE * run.error[j]

@@ -15,16 +15,18 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.identical import are_identical, describe_identical, one_for_all
+from tutelage.online.linearization import rates_and_jacobian
 from tutelage.online.stationary import (
     POLISHED,
     FixedPoint,
     describe,
     is_state,
-    newton,
-    rates_and_jacobian,
+    settled,
 )
+from tutelage.runs.seed import check_seed
 
 # Newton steps from one start; those that arrive need about ten.
 STEPS = 30
@@ -40,8 +42,9 @@ TOO_LARGE = 1e6
 def fixed_points(
     scenario: Scenario,
     learning_rate: float,
-    seed: int = 0,
+    *,
     starts: int = 50,
+    seed: int = 0,
     method: Method | str | None = None,
 ) -> list[FixedPoint]:
     """The fixed points that can be reached, up to permutations of units, best error first.
@@ -60,7 +63,7 @@ def fixed_points(
     Args:
         scenario: who learns from whom.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
-        seed, starts: of the random starts, and how many; more may find more.
+        starts, seed: how many random starts, and their seed; more may find more.
         method: how averages are computed; the best exact one by default.
 
     >>> import tutelage as tl
@@ -69,25 +72,27 @@ def fixed_points(
     [True]
     """
     check_scenario(scenario)
-    eta = float(finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0"))
+    finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     positive_integer("starts", starts, "starts=50")
+    check_seed(seed)
+    rate = rate_of(float(learning_rate))
     flow, found = Flow(scenario, method), _Collection(scenario)
     if scenario.K > 1:
-        for z in _identical(scenario, eta, seed, starts, method):
-            found.add(describe_identical(flow, eta, z))
-    for y, residual in _arrivals(flow, eta, seed, starts):
-        found.add_state(flow, eta, y, residual)
+        for z in _identical(scenario, rate, seed, starts, method):
+            found.add(describe_identical(flow, rate, z))
+    for y, residual in _arrivals(flow, rate, seed, starts):
+        found.add_state(flow, rate, y, residual)
     return sorted(found.points, key=lambda point: point.generalization_error)
 
 
 def _identical(
-    scenario: Scenario, eta: float, seed: int, starts: int, method: Method | str | None
+    scenario: Scenario, rate: Rate, seed: int, starts: int, method: Method | str | None
 ) -> list[np.ndarray]:
     """(R_n, Q) of the fixed points with identical students."""
-    single, eta = one_for_all(scenario, eta)
+    single, rate = one_for_all(scenario, rate)
     flow, found = Flow(single, method), _Collection(single)
-    for y, residual in _arrivals(flow, eta, seed, starts):
-        found.add_state(flow, eta, y, residual)
+    for y, residual in _arrivals(flow, rate, seed, starts):
+        found.add_state(flow, rate, y, residual)
     return [np.asarray(to_vector(point.overlaps)) for point in found.points]
 
 
@@ -99,12 +104,12 @@ class _Collection:
         self.points: list[FixedPoint] = []
         self.keys: list[np.ndarray] = []
 
-    def add_state(self, flow: Flow, eta: float, y: np.ndarray, residual: float) -> None:
+    def add_state(self, flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> None:
         state = to_overlaps(jnp.asarray(y), self.scenario.T, self.scenario.K)
         # Identical students were found as one student; here the Jacobian would be wrong.
         known = are_identical(np.asarray(state.Q)) or self._knows(_invariants(self.scenario, state))
         if not known:
-            self.add(describe(flow, eta, y, residual))
+            self.add(describe(flow, rate, y, residual))
 
     def add(self, point: FixedPoint) -> None:
         key = _invariants(self.scenario, point.overlaps)
@@ -133,10 +138,10 @@ def _one_family(scenario: Scenario, a: FixedPoint, b: FixedPoint) -> bool:
     return scenario.K > scenario.M and max(a.generalization_error, b.generalization_error) < PERFECT
 
 
-def _arrivals(flow: Flow, eta: float, seed: int, starts: int) -> Iterator[tuple[np.ndarray, float]]:
+def _arrivals(flow: Flow, rate: Rate, seed: int, starts: int) -> Iterator[tuple[np.ndarray, float]]:
     """Where Newton's method ends, if that is a state and does not move."""
-    for start in _starts(flow, eta, np.random.default_rng(seed), starts):
-        y, residual = newton(flow, eta, start, STEPS)
+    for start in _starts(flow, rate, np.random.default_rng(seed), starts):
+        y, residual = settled(flow, rate, start, STEPS)
         # Rates of units that saturate vanish at infinity, which is not a fixed point.
         near = residual < POLISHED and np.max(np.abs(y)) < TOO_LARGE
         if near and is_state(flow.scenario, y):
@@ -144,7 +149,7 @@ def _arrivals(flow: Flow, eta: float, seed: int, starts: int) -> Iterator[tuple[
 
 
 def _starts(
-    flow: Flow, eta: float, rng: np.random.Generator, count: int
+    flow: Flow, rate: Rate, rng: np.random.Generator, count: int
 ) -> Iterator[Float[np.ndarray, " v"]]:
     K, M = flow.scenario.K, flow.scenario.M
     T = np.asarray(flow.scenario.T)
@@ -158,7 +163,7 @@ def _starts(
         yield _vector(shared * np.sum(B, axis=0) + own * private, B)
     for _ in range(max(1, count // 5)):
         J = 0.1 * rng.standard_normal((K, M + K)) + 0.1 * private
-        yield from _slow_states(flow, eta, _vector(J, B))
+        yield from _slow_states(flow, rate, _vector(J, B))
     size = np.sqrt(np.mean(np.diag(T)))
     for scale in 10.0 ** rng.uniform(-1.0, 1.0, count):
         yield _vector(size * scale * rng.standard_normal((K, M + K)) / np.sqrt(M + K), B)
@@ -178,20 +183,20 @@ def _solutions(scenario: Scenario, B: np.ndarray) -> Iterator[np.ndarray]:
         yield np.vstack([B[:-1], np.outer(shares / np.sum(shares), B[-1])])
 
 
-def _slow_states(flow: Flow, eta: float, y: np.ndarray) -> Iterator[np.ndarray]:
+def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:
     """States on the way from a start at which the motion is slowest, and the last one.
 
     Linearly implicit Euler steps of length 1/η need nothing that Newton's method does not.
     """
-    way, speeds, unit = [], [], eta if eta > 0 else 1.0
+    way, speeds = [], []
     for _ in range(60):
-        f, J = rates_and_jacobian(flow, eta, y)
+        f, J = rates_and_jacobian(flow, rate, y)
         if not (np.all(np.isfinite(f)) and np.all(np.isfinite(J))) or np.max(np.abs(f)) > 1e3:
             break  # it diverges; slow states before that count
         way.append(y)
         speeds.append(float(np.max(np.abs(f))))
         try:
-            y = y + np.linalg.solve(unit * np.eye(len(f)) - J, f)
+            y = y + np.linalg.solve(np.eye(len(f)) - J, f)
         except np.linalg.LinAlgError:
             break  # an eigenvalue of exactly η: there is no such step
     for k in range(1, len(way) - 1):

@@ -1,19 +1,21 @@
 """Fixed points of on-line learning, and where they lead."""
 
-from typing import Any
+from dataclasses import dataclass
 
-import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Complex
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import jax, jnp
+from tutelage._jax import jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
+from tutelage.model.layout import Layout, to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
+from tutelage.online.linearization import rates_and_jacobian
+from tutelage.solve.newton import newton
 
 STEPS = 100
 POLISHED = 1e-12
@@ -24,7 +26,8 @@ OUTSIDE = 1e-9
 ZERO = 1e-7
 
 
-class FixedPoint(eqx.Module):
+@dataclass(frozen=True)
+class FixedPoint:
     """A state that does not move, and what happens beside it.
 
     overlaps: Q, R and T.
@@ -45,7 +48,7 @@ class FixedPoint(eqx.Module):
     residual: float
     eigenvalues: Complex[np.ndarray, " d"]
     eigenvectors: Complex[np.ndarray, "v d"]
-    labels: tuple[str, ...] = eqx.field(static=True)
+    labels: tuple[str, ...]
     generalization_error: float
     splitting: float = 0.0
 
@@ -64,6 +67,7 @@ def fixed_point(
     scenario: Scenario,
     start: Overlaps,
     learning_rate: float,
+    *,
     method: Method | str | None = None,
 ) -> FixedPoint:
     """The fixed point next to a state, by damped Newton steps with an exact Jacobian.
@@ -87,13 +91,13 @@ def fixed_point(
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
-    flow, eta = Flow(scenario, method), float(learning_rate)
-    return describe(flow, eta, *polished("start", flow, eta, np.asarray(to_vector(start))))
+    flow, rate = Flow(scenario, method), rate_of(float(learning_rate))
+    return describe(flow, rate, *polished("start", flow, rate, np.asarray(to_vector(start))))
 
 
-def polished(argument: str, flow: Flow, eta: float, y: np.ndarray) -> tuple[np.ndarray, float]:
+def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.ndarray, float]:
     """The fixed point next to a state and its residual, or an error about the argument."""
-    y, residual = newton(flow, eta, y)
+    y, residual = settled(flow, rate, y)
     if residual > POLISHED:
         problem = f"a state from which Newton's method stops at rates of {residual:.1e}"
     elif not is_state(flow.scenario, y):
@@ -115,10 +119,10 @@ def is_state(scenario: Scenario, y: np.ndarray) -> bool:
     return bool(np.linalg.eigvalsh(C)[0] > -OUTSIDE * np.max(np.abs(C)))
 
 
-def describe(flow: Flow, eta: float, y: np.ndarray, residual: float) -> FixedPoint:
+def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoint:
     """Eigenvalues, eigenvectors and error of a state that does not move."""
     scenario = flow.scenario
-    values, vectors = np.linalg.eig(rates_and_jacobian(flow, eta, y)[1])
+    values, vectors = np.linalg.eig(rate.unit * rates_and_jacobian(flow, rate, y)[1])
     order = np.argsort(-values.real, kind="stable")
     state = to_overlaps(jnp.asarray(y), scenario.T, scenario.K)
     return FixedPoint(
@@ -131,76 +135,7 @@ def describe(flow: Flow, eta: float, y: np.ndarray, residual: float) -> FixedPoi
     )
 
 
-def newton(flow: Flow, eta: float, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:
-    """Newton steps, shortened until the rates fall; a singular Jacobian gets the shortest step.
-
-    Returns the state and the largest rate there, in units of η and of the largest overlap.
-    """
-    f, J = rates_and_jacobian(flow, eta, y)
-    unit = eta if eta > 0 else 1.0
-    for _ in range(steps):
-        size = np.max(np.abs(f))
-        if not size > 1e-2 * POLISHED * unit:
-            break
-        step = np.linalg.lstsq(J, -f, rcond=1e-13)[0] if np.all(np.isfinite(J)) else np.nan * f
-        for shrink in 0.5 ** np.arange(12):
-            candidate = y + shrink * step
-            g, G = rates_and_jacobian(flow, eta, candidate)
-            if np.all(np.isfinite(g)) and np.max(np.abs(g)) < size:
-                break
-        else:
-            break  # as close as rounding allows, or stuck: the residual says which
-        y, f, J = candidate, g, G
-    residual = np.max(np.abs(f)) / (unit * max(1.0, np.max(np.abs(y))))
-    return y, float(residual) if np.isfinite(residual) else np.inf
-
-
-def rates_and_jacobian(
-    flow: Flow, eta: float, y: Float[np.ndarray, " d"]
-) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
-    """dy/dα and its derivative; for η = 0 dy/d(αη) in the limit."""
-    f, J = first_order(flow, y)
-    if eta > 0:
-        g, G = second_order(flow, y)
-        f, J = eta * f + eta**2 * g, eta * J + eta**2 * G
-    decay = weight_decay(flow, len(y))
-    return f - decay * y, J - np.diag(decay)
-
-
-def weight_decay(flow: Flow, d: int) -> Float[np.ndarray, " d"]:
-    """γ for each R_in and 2γ for each Q_ik."""
-    return float(flow.scenario.weight_decay) * Layout(flow.scenario.K, flow.scenario.M).decay
-
-
-def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """⟨δ_i y_n⟩ and ⟨δ_i x_k + δ_k x_i⟩ as a vector, and its derivative."""
-    f, J = _first(flow, jnp.asarray(y))
-    return np.asarray(f), np.asarray(J)
-
-
-def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """0 and ⟨δ_i δ_k⟩ (with what label noise adds) as a vector, and its derivative."""
-    f, J = _second(flow, jnp.asarray(y))
-    return np.asarray(f), np.asarray(J)
-
-
-# Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
-# the derivative with respect to η is known without any further compilation.
-@eqx.filter_jit
-def _first(flow: Flow, y: Float[Array, " d"]):
-    def rates(y):
-        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        first = flow.first_order(state)
-        x, y = first[:, : flow.scenario.K], first[:, flow.scenario.K :]
-        return to_vector(unchecked(x + x.T, y, state.T))
-
-    return rates(y), jax.jacfwd(rates)(y)
-
-
-@eqx.filter_jit
-def _second(flow: Flow, y: Float[Array, " d"]):
-    def rates(y):
-        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        return to_vector(unchecked(flow.second_order(state), 0.0 * state.R, state.T))
-
-    return rates(y), jax.jacfwd(rates)(y)
+def settled(flow: Flow, rate: Rate, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:
+    """Where Newton's method ends, and the largest rate there relative to the largest overlap."""
+    root = newton(lambda y: rates_and_jacobian(flow, rate, y), y, steps=steps, tolerance=POLISHED)
+    return root.x, float(root.residual / max(1.0, np.max(np.abs(root.x))))

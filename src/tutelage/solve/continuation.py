@@ -6,7 +6,8 @@ by Newton's method in the plane that is orthogonal to t,
 
     f(u) = 0,   t·(u - u_predicted) = 0,
 
-which works where the curve turns round in p.  Two functions tell special points apart:
+which works where the curve turns round in p.  Functions of a place on the curve that change
+their sign mark special points; these two by default:
 
     fold           the component of t along p changes its sign
     branch point   det [∂f/∂u; t] changes its sign: another curve passes through
@@ -14,25 +15,34 @@ which works where the curve turns round in p.  Two functions tell special points
 At a fold the determinant does not vanish, and at a simple branch point the curve does not turn.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-System = Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
-Ending = Callable[[np.ndarray], str | None]
+from tutelage.solve.newton import newton
 
-ITERATIONS = 12
-# Newton steps below this, relative to the point, are rounding.
+System = Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
+
+CORRECTIONS = 12
+# On the curve f vanishes up to this, relative to u where that is greater than one.
 CORRECTED = 1e-11
 # Neighbouring tangents differ by less than 14 degrees, or the step is halved: a longer one
 # could land on another curve.
 TURN = 0.97
 
 
+class Place(NamedTuple):
+    """A point u = (y, p) of the curve, its tangent t, and J = [∂f/∂y, ∂f/∂p]."""
+
+    u: Float[np.ndarray, " d+1"]
+    t: Float[np.ndarray, " d+1"]
+    J: Float[np.ndarray, "d d+1"]
+
+
 class Special(NamedTuple):
-    """A fold or a branch point: kind, u = (y, p), and how far p may be off."""
+    """A special point: its kind, u = (y, p), and how far p may be off."""
 
     kind: str
     point: Float[np.ndarray, " d+1"]
@@ -48,20 +58,33 @@ class Curve(NamedTuple):
     ended: str
 
 
-class _Place(NamedTuple):
-    u: np.ndarray
-    t: np.ndarray
-    J: np.ndarray
+Test = Callable[[Place], float]
+Ending = Callable[[np.ndarray, list[Special]], str | None]
+
+
+def determinant(place: Place) -> float:
+    """det [J; t], which changes its sign at a branch point."""
+    return float(np.linalg.det(np.vstack([place.J, place.t])))
+
+
+def along_parameter(place: Place) -> float:
+    """dp/ds, which changes its sign at a fold."""
+    return float(place.t[-1])
+
+
+TESTS: Mapping[str, Test] = {"branch point": determinant, "fold": along_parameter}
 
 
 def follow(
     system: System,
     start: Float[np.ndarray, " d"],
     parameter: float,
+    *,
     until: float,
     step: float = 0.05,
     steps: int = 1000,
-    ending: Ending = lambda u: None,
+    tests: Mapping[str, Test] = TESTS,
+    ending: Ending = lambda u, specials: None,
 ) -> Curve:
     """The curve through a solution, first towards ``until``.
 
@@ -71,7 +94,8 @@ def follow(
         until: where in p the curve ends; it may turn round before.
         step: the longest step, relative to |u| where that is greater than one.
         steps: the largest number of steps.
-        ending: u -> a reason for ending there, or None.
+        tests: functions of a `Place`, by the kind of the points where they change their sign.
+        ending: u and the special points so far -> a reason for ending there, or None.
 
     >>> import numpy as np
     >>> parabola = lambda y, p: (y**2 - p, np.array([[2 * y[0], -1.0]]))  # a fold at p = 0
@@ -87,29 +111,33 @@ def follow(
             break
         if reached := bool(side * (new.u[-1] - until) >= 0):
             new = _land(system, places[-1], new, until)
-        specials += _between(system, places[-1], new)
+        specials += _between(system, tests, places[-1], new)
         places.append(new)
-        if reason := "reached" if reached else ending(new.u):
+        if reason := "reached" if reached else ending(new.u, specials):
             ended = reason
             break
     points, tangents = (np.array([place[k] for place in places]) for k in (0, 1))
     return Curve(points, tangents, specials, ended)
 
 
-def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> _Place:
-    u = np.append(y, parameter)
-    for _ in range(ITERATIONS):  # the shortest steps to the curve at this parameter
-        f, J = system(u[:-1], u[-1])
-        du = np.linalg.lstsq(J[:, :-1], -f, rcond=1e-13)[0]
-        u[:-1] += du
-        if np.max(np.abs(du)) < CORRECTED * max(1.0, np.max(np.abs(u))):
-            break
-    J = system(u[:-1], u[-1])[1]
+def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> Place:
+    """The point of the curve at a parameter next to y, with the tangent towards ``until``."""
+
+    def fixed(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        f, J = system(y, parameter)
+        return f, J[:, :-1]
+
+    y = newton(fixed, y, steps=CORRECTIONS, tolerance=_accuracy(y)).x
+    J = system(y, parameter)[1]
     t = np.linalg.svd(J)[2][-1]
-    return _Place(u, t if t[-1] * (until - parameter) >= 0 else -t, J)
+    return Place(np.append(y, parameter), t if t[-1] * (until - parameter) >= 0 else -t, J)
 
 
-def _walk(system: System, place: _Place, step: float, steps: int) -> Iterator[_Place | None]:
+def _accuracy(u: np.ndarray) -> float:
+    return CORRECTED * max(1.0, float(np.max(np.abs(u))))
+
+
+def _walk(system: System, place: Place, step: float, steps: int) -> Iterator[Place | None]:
     """Points along the curve; None if even the shortest step finds none."""
     length = step / 4
     for _ in range(steps):
@@ -124,59 +152,42 @@ def _walk(system: System, place: _Place, step: float, steps: int) -> Iterator[_P
         place, length = new, 1.5 * length
 
 
-def _ahead(system: System, place: _Place, length: float) -> _Place | None:
+def _ahead(system: System, place: Place, length: float) -> Place | None:
     """The point whose distance along the tangent is ``length``."""
     return _in_plane(system, place.u + length * place.t, place.t)
 
 
-def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> _Place | None:
-    """Where the curve meets the plane through the guess, by Newton's method."""
-    u, last = guess, np.inf
-    for _ in range(ITERATIONS):
+def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | None:
+    """Where the curve meets the plane through the guess."""
+
+    def both(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         f, J = system(u[:-1], u[-1])
-        if not (np.all(np.isfinite(f)) and np.all(np.isfinite(J))):
-            return None
-        # The shortest step, because the matrix is singular at a branch point.
-        r = np.append(f, normal @ (u - guess))
-        du = np.linalg.lstsq(np.vstack([J, normal]), -r, rcond=1e-15)[0]
-        u, size = u + du, float(np.max(np.abs(du)))
-        small = size < CORRECTED * max(1.0, float(np.max(np.abs(u))))
-        if small and (size > last / 4 or size == 0):
-            break  # no longer converging quadratically: rounding
-        last = size
-    return _at(system, u, normal) if small else None
+        return np.append(f, normal @ (u - guess)), np.vstack([J, normal])
+
+    root = newton(both, guess, steps=CORRECTIONS, tolerance=_accuracy(guess))
+    return _at(system, root.x, normal) if root.converged else None
 
 
-def _at(system: System, u: np.ndarray, before: np.ndarray) -> _Place:
+def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
     """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
     J = system(u[:-1], u[-1])[1]
     t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
-    return _Place(u, t / np.linalg.norm(t), J)
+    return Place(u, t / np.linalg.norm(t), J)
 
 
-def _between(system: System, left: _Place, right: _Place) -> list[Special]:
-    """Special points on a piece; where both functions vanish together a curve that turns crosses
-    another one (the outer curve of a pitchfork), and that is a branch point."""
-    found = [
-        _locate(system, kind, test, left, right)
-        for kind, test in (("branch point", _determinant), ("fold", _along))
-        if test(left) * test(right) < 0
-    ]
-    same = len(found) == 2 and np.max(np.abs(found[0].point - found[1].point)) < 1e-6
-    return found[:1] if same else found
+def _between(system: System, tests: Mapping[str, Test], left: Place, right: Place) -> list[Special]:
+    """Special points on a piece.  Where two functions vanish together the first one counts: the
+    outer curve of a pitchfork turns where it crosses the other, and that is a branch point."""
+    found = list[Special]()
+    for kind, test in tests.items():
+        if test(left) * test(right) < 0:
+            new = _locate(system, kind, test, left, right)
+            if all(np.max(np.abs(new.point - other.point)) > 1e-6 for other in found):
+                found.append(new)
+    return found
 
 
-def _along(place: _Place) -> float:
-    return float(place.t[-1])
-
-
-def _determinant(place: _Place) -> float:
-    return float(np.linalg.det(np.vstack([place.J, place.t])))
-
-
-def _locate(
-    system: System, kind: str, test: Callable[[_Place], float], left: _Place, right: _Place
-) -> Special:
+def _locate(system: System, kind: str, test: Test, left: Place, right: Place) -> Special:
     """Where a test function vanishes: roughly by false position, then from points on both sides.
 
     Newton's method is inaccurate at a branch point itself, so that the last step interpolates.
@@ -194,9 +205,7 @@ def _locate(
     return Special(kind, best, float(abs(best[-1] - rough[-1])))
 
 
-def _near(
-    system: System, left: _Place, right: _Place, s: float, normal: np.ndarray
-) -> _Place | None:
+def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarray) -> Place | None:
     """The point at the fraction s of a piece, from the cubic through both ends."""
     span = float(np.linalg.norm(right.u - left.u))
     a = left.u * (1 + 2 * s) + s * span * left.t
@@ -204,7 +213,7 @@ def _near(
     return _in_plane(system, (1 - s) ** 2 * a + s**2 * b, normal)
 
 
-def _false_position(place: Callable, test: Callable, left: _Place, right: _Place) -> float:
+def _false_position(place: Callable, test: Test, left: Place, right: Place) -> float:
     """Illinois: the value at the end that stays is halved, so that both ends close in."""
     a, b, fa, fb = 0.0, 1.0, test(left), test(right)
     for _ in range(60):
@@ -228,7 +237,7 @@ def _interpolated(nodes: np.ndarray, values: np.ndarray, points: np.ndarray) -> 
     return np.array([np.polyval(np.polyfit(nodes, x, degree), root) for x in points.T])
 
 
-def _land(system: System, left: _Place, right: _Place, until: float) -> _Place:
+def _land(system: System, left: Place, right: Place, until: float) -> Place:
     """The point between two at which p is ``until``."""
     u = left.u + (until - left.u[-1]) / (right.u[-1] - left.u[-1]) * (right.u - left.u)
     landed = _begin(system, u[:-1], until, until)

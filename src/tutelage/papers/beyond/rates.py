@@ -21,7 +21,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import Layout, to_vector
 from tutelage.online.critical_rates import CriticalLearningRates
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import first_order, second_order
+from tutelage.online.linearization import first_order, second_order
 from tutelage.papers.record import Record, found
 from tutelage.papers.section import Figure, Section
 
@@ -71,7 +71,7 @@ def start() -> Overlaps:
 def rates(order: int | None = None) -> CriticalLearningRates:
     """All three, exact or with the series."""
     method = None if order is None else averages.Hermite(order)
-    return online.critical_learning_rates(scenario(), start(), method)
+    return online.critical_learning_rates(scenario(), start(), method=method)
 
 
 @cache

@@ -12,7 +12,7 @@ from tutelage import averages
 from tutelage.activations import ReLU
 from tutelage.model.layout import Layout, to_vector
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import first_order, second_order
+from tutelage.online.linearization import first_order, second_order
 from tutelage.papers.citton2025.runs import ORDER, PAPER, PLATEAU, START, scenario, start
 from tutelage.papers.record import (
     Published,

@@ -1,0 +1,101 @@
+"""The equations in units of the learning rate, with their derivatives.
+
+With f_1 = (⟨δ_i y_n⟩, ⟨δ_i x_k + δ_k x_i⟩), f_2 = (0, ⟨δ_i δ_k⟩ and what label noise adds) and
+D = 1 for R_in and 2 for Q_ik, the vector y of R and Q moves by dy/dα = η f,
+
+    f(y, η) = f_1(y) + η f_2(y) - (γ/η) D y
+    ∂f/∂η = f_2(y) + (γ/η²) D y,
+
+which without decay is regular as η → 0.  In the limit time is αη and f = f_1 - γ D y.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
+from tutelage.model.timing import Rate
+from tutelage.online.flow import Flow
+from tutelage.solve.continuation import System
+
+
+class Linearization(NamedTuple):
+    """f, ∂f/∂y and ∂f/∂η at (y, η)."""
+
+    rates: Float[np.ndarray, " d"]
+    jacobian: Float[np.ndarray, "d d"]
+    by_rate: Float[np.ndarray, " d"]
+
+
+def linearized(flow: Flow, y: Float[np.ndarray, " d"], eta: float) -> Linearization:
+    """f and its derivatives; η = 0 is allowed without weight decay."""
+    (f, F), (g, G) = first_order(flow, y), second_order(flow, y)
+    decay = weight_decay(flow) / (eta or 1.0)
+    return Linearization(
+        f + eta * g - decay * y, F + eta * G - np.diag(decay), g + decay * y / (eta or 1.0)
+    )
+
+
+def system(flow: Flow, share: int = 1) -> System:
+    """(y, η) -> f and [∂f/∂y, ∂f/∂η], for a curve of fixed points.
+
+    One student in place of ``share`` identical ones learns at η/share; time stays in units of 1/η.
+    """
+
+    def equations(y: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
+        f, J, slope = linearized(flow, y, eta / share)
+        return f / share, np.column_stack([J, slope / share]) / share
+
+    return equations
+
+
+def rates_and_jacobian(
+    flow: Flow, rate: Rate, y: Float[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+    """f and ∂f/∂y; in the limit η → 0 the second order is not computed."""
+    if not rate.limit:
+        return linearized(flow, y, rate.first)[:2]
+    (f, F), decay = first_order(flow, y), weight_decay(flow)
+    return f - decay * y, F - np.diag(decay)
+
+
+def weight_decay(flow: Flow) -> Float[np.ndarray, " d"]:
+    """γ D."""
+    return float(flow.scenario.weight_decay) * Layout(flow.scenario.K, flow.scenario.M).decay
+
+
+def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """f_1 and its derivative."""
+    f, J = _first(flow, jnp.asarray(y))
+    return np.asarray(f), np.asarray(J)
+
+
+def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """f_2 and its derivative."""
+    f, J = _second(flow, jnp.asarray(y))
+    return np.asarray(f), np.asarray(J)
+
+
+# Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
+# the derivative with respect to η is known without any further compilation.
+@eqx.filter_jit
+def _first(flow: Flow, y: Float[Array, " d"]):
+    def rates(y):
+        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
+        first = flow.first_order(state)
+        x, y = first[:, : flow.scenario.K], first[:, flow.scenario.K :]
+        return to_vector(unchecked(x + x.T, y, state.T))
+
+    return rates(y), jax.jacfwd(rates)(y)
+
+
+@eqx.filter_jit
+def _second(flow: Flow, y: Float[Array, " d"]):
+    def rates(y):
+        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
+        return to_vector(unchecked(flow.second_order(state), 0.0 * state.R, state.T))
+
+    return rates(y), jax.jacfwd(rates)(y)
