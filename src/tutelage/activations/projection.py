@@ -2,9 +2,8 @@
 
     c_n(q) = g(0) δ_n0 + ∫ dz √φ(z) ψ_n(z) [g(√q z) − g(0)],     ψ_n = h_n √φ
 
-with Gauss–Legendre panels.  The panels shrink by halves towards z = 0 and towards every
-declared kink, so that steep functions (Sigmoid and Swish with a large β, a large variance)
-cost nothing extra: poles at any distance above 2⁻¹⁶ from these points are resolved.
+with Gauss–Legendre panels that shrink towards z = 0 and towards every declared kink: Sigmoid
+and Swish with a large β, or a large variance, cost nothing extra.
 The error is the largest difference from two rules with fewer points, plus truncation, rounding
 and what is left open where g changes too fast between nodes.
 
@@ -23,6 +22,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.activations.hermite import EPSILON, HermiteCoefficients, hermite_functions, safe_sqrt
+from tutelage.activations.panels import graded_edges, on_panels
 
 if TYPE_CHECKING:
     from tutelage.activations.base import Activation
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 # beyond L = 13 is below √φ(13) < 1e-18 whatever the order.
 LIMIT = 13.0
 TAIL = np.concatenate([sign * np.linspace(LIMIT, 2 * LIMIT, 64) for sign in (-1, 1)])
-HALVINGS = 16
 # Here φ is zero in float64, and the recurrence of the ψ_n has not overflowed.
-FAR = 60.0
+VANISHED = 60.0
 # The finest rule answers, the others judge it.  One of them has an even, one an odd number of
 # points: an undeclared kink that one of them overlooks by symmetry is seen by the other.
 POINTS = (16, 11, 10)
@@ -110,7 +109,7 @@ def _derivative_in_variance(g, q, order: int) -> Float[Array, " n"]:
     x, psi = s * z[at], hermite_functions(order, z[at])
     b = psi @ (w * psi[0] * g.second_derivative(x))
     for position, jump in g.kinks:
-        psi_there = hermite_functions(order, jnp.clip(position * inverse, -FAR, FAR))
+        psi_there = hermite_functions(order, jnp.clip(position * inverse, -VANISHED, VANISHED))
         b = b + jump * inverse * psi_there * psi_there[0]
     mean_slope = jnp.sum(w * psi[0] ** 2 * g.derivative(x))
     n = np.arange(order + 1)
@@ -177,33 +176,17 @@ def _centres(g, s) -> list:
 
 
 def _panels(order: int, centres: list) -> tuple[Array, list[tuple[slice, Array]]]:
-    """The nodes of all rules in one array; for each rule where its nodes are, and weights."""
-    edges = _edges(order, centres)
-    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    nodes, rules, start = [], [], 0
-    for points in POINTS:
-        x, w = np.polynomial.legendre.leggauss(points)
-        nodes.append((middle[:, None] + half[:, None] * x).ravel())
-        end = start + nodes[-1].size
-        rules.append((slice(start, end), jnp.asarray((half[:, None] * w).ravel())))
-        start = end
-    return jnp.concatenate(nodes), rules
-
-
-def _edges(order: int, centres: list) -> Float[Array, " edges"]:
-    """Equal panels out to ±LIMIT, halved again and again towards 0 and each centre.
+    """The nodes of all rules in one array; for each rule where its nodes are, and weights.
 
     ψ_n oscillates with wave number √n at most: on panels of width 4/√n, four radians, the
     coarsest rule still has all digits.
     """
     per_unit = max(1, int(np.ceil(np.sqrt(order) / 4)))
-    equal = np.arange(1, int(LIMIT) * per_unit + 1) / per_unit
-    halves = equal[0] * 0.5 ** np.arange(HALVINGS, 0, -1)
-    right = np.concatenate([halves, equal])
-    edges = np.concatenate([-right[::-1], [0.0], right])
-    if not centres:
-        return jnp.asarray(edges)
-    spokes = np.concatenate([halves, equal[:2]])
-    fan = np.concatenate([-spokes[::-1], [0.0], spokes])
-    extra = [jnp.clip(c + fan, -LIMIT, LIMIT) for c in centres]
-    return jnp.sort(jnp.concatenate([edges, *extra]))
+    edges = graded_edges(LIMIT, [0.0, *centres], per_unit)
+    nodes, rules, start = [], [], 0
+    for points in POINTS:
+        x, w = on_panels(edges, points)
+        rules.append((slice(start, start + x.size), jnp.asarray(w)))
+        nodes.append(jnp.asarray(x))
+        start += x.size
+    return jnp.concatenate(nodes), rules

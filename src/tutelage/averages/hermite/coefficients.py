@@ -22,6 +22,7 @@ from tutelage.activations import (
     PiecewiseLinear,
     derivative_coefficients,
 )
+from tutelage.activations.panels import graded_edges, on_panels
 from tutelage.averages.quadrature.rules import panels
 
 # Norms only enter errors; relative to ‖f‖² this is what rounding and quadrature leave.
@@ -141,10 +142,5 @@ def _norms(g: Activation, order: int, q: Array) -> tuple[Array, Array]:
 @lru_cache
 def _graded() -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre panels of halved width towards 0, for steep functions too."""
-    t, w = np.polynomial.legendre.leggauss(12)
-    outer = np.arange(1, 13.0)
-    edges = np.concatenate([[0.0], 0.5 ** np.arange(14, 0, -1), outer])
-    half = np.diff(edges)[:, None] / 2
-    x = (edges[:-1, None] + half + half * t).ravel()
-    weight = (half * w).ravel() * np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
-    return np.concatenate([-x[::-1], x]), np.concatenate([weight[::-1], weight])
+    x, w = on_panels(graded_edges(12.0, [0.0], halvings=14), 12)
+    return x, w * np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)

@@ -16,12 +16,11 @@ import numpy as np
 from jaxtyping import Array
 
 from tutelage.activations import Activation
-from tutelage.equilibrium.kernel.series import nodes
+from tutelage.activations.panels import graded_edges, on_panels
 from tutelage.equilibrium.kernel.table import Table
 
-FAR = 9.5  # φ(9.5) is below 1e-20
-HALVINGS = 8
-POINTS = 12
+LIMIT = 9.5  # φ(9.5) is below 1e-20
+HALVINGS, POINTS = 8, 12
 CHUNK = 2**17
 # Edges in units of the last one: steep functions change within 1/β of θ = 0.
 EDGES = np.array([0.0, 1 / 32, 1 / 8, 1 / 2, 1.0])
@@ -62,8 +61,8 @@ class Ends:
         if key not in self._cache:
             r, sigma = math.sqrt(math.cos(angle)), math.sqrt(2) * math.sin(angle / 2)
             positions = {abs(p) / r for p, _ in self._kinks}
-            z, w = nodes(1, [sign * p for p in positions for sign in (-1, 1)])
-            z, w = z[np.abs(z) < FAR], w[np.abs(z) < FAR]
+            bends = [0.0, *(sign * p for p in positions for sign in (-1, 1))]
+            z, w = on_panels(graded_edges(LIMIT, bends), POINTS)
             weight = w * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
             G = self._smoothed(r * z, sigma)
             self._cache[key] = np.array([(G * G) @ weight, (G * G[:, ::-1]) @ weight])
@@ -71,7 +70,9 @@ class Ends:
 
     def _smoothed(self, x: np.ndarray, sigma: float) -> np.ndarray:
         """G_0, G_1, G_2, G_3 at rz = x, shape (4, n)."""
-        y, w = _fields(x, sigma, sorted({0.0, *(p for p, _ in self._kinks)}))
+        bends = sorted({0.0, *(p for p, _ in self._kinks)})
+        centres = [((p - x) / sigma)[:, None] for p in bends]
+        y, w = on_panels(graded_edges(LIMIT, centres, halvings=HALVINGS), POINTS)
         w = w * np.exp(-(y**2) / 2) / math.sqrt(2 * math.pi)
         zeroth, first, second = (w * f for f in _in_chunks(self._g, x[:, None] + sigma * y))
         found = np.array([
@@ -99,16 +100,3 @@ def _in_chunks(g: Activation, x: np.ndarray) -> list[np.ndarray]:
     parts = [_with_derivatives(g, piece) for piece in flat.reshape(-1, CHUNK)]
     whole = (np.concatenate([np.asarray(p[k]) for p in parts]) for k in range(3))
     return [f[: x.size].reshape(x.shape) for f in whole]
-
-
-def _fields(x: np.ndarray, sigma: float, bends: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes y and weights for each x, on panels that shrink towards x + σy = bend."""
-    fan = np.concatenate([0.5 ** np.arange(HALVINGS, 0, -1), [1.0, 2.0]])
-    fan = np.concatenate([-fan[::-1], [0.0], fan])
-    pieces = [np.broadcast_to(np.arange(-FAR, FAR + 0.5), (len(x), int(2 * FAR) + 1))]
-    pieces += [((p - x) / sigma)[:, None] + fan for p in bends]
-    edges = np.sort(np.clip(np.concatenate(pieces, axis=1), -FAR, FAR), axis=1)
-    middle, half = (edges[:, 1:] + edges[:, :-1]) / 2, np.diff(edges, axis=1) / 2
-    t, w = np.polynomial.legendre.leggauss(POINTS)
-    y = middle[..., None] + half[..., None] * t
-    return y.reshape(len(x), -1), (half[..., None] * w).reshape(len(x), -1)

@@ -19,15 +19,16 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array
 from tutelage.activations import GELU, Activation, Erf, PiecewiseLinear
+from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
 from tutelage.equilibrium.kernel.series import SeriesData, gelu_data, hermite_data
 from tutelage.equilibrium.kernel.table import Table, panels
 
 # asin x = Σ_k a_k x^(2k+1): at |x| ≤ ½ the terms beyond this k are below 4⁻²⁸.
 ARCSINE_TERMS = 28
 # A series with more terms than this is tabulated.
-MANY = 100
-# SMALL^FEW FEW³ is below rounding.
-SMALL, FEW = 0.3, 42
+MOST_TERMS = 100
+# At |ρ| below 0.3 terms from n = 42 on are rounding, those of the third derivative included.
+SHORT_SERIES, SHORT_ORDER = 0.3, 42
 
 
 class Kernel(abc.ABC):
@@ -49,21 +50,25 @@ class Kernel(abc.ABC):
         """κ'(ρ) = ⟨g'(u) g'(w)⟩."""
         return self.slope + self.tilde_first(rho)
 
-    @abc.abstractmethod
     def tilde(self, rho: Any) -> Any:
         """κ̃(ρ), to full relative accuracy at small ρ."""
+        return self._evaluate(np.asarray(rho, dtype=np.float64), 0)
 
-    @abc.abstractmethod
     def tilde_first(self, rho: Any) -> Any:
         """κ̃'(ρ) = κ'(ρ) − κ'(0), to full relative accuracy at small ρ."""
+        return self._evaluate(np.asarray(rho, dtype=np.float64), 1)
 
-    @abc.abstractmethod
     def second(self, rho: Any) -> Any:
         """κ''(ρ) = ⟨g''(u) g''(w)⟩; infinite at ρ = ±1 if g has a kink."""
+        return self._evaluate(np.asarray(rho, dtype=np.float64), 2)
 
-    @abc.abstractmethod
     def third(self, rho: Any) -> Any:
         """κ'''(ρ)."""
+        return self._evaluate(np.asarray(rho, dtype=np.float64), 3)
+
+    @abc.abstractmethod
+    def _evaluate(self, rho: np.ndarray, derivative: int) -> Any:
+        """κ̃, differentiated up to three times."""
 
     @abc.abstractmethod
     def squares(self, order: int) -> np.ndarray:
@@ -71,44 +76,32 @@ class Kernel(abc.ABC):
 
 
 class PiecewiseLinearKernel(Kernel):
-    """g(x) = m x + d |x|, m = (1+a)/2, d = (1−a)/2 for the slope a on the left:
-
-    κ(ρ) = m² ρ + (2d²/π) [√(1−ρ²) + ρ asin ρ]        (``oostwal2019`` eq. (27): a = 0)
-    """
+    """g(x) = m x + d |x| with m = (1+a)/2 and d = (1−a)/2, for the slope a on the left."""
 
     def __init__(self, slope: float):
-        self.level = 0.5 * (1 - slope) ** 2 / math.pi
+        self._bend = 0.25 * (1 - slope) ** 2  # d²
+        self.level = 2 * self._bend / math.pi
         self.slope = 0.25 * (1 + slope) ** 2
-        self._scale = self.level  # 2d²/π
 
-    def tilde(self, rho):
-        # √(1−ρ²) − 1 = −ρ²/(1 + √(1−ρ²)): half of ρ asin ρ at small ρ, and nothing cancels.
-        rho = np.asarray(rho)
-        return self._scale * rho * (np.arcsin(rho) - rho / (1 + np.sqrt((1 - rho) * (1 + rho))))
-
-    def tilde_first(self, rho):
-        return self._scale * np.arcsin(rho)
-
-    def second(self, rho):
-        rho = np.asarray(rho)
-        with np.errstate(divide="ignore"):
-            return self._scale / np.sqrt((1 - rho) * (1 + rho)) if self._scale else 0.0 * rho
-
-    def third(self, rho):
-        rho = np.asarray(rho)
-        with np.errstate(divide="ignore"):
-            return self._scale * rho / ((1 - rho) * (1 + rho)) ** 1.5 if self._scale else 0.0 * rho
+    def _evaluate(self, rho, derivative):
+        if not self._bend:  # infinite derivatives at ±1 would not vanish with it
+            return 0.0 * rho
+        if derivative == 0:
+            # √(1−ρ²) − 1 = −ρ²/(1 + √(1−ρ²)): half of ρ asin ρ at small ρ, and nothing cancels.
+            rest = rho / (1 + np.sqrt((1 - rho) * (1 + rho)))
+            return self.level * rho * (np.arcsin(rho) - rest)
+        return self._bend * modulus_kernel(rho, derivative)
 
     def squares(self, order):
         from tutelage.activations.piecewise import relu_at_unit_variance
 
-        c2 = 2 * math.pi * self._scale * relu_at_unit_variance(order) ** 2
+        c2 = 4 * self._bend * relu_at_unit_variance(order) ** 2
         c2[1:2] = self.slope
         return c2
 
 
 class ErfKernel(Kernel):
-    """g(x) = b + erf(x/√2): κ(ρ) = b² + (2/π) asin(ρ/2)   (``oostwal2019`` eq. (26))."""
+    """g(x) = b + erf(x/√2)."""
 
     def __init__(self, offset: float):
         self.level = offset**2
@@ -117,24 +110,15 @@ class ErfKernel(Kernel):
         # a_k = (2k−1)!!/(2k)!!/(2k+1)
         self._series = np.cumprod((2 * k - 1) / (2 * k)) / (2 * k + 1)
 
-    def tilde(self, rho):
-        x = np.asarray(rho) / 2
-        powers = x[..., None] ** (2 * np.arange(1, ARCSINE_TERMS) + 1)
-        return 2 / math.pi * (powers @ self._series)
-
-    def tilde_first(self, rho):
-        # 1/w − 1/2 = (4 − w²)/(2w(2 + w)) with w = √(4−ρ²).
-        rho = np.asarray(rho)
-        w = np.sqrt(4 - rho**2)
-        return rho**2 / (math.pi * w * (2 + w))
-
-    def second(self, rho):
-        rho = np.asarray(rho)
-        return 2 / math.pi * rho / (4 - rho**2) ** 1.5
-
-    def third(self, rho):
-        rho = np.asarray(rho)
-        return 4 / math.pi * (2 + rho**2) / (4 - rho**2) ** 2.5
+    def _evaluate(self, rho, derivative):
+        if derivative == 0:
+            powers = (rho / 2)[..., None] ** (2 * np.arange(1, ARCSINE_TERMS) + 1)
+            return 2 / math.pi * (powers @ self._series)
+        if derivative == 1:
+            # 1/w − 1/2 = (4 − w²)/(2w(2 + w)) with w = √(4−ρ²).
+            w = np.sqrt(4 - rho**2)
+            return rho**2 / (math.pi * w * (2 + w))
+        return erf_kernel(rho, derivative)
 
     def squares(self, order):
         c2 = np.zeros(order + 1)
@@ -146,10 +130,10 @@ class ErfKernel(Kernel):
 
 
 class SeriesKernel(Kernel):
-    """κ(ρ) = Σ c_n² ρⁿ, for every other activation; see `kernel_series` for its accuracy.
+    """κ(ρ) = Σ c_n² ρⁿ, for every other activation; see `series` for its accuracy.
 
     reach: the largest |ρ| at which the series holds to rounding.  Beyond it the kernel comes
-        from quadrature (`kernel_ends`), tabulated at the first use.
+        from quadrature (`ends`), tabulated at the first use.
     """
 
     def __init__(self, activation: Activation, data: SeriesData):
@@ -158,24 +142,12 @@ class SeriesKernel(Kernel):
         self._n = np.flatnonzero(data.squares[2:]) + 2
         self._terms = _derivatives(self._n.astype(float), data.squares[self._n])
         self._table: Table | None = None
-        if len(self._n) > MANY:
+        if len(self._n) > MOST_TERMS:
             theta = math.acos(data.reach)
             kinked = data.reach < 1
             edges = panels(theta, math.pi - theta)
             self._table = Table(edges, kinked, self._all_sums)
         self._ends: Any = None
-
-    def tilde(self, rho):
-        return self._evaluate(rho, 0)
-
-    def tilde_first(self, rho):
-        return self._evaluate(rho, 1)
-
-    def second(self, rho):
-        return self._evaluate(rho, 2)
-
-    def third(self, rho):
-        return self._evaluate(rho, 3)
 
     def squares(self, order):
         c2 = np.zeros(order + 1)
@@ -183,20 +155,19 @@ class SeriesKernel(Kernel):
         c2[:n] = self._all[:n]
         return c2
 
-    def _evaluate(self, rho, derivative: int):
-        rho = np.asarray(rho, dtype=np.float64)
-        if self.reach == 1 or np.all(np.abs(rho) <= self.reach):
-            return self._inside(rho, derivative)
+    def _evaluate(self, rho, derivative):
         near = np.abs(rho) > self.reach
+        if not np.any(near):
+            return self._inside(rho, derivative)
         inside = self._inside(np.where(near, 0.0, rho), derivative)
         return np.where(near, self._outside(rho, derivative), inside)
 
     def _inside(self, rho: np.ndarray, derivative: int):
         if self._table is None:
             return _powers(rho, self._n - derivative) @ self._terms[derivative]
-        small = np.abs(rho) < SMALL  # few terms, and full relative accuracy
-        few = int(np.searchsorted(self._n, FEW))
-        n, terms = self._n[:few] - derivative, self._terms[derivative][:few]
+        small = np.abs(rho) < SHORT_SERIES  # with full relative accuracy
+        end = int(np.searchsorted(self._n, SHORT_ORDER))
+        n, terms = self._n[:end] - derivative, self._terms[derivative][:end]
         if np.all(small):
             return _powers(rho, n) @ terms
         value = self._table(rho, derivative)

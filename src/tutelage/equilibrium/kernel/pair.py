@@ -5,21 +5,23 @@ with elementary derivatives; every other activation gets a polynomial through a 
 """
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.fft import dct
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, PiecewiseLinear
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
+from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
+from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
 # Chebyshev points: doubled until the last coefficients are rounding.  Only two units that both
 # have a kink and no closed form need more, and are then good to 1e-11.
-_FEWEST_POINTS, _MOST_POINTS = 64, 512
-_ROUNDING = 1e-14
+FEWEST_POINTS, MOST_POINTS = 64, 512
+ROUNDING = 1e-14
 
 
 class PairKernel(eqx.Module):
@@ -41,47 +43,28 @@ class PairKernel(eqx.Module):
         return jax.jvp(self.first, (c,), (jnp.ones_like(c),))[1]
 
 
-class PiecewisePair(PairKernel):
-    """g = m x + d |x| and h = m' x + d' |x|, with ρ = c/√q (oostwal2019 eq. (27)):
+class ClosedPair(PairKernel):
+    """φ = φ₀ + m c + s κ(c/ℓ), with the κ of erf or of |x| (`closed`) on a scale ℓ of its own."""
 
-    φ = m m' c + (2 d d'/π) √q [√(1 - ρ²) + ρ asin ρ],   φ' = m m' + (2 d d'/π) asin ρ.
-    """
-
+    level: float
     linear: float
-    modulus: float
-    sizes: Float[Array, " q"]
+    kappa: Callable = eqx.field(static=True)
+    scale: Float[Array, " q"]
+    size: Float[Array, " q"]
+    largest: Float[Array, " q"]
 
     def value(self, c):
-        rho = self._correlation(c)
-        bracket = jnp.sqrt((1 - rho) * (1 + rho)) + rho * jnp.arcsin(rho)
-        return self.linear * c + self.modulus * self.sizes * bracket
+        return self.level + self.linear * c + self.scale * self.kappa(self._correlation(c))
 
     def first(self, c):
-        return self.linear + self.modulus * jnp.arcsin(self._correlation(c))
+        return self.linear + self.scale / self.size * self.kappa(self._correlation(c), 1)
 
     def second(self, c):
-        rho = self._correlation(c)
-        return self.modulus / (_positive(self.sizes) * jnp.sqrt((1 - rho) * (1 + rho)))
+        return self.scale / self.size**2 * self.kappa(self._correlation(c), 2)
 
     def _correlation(self, c: Array) -> Array:
-        """ρ, which rounding must not carry beyond ±1."""
-        return jnp.clip(c / _positive(self.sizes), -1.0, 1.0)
-
-
-class ErfPair(PairKernel):
-    """g and h = offset + erf(x/√2) (oostwal2019 eq. (26)): φ = (2/π) asin[c/√(2(1 + q))]."""
-
-    offsets: float
-    squares: Float[Array, " q"]  # 2(1 + q)
-
-    def value(self, c):
-        return self.offsets + 2 / math.pi * jnp.arcsin(c / jnp.sqrt(self.squares))
-
-    def first(self, c):
-        return 2 / math.pi / jnp.sqrt(self.squares - c * c)
-
-    def second(self, c):
-        return 2 / math.pi * c / (self.squares - c * c) ** 1.5
+        """c/ℓ, where rounding must not carry |c| beyond √q."""
+        return jnp.clip(c, -self.largest, self.largest) / self.size
 
 
 class LinearPair(PairKernel):
@@ -118,13 +101,13 @@ class Interpolated(PairKernel):
         self, activations: tuple[Activation, Activation], variances: Array, method: Method
     ):
         self.sizes = jnp.sqrt(variances)
-        points = _FEWEST_POINTS
+        points = FEWEST_POINTS
         while True:
-            a = _chebyshev(activations, variances, method, points)
-            if points == _MOST_POINTS or np.max(np.abs(a[-points // 8 :])) < _ROUNDING:
+            a = _fitted(activations, variances, method, points)
+            if points == MOST_POINTS or np.max(np.abs(a[-points // 8 :])) < ROUNDING:
                 break
             points *= 2
-        kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * _ROUNDING)
+        kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * ROUNDING)
         self.coefficients = jnp.asarray(a[: max(kept, default=0) + 1])
 
     def value(self, c):
@@ -148,11 +131,13 @@ def pair_kernel(
     """
     g, h = activations
     q = jnp.asarray(variances)
+    root = jnp.sqrt(q)
     if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, PiecewiseLinear):
-        modulus = (1 - g.slope) * (1 - h.slope) / (2 * math.pi)
-        return PiecewisePair((1 + g.slope) * (1 + h.slope) / 4, modulus, jnp.sqrt(q))
+        bend, line = (1 - g.slope) * (1 - h.slope) / 4, (1 + g.slope) * (1 + h.slope) / 4
+        return ClosedPair(0.0, line, modulus_kernel, bend * root, _positive(root), root)
     if method is None and isinstance(g, Erf) and isinstance(h, Erf):
-        return ErfPair(g.offset * h.offset, 2 * (1 + q))
+        offsets, size = g.offset * h.offset, jnp.sqrt((1 + q) / 2)
+        return ClosedPair(offsets, 0.0, erf_kernel, jnp.ones_like(q), size, root)
     if method is None and isinstance(g, Erf) and isinstance(h, PiecewiseLinear):
         return _mixed(g, h, erf_variance=jnp.ones_like(q), other_variance=q)
     if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, Erf):
@@ -172,17 +157,14 @@ def _positive(sizes: Array) -> Array:
     return jnp.where(sizes > 0, sizes, 1.0)
 
 
-def _chebyshev(
+def _fitted(
     activations: tuple[Activation, Activation], variances: Array, method: Method, points: int
 ) -> np.ndarray:
     """Coefficients of φ in Chebyshev polynomials of ρ, shape (points, q)."""
-    rho = np.cos(np.pi * (np.arange(points) + 0.5) / points)
-    c = jnp.asarray(rho)[:, None] * jnp.sqrt(variances)
+    c = jnp.asarray(chebyshev_points(points))[:, None] * jnp.sqrt(variances)
     entries = [jnp.ones_like(c), c, c, jnp.broadcast_to(variances, c.shape)]
     C = jnp.stack(entries, axis=-1).reshape(*c.shape, 2, 2)
-    a = dct(np.asarray(average("i2", activations, C, method).value), axis=0) / points
-    a[0] /= 2
-    return a
+    return chebyshev_coefficients(np.asarray(average("i2", activations, C, method).value))
 
 
 def _clenshaw(a: Float[Array, "n q"], x: Float[Array, "... q"]) -> Float[Array, "... q"]:

@@ -17,10 +17,10 @@ import numpy as np
 from tutelage._checks import InputError
 from tutelage.activations import Activation
 from tutelage.activations.hermite import hermite_at_zero
+from tutelage.activations.panels import graded_edges, on_panels
 
 # √φ(38) = 1e-157 is still a number: integrands out to here are seen, and must have vanished.
 LIMIT = 38.0
-HALVINGS = 16
 POINTS = 16
 ORDERS = (128, 512, 4096)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -45,7 +45,7 @@ def gelu_data() -> SeriesData:
 def hermite_data(g: Activation) -> SeriesData:
     """c_n² by quadrature, to the first of the orders that exhausts ⟨g''²⟩, or else to 4096."""
     for order in ORDERS:
-        z, w = nodes(order, [kink.position for kink in g.kinks])
+        z, w = nodes(order, [float(kink.position) for kink in g.kinks])
         f = values_with_weight(g, z)
         squares = _known(g, _coefficients(order, z, w * f)) ** 2
         if _is_complete(g, squares, z, w):
@@ -57,16 +57,7 @@ def hermite_data(g: Activation) -> SeriesData:
 def nodes(order: int, kinks: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of ∫dz on [−LIMIT, LIMIT]; ψ_n oscillates with wave number √n."""
     per_unit = max(1, math.ceil(math.sqrt(order) / 4))
-    equal = np.arange(1, int(LIMIT) * per_unit + 1) / per_unit
-    halves = equal[0] * 0.5 ** np.arange(HALVINGS, 0, -1)
-    fan = np.concatenate([halves, equal[:2]])
-    centres = [k for k in kinks if k != 0 and abs(k) < LIMIT]
-    pieces = [-equal, -halves, [0.0], halves, equal]
-    pieces += [piece for k in centres for piece in (k - fan, [k], k + fan)]
-    edges = np.unique(np.clip(np.concatenate(pieces), -LIMIT, LIMIT))
-    x, w = np.polynomial.legendre.leggauss(POINTS)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    return on_panels(graded_edges(LIMIT, [0.0, *kinks], per_unit), POINTS)
 
 
 def values_with_weight(g: Activation, z: np.ndarray) -> np.ndarray:

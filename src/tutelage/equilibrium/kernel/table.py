@@ -10,16 +10,23 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebval
+from scipy.fft import dct
 
 POINTS = 20
 WIDTH = math.pi / 16
-_X = np.cos(math.pi * (np.arange(POINTS) + 0.5) / POINTS)
-# Chebyshev coefficients from values at the nodes _X.
-_FIT = (
-    (2 - (np.arange(POINTS) == 0))[:, None]
-    / POINTS
-    * np.cos(np.arange(POINTS)[:, None] * np.arccos(_X))
-)
+
+
+def chebyshev_points(count: int) -> np.ndarray:
+    """Where polynomials are fitted: cos π(k + ½)/n."""
+    return np.cos(math.pi * (np.arange(count) + 0.5) / count)
+
+
+def chebyshev_coefficients(values: np.ndarray) -> np.ndarray:
+    """a_n of Σ a_n T_n from values at the points, both on the first axis."""
+    a = dct(values, axis=0) / len(values)
+    a[0] /= 2
+    return a
 
 
 class Table:
@@ -34,11 +41,11 @@ class Table:
         """values: κ̃ and its derivatives at angles θ, shape (4, n): 1 − cos θ would cancel."""
         self.edges, self.kinked = edges, kinked
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        theta = middle[:, None] + half[:, None] * _X
+        theta = middle[:, None] + half[:, None] * chebyshev_points(POINTS)
         rho = np.cos(theta)
         found = values(theta.ravel()).reshape(4, *theta.shape)
         scaled = np.stack([f / self._factor(k, rho, np.sin(theta)) for k, f in enumerate(found)])
-        self._coefficients = scaled @ _FIT.T
+        self._coefficients = chebyshev_coefficients(np.moveaxis(scaled, -1, 0))
 
     def __call__(self, rho: np.ndarray, derivative: int) -> np.ndarray:
         """The derivative of κ̃ of this order at ρ; θ has to lie between the edges."""
@@ -46,8 +53,7 @@ class Table:
         panel = np.clip(np.searchsorted(self.edges, theta) - 1, 0, len(self.edges) - 2)
         left, right = self.edges[panel], self.edges[panel + 1]
         x = np.clip((2 * theta - left - right) / (right - left), -1, 1)
-        polynomials = np.cos(np.arange(POINTS) * np.arccos(x)[..., None])
-        value = np.sum(polynomials * self._coefficients[derivative, panel], axis=-1)
+        value = chebval(x, self._coefficients[:, derivative, panel], tensor=False)
         with np.errstate(divide="ignore"):
             return value * self._factor(derivative, rho, np.sqrt((1 - rho) * (1 + rho)))
 
