@@ -10,7 +10,8 @@ import tutelage as tl
 from tutelage.averages import Orthant
 from tutelage.model.layout import Layout, to_overlaps, to_vector
 from tutelage.online import Flow
-from tutelage.online import flow as equations
+from tutelage.online.moments.signs import SignMoments
+from tutelage.online.moments.single import SingleMoments
 
 SAMPLES = 400_000
 
@@ -89,18 +90,12 @@ def test_smooth_units_are_averaged_by_quadrature():
     ("K", "M"),
     [(1, 1), (2, 1), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((2, 2), (3, 2)))],
 )
-def test_written_out_sums_are_the_sums_of_single_averages(K, M, monkeypatch):
+def test_written_out_sums_are_the_sums_of_single_averages(K, M):
     """Moments of signs computed once, or I3 and I4 one by one: the same to rounding."""
     overlaps = random_overlaps(K, M, seed=5)
     s = scenario(overlaps, tl.LeakyReLU(0.3), tl.ReLU(), output_scale=(0.5, 2.0), label_noise=0.4)
-    flow = Flow(s, Orthant())
-
-    def both(overlaps):
-        return flow.first_order(overlaps), flow.second_order(overlaps)
-
-    written_out = eqx.filter_jit(both)(overlaps)
-    monkeypatch.setattr(equations, "_piecewise_linear", lambda scenario: None)
-    one_by_one = eqx.filter_jit(lambda overlaps: both(overlaps))(overlaps)
+    ways = (SignMoments(s, Orthant()), SingleMoments(s, Orthant()))
+    written_out, one_by_one = (eqx.filter_jit(way.both)(overlaps) for way in ways)
     for a, b in zip(written_out, one_by_one, strict=True):
         assert np.all(np.abs(a - b) <= 1e-13)
 

@@ -10,8 +10,9 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.online.flow import Flow
-from tutelage.online.symmetric.flow import SymmetricFlow, SymmetricScenario, SymmetricState
-from tutelage.online.symmetric.patterns import symmetric_batches
+from tutelage.online.symmetric.flow import SymmetricFlow
+from tutelage.online.symmetric.patterns import pattern_batches
+from tutelage.online.symmetric.scenario import SymmetricScenario, SymmetricState
 from tutelage.online.symmetric.trajectory import evolve_symmetric
 from tutelage.online.trajectory import evolve
 
@@ -115,7 +116,7 @@ def test_averages_one_by_one_are_the_same_to_rounding():
 def test_slopes_for_label_noise(g):
     """⟨g'(x_1)²⟩ and ⟨g'(x_1) g'(x_2)⟩, here sampled: within five standard errors."""
     overlaps = STATE.overlaps(3, TEACHER)
-    averages = SymmetricFlow(full(3, g, label_noise=0.3))._averages("slopes", overlaps)
+    averages = SymmetricFlow(full(3, g, label_noise=0.3)).averages("slopes", overlaps.covariance)
     fields = np.random.default_rng(0).multivariate_normal(np.zeros(3), overlaps.Q, 200_000)
     slopes = np.asarray(g.derivative(jnp.asarray(fields)))
     for k in range(2):
@@ -173,8 +174,8 @@ def test_number_of_averages():
     """Patterns of a (2 with x_1 or y_1, 3 with x_2 or y_2) times two committees: 2 (4 + 6);
     of a and b (5 with x_1 alone, 10 with x_2; fewer where order does not matter): 13 + 24."""
     for kind, count in (("i3", 20), ("i4", 37)):
-        assert sum(len(b.fields) for b in symmetric_batches(kind, 4, coincidences=True)) == count
-        assert sum(len(b.fields) for b in symmetric_batches(kind, 4, coincidences=False)) == count
+        assert sum(len(b.fields) for b in pattern_batches(kind, 4, coincidences=True)) == count
+        assert sum(len(b.fields) for b in pattern_batches(kind, 4, coincidences=False)) == count
 
 
 def mpmath_i3(Q, C_uv, C_uw, C_vw, C_ww):

@@ -21,6 +21,7 @@ class Method(eqx.Module):
 
     name: ClassVar[str]
     module: ClassVar[Any]
+    exact: ClassVar[bool] = False
 
     def supports(self, activations: Activations) -> bool:
         """True if the method can average these units."""
@@ -40,6 +41,7 @@ class Orthant(Method):
 
     name: ClassVar[str] = "orthant"
     module: ClassVar[Any] = orthant
+    exact: ClassVar[bool] = True
 
 
 class Erf(Method):
@@ -47,6 +49,7 @@ class Erf(Method):
 
     name: ClassVar[str] = "erf"
     module: ClassVar[Any] = erf
+    exact: ClassVar[bool] = True
 
 
 class Hermite(Method):

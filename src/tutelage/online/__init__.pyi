@@ -36,10 +36,10 @@ from .stationary import fixed_point as fixed_point
 from .symmetric.flow import (
     SymmetricFlow as SymmetricFlow,
 )
-from .symmetric.flow import (
+from .symmetric.scenario import (
     SymmetricScenario as SymmetricScenario,
 )
-from .symmetric.flow import (
+from .symmetric.scenario import (
     SymmetricState as SymmetricState,
 )
 from .symmetric.trajectory import evolve_symmetric as evolve_symmetric

@@ -5,18 +5,26 @@ unit 1 is "another one".  The fields that the equations sum over belong to those
 further ones, and only the number p of further units decides how often a pattern occurs.
 """
 
+import abc
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import Array, Float
 
-from tutelage.activations import PiecewiseLinear
+from tutelage._jax import jnp
+from tutelage.activations import Activation
+from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
 from tutelage.averages.orthant.sums import Sums
-from tutelage.online.moments.indices import Batch, batches
+from tutelage.online.moments.batches import Averages, Batch, batches
+from tutelage.online.moments.signs import has_known_slopes
 
+REPRESENTATIVES = 4
 # Targets, numbers of further units, numbers of teachers among the summed fields.
 SHAPES = {"i3": (4, 2, 2), "i4": (2, 3, 3), "slopes": (2,)}
 Tuples = list[tuple[tuple[int, ...], int, float]]
@@ -55,8 +63,56 @@ def _tuples(kind: str, k: int) -> Tuples:
     return found
 
 
+class PatternAverages(eqx.Module):
+    """Sums of averages over all patterns, by one way.
+
+    single: the units of a student and a teacher, and how single averages are computed.
+    k: how many students and teachers stand for all.
+    """
+
+    single: Averages
+    k: int = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def __call__(
+        self, kind: str, C: Float[Array, "... 2k 2k"]
+    ) -> Float[Array, "... targets p teachers"]:
+        """Sums over all patterns with p further units, by the number of teachers."""
+
+
+class SignPatterns(PatternAverages):
+    """Exact, for piecewise linear units: each moment of signs is computed once."""
+
+    def __call__(
+        self, kind: str, C: Float[Array, "... 2k 2k"]
+    ) -> Float[Array, "... targets p teachers"]:
+        sums = _written_out(kind, self.k, *self.single.units)
+        return sums(C).reshape(*C.shape[:-2], *SHAPES[kind])
+
+
+class SinglePatterns(PatternAverages):
+    """Any units and any method: one average for every pattern."""
+
+    def __call__(
+        self, kind: str, C: Float[Array, "... 2k 2k"]
+    ) -> Float[Array, "... targets p teachers"]:
+        total = jnp.zeros(())
+        for batch in pattern_batches(kind, self.k, self.single.coincidences):
+            total = total + self.single.sums(kind, batch, C)
+        return total.reshape(*C.shape[:-2], *SHAPES[kind])
+
+
+def pattern_averages(
+    units: tuple[Activation, Activation], method: Method, K: int
+) -> PatternAverages:
+    """How the averages of a symmetric committee of K units are computed."""
+    signs = isinstance(method, Orthant) and has_known_slopes(*units)
+    way = SignPatterns if signs else SinglePatterns
+    return way(Averages(units, method), min(K, REPRESENTATIVES))
+
+
 @cache
-def symmetric_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
+def pattern_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
     """The averages in batches; without ``coincidences`` one for each choice of activations."""
     sorted_out = batches(_tuples(kind, k), int(np.prod(SHAPES[kind])), k)
     if coincidences:
@@ -76,7 +132,7 @@ def symmetric_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
 
 
 @cache
-def symmetric_sums(kind: str, k: int, g: PiecewiseLinear, h: PiecewiseLinear) -> Sums:
+def _written_out(kind: str, k: int, g: Any, h: Any) -> Sums:
     """The same sums written out in moments, each of which is then computed once."""
     parts: list[list[sums.Expansion]] = [[] for _ in range(int(np.prod(SHAPES[kind])))]
     for fields, target, weight in _tuples(kind, k):

@@ -22,8 +22,8 @@ from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
 from tutelage.model.timing import Rate, Scheduled, recorded_times
 from tutelage.online.integration import SOLVED, TOO_LARGE
-from tutelage.online.symmetric.flow import (
-    SymmetricFlow,
+from tutelage.online.symmetric.flow import SymmetricFlow
+from tutelage.online.symmetric.scenario import (
     SymmetricScenario,
     SymmetricState,
     symmetric_scenario,
@@ -199,7 +199,7 @@ def _parameters(
     scenario: Any, start: Any, learning_rate: Any, tolerance: float, method: Any
 ) -> dict[str, Any]:
     symmetric = symmetric_scenario(scenario)
-    few = symmetric.representatives
+    few = symmetric
     described = {
         "units": symmetric.units,
         "student": few.student.activation.name,

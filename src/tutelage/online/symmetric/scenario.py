@@ -1,0 +1,155 @@
+"""Committees whose units are all alike: what is known of a state and a scenario.
+
+If K = M and nothing distinguishes a unit but whom it copies,
+
+    Q_ii = Q,  Q_ik = C,  R_ii = R,  R_in = S,  T_nn = t,  T_nm = u   (i ≠ k, n ≠ m).
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import ROUNDING, InputError, covariance, is_traced
+from tutelage._jax import jnp
+from tutelage.model import Committee, Overlaps, Scenario
+
+
+class SymmetricState(NamedTuple):
+    """Q_ii = Q, Q_ik = C, R_ii = R, R_in = S; all of the same shape (...).
+
+    With a single unit there is no C and no S: whatever stands there is never looked at.
+
+    >>> import tutelage as tl
+    >>> tl.online.SymmetricState(Q=0.5, C=0.1, R=0.2, S=0.0).overlaps(2).Q.tolist()
+    [[0.5, 0.1], [0.1, 0.5]]
+    """
+
+    Q: Any
+    C: Any
+    R: Any
+    S: Any
+
+    def overlaps(self, units: int, teacher_overlaps: tuple[Any, Any] = (1.0, 0.0)) -> Overlaps:
+        """All K² overlaps; ``teacher_overlaps`` is (t, u)."""
+        pairs = ((self.Q, self.C), (self.R, self.S), teacher_overlaps)
+        return Overlaps(*(matrix(units, *pair) for pair in pairs))
+
+
+class SymmetricScenario(eqx.Module):
+    """A scenario of K = M units without its K² teacher overlaps.
+
+    student, teacher: `Committee` of the same number K of units; activations may differ.
+    teacher_overlaps: (t, u) = (T_nn, T_nm).
+    output_scale, label_noise, weight_decay: as in `Scenario`; 1/√K is natural for large K.
+
+    >>> import tutelage as tl
+    >>> many = tl.Committee(1_000_000, tl.ReLU())
+    >>> tl.online.SymmetricScenario(many, many, output_scale=1e-3).units
+    1000000
+    """
+
+    student: Committee
+    teacher: Committee
+    teacher_overlaps: tuple[Any, Any]
+    output_scale: tuple[Any, Any]
+    label_noise: Any
+    weight_decay: Any
+
+    def __init__(
+        self,
+        student: Committee,
+        teacher: Committee,
+        teacher_overlaps: tuple[Any, Any] = (1.0, 0.0),
+        *,
+        output_scale: Any = 1.0,
+        label_noise: Any = 0.0,
+        weight_decay: Any = 0.0,
+    ):
+        K, M = student.units, teacher.units
+        if K != M:
+            raise InputError(
+                "scenario", f"{K} students and {M} teachers", "a symmetric one has K = M"
+            )
+        t, u = teacher_overlaps
+        if not is_traced((t, u)):
+            covariance("teacher_overlaps", [[[t + (K - 1) * u]], [[t - u]]] if K > 1 else [[t]])
+        self.student, self.teacher, self.teacher_overlaps = student, teacher, (t, u)
+        one = Scenario(
+            Committee(1, student.activation),
+            Committee(1, teacher.activation),
+            output_scale=output_scale,
+            label_noise=label_noise,
+            weight_decay=weight_decay,
+        )
+        self.output_scale, self.label_noise = one.output_scale, one.label_noise
+        self.weight_decay = one.weight_decay
+
+    @property
+    def units(self) -> int:
+        """K."""
+        return self.student.units
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> "SymmetricScenario":
+        """The same scenario; its T has to have one number on and one beside the diagonal."""
+        T, M = np.asarray(scenario.T), scenario.M
+        t, u = float(T[0, 0]), float(T[0, -1]) if M > 1 else 0.0
+        largest = float(np.max(np.abs(T - np.asarray(matrix(M, t, u)))))
+        if largest > ROUNDING * abs(t):
+            raise InputError(
+                "scenario",
+                f"teacher overlaps that differ by {largest:.3g} from unit to unit",
+                "a symmetric one has T_nn = t and T_nm = u for all n and m",
+                "tl.online.evolve, which takes every T",
+            )
+        return cls(
+            scenario.student,
+            scenario.teacher,
+            (t, u),
+            output_scale=scenario.output_scale,
+            label_noise=scenario.label_noise,
+            weight_decay=scenario.weight_decay,
+        )
+
+
+def symmetric_scenario(scenario: Any) -> SymmetricScenario:
+    """A symmetric scenario as it is, or a full one without its K² overlaps."""
+    if isinstance(scenario, SymmetricScenario):
+        return scenario
+    if not isinstance(scenario, Scenario):
+        raise InputError(
+            "scenario",
+            repr(scenario),
+            "it has to be a Scenario or a SymmetricScenario",
+            "tl.online.SymmetricScenario(student, teacher)",
+        )
+    return SymmetricScenario.from_scenario(scenario)
+
+
+def matrix(units: int, diagonal: Any, beside: Any) -> Float[Array, "... n n"]:
+    """One number on the diagonal and one beside it."""
+    one, a, b = jnp.eye(units), jnp.asarray(diagonal), jnp.asarray(beside)
+    return a[..., None, None] * one + b[..., None, None] * (1 - one)
+
+
+def check_positive(K: int, state: SymmetricState, t: float, u: float) -> None:
+    """The covariance of all 2K fields has the eigenvalues of two matrices, one K - 1 times.
+
+    A = Q + (K - 1) C - (R + (K - 1) S)²/(t + (K - 1) u) >= 0 and B = Q - C - (R - S)²/(t - u) >= 0.
+    """
+
+    def block(q: Any, r: Any, t: Any) -> np.ndarray:
+        return np.stack([q, r, r, np.broadcast_to(t, np.shape(q))], -1).reshape(*np.shape(q), 2, 2)
+
+    Q, C, R, S = state
+    if K == 1:
+        covariance("state [[Q, R], [R, t]]", block(Q, R, t))
+        return
+    covariance("state [[Q - C, R - S], [R - S, t - u]]", block(Q - C, R - S, t - u))
+    n = K - 1
+    covariance(
+        "state [[Q + (K-1) C, R + (K-1) S], [R + (K-1) S, t + (K-1) u]]",
+        block(Q + n * C, R + n * S, t + n * u),
+    )
