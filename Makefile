@@ -15,7 +15,9 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The build backend runs in an environment of its own, which -c does not reach.
 export PIP_BUILD_CONSTRAINT := constraints.txt
-PYTEST := $(BIN)/python -m pytest -n 2
+# The tests of a file share what they compile: they stay in one process.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+TEST_FOLDERS := $(filter-out %__pycache__/,$(sort $(wildcard tests/*/)))
 
 help:  ## this list
 	@echo "make TARGET, where TARGET is"
@@ -28,8 +30,11 @@ reproduce: .venv/test.stamp  ## figures and numbers of the papers, computed, in 
 test: .venv/test.stamp browser  ## all tests but the slow ones
 	$(PYTEST)
 
-test-all: .venv/test.stamp browser  ## all tests, slow ones included
-	$(PYTEST) -m "slow or not slow"
+# No test needs another one: every folder runs alone, in an order of its own.
+test-all: .venv/test.stamp browser  ## all tests, slow ones included, each folder alone and shuffled
+	@failed=; for part in $(TEST_FOLDERS) "$(wildcard tests/test_*.py) src/tutelage"; do \
+		$(PYTEST) -p randomly -m "slow or not slow" $$part || failed="$$failed $$part"; \
+	done; [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
 
 # The tests open the report and the documentation in a browser. Debian's Chromium is installed where that needs nobody's
 # password; where there is none those tests are skipped, and say so.

@@ -1,7 +1,8 @@
 """Every test runs in float64, with warnings as errors and examples that repeat.
 
 `tutelage._jax` is imported before any test makes an array; hypothesis draws the same
-examples on every machine, and does not time them, because the first call compiles.
+examples on every machine, and does not time them, because the first call compiles. What was
+compiled is kept for the other test process and for the next run, in .pytest_cache/jax.
 """
 
 import sys
@@ -15,6 +16,13 @@ from tutelage._jax import jax
 
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Most of the time of a first run is compilation, most of it of small functions."""
+    jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache/jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def pytest_report_header() -> str:
