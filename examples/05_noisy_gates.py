@@ -45,7 +45,9 @@ def networks() -> dict[float, xr.Dataset]:
     weights = [draw.normal(size=(WIDTH, WIDTH)) / math.sqrt(WIDTH) for _ in range(DEPTH)]
     inputs = draw.normal(size=(EXAMPLES, WIDTH))
     betas = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0)
-    return {b: tl.gates.sample_network(weights, inputs, GATE, b, SAMPLES, seed=1) for b in betas}
+    return {
+        b: tl.gates.sample_network(weights, inputs, GATE, b, samples=SAMPLES, seed=1) for b in betas
+    }
 
 
 def deviations(network: xr.Dataset) -> list[float]:

@@ -81,6 +81,18 @@ def finite_array(argument: str, value: Any) -> np.ndarray:
     return array
 
 
+def increasing_array(
+    argument: str, value: Any, *, at_least: float = -np.inf, hint: str = ""
+) -> np.ndarray:
+    """At least one finite number, each larger than the one before."""
+    array = finite_array(argument, value)
+    if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0) or array[0] < at_least:
+        from_where = "" if at_least == -np.inf else f", from {at_least:g} or later"
+        allowed = f"numbers have to increase{from_where}"
+        raise InputError(argument, f"{array.tolist()!r:.80}", allowed, hint)
+    return array
+
+
 def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
     """Square in the last two axes, of the given size if one is given."""
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:

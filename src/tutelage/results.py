@@ -40,9 +40,6 @@ NEEDED = {
 # Results whose room computes them again.
 TRAININGS = ("spectra.train", "deep.train", "deep.sweep")
 
-# Activations that a gate of `tutelage.gates` has made, and makes again from their names.
-DERIVED = ("Expectation", "Signal", "Bent", "TwoSlopes")
-
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
     """Write a result, with its attributes, to a NetCDF file.
@@ -241,10 +238,6 @@ def activation(name: str) -> activations.Activation:
     0.1
     """
     kind, parameter = _call(name)
-    if kind in DERIVED:
-        from tutelage.gates import activation_named
-
-        return activation_named(name)
     home: Any = getattr(activations, kind, None) if kind in activations.__all__ else None
     known = isinstance(home, type) and issubclass(home, activations.Activation)
     if not known or home in (activations.Custom, activations.Activation):

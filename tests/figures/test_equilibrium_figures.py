@@ -51,7 +51,7 @@ def test_both_panels_side_by_side(erf_curves):
 def test_a_phase_diagram_has_its_critical_line():
     """K → ∞: the unspecialized state is unstable at 1/(2 c_2²), for leaky units 2π/(1 - slope)²."""
     slopes = np.linspace(0.0, 0.5, 6)
-    diagram = tl.equilibrium.phase_diagram(tl.LeakyReLU, slopes, np.linspace(1, 30, 10), math.inf)
+    diagram = tl.equilibrium.phase_diagram(tl.LeakyReLU, slopes, math.inf, np.linspace(1, 30, 10))
     axes = tl.figures.phase_diagram(diagram, parameter="slope")
     line = lines(axes)[r"$\alpha_c$"]
     assert np.allclose(line.get_ydata(), 2 * np.pi / (1 - slopes) ** 2, rtol=1e-9)

@@ -15,6 +15,7 @@ TWO = tl.Committee(2, tl.LeakyReLU(0.1))
 VALUES = [
     *(0, 3, 0.1, float("inf"), 2**40, True, None, "gaussian", "null", "3", "", [1, [2.5]]),
     *(tl.ReLU(), tl.Swish(1 / 3), tl.Erf(1.0), tl.averages.Hermite(order=6)),
+    *(tl.Swish, tl.gates.Gate([-1, 1]).signal(2.0), tl.gates.Interval(0, 1).expectation(0.1)),
     tl.Scenario(TWO, TWO, [[1, 0.5], [0.5, 2]], output_scale=(0.9, 1.1), weight_decay=0.01),
     tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]]),
 ]

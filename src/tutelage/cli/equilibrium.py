@@ -186,7 +186,7 @@ def _diagram(
     if loads is None:
         ends = [equilibrium.transitions(kind(float(x)), K) for x in parameters[[0, -1]]]
         loads = np.linspace(0.0, max(map(_last, ends)), len(parameters) + 1)[1:]
-    return equilibrium.phase_diagram(kind, parameters, loads, K)
+    return equilibrium.phase_diagram(kind, parameters, K, loads)
 
 
 def _print_diagram(diagram: "xr.Dataset", family: str) -> None:

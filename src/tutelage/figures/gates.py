@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.online import _axes, _colours
+from tutelage.runs.recompute import argument
 
 SYMBOLS = {
     "expectation": r"$\langle s\rangle$",
@@ -38,7 +39,7 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, which: str = "signal
         style = {"color": "black", "linestyle": "--"} if noiseless else {"color": colour}
         label = r"$\beta=\infty$" if noiseless else rf"$\beta={beta:g}$"
         axes.plot(dataset["field"], values, label=label, **style)
-    axes.set(xlabel="$h$", ylabel=SYMBOLS[which], title=dataset.attrs.get("gate", ""))
+    axes.set(xlabel="$h$", ylabel=SYMBOLS[which], title=_gate(dataset))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return axes
@@ -61,7 +62,7 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         beta, alpha = one["beta"].values, one["coexists"].values
         shown = np.isfinite(beta) & np.isfinite(alpha) & (beta > 0)
         units = str(one.attrs.get("units", "")).replace("inf", r"\infty")
-        name = f"{one.attrs.get('gate', '')}, $K={units}$"
+        name = f"{_gate(one)}, $K={units}$"
         axes.plot(beta[shown], alpha[shown], color=f"C{number}", label=name)
         for limit in alpha[np.isinf(beta) & np.isfinite(alpha)]:
             axes.axhline(limit, color=f"C{number}", linestyle=":")
@@ -69,6 +70,12 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize="small")
     return axes
+
+
+def _gate(dataset: xr.Dataset) -> str:
+    """The name of the gate, for a title."""
+    recorded = "computed_by" in dataset.attrs
+    return argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
 
 
 def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:

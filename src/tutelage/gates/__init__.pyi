@@ -18,7 +18,6 @@ from .labels import (
     saddle_point as saddle_point,
 )
 from .levels import Gate as Gate
-from .names import activation_named as activation_named
 from .slopes import Bent as Bent
 from .slopes import TwoSlopes as TwoSlopes
 from .stochastic import mean_field as mean_field

@@ -8,7 +8,6 @@ the fluctuations are small.  Var h is a sum of w_ij² over the layer before: of 
 weights of order 1/n, but of order one for weights of order 1/√n, however wide the layer is.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +18,8 @@ from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas
-from tutelage.gates.tables import attributes
+from tutelage.runs.provenance import recorded
+from tutelage.runs.seed import check_seed
 
 Transmits = Literal["signal", "state"]
 # Fields of one layer in a batch of samples: bounds the memory to some 50 MB for two states.
@@ -37,6 +37,7 @@ def mean_field(
     inputs: Any,
     gate: AbstractGate,
     beta: Any,
+    *,
     biases: Sequence[Any] | None = None,
     transmits: Transmits = "signal",
 ) -> list[np.ndarray]:
@@ -57,13 +58,15 @@ def mean_field(
     return found
 
 
+@recorded
 def sample_network(
     weights: Sequence[Any],
     inputs: Any,
     gate: AbstractGate,
     beta: Any,
+    *,
     samples: int,
-    seed: int,
+    seed: int = 0,
     biases: Sequence[Any] | None = None,
     transmits: Transmits = "signal",
 ) -> xr.Dataset:
@@ -97,22 +100,14 @@ def sample_network(
     layers = _layers(weights, x.shape[1], beta, biases)
     if positive_integer("samples", samples, "samples=10_000") < 2:
         raise InputError("samples", "1", "a standard error needs at least 2", "samples=10_000")
-    generator = _generator(seed)
+    generator = np.random.default_rng(check_seed(seed))
     sums = _Sums(len(x), [len(layer.b) for layer in layers])
     size = max(1, BATCH // (len(x) * max(len(layer.b) for layer in layers)))
     for first in range(0, samples, size):
         draws = min(size, samples - first)
         sums.add(_draw(layers, x, gate, draws, generator, _is_signal(transmits)))
-    exact = mean_field(weights, x, gate, beta, biases, transmits)
-    noise = [layer.beta.tolist() for layer in layers]
-    return _dataset(sums, exact).assign_attrs(
-        **attributes("gates.sample_network", gate),
-        # One number for a layer whose units have the same noise.
-        beta=json.dumps([row[0] if len(set(row)) == 1 else row for row in noise]),
-        samples=samples,
-        seed=seed,
-        transmits=transmits,
-    )
+    exact = mean_field(weights, x, gate, beta, biases=biases, transmits=transmits)
+    return _dataset(sums, exact)
 
 
 def _draw(
@@ -214,10 +209,3 @@ def _is_signal(transmits: Any) -> bool:
     if transmits not in ("signal", "state"):
         raise InputError("transmits", repr(transmits), 'it has to be "signal" or "state"')
     return transmits == "signal"
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        allowed = "it has to be a whole number of at least 0"
-        raise InputError("seed", repr(seed), allowed, "seed=0")
-    return np.random.default_rng(int(seed))

@@ -1,21 +1,20 @@
 """Datasets of gates: their activations over field and noise, and where their units specialize."""
 
-import platform
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
 from tutelage._checks import InputError
-from tutelage._jax import jax
 from tutelage.equilibrium import transitions
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas, check_fields
 from tutelage.gates.thermal import backpropagation_factor
+from tutelage.runs.provenance import recorded
 
 
+@recorded
 def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
     """What a gate does to a field, at several levels of noise.
 
@@ -46,10 +45,10 @@ def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
     return xr.Dataset(
         {name: (("beta", "field"), np.asarray(value)) for name, value in values.items()},
         coords={"beta": ("beta", b, {"symbol": "β"}), "field": ("field", h, {"symbol": "h"})},
-        attrs=attributes("gates.curves", gate),
     )
 
 
+@recorded
 def specialization_loads(gate: AbstractGate, beta: Any, units: Any) -> xr.Dataset:
     """Where the units of a committee of noisy gates specialize, against the noise.
 
@@ -79,19 +78,7 @@ def specialization_loads(gate: AbstractGate, beta: Any, units: Any) -> xr.Datase
         loads = [getattr(one, name) for one in found]
         data[name] = ("beta", np.array([np.inf if x is None else x.value for x in loads]))
         data[f"{name}_error"] = ("beta", np.array([0.0 if x is None else x.error for x in loads]))
-    attrs = {**attributes("gates.specialization_loads", gate), "units": str(units)}
-    return xr.Dataset(data, coords={"beta": ("beta", b, {"symbol": "β"})}, attrs=attrs)
-
-
-def attributes(computed_by: str, gate: AbstractGate) -> dict[str, str]:
-    """What has to be known to compute the same again."""
-    return {
-        "computed_by": computed_by,
-        "gate": gate.name,
-        "tutelage_version": __version__,
-        "jax_version": jax.__version__,
-        "python_version": platform.python_version(),
-    }
+    return xr.Dataset(data, coords={"beta": ("beta", b, {"symbol": "β"})})
 
 
 def _axis(argument: str, values: Any) -> np.ndarray:

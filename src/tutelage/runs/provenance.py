@@ -115,6 +115,8 @@ def described(value: Any) -> Any:
         return int(value)
     if isinstance(value, Real):
         return float(value)
+    if isinstance(value, type) and value.__module__.startswith("tutelage."):
+        return {"class": _home(value)}
     if isinstance(value, xr.Dataset):
         return {"dataset": {name: described(x) for name, x in value.attrs.items()}}
     if type(value).__module__.startswith("tutelage."):
@@ -150,10 +152,15 @@ def _object(value: Any) -> Any:
     if any(not hasattr(value, name) for name, default in needed.items() if default is NEEDED):
         return unwritten(value)
     arguments = {name: described(getattr(value, name)) for name in needed if hasattr(value, name)}
+    return {"type": _home(kind), **arguments}
+
+
+def _home(kind: type) -> str:
+    """Where a class is found, by its public name where it has one."""
     room = kind.__module__.split(".")[1]
     public = getattr(import_module(f"tutelage.{room}"), kind.__name__, None) is kind
     home = room if public else kind.__module__.removeprefix("tutelage.")
-    return {"type": f"{home}.{kind.__name__}", **arguments}
+    return f"{home}.{kind.__name__}"
 
 
 def constructor(kind: type) -> dict[str, Any]:

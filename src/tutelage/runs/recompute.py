@@ -103,6 +103,8 @@ def _made(plain: Any, argument: str, verb: str) -> Any:
         )
     if "dataset" in plain:
         return recompute(xr.Dataset(attrs=plain["dataset"]))
+    if "class" in plain:
+        return _public(str(plain["class"]), argument)
     if "type" not in plain:
         return {name: _made(x, argument, verb) for name, x in plain.items()}
     kind = _public(str(plain["type"]), argument)

@@ -13,7 +13,7 @@ from tutelage.equilibrium import phase_diagram, states, transitions
 @pytest.mark.parametrize("K", [2, 5, math.inf])
 def test_phases_are_what_the_states_say(K):
     loads = np.array([3.0, 6.2829, 6.285, 6.5, 12.0])
-    found = phase_diagram(tl.LeakyReLU, [0.0, 0.1], loads, K)
+    found = phase_diagram(tl.LeakyReLU, [0.0, 0.1], K, loads)
     for slope in (0.0, 0.1):
         for load in loads:
             here = found.sel(parameter=slope, load=load)
@@ -27,7 +27,7 @@ def test_phases_are_what_the_states_say(K):
 
 def test_lines_are_the_transitions_of_each_activation():
     betas = [0.5, 2.0]
-    found = phase_diagram(tl.Swish, betas, [10.0], 5)
+    found = phase_diagram(tl.Swish, betas, 5, [10.0])
     for beta in betas:
         exact = transitions(tl.Swish(beta), 5)
         for name in ("appears", "coexists", "unstable"):
@@ -38,14 +38,14 @@ def test_lines_are_the_transitions_of_each_activation():
 def test_a_leaky_relu_rescales_the_load_of_the_relu_for_infinitely_many_units():
     # κ̃ is that of the ReLU times (1−a)²: only the linear part knows more of the slope.
     slopes = np.array([0.0, 0.25, 0.5, 1.0])
-    found = phase_diagram(tl.LeakyReLU, slopes, [1.0], math.inf)
+    found = phase_diagram(tl.LeakyReLU, slopes, math.inf, [1.0])
     exact = 2 * math.pi / (1 - slopes[:-1]) ** 2
     assert np.allclose(found["coexists"].values[:-1], exact, rtol=1e-13)
     assert found["order"].values.tolist()[-1] == "none" and np.isnan(found["coexists"].values[-1])
 
 
 def test_swish_goes_from_linear_units_to_the_relu():
-    found = phase_diagram(tl.Swish, [0.05, 40.0], [1.0], math.inf)
+    found = phase_diagram(tl.Swish, [0.05, 40.0], math.inf, [1.0])
     # x/2 + βx²/4 − …: c_2² = β²/8 for small β, with corrections of order β².
     assert float(found["coexists"][0]) == pytest.approx(4 / 0.05**2, rel=0.01)
     # ∫x²g'' = −π²/(3β²): √2 c_2 = ⟨g''⟩ is that of the ReLU times 1 + π²/(6β²) + O(β⁻⁴).
@@ -55,10 +55,10 @@ def test_swish_goes_from_linear_units_to_the_relu():
 
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="family"):
-        phase_diagram("Swish", [1.0], [1.0], 2)
+        phase_diagram("Swish", [1.0], 2, [1.0])
     with pytest.raises(InputError, match="family"):
-        phase_diagram(lambda beta: beta, [1.0], [1.0], 2)
+        phase_diagram(lambda beta: beta, [1.0], 2, [1.0])
     with pytest.raises(InputError, match="parameters"):
-        phase_diagram(tl.Swish, [2.0, 1.0], [1.0], 2)
+        phase_diagram(tl.Swish, [2.0, 1.0], 2, [1.0])
     with pytest.raises(InputError, match="beta"):
-        phase_diagram(tl.Swish, [-1.0], [1.0], 2)
+        phase_diagram(tl.Swish, [-1.0], 2, [1.0])

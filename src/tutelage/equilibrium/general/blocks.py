@@ -30,7 +30,7 @@ class Blocks(eqx.Module):
     name: str = eqx.field(static=True)
 
 
-def blocks(overlaps: Overlaps, tolerance: float = 1e-6) -> Blocks:
+def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:
     """Classify a state by the equality of rows and columns of R, and of Q with them.
 
     Args:

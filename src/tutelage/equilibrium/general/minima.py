@@ -14,6 +14,7 @@ from tutelage.equilibrium.general.descent import Walkers, descend
 from tutelage.equilibrium.general.landscape import Landscape
 from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
+from tutelage.runs.seed import check_seed
 
 # Newton steps end at rounding, 1e-14 or so; a descent that did not come this close found nothing.
 ARRIVED = 1e-8
@@ -57,6 +58,7 @@ class Minimum(eqx.Module):
 def minima(
     scenario: Scenario,
     load: float,
+    *,
     starts: int = 64,
     seed: int = 0,
     method: Method | str | None = None,
@@ -92,7 +94,7 @@ def minima(
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
     count = positive_integer("starts", starts, "starts=64")
     landscape = Landscape(scenario, method)
-    walkers = descend(landscape, alpha, starting_points(landscape, count, seed))
+    walkers = descend(landscape, alpha, starting_points(landscape, count, check_seed(seed)))
     spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), walkers))
     groups = _distinct(walkers, spectra, Q, R)
     if not groups:

@@ -44,7 +44,7 @@ class Gibbs(eqx.Module):
         return -load * K * (among + jnp.einsum("rim,mn->rin", r, self.teachers))
 
 
-class Record(NamedTuple):
+class Samples(NamedTuple):
     """What is written down after each move, one row for each run."""
 
     Q: Float[Array, "... run K K"]
@@ -62,7 +62,7 @@ def chain(
     gains: Float[Array, " sweep"],
     key: Array,
     moves: int,
-) -> tuple[Weights, Float[Array, ""], Record]:
+) -> tuple[Weights, Float[Array, ""], Samples]:
     """As many moves as there are gains; all runs share one step size.
 
     gains: by how much the logarithm of the step follows the acceptance; zero once samples count.
@@ -73,12 +73,12 @@ def chain(
         (J, log_step), (key, gain) = state, inputs
         J, probability = _trajectory(gibbs, load, J, jnp.exp(log_step), key, moves)
         log_step = log_step + gain * (jnp.mean(probability) - TARGET)
-        record = Record(*gibbs.overlaps(J), gibbs.generalization_error(J), probability)
-        return (J, log_step), record
+        sample = Samples(*gibbs.overlaps(J), gibbs.generalization_error(J), probability)
+        return (J, log_step), sample
 
     keys = jax.random.split(key, len(gains))
-    (J, log_step), records = jax.lax.scan(sweep, (J, jnp.log(step)), (keys, gains))
-    return J, jnp.exp(log_step), records
+    (J, log_step), samples = jax.lax.scan(sweep, (J, jnp.log(step)), (keys, gains))
+    return J, jnp.exp(log_step), samples
 
 
 def _trajectory(

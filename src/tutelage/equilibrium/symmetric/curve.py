@@ -1,22 +1,21 @@
 """Learning curves: every branch of states over the load, stable or not."""
 
-import platform
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
-from tutelage._checks import InputError, finite_array
+from tutelage._checks import increasing_array
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.many import states_at
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve
 from tutelage.equilibrium.symmetric.site import Point
 from tutelage.equilibrium.symmetric.states import kind_of
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
-from tutelage.runs.provenance import activation_name
+from tutelage.runs.provenance import recorded
 
 
+@recorded
 def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
     """All branches of site-symmetric states over the load α.
 
@@ -53,8 +52,7 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
     flat = ("unspecialized", theory.unspecialized_many(alpha))
     rows = [] if theory.units == 1 and theory.kernel.slope > 0 else [flat]
     rows += [(kind_of(theory, p.sign), states_at(theory, p, alpha)) for p in branches.pieces]
-    dataset = _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
-    return dataset.assign_attrs(attributes("equilibrium.learning_curve", activation, units))
+    return _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
 
 
 def _dataset(theory: Theory, loads: np.ndarray, rows: list[tuple[str, Point]]) -> xr.Dataset:
@@ -110,24 +108,8 @@ def _parametric(theory: Theory, branches: Curve) -> xr.Dataset:
     return xr.Dataset({f"curve_{name}": ("point", value) for name, value in named.items()})
 
 
-def attributes(computed_by: str, activation: Activation, units: Any) -> dict[str, Any]:
-    """What has to be known to compute the same again."""
-    return {
-        "computed_by": computed_by,
-        "activation": activation_name(activation),
-        "units": "inf" if units == float("inf") else int(units),
-        "tutelage_version": __version__,
-        "python_version": platform.python_version(),
-    }
-
-
 def check_loads(loads: Any) -> np.ndarray:
-    array = np.atleast_1d(finite_array("loads", loads))
-    if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0) or array[0] < 0:
-        raise InputError(
-            "loads",
-            f"an array of shape {array.shape}" + (f" from {array.flat[0]:g}" if array.size else ""),
-            "loads are at least 0 and increase",
-            "np.linspace(0, 100, 1001)",
-        )
-    return array
+    """Loads α ≥ 0, one or more, increasing."""
+    return increasing_array(
+        "loads", np.atleast_1d(loads), at_least=0.0, hint="np.linspace(0, 100, 1001)"
+    )

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, finite_array
+from tutelage._checks import InputError, increasing_array
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.curve import attributes, check_loads
+from tutelage.equilibrium.symmetric.curve import check_loads
 from tutelage.equilibrium.symmetric.many import states_at
 from tutelage.equilibrium.symmetric.pieces import Curve, curve
 from tutelage.equilibrium.symmetric.site import Point
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
+from tutelage.runs.progress import Progress
+from tutelage.runs.provenance import recorded
 
 PHASES = (
     "unspecialized",
@@ -23,16 +25,23 @@ PHASES = (
 )
 
 
+@recorded
 def phase_diagram(
-    family: Callable[[float], Activation], parameters: Any, loads: Any, units: Any
+    family: Callable[[float], Activation],
+    parameters: Any,
+    units: Any,
+    loads: Any,
+    *,
+    progress: bool = False,
 ) -> xr.Dataset:
     """The state of lowest free energy over (parameter, load), and the lines between the phases.
 
     Args:
         family: makes an activation from a number: ``tl.Swish``, ``tl.LeakyReLU``, ….
         parameters: its numbers: β of Swish, the slope of the leaky ReLU; increasing.
-        loads: values of α ≥ 0, increasing.
         units: K: 2, 3, … or ``math.inf``.
+        loads: values of α ≥ 0, increasing.
+        progress: show a bar on a terminal.
 
     Returns:
         A Dataset over ``parameter`` and ``load``: phase (a number from 0 to 3; its name is the
@@ -41,26 +50,28 @@ def phase_diagram(
         appears, coexists and unstable (NaN where there is none) and the order.
 
     >>> import tutelage as tl
-    >>> found = tl.equilibrium.phase_diagram(tl.LeakyReLU, [0.0, 0.5], [5.0, 30.0], units=2)
+    >>> found = tl.equilibrium.phase_diagram(tl.LeakyReLU, [0.0, 0.5], 2, [5.0, 30.0])
     >>> found["phase"].values.tolist()
     [[0, 3], [0, 3]]
     """
-    numbers = _parameters(parameters)
+    numbers = increasing_array("parameters", np.atleast_1d(parameters), hint="[0.5, 1]")
     alpha = check_loads(loads)
     activations = [_member(family, x) for x in numbers]
-    rows = [_row(theory_of(g, units), alpha) for g in activations]
+    rows = []
+    with Progress(progress, len(numbers), "parameters") as bar:
+        for done, g in enumerate(activations, 1):
+            rows.append(_row(theory_of(g, units), alpha))
+            bar.show(done)
     data = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     lines = ("appears", "coexists", "unstable", "order")
     both = ("parameter", "load")
-    attrs = attributes("equilibrium.phase_diagram", activations[0], units)
-    attrs["activation"] = getattr(family, "__name__", type(activations[0]).__name__)
     return xr.Dataset(
         {name: ("parameter" if name in lines else both, value) for name, value in data.items()},
         coords={
             "parameter": numbers,
             "load": ("load", alpha, {"long_name": "βP/(KN)", "symbol": "α"}),
         },
-        attrs={**attrs, "phases": "; ".join(PHASES)},
+        attrs={"phases": "; ".join(PHASES)},
     )
 
 
@@ -95,15 +106,6 @@ def _lowest(theory: Theory, branches: Curve, found: Transitions, loads: np.ndarr
         table[:, won] = states_at(theory, outward[0 if sign < 0 else -1], loads[won])
     table[:, ~won] = theory.unspecialized_many(loads[~won])
     return Point(*table)
-
-
-def _parameters(parameters: Any) -> np.ndarray:
-    array = np.atleast_1d(finite_array("parameters", parameters))
-    if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0):
-        raise InputError(
-            "parameters", f"an array of shape {array.shape}", "numbers have to increase", "[0.5, 1]"
-        )
-    return array
 
 
 def _member(family: Any, number: float) -> Activation:

@@ -66,7 +66,7 @@ class State:
 
 
 def states(
-    activation: Activation, units: Any, load: float, saddles: bool = False
+    activation: Activation, units: Any, load: float, *, saddles: bool = False
 ) -> tuple[State, ...]:
     """Every minimum of the site-symmetric free energy, the lowest free energy first.
 

@@ -167,7 +167,7 @@ def _first_layer() -> Record:
     """20 units, five inputs: the largest deviation in standard errors, at the level 0.01."""
     random = np.random.default_rng(2019)
     W, x = random.normal(size=(20, 6)) / math.sqrt(6), random.normal(size=(5, 6))
-    drawn = gates.sample_network([W], x, TWO, 1.0, 20_000, seed=0)
+    drawn = gates.sample_network([W], x, TWO, 1.0, samples=20_000)
     off = (drawn["signal"] - drawn["mean_field"]) / drawn["standard_error"]
     worst = float(np.max(np.abs(off)))
     threshold = float(norm.isf(LEVEL / (2 * off.size)))
@@ -179,7 +179,7 @@ def _second_layer() -> Record:
     """One unit behind 16 gates at h = 1, weights 1/4, a bias that makes ⟨h⟩ = ½; β = 1."""
     n, p = 16, _logistic(1.0)
     W, b = [np.ones((n, 1)), np.full((1, n), 0.25)], [np.zeros(n), np.array([0.5 - n * p / 4])]
-    drawn = gates.sample_network(W, [1.0], TWO, 1.0, 40_000, seed=0, biases=b).isel(unit=-1)
+    drawn = gates.sample_network(W, [1.0], TWO, 1.0, samples=40_000, biases=b).isel(unit=-1)
     off, error = (float(drawn[name][0]) for name in ("signal", "standard_error"))
     off -= float(drawn["mean_field"][0])
     k = np.arange(n + 1)

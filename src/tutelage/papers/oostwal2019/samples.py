@@ -15,8 +15,8 @@ import xarray as xr
 
 from tutelage.activations import Activation, Erf
 from tutelage.equilibrium.general.blocks import matched_overlaps
-from tutelage.equilibrium.sampling.sample import Walk
-from tutelage.equilibrium.sampling.spheres import Record as Drawn
+from tutelage.equilibrium.sampling.sample import Sampler
+from tutelage.equilibrium.sampling.spheres import Samples
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers.oostwal2019.loads import PAPER, load
 from tutelage.papers.record import Record, not_comparable
@@ -74,9 +74,9 @@ def _sampled(g: Activation, K: int, start: str, loads: tuple[float, ...], size: 
     units = Committee(K, g)
     scenario = Scenario(units, units, output_scale=K**-0.5)
     begin = _opposite(K) if start == "opposite" else start
-    walk = Walk(scenario, size.dimension, size.sweeps, size.sweeps, size.runs, 0, begin, None)
-    walk.go(loads[0])  # from the start to the first load is further than from load to load
-    runs = xr.concat([_means(walk.go(a)) for a in loads], _axis(loads)).sortby("load")
+    sampler = Sampler(scenario, size.dimension, size.sweeps, size.sweeps, size.runs, 0, begin, None)
+    sampler.drawn(loads[0])  # from the start to the first load is further than from load to load
+    runs = xr.concat([_means(sampler.drawn(a)) for a in loads], _axis(loads)).sortby("load")
     means, errors = runs.mean("run"), runs.std("run", ddof=1) / np.sqrt(size.runs)
     named = {f"{name}_error": errors[name] for name in errors.data_vars}
     kept = runs[["specialization"]].rename(specialization="specialization_of_runs")
@@ -88,15 +88,15 @@ def _axis(loads: tuple[float, ...]) -> xr.DataArray:
     return xr.DataArray(list(loads), dims="load", name="load")
 
 
-def _means(record: Drawn) -> xr.Dataset:
+def _means(samples: Samples) -> xr.Dataset:
     """Over units and sweeps, for every run; R is that of the pairs that began together."""
-    R, Q = record.R.mean(axis=0), record.Q.mean(axis=0)
+    R, Q = samples.R.mean(axis=0), samples.Q.mean(axis=0)
     own = np.eye(R.shape[-1], dtype=bool)
     values = {
         "R": R[:, own].mean(axis=1),
         "S": R[:, ~own].mean(axis=1),
         "C": Q[:, ~own].mean(axis=1),
-        "generalization_error": record.generalization_error.mean(axis=0),
+        "generalization_error": samples.generalization_error.mean(axis=0),
         "specialization": np.array([np.subtract(*matched_overlaps(one)) for one in R]),
     }
     return xr.Dataset({name: ("run", value) for name, value in values.items()})
