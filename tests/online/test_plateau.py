@@ -9,7 +9,8 @@ import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import course, plateau, plateau_over_learning_rates
+from tutelage.online.plateaus import plateau, plateau_over_learning_rates
+from tutelage.online.steps import steps
 from tutelage.online.trajectory import evolve
 
 ETA = 0.5
@@ -26,13 +27,13 @@ def found():
     return plateau(*erf(), ETA)
 
 
-def test_the_slope_along_a_course_is_the_derivative_of_its_error():
+def test_the_slope_along_a_run_is_the_derivative_of_its_error():
     """Central differences on equal steps of h = 0.02 are off by h²ε'''/6, about 1e-5 here."""
     scenario, start = erf()
-    run = course(Flow(scenario), np.asarray(to_vector(start)), ETA, 20.0, longest_step=0.02)
+    run = steps(Flow(scenario), np.asarray(to_vector(start)), ETA, 20.0, longest=0.02)
     difference = (run.error[2:] - run.error[:-2]) / (run.times[2:] - run.times[:-2])
-    steps = np.diff(run.times)
-    equal = np.abs(steps[1:] - steps[:-1]) < 1e-9
+    h = np.diff(run.times)
+    equal = np.abs(h[1:] - h[:-1]) < 1e-9
     assert np.sum(equal) > 900
     np.testing.assert_allclose(difference[equal], run.slope[1:-1][equal], atol=2e-5)
 

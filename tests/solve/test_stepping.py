@@ -6,7 +6,7 @@ from scipy.integrate import RK45
 
 from tutelage._jax import jax, jnp
 from tutelage.solve import stepping
-from tutelage.solve.stepping import walk
+from tutelage.solve.stepping import every_step, walk
 
 TIMES = np.linspace(0.0, 10.0, 41)
 
@@ -114,3 +114,36 @@ def test_a_slope_that_is_no_number_ends_the_run_at_once():
         1e-8,
     )
     assert end.reason[0] == 9 and end.t[0] == 0 and end.y[0, 0] == 1
+
+
+def stepwise(longest=np.inf, most=1000, bound=np.inf):
+    """Times, states and slopes of y' = -y from 1 after every step up to t = 5."""
+    seen, count, end = every_step(
+        lambda t, y: -y,
+        lambda t, y, slope: jnp.where(y[:, 0] < bound, 0, 3),
+        9,
+        lambda now: (now.t[0], now.y[0, 0], now.slopes[-1, 0, 0]),
+        jnp.ones(1),
+        until=5.0,
+        tolerance=1e-9,
+        longest=longest,
+        most=most,
+    )
+    return [np.asarray(x)[: int(count)] for x in seen], end
+
+
+@pytest.mark.parametrize("longest", [np.inf, 0.02])
+def test_every_step_is_seen_with_its_slope_from_the_start_to_the_end(longest):
+    (t, y, slope), end = stepwise(longest)
+    assert t[0] == 0 and t[-1] == 5 and np.all(np.diff(t) > 0) and end.reason[0] == 0
+    assert np.allclose(y, np.exp(-t), rtol=0, atol=1e-7)
+    assert np.allclose(slope, -y, rtol=0, atol=1e-15)
+    assert np.max(np.diff(t)) <= longest * (1 + 1e-12)
+    assert longest == np.inf or len(t) >= 251
+
+
+def test_steps_end_with_their_number_or_with_a_reason():
+    (t, _, _), end = stepwise(most=7)
+    assert len(t) == 7 and end.running[0]
+    (t, _, _), end = stepwise(bound=0.5)
+    assert list(t) == [0.0] and end.reason[0] == 3

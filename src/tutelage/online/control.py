@@ -5,7 +5,8 @@ fastest afterwards; the outlook of straat2019 (section 4) asks for schedules tha
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -20,7 +21,8 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import LONGEST, course, number
+from tutelage.online.plateaus import LONGEST, number
+from tutelage.online.steps import steps
 
 FINE, COARSE = 1e-10, 1e-8
 # Below a hundred tolerances an error is that of the integration.
@@ -28,7 +30,8 @@ SMALLEST = 1e-7
 SCANNED = 25
 
 
-class BestLearningRate(NamedTuple):
+@dataclass(frozen=True)
+class BestLearningRate:
     """learning_rate: η; time: when the error is reached with it. Both `Estimate`."""
 
     learning_rate: Estimate
@@ -64,7 +67,8 @@ class Schedule(eqx.Module):
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
-class BestSchedule(NamedTuple):
+@dataclass(frozen=True)
+class BestSchedule:
     """schedule: η over time, for `evolve`; time: when the error is reached; constant: the best
     that one learning rate can do."""
 
@@ -77,6 +81,7 @@ def best_learning_rate(
     scenario: Scenario,
     start: Overlaps,
     error: float,
+    *,
     bounds: tuple[float, float] = (0.05, 4.0),
     method: Method | str | None = None,
 ) -> BestLearningRate:
@@ -128,6 +133,7 @@ def best_schedule(
     scenario: Scenario,
     start: Overlaps,
     error: float,
+    *,
     pieces: int = 2,
     bounds: tuple[float, float] = (0.05, 4.0),
     method: Method | str | None = None,
@@ -143,7 +149,7 @@ def best_schedule(
         scenario, start, error, bounds, method: as in `best_learning_rate`.
     """
     pieces = positive_integer("pieces", pieces, hint="2")
-    constant = best_learning_rate(scenario, start, error, bounds, method)
+    constant = best_learning_rate(scenario, start, error, bounds=bounds, method=method)
     flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
     limit = 2 * float(constant.time.value)
 
@@ -188,9 +194,8 @@ def _passage(
     """When the error is reached for the first time; infinite if not until the limit."""
     begin = 0.0
     for eta, end in zip(rates, [*switches, limit], strict=True):
-        run = course(
-            flow, y, eta, max(min(end, limit) - begin, 1e-9), tolerance, solved=0.99 * error
-        )
+        duration = max(min(end, limit) - begin, 1e-9)
+        run = steps(flow, y, eta, duration, tolerance=tolerance, solved=0.99 * error)
         passed = run.crossings(error)
         if len(passed):
             return begin + float(passed[0])

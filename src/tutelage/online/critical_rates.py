@@ -16,8 +16,9 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, system
-from tutelage.online.plateaus import Course, course, number, saddle
+from tutelage.online.plateaus import number, saddle
 from tutelage.online.stationary import fixed_point
+from tutelage.online.steps import Steps, steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
@@ -114,8 +115,8 @@ def critical_learning_rates(
     )
 
 
-def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Course:
-    return course(flow, y0, eta, UNTIL / min(eta, 1.0), tolerance)
+def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Steps:
+    return steps(flow, y0, eta, UNTIL / min(eta, 1.0), tolerance=tolerance)
 
 
 # Divergence ------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def _bisect(
     return low, high
 
 
-def _loss_of_stability(flow: Flow, run: Course, eta: float, top: float) -> Estimate | None:
+def _loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
     """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
     y = _attractor(flow, run, eta)
     if y is None:
@@ -212,7 +213,7 @@ def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estim
     return number(root, 1e-12 / slope)
 
 
-def _attractor(flow: Flow, run: Course, eta: float) -> np.ndarray | None:
+def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
     """The end of a run, polished; solutions are exact, as C is singular there."""
     end = to_overlaps(jnp.asarray(run.states[-1]), flow.scenario.T, flow.scenario.K)
     if run.outcome == "converged" and end.K == end.M:
@@ -263,7 +264,7 @@ def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> f
     if j in (0, len(run.times) - 1):
         return float(pace[j])
     window = run.times[j + 1] - run.times[j - 1]
-    detail = course(flow, run.states[j - 1], eta, window, tolerance, longest_step=window / 64)
+    detail = steps(flow, run.states[j - 1], eta, window, tolerance=tolerance, longest=window / 64)
     t, pace = detail.times, (detail.slope - RISING) / detail.error
     k = int(np.clip(np.argmax(pace), 1, len(t) - 2))
     # The parabola through the three highest points; at a distance, to keep it well-conditioned.

@@ -11,7 +11,7 @@ import tutelage
 from tutelage.papers import Entry
 
 LIBRARIES = (
-    *("jax", "jaxlib", "diffrax", "equinox", "optax", "optimistix"),
+    *("jax", "jaxlib", "equinox", "optax"),
     *("numpy", "scipy", "xarray", "matplotlib", "pillow"),
 )
 # How results are asked for and shown has no influence on them.

@@ -5,11 +5,13 @@ for the first slope, for the first step, for the stages, for the events.  Here a
 loop over the stages: a first step of length zero gives the first slope, and the slope at the end
 of each step (the method's last stage) tells whether the run has come to rest.
 
-Dormand and Prince (1980); dense output of Shampine (1986).  All arrays have a leading axis of runs.
+Measured on a first curve of two ReLU students in a new process: 6.4 s of processor time, 14 s with
+diffrax.  Dormand and Prince (1980); dense output of Shampine (1986).  All arrays have a leading
+axis of runs.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -87,21 +89,60 @@ def walk(
     lost: the reason for a run whose steps have become too short to go on.
     Times before t0 record the start.
     """
+    return jax.lax.while_loop(
+        lambda now: jnp.any(now.running),
+        lambda now: _advanced(rates, ends, lost, now, times, until, tolerance, jnp.inf),
+        _beginning(y0, t0, len(times)),
+    )
+
+
+def every_step(
+    rates: Rates,
+    ends: Ends,
+    lost: int,
+    observe: Callable[[Walk], Any],
+    y0: Float[Array, " d"],
+    *,
+    until: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    longest: Float[Array, ""],
+    most: int,
+) -> tuple[Any, Int[Array, ""], Walk]:
+    """What is observed of one run from time 0 after each step, how often, and where it ends.
+
+    observe: of the run at its start and after a step -> arrays; they get a leading axis ``most``.
+    longest: no step is longer;  most: after so many the run is ended.
+    """
+    start, times = _beginning(y0[None], jnp.zeros(1), 0), jnp.zeros(0)
+    shapes = jax.eval_shape(observe, start)
+    nothing = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), shapes)
+
+    def step(carry: tuple[Any, Array, Walk]) -> tuple[Any, Array, Walk]:
+        seen, count, now = carry
+        new = _advanced(rates, ends, lost, now, times, until, tolerance, longest)
+        # The first step, of length zero, gives the slope at the start.
+        place = jnp.where((new.t[0] > now.t[0]) | (count == 0), count, most)
+        seen = jax.tree.map(lambda a, x: a.at[place].set(x, mode="drop"), seen, observe(new))
+        return seen, count + (place < most), new
+
+    return jax.lax.while_loop(
+        lambda carry: (carry[1] < most) & carry[2].running[0],
+        step,
+        (nothing, jnp.zeros((), dtype=int), start),
+    )
+
+
+def _beginning(y0: Array, t0: Array, times: int) -> Walk:
     runs, d = y0.shape
-    nowhere = Walk(
+    return Walk(
         t=t0,
         h=jnp.zeros(runs),
         y=y0,
         slopes=jnp.zeros((LAST + 1, runs, d)),
-        records=jnp.zeros((runs, len(times), d)),
+        records=jnp.zeros((runs, times, d)),
         recorded=jnp.zeros(runs, dtype=int),
         running=jnp.ones(runs, dtype=bool),
         reason=jnp.zeros(runs, dtype=int),
-    )
-    return jax.lax.while_loop(
-        lambda now: jnp.any(now.running),
-        lambda now: _advanced(rates, ends, lost, now, times, until, tolerance),
-        nowhere,
     )
 
 
@@ -113,10 +154,11 @@ def _advanced(
     times: Array,
     until: Array,
     tolerance: Array,
+    longest: Any,
 ) -> Walk:
     """One step of every run that is on the way; taken back where its error is too large."""
     left = until - now.t
-    h = jnp.where(now.running, jnp.minimum(now.h, left), 0.0)
+    h = jnp.where(now.running, jnp.minimum(jnp.minimum(now.h, longest), left), 0.0)
     t = jnp.where(h >= left, until, now.t + h)
     k = _slopes(rates, now, h)
     y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST]), k)
@@ -175,6 +217,8 @@ def _recorded(
 ) -> tuple[Array, Array]:
     """Write the states at all times that the step has passed, one for every run at a time."""
     run, count = jnp.arange(len(t)), len(times)
+    if count == 0:
+        return now.records, now.recorded
 
     def due(recorded: Array) -> Array:
         return taken & (recorded < count) & (times[jnp.minimum(recorded, count - 1)] <= t)

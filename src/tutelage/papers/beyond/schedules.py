@@ -17,7 +17,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.online.control import BestSchedule, Schedule
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import course
+from tutelage.online.steps import steps
 from tutelage.papers.record import Record, found
 from tutelage.papers.section import Figure, Section
 
@@ -36,7 +36,7 @@ def compute(full: bool) -> Iterator[Record | Figure]:
     """The best constant rate, the best of two pieces, and in full of three."""
     pieces = (2, 3) if full else (2,)
     best = {count: schedule(count) for count in pieces}
-    rate, time = best[2].constant
+    rate, time = best[2].constant.learning_rate, best[2].constant.time
     constant = Schedule([rate.value], [])
     yield _drawn({1: constant, **{n: b.schedule for n, b in best.items()}})
     yield found("Schedules: best constant rate η to ε_g = 10⁻⁴", rate.value, rate.error, NOTE)
@@ -63,7 +63,7 @@ def start() -> Overlaps:
 
 @cache
 def schedule(pieces: int) -> BestSchedule:
-    return online.best_schedule(scenario(), start(), GOAL, pieces, BOUNDS)
+    return online.best_schedule(scenario(), start(), GOAL, pieces=pieces, bounds=BOUNDS)
 
 
 def _described(found_: Schedule) -> str:
@@ -93,7 +93,7 @@ def _errors(one: Schedule, times: np.ndarray) -> np.ndarray:
     flow, y = Flow(scenario()), np.asarray(to_vector(start()))
     begin, known, errors = 0.0, [np.zeros(0)], [np.zeros(0)]
     for rate, end in zip(one.rates, [*one.switches, UNTIL], strict=True):
-        run = course(flow, y, float(rate), float(end) - begin)
+        run = steps(flow, y, float(rate), float(end) - begin)
         known.append(begin + run.times)
         errors.append(run.error)
         begin, y = float(end), run.states[-1]

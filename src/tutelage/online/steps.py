@@ -1,0 +1,112 @@
+"""A run with every step that the integration takes, and with the exact slope of its error."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.averages.generalization import generalization_error
+from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.online.flow import Flow
+from tutelage.solve.stepping import Walk, every_step
+
+# Relative to the start: a stable solution takes every run that came this close, and below a
+# hundred tolerances (1e-8 at most) the error is that of the integration.
+NEARLY_SOLVED = 1e-6
+# Relative to T: from here on the terms in η² have outgrown the others.
+TOO_LARGE = 1e6
+MOST_STEPS = 2**14
+OUTCOMES = ("reached", "converged", "diverged")
+CONVERGED, DIVERGED = 1, 2
+
+
+class Steps(NamedTuple):
+    """A run after each step that the integration takes, in NumPy.
+
+    times, error, slope: ε_g and dε_g/dα, exact along the flow, shape (t,).
+    states: as vectors, shape (t, d).
+    outcome: "converged", "diverged" or "reached".
+    """
+
+    times: Float[np.ndarray, " t"]
+    states: Float[np.ndarray, "t d"]
+    error: Float[np.ndarray, " t"]
+    slope: Float[np.ndarray, " t"]
+    outcome: str
+
+    def crossings(self, level: float) -> np.ndarray:
+        """Times at which the error passes a level, from cubics with the exact slopes."""
+        above = self.error > level
+        return np.array([self._crossing(j, level) for j in np.flatnonzero(above[1:] != above[:-1])])
+
+    def _crossing(self, j: Any, level: float) -> float:
+        h = self.times[j + 1] - self.times[j]
+        (e0, e1), (s0, s1) = self.error[j : j + 2], h * self.slope[j : j + 2]
+        cubic = [2 * (e0 - e1) + s0 + s1, 3 * (e1 - e0) - 2 * s0 - s1, s0, e0 - level]
+        roots = np.roots(cubic)
+        real = roots.real[np.abs(roots.imag) < 1e-9]
+        inside = real[(real > -1e-9) & (real < 1 + 1e-9)]
+        share = inside[0] if len(inside) else (level - e0) / (e1 - e0)
+        return float(self.times[j] + h * share)
+
+
+def steps(
+    flow: Flow,
+    start: Float[np.ndarray, " d"],
+    learning_rate: float,
+    until: float,
+    *,
+    tolerance: float = 1e-10,
+    longest: float = np.inf,
+    solved: float | None = None,
+) -> Steps:
+    """Integrate and keep every step; one compilation serves all learning rates and tolerances.
+
+    longest: no step takes more time.
+    solved: the error at which the run counts as converged; a millionth of the first by default.
+    """
+    y0 = jnp.asarray(start)
+    if solved is None:
+        state = to_overlaps(y0, flow.scenario.T, flow.scenario.K)
+        solved = NEARLY_SOLVED * float(generalization_error(flow.scenario, state, flow.method))
+    numbers = (learning_rate, until, tolerance, longest, solved)
+    seen, count, reason = _compiled(flow, y0, *(jnp.asarray(x, dtype=jnp.float64) for x in numbers))
+    t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
+    return Steps(t, y, error, slope, OUTCOMES[int(reason)])
+
+
+@eqx.filter_jit
+def _compiled(
+    flow: Flow, y0: Array, eta: Any, until: Any, tolerance: Any, longest: Any, solved: Any
+):
+    K, T = flow.scenario.K, flow.scenario.T
+
+    def rates(t: Array, y: Array) -> Array:
+        return to_vector(flow(to_overlaps(y, T, K), eta))
+
+    def error(y: Array) -> Array:
+        return generalization_error(flow.scenario, to_overlaps(y, T, K), flow.method)
+
+    def ends(t: Array, y: Array, slope: Array) -> Array:
+        large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)
+        return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
+
+    def observe(now: Walk) -> tuple[Array, ...]:
+        y = now.y[0]
+        return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
+
+    # Steps that shrink to nothing are a divergence faster than the bound on the norms.
+    seen, count, end = every_step(
+        rates,
+        ends,
+        DIVERGED,
+        observe,
+        y0,
+        until=until,
+        tolerance=tolerance,
+        longest=longest,
+        most=MOST_STEPS,
+    )
+    return seen, count, end.reason[0]
