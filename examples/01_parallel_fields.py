@@ -21,6 +21,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import matplotlib.pyplot as plt
 import mpmath
 import numpy as np
 
@@ -28,6 +29,7 @@ import tutelage as tl
 
 ORDERS = (4, 6, 10, 14)
 GAPS = [*np.arange(1.0, 0.1, -0.05), *(10.0**-k for k in np.arange(1, 16.5, 0.5))]  # 1 − ρ
+EXACT = 2.0**-53 / 10  # drawn for an error of 0, which a logarithmic axis cannot show
 
 
 def exact(rho: float) -> mpmath.mpf:
@@ -78,12 +80,13 @@ def draw(file: Path, picture: Path) -> None:
     with file.open(encoding="utf-8") as stream:
         heading, *rows = csv.reader(stream)
     gaps, *errors = np.array(rows, dtype=float).T
-    ax = tl.figures.accuracy(
-        gaps,
-        dict(zip(heading[1:], errors, strict=True)),
-        xlabel=r"$1-\rho$: from independent to parallel fields",
-        ylabel=r"absolute error of $I_4$",
-    )
+    _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    for name, error in zip(heading[1:], errors, strict=True):
+        ax.loglog(gaps, np.maximum(error, EXACT), marker=".", label=name)
+    ax.set_xlabel(r"$1-\rho$: from independent to parallel fields")
+    ax.set_ylabel(r"absolute error of $I_4$")
+    ax.grid(alpha=0.3)
+    ax.legend()
     # The largest eigenvalue of the correlation matrix is 1 + 3ρ; the series needs it below 2.
     ax.axvline(2 / 3, color="grey", linestyle=":")
     ax.annotate("series diverges →", (0.6, 1e-10), color="grey")

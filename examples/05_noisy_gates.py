@@ -24,7 +24,7 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
-from tutelage.figures.gates import critical_load, gate_activations, sampled_gates
+from tutelage.figures import critical_load, gate_activations, sampled_gates
 
 GATE = tl.gates.Gate([0, 1])
 LARGE = [2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 5, 7, 10, 15, 20, 30, 50]

@@ -24,7 +24,6 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
-from tutelage.figures.deep import recovery
 
 NODES, WEAK = 10, 5
 MULTIPLES = (1, 2, 5, 10)
@@ -68,7 +67,7 @@ def save(weak: xr.Dataset, file: Path) -> None:
 def draw(runs: xr.Dataset, weak: xr.Dataset) -> plt.Figure:
     """Every node at the end, and the weaker half on the way."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    recovery(runs, axes=left)
+    tl.figures.recovery(runs, left)
     left.set(xlabel="teacher node, from the strongest to the weakest; dotted: after one epoch")
     left.set_xticks(range(NODES), [str(j + 1) for j in range(NODES)])
     for multiple in MULTIPLES:

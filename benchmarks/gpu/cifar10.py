@@ -7,8 +7,8 @@ after --seconds; OUT gets results.npz and log.jsonl.  On a machine with all of t
 
     PYTHONPATH=src python benchmarks/gpu/cifar10.py --dataset OUT/results.npz cifar10.nc
 
-makes the Dataset that `tutelage.figures.convnet` draws.  --probe times epochs of the widest
-student on random images; --tiny tries everything at a size for a processor.
+makes the Dataset that `tutelage.papers.tian2020.drawing_images` draws.  --probe times epochs of
+the widest student on random images; --tiny tries everything at a size for a processor.
 """
 
 import argparse

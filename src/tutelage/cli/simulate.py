@@ -199,7 +199,7 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
 
 
 def _picture(figures: Any, found: Study) -> Any:
-    figure = figures.simulated_curves(found.summary, found.theory)[0].figure
+    figure = figures.learning_curves(found.summary, found.theory)[0].figure
     if found.comparison is not None:
         figure.suptitle(str(found.comparison), fontsize="small")
     return figure

@@ -96,8 +96,8 @@ def _picture(figures: Any, dataset: "xr.Dataset") -> Any:
     size = (9.0, 2.6 * L + 0.6)
     picture, grid = plt.subplots(L, 2, figsize=size, layout="constrained", squeeze=False)
     for row, layer in zip(grid, range(L, 0, -1), strict=True):
-        figures.best_correlations(dataset, layer, row[0])
-        figures.specialization(dataset, layer, axes=row[1])
+        figures.best_correlations(dataset, row[0], layer=layer)
+        figures.specialization(dataset, row[1], layer=layer)
     return picture
 
 

@@ -1,10 +1,14 @@
-"""Equilibrium: order parameters and error over the load, phase diagrams."""
+"""Equilibrium: order parameters and error over the load, phase diagrams, sampled weights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from tutelage._checks import InputError
+from tutelage.figures.axes import STYLES as LINES
+from tutelage.figures.axes import finished, new_axes
 
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
@@ -19,23 +23,26 @@ MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "coexists": {"linestyle": "--"},
     "unstable": {"linestyle": "-", "ymax": 0.15},
 }
+SYMBOLS = {"specialization": r"$R - S$", "generalization_error": r"$\epsilon_g$"}
+DIRECTIONS = {"up": ("^", "C0"), "down": ("v", "C3")}
 PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
 
 
 def order_parameters(
     dataset: xr.Dataset,
     axes: Any = None,
-    which: tuple[str, ...] = ("R", "S"),
+    *,
+    which: Sequence[str] = ("R", "S"),
     transitions: Any = None,
     styles: Mapping[tuple[str, str], str] | None = None,
 ) -> Any:
-    """R, S or C of every minimum over the load α (oostwal2019, Figs. 2 to 5).
+    """R, S, C or ε_g of every minimum over the load α (oostwal2019, Figs. 2 to 5).
 
     Args:
         dataset: from `tutelage.equilibrium.learning_curve`.
         axes: Axes to draw on; a new figure when left out.
-        which: "R", "S", "C" or several of them.
-        transitions: from `tutelage.equilibrium.symmetric.transitions`; its loads are marked.
+        which: one or several of "R", "S", "C" and "generalization_error".
+        transitions: from `tutelage.equilibrium.transitions`; its loads are marked.
         styles: line styles by name and kind of the state, such as ``{("S", "R > S"): "--"}``,
             where they are not those of the kind alone.
 
@@ -43,50 +50,40 @@ def order_parameters(
         The Axes drawn on.  A thin line is a minimum among site-symmetric states only: a
         disturbance that treats units differently would grow.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     for number, name in enumerate(which):
         own = {kind: style for (of, kind), style in (styles or {}).items() if of == name}
-        _branches(axes, dataset, name, f"C{number}", f"${name}$", own)
+        _branches(axes, dataset, name, f"C{number}", SYMBOLS.get(name, f"${name}$"), own)
     _mark(axes, transitions, dataset)
-    symbols = ", ".join(f"${name}$" for name in which)
-    axes.set(xlabel=r"$\alpha$", ylabel=symbols)
-    axes.legend(fontsize="small")
-    return axes
-
-
-def equilibrium_error(dataset: xr.Dataset, axes: Any = None, transitions: Any = None) -> Any:
-    """ε_g of every minimum over the load α; arguments as in `order_parameters`."""
-    axes = _axes(axes)
-    _branches(axes, dataset, "generalization_error", "C0", r"$\epsilon_g$", {})
-    _mark(axes, transitions, dataset)
-    axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$")
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.set(xlabel=r"$\alpha$", ylabel=", ".join(SYMBOLS.get(n, f"${n}$") for n in which))
+    if "generalization_error" in which:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.legend(fontsize="small")
     return axes
 
 
 def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
-    """`order_parameters` and `equilibrium_error` side by side; returns both Axes."""
+    """`order_parameters` R and S, and ε_g, side by side; returns both Axes."""
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
     order_parameters(dataset, axes[0], transitions=transitions)
-    equilibrium_error(dataset, axes[1], transitions)
+    order_parameters(dataset, axes[1], which=["generalization_error"], transitions=transitions)
     return axes
 
 
-def phase_diagram(dataset: xr.Dataset, axes: Any = None, parameter: str = "parameter") -> Any:
+def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "parameter") -> Any:
     """Which state wins, over a parameter of the activation and the load α.
 
     Args:
-        dataset: from `tutelage.equilibrium.symmetric.phase_diagram`.
+        dataset: from `tutelage.equilibrium.phase_diagram`.
         axes: Axes to draw on; a new figure when left out.
         parameter: label of the horizontal axis, such as ``r"$\\beta$"``.
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
 
-    axes = _axes(axes)
+    axes = new_axes(axes)
     x, y = dataset["parameter"].values, dataset["load"].values
     colours, norm = ListedColormap(PHASE_COLOURS), BoundaryNorm(np.arange(-0.5, 4), 4)
     phase = dataset["phase"].transpose("load", "parameter").values
@@ -103,6 +100,48 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, parameter: str = "param
     axes.legend(handles=[*present, *lines], fontsize="x-small", loc="best")
     axes.set(xlabel=parameter, ylabel=r"$\alpha$", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     return axes
+
+
+def hysteresis(
+    dataset: xr.Dataset,
+    axes: Any = None,
+    *,
+    which: str = "specialization",
+    theory: Mapping[str, tuple[Any, Any]] | None = None,
+) -> Any:
+    """Draw what `tutelage.equilibrium.hysteresis` found: every run, and the mean of each way.
+
+    Args:
+        dataset: over ``direction``, ``load`` and ``run``.
+        axes: Axes to draw on; a new figure when left out.
+        which: "specialization" (R - S) or "generalization_error".
+        theory: curves behind the points, as {label: (loads, values)}.
+
+    Returns:
+        The Axes drawn on.  Open triangles are runs, pointing the way the load went; lines join
+        the means over the runs.
+    """
+    if which not in SYMBOLS:
+        allowed = f"it has to be one of {', '.join(map(repr, SYMBOLS))}"
+        raise InputError("which", repr(which), allowed, 'which="specialization"')
+    axes = new_axes(axes)
+    for number, (label, (loads, values)) in enumerate((theory or {}).items()):
+        style = LINES[number % len(LINES)]
+        axes.plot(loads, values, color="0.6", linestyle=style, label=label, zorder=1)
+    for direction in dataset["direction"].values:
+        values = dataset[which].sel(direction=direction).transpose("load", "run")
+        marker, colour = DIRECTIONS[str(direction)]
+        axes.plot(
+            *np.broadcast_arrays(dataset["load"].values[:, None], values.values),
+            linestyle="none",
+            marker=marker,
+            color=colour,
+            fillstyle="none",
+            markersize=5,
+        )
+        axes.plot(dataset["load"], values.mean("run"), color=colour, label=f"load {direction}")
+    axes.set(xlabel=r"$\alpha$", ylabel=SYMBOLS[which])
+    return finished(axes)
 
 
 def _branches(
@@ -143,9 +182,3 @@ def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> None:
         symbol, colour = MARKS[name]
         label = rf"{symbol} $= {load:.6g}$"
         axes.axvline(load, color=colour, linewidth=0.8, label=label, **MARK_STYLES[name])
-
-
-def _axes(axes: Any) -> Any:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

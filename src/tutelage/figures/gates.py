@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.online import _axes, _colours
+from tutelage.figures.axes import finished, new_axes, shades
 from tutelage.runs.recompute import argument
 
 SYMBOLS = {
@@ -19,7 +19,7 @@ SYMBOLS = {
 }
 
 
-def gate_activations(dataset: xr.Dataset, axes: Any = None, which: str = "signal") -> Any:
+def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
     """Draw what a gate does to a field h, one curve for each β.
 
     Args:
@@ -32,17 +32,15 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, which: str = "signal
     """
     if which not in SYMBOLS:
         raise InputError("which", repr(which), f"it has to be one of {', '.join(SYMBOLS)}")
-    axes = _axes(axes)
+    axes = new_axes(axes)
     betas = dataset["beta"].values
-    for beta, colour, values in zip(betas, _colours(len(betas)), dataset[which], strict=True):
+    for beta, colour, values in zip(betas, shades(len(betas)), dataset[which], strict=True):
         noiseless = np.isinf(beta)
         style = {"color": "black", "linestyle": "--"} if noiseless else {"color": colour}
         label = r"$\beta=\infty$" if noiseless else rf"$\beta={beta:g}$"
         axes.plot(dataset["field"], values, label=label, **style)
     axes.set(xlabel="$h$", ylabel=SYMBOLS[which], title=_gate(dataset))
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return axes
+    return finished(axes)
 
 
 def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
@@ -57,7 +55,7 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         The Axes drawn on.  A Dataset that has β = ∞ has a dotted line at its α_c; loads that are
         never reached cannot be drawn.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     for number, one in enumerate(datasets):
         beta, alpha = one["beta"].values, one["coexists"].values
         shown = np.isfinite(beta) & np.isfinite(alpha) & (beta > 0)
@@ -67,9 +65,7 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         for limit in alpha[np.isinf(beta) & np.isfinite(alpha)]:
             axes.axhline(limit, color=f"C{number}", linestyle=":")
     axes.set(xscale="log", yscale="log", xlabel=r"$\beta$", ylabel=r"$\alpha_c$")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize="small")
-    return axes
+    return finished(axes)
 
 
 def _gate(dataset: xr.Dataset) -> str:
@@ -89,7 +85,7 @@ def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
         The Axes drawn on: one colour for each layer; bars are two standard errors long to either
         side, so that nearly all of those of the first layer meet the line at zero.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     for layer in np.unique(dataset["layer"].values):
         one = dataset.isel(unit=np.flatnonzero(dataset["layer"].values == layer))
         exact = one["mean_field"].values.ravel()
@@ -99,6 +95,4 @@ def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
     axes.axhline(0.0, color="black", linewidth=0.8)
     label = r"sampled $\langle j\rangle$ minus mean field"
     axes.set(xlabel=r"mean-field $\langle j\rangle$", ylabel=label)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return axes
+    return finished(axes)

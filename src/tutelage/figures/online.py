@@ -1,46 +1,48 @@
-"""Overlaps and error over the time of on-line learning, in the symbols of the papers."""
+"""Overlaps and error over the time of learning, of the theory and of simulations."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage.figures.axes import STYLES, banded, finished, new_axes, shades
 
-STYLES = ("-", "--", ":", "-.")
+if TYPE_CHECKING:
+    from tutelage.simulation.comparison import Comparison
+
 MOST_LABELS = 12  # a longer legend hides the curves
 
 
 def overlaps(
-    dataset: xr.Dataset, axes: Any = None, which: str = "RQ", style: str | None = None
+    dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ", style: str | None = None
 ) -> Any:
-    """Draw R_in and Q_ik of one run over time.
+    """Draw R_in and Q_ik over time.
 
     Args:
-        dataset: with Q and R over ``time``, from `tutelage.online.evolve` or a simulation.
-        axes: Axes to draw on; a new figure when left out.
+        dataset: with Q and R over ``time``: a run of `tutelage.online.evolve`, or simulated runs,
+            or their `tutelage.simulation.summary`.
+        axes: Axes to draw on, such as those with the curves of a theory; a new figure when left
+            out.
         which: "R", "Q" or both.
-        style: of all curves, such as "--"; by default that of their second index.
+        style: of all curves, such as "--", or "o" for symbols; by default a run has lines in the
+            style of their second index, and several have symbols.
 
     Returns:
-        The Axes drawn on.  Each curve has a colour of its own, and the style of its second
-        index, so that curves that lie on each other can be told apart.
+        The Axes drawn on.  Each overlap has a colour of its own.  Of several runs the mean is
+        drawn, with a band of one standard deviation to either side; what is drawn on curves that
+        are there already is not named again.
     """
-    if "run" in dataset.dims:
-        raise InputError(
-            "dataset", f"{dataset.sizes['run']} runs", "it has to be one", "dataset.isel(run=0)"
-        )
-    curves = [curve for name in which for curve in _curves(dataset, name)]
-    axes = _axes(axes)
-    for number, (i, k, label, values) in enumerate(curves):
-        axes.plot(
-            dataset["time"],
-            values,
-            color=f"C{number % 10}",
-            linestyle=style or STYLES[(k if label[1] == "R" else k - i) % len(STYLES)],
-            label=label if number < MOST_LABELS else None,
-        )
+    shown = _means(dataset)
+    axes = new_axes(axes)
+    named = not axes.lines
+    curves = [curve for name in which for curve in _curves(shown, name)]
+    for number, (i, k, label, mean, width) in enumerate(curves):
+        line = "o" if _is_mean(shown) else STYLES[(k if label[1] == "R" else k - i) % len(STYLES)]
+        looks = {"colour": f"C{number % 10}", "style": style or line}
+        name = label if named and number < MOST_LABELS else None
+        banded(axes, shown["time"].values, mean, width, **looks, label=name)
     symbols = ", ".join(_symbol(name, "in", "ik") for name in which)
     axes.set(xlabel=_time_symbol(dataset), ylabel=symbols)
     axes.grid(alpha=0.3)
@@ -51,88 +53,94 @@ def overlaps(
     return axes
 
 
-def student_pairs(dataset: xr.Dataset, axes: Any = None) -> Any:
-    """Draw R_in of one run, all curves of a student alike, as straat2019 Fig. 3.
-
-    Args:
-        dataset: with R over ``time``, from `tutelage.online.evolve`.
-        axes: Axes to draw on; a new figure when left out.
-
-    Returns:
-        The Axes drawn on.  The legend names the curve of each student that ends highest.
-    """
-    axes = _axes(axes)
-    R = dataset["R"].transpose("time", "student", "teacher").values
-    for i in range(R.shape[1]):
-        highest = int(np.argmax(R[-1, i]))
-        for n in range(R.shape[2]):
-            axes.plot(
-                dataset["time"],
-                R[:, i, n],
-                color=f"C{i % 10}",
-                linestyle=STYLES[i % len(STYLES)],
-                label=_symbol("R", f"{i + 1}{n + 1}", "") if n == highest else None,
-            )
-    axes.set(xlabel=_time_symbol(dataset), ylabel=_symbol("R", "in", ""))
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return axes
-
-
 def error(
     dataset: xr.Dataset,
     axes: Any = None,
+    *,
     label: str | None = None,
-    scale: str = "log",
-    style: str = "-",
+    scale: str | None = None,
+    style: str | None = None,
+    colour: Any = None,
 ) -> Any:
-    """Draw the generalization error ε_g over time, one curve for each run.
+    """Draw the generalization error ε_g over time.
 
     Args:
-        dataset: with generalization_error over ``time``, and over ``run`` if there are several.
+        dataset: with generalization_error over ``time``, as for `overlaps`, or runs of the theory
+            at several learning rates.
         axes: Axes to draw on; a new figure when left out.
-        label: of a single curve in the legend; several are labelled by their learning rates.
-        scale: of the error, "log" or "linear".
-        style: of the curves.
+        label: in the legend; curves at several learning rates are labelled by these.
+        scale: of the error, "log" or "linear"; by default that of the curves that are there, or
+            "log".
+        style: such as "--", or "o" for symbols, which several simulated runs have by default.
+        colour: by default symbols have that of the last curve that is there.
 
     Returns:
-        The Axes drawn on.
+        The Axes drawn on.  Of simulated runs the mean is drawn, with a band of one standard
+        deviation to either side.
     """
-    axes = _axes(axes)
-    values = dataset["generalization_error"]
-    if "run" in values.dims:
-        labels = _learning_rates(dataset)
-        colours = _colours(len(labels))
-        for run, (name, colour) in enumerate(zip(labels, colours, strict=True)):
-            shown = _positive(values[run], scale)
-            axes.plot(dataset["time"], shown, style, color=colour, label=name)
+    axes = new_axes(axes)
+    axes.set_yscale(scale or (axes.get_yscale() if axes.lines else "log"))
+    rates = _learning_rates(dataset)
+    if rates is not None:
+        for run, tint in enumerate(shades(len(rates))):
+            name = rf"$\eta = {rates[run]:.6g}$"
+            one = dataset["generalization_error"].isel(run=run)
+            axes.plot(dataset["time"], _positive(axes, one), style or "-", color=tint, label=name)
     else:
-        axes.plot(dataset["time"], _positive(values, scale), style, label=label)
-    axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$", yscale=scale)
-    axes.grid(alpha=0.3)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
-    return axes
+        shown = _means(dataset)
+        style = style or ("o" if _is_mean(shown) else "-")
+        if colour is None and style == "o" and axes.lines:
+            colour = axes.lines[-1].get_color()
+        mean = _positive(axes, shown["generalization_error"]).values
+        width = _spread(shown, "generalization_error").values
+        if axes.get_yscale() == "log":  # cannot show what is not positive
+            width = np.minimum(width, 0.999 * mean)
+        time = shown["time"].values
+        banded(axes, time, mean, width, colour=colour, style=style, label=label)
+    axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$")
+    return finished(axes)
 
 
-def learning_curves(dataset: xr.Dataset) -> Any:
+def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 
+    Args:
+        dataset: as for `overlaps` and `error`.
+        theory: a run of `tutelage.online.evolve`, to be drawn as lines below simulated runs.
+
     Returns:
-        Three Axes; only the error, on one, if the Dataset has several runs.
+        Three Axes: Q_ik, R_in and ε_g; only the error, on one, at several learning rates.
     """
     import matplotlib.pyplot as plt
 
-    if "run" in dataset.dims:
+    if _learning_rates(dataset) is not None:
         return np.array([error(dataset)])
-    _, axes = plt.subplots(1, 3, figsize=(12.0, 3.6), layout="constrained")
-    overlaps(dataset, axes[0], which="Q")
-    overlaps(dataset, axes[1], which="R")
-    error(dataset, axes[2])
+    _, axes = plt.subplots(1, 3, figsize=(12.0, 3.7), layout="constrained")
+    if theory is not None:
+        overlaps(theory, axes[0], which="Q")
+        overlaps(theory, axes[1], which="R")
+        error(theory, axes[2], label="theory")
+    runs = dataset.sizes.get("run", dataset.attrs.get("runs", 1))
+    label = f"{runs} runs" if "generalization_error_spread" in dataset or runs > 1 else None
+    style = "o" if theory is not None else "-" if _is_mean(_means(dataset)) else None
+    overlaps(dataset, axes[0], which="Q", style=style)
+    overlaps(dataset, axes[1], which="R", style=style)
+    error(dataset, axes[2], label=label if theory is None else label or "one run", style=style)
     return axes
 
 
-def branch(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
+def comparison(found: "Comparison") -> Any:
+    """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the verdict.
+
+    Returns:
+        Three Axes, as `learning_curves`, with the verdict above them.
+    """
+    axes = learning_curves(found.summary, found.theory)
+    axes[0].figure.suptitle(str(found), fontsize="small")
+    return axes
+
+
+def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
     """Draw R_in and Q_ik of a branch of fixed points against the learning rate.
 
     Args:
@@ -144,9 +152,9 @@ def branch(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
         The Axes drawn on.  Curves that coincide all along, as symmetry makes them, are drawn
         once, with all their symbols.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     groups: list[tuple[np.ndarray, list[str]]] = []
-    for _, _, label, values in (c for name in which for c in _curves(dataset, name, "point")):
+    for _, _, label, values, _ in (c for n in which for c in _curves(dataset, n, "point")):
         alike = [labels for known, labels in groups if np.allclose(known, values, atol=1e-6)]
         if alike:
             alike[0].append(label)
@@ -160,56 +168,67 @@ def branch(dataset: xr.Dataset, axes: Any = None, which: str = "RQ") -> Any:
         for eta in dataset["special_learning_rate"].values[folds]:
             axes.axvline(eta, color="grey", linestyle="--", label=rf"fold, $\eta = {eta:.6f}$")
     axes.set(xlabel=r"$\eta$", ylabel=", ".join(_symbol(name, "in", "ik") for name in which))
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return axes
+    return finished(axes)
 
 
-def _axes(axes: Any) -> Any:
-    import matplotlib.pyplot as plt
+def _means(dataset: xr.Dataset) -> xr.Dataset:
+    """One run, or the means over several simulated ones with their spread."""
+    if "run" not in dataset.dims:
+        return dataset
+    if _learning_rates(dataset) is not None:
+        came = f"runs at {dataset.sizes['run']} learning rates"
+        raise InputError("dataset", came, "it has to be one", "dataset.isel(run=0)")
+    from tutelage.simulation import summary
 
-    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes
+    return summary(dataset)
+
+
+def _is_mean(dataset: xr.Dataset) -> bool:
+    return "generalization_error_spread" in dataset
+
+
+def _spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
+    """Over runs; missing where there is one."""
+    return dataset.get(f"{name}_spread", xr.full_like(dataset[name], np.nan))
 
 
 def _curves(
     dataset: xr.Dataset, name: str, over: str = "time"
-) -> list[tuple[int, int, str, np.ndarray]]:
-    """First index, second index, symbol and values of every curve of Q (i <= k) or R."""
-    matrix = dataset[name].transpose(over, "student", ...).values
+) -> list[tuple[int, int, str, np.ndarray, np.ndarray]]:
+    """First and second index, symbol, values and spread of every curve of Q (i <= k) or R."""
+    both = (dataset[name], _spread(dataset, name))
+    x, width = (matrix.transpose(over, "student", ...).values for matrix in both)
     return [
-        (i, k, _symbol(name, f"{i + 1}{k + 1}", f"{i + 1}{k + 1}"), matrix[:, i, k])
-        for i in range(matrix.shape[1])
-        for k in range(i if name == "Q" else 0, matrix.shape[2])
+        (i, k, _symbol(name, f"{i + 1}{k + 1}", f"{i + 1}{k + 1}"), x[:, i, k], width[:, i, k])
+        for i in range(x.shape[1])
+        for k in range(i if name == "Q" else 0, x.shape[2])
     ]
 
 
 def _time_symbol(dataset: xr.Dataset) -> str:
     """α, or ηα in the limit η → 0."""
-    return r"$\eta\alpha$" if dataset.attrs.get("learning_rate") == "0" else r"$\alpha$"
+    return r"$\eta\alpha$" if _recorded_rate(dataset) == 0 else r"$\alpha$"
 
 
 def _symbol(name: str, teacher_index: str, student_index: str) -> str:
     return f"${name}_{{{teacher_index if name == 'R' else student_index}}}$"
 
 
-def _learning_rates(dataset: xr.Dataset) -> list[str]:
-    """η of every run, from the attributes; the number of the run where they do not say."""
-    runs = dataset.sizes["run"]
+def _recorded_rate(dataset: xr.Dataset) -> Any:
+    """η as the Dataset tells it; None where it does not, or where η is a function of time."""
     try:
-        rates = json.loads(dataset.attrs["learning_rate"])
+        return json.loads(str(dataset.attrs["learning_rate"]))
     except (KeyError, ValueError):
-        rates = None
-    if not isinstance(rates, list) or len(rates) != runs:
-        return [f"run {number + 1}" for number in range(runs)]
-    return [rf"$\eta = {rate:.6g}$" for rate in rates]
+        return None
 
 
-def _colours(count: int) -> Any:
-    import matplotlib
+def _learning_rates(dataset: xr.Dataset) -> list[float] | None:
+    """η of every run of the theory; None for simulated runs, which differ by chance alone."""
+    rates = _recorded_rate(dataset)
+    several = isinstance(rates, list) and len(rates) == dataset.sizes.get("run")
+    return rates if several else None
 
-    return matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))
 
-
-def _positive(values: xr.DataArray, scale: str) -> Any:
+def _positive(axes: Any, values: xr.DataArray) -> xr.DataArray:
     """What a logarithmic axis can show: rounding around zero is left out."""
-    return values.where(values > 0) if scale == "log" else values
+    return values.where(values > 0) if axes.get_yscale() == "log" else values

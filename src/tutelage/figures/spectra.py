@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.online import _axes
+from tutelage.figures.axes import finished, new_axes, shades
 
 BAND = (0.1, 0.9)  # quantiles over runs
 SYMBOLS = {
@@ -19,7 +19,7 @@ SYMBOLS = {
     "zero_fraction": r"$\gamma$",
 }
 RIDGES = 12
-FEW = 12  # epochs up to which each has a symbol
+MOST_SYMBOLS = 12  # epochs up to which each has a symbol
 # Eigenvalues are drawn linearly up to this part of the largest, logarithmically beyond.
 LINEAR_PART = 1e-6
 STEPS = 500
@@ -28,17 +28,18 @@ TICKS = 9
 
 def training(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
-    which: str = "loss",
     axes: Any = None,
+    *,
+    which: str = "loss",
     scale: str = "linear",
 ) -> Any:
     """Draw a quantity over the epochs: the median over runs, and from 10 % to 90 % as a band.
 
     Args:
         datasets: from `tutelage.spectra.train`, or several by name.
+        axes: Axes to draw on; a new figure when left out.
         which: "loss", "accuracy", "gradient_norm", "zero_residuals", "negative_fraction" (α) or
             "zero_fraction" (γ).
-        axes: Axes to draw on; a new figure when left out.
         scale: of the quantity, "linear" or "log".
 
     Returns:
@@ -47,20 +48,21 @@ def training(
     if which not in SYMBOLS:
         allowed = f"it has to be one of {', '.join(SYMBOLS)}"
         raise InputError("which", repr(which), allowed, "which='loss'")
-    axes = _axes(axes)
+    axes = new_axes(axes)
     for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
         low, middle, high = _quantiles(one[which].dropna("epoch", how="all"))
-        marker = "o" if middle.size <= FEW else None
+        marker = "o" if middle.size <= MOST_SYMBOLS else None
         axes.plot(middle["epoch"], middle, color=colour, label=name or None, marker=marker, ms=3)
         if one.sizes["run"] > 1:
             axes.fill_between(middle["epoch"], low, high, color=colour, alpha=0.2, linewidth=0)
     axes.set(xlabel="epoch", ylabel=SYMBOLS[which], yscale=scale)
-    return _finish(axes)
+    return finished(axes)
 
 
 def index_against_loss(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     axes: Any = None,
+    *,
     which: str = "negative_fraction",
 ) -> Any:
     """Draw α against the loss, as milletari2019, Fig. 1 (b): the runs as dots, and medians.
@@ -73,7 +75,7 @@ def index_against_loss(
     Returns:
         The Axes drawn on.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
         index, loss = one[which].dropna("epoch", how="all"), one["loss"]
         loss = loss.sel(epoch=index["epoch"])
@@ -81,11 +83,11 @@ def index_against_loss(
         middle = loss.median("run"), index.median("run")
         axes.plot(*middle, "o-", color=colour, ms=3, label=name or None)
     axes.set(xlabel=SYMBOLS["loss"], ylabel=SYMBOLS[which])
-    return _finish(axes)
+    return finished(axes)
 
 
 def zeros_against_tolerance(
-    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, epoch: int | None = None
+    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, *, epoch: int | None = None
 ) -> Any:
     """Draw γ against what counts as zero, as a part of the largest |λ|, for one epoch.
 
@@ -97,7 +99,7 @@ def zeros_against_tolerance(
     Returns:
         The Axes drawn on.  A dashed line marks the tolerance of the γ in the Dataset.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     tolerances = np.logspace(-16, 0, 65)
     marked = set()
     for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
@@ -113,10 +115,10 @@ def zeros_against_tolerance(
     for tolerance in marked:
         axes.axvline(tolerance, color="grey", linestyle="--", linewidth=0.8)
     axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS["zero_fraction"])
-    return _finish(axes)
+    return finished(axes)
 
 
-def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, ridges: int = RIDGES) -> Any:
+def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RIDGES) -> Any:
     """Draw the density of eigenvalues through training, one ridge above the other.
 
     Args:
@@ -128,14 +130,13 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, ridges: int = RIDGE
         The Axes drawn on.  Eigenvalues are drawn linearly near zero and logarithmically beyond;
         every ridge is the density in that coordinate, as high as its own maximum.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     spectra = _spectra(dataset)
     chosen = np.unique(np.linspace(0, spectra.sizes["epoch"] - 1, ridges).astype(int))
     bend = Bend(float(np.abs(spectra).max()))
     grid = bend.grid(float(spectra.min()), float(spectra.max()))
-    for place, number in enumerate(chosen):
+    for place, (number, colour) in enumerate(zip(chosen, shades(len(chosen)), strict=True)):
         height = 1.6 * bend.density(spectra.values[:, number], grid)
-        colour = _shade(place / max(len(chosen) - 1, 1))
         axes.fill_between(grid, place, place + height, color=colour, alpha=0.8, zorder=-place)
         axes.plot(grid, place + height, color="white", linewidth=0.8, zorder=-place)
     axes.set_yticks(np.arange(len(chosen)), [str(e) for e in spectra["epoch"].values[chosen]])
@@ -145,7 +146,7 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, ridges: int = RIDGE
     return axes
 
 
-def spectral_density(found: xr.Dataset, axes: Any = None, eigenvalues: Any = None) -> Any:
+def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = None) -> Any:
     """Draw the density of `tutelage.spectra.density` with twice its standard error as a band.
 
     Args:
@@ -156,7 +157,7 @@ def spectral_density(found: xr.Dataset, axes: Any = None, eigenvalues: Any = Non
     Returns:
         The Axes drawn on.
     """
-    axes = _axes(axes)
+    axes = new_axes(axes)
     ρ, error, λ = (found[name].values for name in ("density", "density_error", "eigenvalue"))
     axes.plot(λ, ρ, label="Lanczos quadrature")
     axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, alpha=0.3, linewidth=0)
@@ -167,7 +168,7 @@ def spectral_density(found: xr.Dataset, axes: Any = None, eigenvalues: Any = Non
         axes.plot(λ, exact, "k--", linewidth=1.0, label="all eigenvalues")
     axes.set(xlabel=r"$\lambda$", ylabel=r"$\rho(\lambda)$", yscale="log")
     axes.set_ylim(1e-6 * ρ.max(), 3 * ρ.max())
-    return _finish(axes)
+    return finished(axes)
 
 
 class Bend:
@@ -230,16 +231,3 @@ def _colours() -> Any:
     import matplotlib
 
     return matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
-
-
-def _shade(place: float) -> Any:
-    import matplotlib
-
-    return matplotlib.colormaps["viridis"](0.9 * place)
-
-
-def _finish(axes: Any) -> Any:
-    axes.grid(alpha=0.3)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
-    return axes

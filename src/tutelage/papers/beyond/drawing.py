@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.gates import critical_load
+from tutelage.figures import critical_load
 
 LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\alpha_d$"}
 

@@ -88,16 +88,16 @@ def _drawn_1(runs: xr.Dataset, name: str = "") -> Figure:
     """Dashed: the ODE.  Lines and bands: mean and standard deviation over runs."""
     import matplotlib.pyplot as plt
 
-    from tutelage.figures import error, overlaps, simulated_error, simulated_overlaps
+    from tutelage.figures import error, overlaps
 
     run, means = fig_1(), summary(aligned(runs, fig_1()))
     _, axes = plt.subplots(1, 3, figsize=(12.0, 3.6), layout="constrained")
     for ax, which in zip(axes, "QR", strict=False):
         overlaps(run, ax, which=which, style="--")
-        simulated_overlaps(means, ax, which=which, symbols=None)
+        overlaps(means, ax, which=which, style="-")
     error(run, axes[2], label="ODE", scale="linear", style="--")
-    simulated_error(means, axes[2], label=f"{runs.sizes['run']} simulations", symbols=None)
-    axes[2].legend(fontsize="small")
+    label = f"{runs.sizes['run']} simulations"
+    error(means, axes[2], label=label, style="-", colour="C0")
     _letters(axes)
     for ax in axes:
         ax.set_xlim(0.0, 100.0)

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.figures.spectra_film import eigenvalue_film
+from tutelage.figures.film import eigenvalue_film
 from tutelage.papers.milletari2019.trainings import ONE, TWO, UNITS, digits, small
 from tutelage.papers.section import Figure
 
@@ -27,13 +27,13 @@ def figure_1(full: bool) -> Figure:
     figure = plt.figure(figsize=(15.0, 11.5), layout="constrained")
     parts: Any = figure.subfigures(2, 2, wspace=0.03, hspace=0.03)
     (a, b), (c, d) = parts
-    _grid(a, "(a) loss", groups, lambda runs, axes: draw.training(runs, "loss", axes))
+    _grid(a, "(a) loss", groups, lambda runs, axes: draw.training(runs, axes))
     single = {key: runs for key, runs in groups.items() if key[1] == ONE}
     _grid(b, "(b) fraction of negative eigenvalues against loss", single, draw.index_against_loss)
     words = "(c) fraction of residuals below the tolerance"
-    _grid(c, words, groups, lambda runs, axes: draw.training(runs, "zero_residuals", axes))
+    _grid(c, words, groups, lambda runs, axes: draw.training(runs, axes, which="zero_residuals"))
     words = "(d) fraction of zero eigenvalues"
-    _grid(d, words, groups, lambda runs, axes: draw.training(runs, "zero_fraction", axes))
+    _grid(d, words, groups, lambda runs, axes: draw.training(runs, axes, which="zero_fraction"))
     return Figure(figure, _named(groups))
 
 
@@ -83,10 +83,10 @@ def figure_2(full: bool) -> Figure:
     parts: Any = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
     left, right = parts
     axes = left.subplots(2, 2)
-    draw.training(curves, "loss", axes[0, 0])
-    draw.training(spectra, "negative_fraction", axes[0, 1])
-    draw.training(spectra, "zero_fraction", axes[1, 0])
-    draw.training(curves, "zero_residuals", axes[1, 1])
+    draw.training(curves, axes[0, 0])
+    draw.training(spectra, axes[0, 1], which="negative_fraction")
+    draw.training(spectra, axes[1, 0], which="zero_fraction")
+    draw.training(curves, axes[1, 1], which="zero_residuals")
     left.suptitle(f"(a) digits, 64-25-10, {_count(curves)} runs, spectra of {_count(spectra)}")
     _histogram(spectra, right.subplots())
     right.suptitle("(b) eigenvalues at the end")

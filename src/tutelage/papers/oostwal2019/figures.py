@@ -27,6 +27,7 @@ OVERLAP_STYLES = {
     ("R", "unspecialized"): "-",
     ("S", "unspecialized"): "--",
 }
+MARKERS = {"R": "o", "S": "s", "C": "o", "generalization_error": "o"}
 LAST = {("Erf", 2): 60.0, ("Erf", 5): 100.0, ("ReLU", 2): 15.0, ("ReLU", 10): 15.0}
 HIGHEST = {("Erf", 2): 0.1, ("Erf", 5): 0.05, ("ReLU", 2): 0.35, ("ReLU", 10): 0.35}  # ε_g
 FIRST_OVERLAPS = {"Erf": 30.0, "ReLU": 0.0}  # of Fig. 5
@@ -73,7 +74,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
     """Figs. 2 and 3: a row for each K, order parameters on the left, ε_g on the right."""
     import matplotlib.pyplot as plt
 
-    from tutelage.figures import equilibrium_error, order_parameters
+    from tutelage.figures import order_parameters
 
     figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.0), layout="constrained")
     data: dict[str, xr.Dataset] = {}
@@ -81,8 +82,9 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
         curves, samples = _curve(g, K, 0.0, LAST[g.name, K]), sampled(g, K, full)
         if K == 2:  # R < S is R > S with the students exchanged
             curves = curves.sel(branch=curves["kind"] != "R < S")
-        order_parameters(curves, row[0], ("R", "S"), transitions(g, K), OVERLAP_STYLES)
-        equilibrium_error(curves, row[1], transitions(g, K))
+        marks = transitions(g, K)
+        order_parameters(curves, row[0], transitions=marks, styles=OVERLAP_STYLES)
+        order_parameters(curves, row[1], which=["generalization_error"], transitions=marks)
         _symbols(row[0], samples, ("R", "S"), full)
         _symbols(row[1], samples, ("generalization_error",), full)
         row[0].legend(fontsize="x-small", loc="upper left")
@@ -97,12 +99,12 @@ def large_networks() -> Figure:
     """Fig. 4: R > 0 and R < 0, and the one error of both."""
     import matplotlib.pyplot as plt
 
-    from tutelage.figures import equilibrium_error, order_parameters
+    from tutelage.figures import order_parameters
 
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
     curves, marks = _curve(ReLU(), math.inf, 0.0, 20.0), transitions(ReLU(), math.inf)
-    order_parameters(curves, axes[0], ("R",), marks, OVERLAP_STYLES)
-    equilibrium_error(curves, axes[1], marks)
+    order_parameters(curves, axes[0], which="R", transitions=marks, styles=OVERLAP_STYLES)
+    order_parameters(curves, axes[1], which=["generalization_error"], transitions=marks)
     axes[0].set(ylim=(-1.0, 1.0))
     for panel in axes:
         panel.set(title="ReLU, K → ∞", xlim=(0.0, 20.0))
@@ -120,7 +122,7 @@ def student_overlaps(full: bool) -> Figure:
     for panel, (g, K) in zip(axes, ((Erf(), 5), (ReLU(), 10)), strict=True):
         first, last = FIRST_OVERLAPS[g.name], LAST_OVERLAPS[g.name]
         curves, samples = _curve(g, K, first, last), sampled(g, K, full)
-        order_parameters(curves, panel, ("C",), transitions(g, K))
+        order_parameters(curves, panel, which="C", transitions=transitions(g, K))
         inside = {
             k: v.sel(load=(v["load"] >= first) & (v["load"] <= last)) for k, v in samples.items()
         }
@@ -143,12 +145,47 @@ def _symbols(
     axes: Any, samples: Mapping[str, xr.Dataset], which: tuple[str, ...], full: bool
 ) -> None:
     """Circles and squares for chains in R ≥ S, triangles for those that began in R < S."""
-    from tutelage.figures.equilibrium_sampling import sampled_states
-
     for number, (start, found) in enumerate(samples.items()):
         label = f"sampled, $N = {size(full).dimension}$" if number == 0 else ""
-        sampled_states(found, axes, which, label, "v" if start == "opposite" else "")
+        _sampled(found, axes, which, label, "v" if start == "opposite" else "")
     axes.legend(fontsize="x-small")
+
+
+def _sampled(
+    dataset: xr.Dataset,
+    axes: Any,
+    which: tuple[str, ...] = ("R", "S"),
+    label: str = "",
+    marker: str = "",
+) -> Any:
+    """Lay the means over sampled weights on the curves of `tutelage.figures.order_parameters`.
+
+    Args:
+        dataset: means over ``load``, and their standard errors as NAME_error.
+        axes: Axes to draw on.
+        which: "R", "S", "C" or "generalization_error", in the order of the curves' colours.
+        label: for the legend.
+        marker: one for all, instead of circles and squares.
+
+    Returns:
+        The Axes drawn on: open symbols, circles for the first and squares for S; bars are two
+        standard errors long to either side.
+    """
+    for number, name in enumerate(which):
+        axes.errorbar(
+            dataset["load"].values,
+            dataset[name].values,
+            2 * dataset[f"{name}_error"].values,
+            fmt=marker or MARKERS[name],
+            color=f"C{number}",
+            fillstyle="none",
+            markersize=5,
+            linewidth=0.8,
+            label=label if number == 0 and label else None,
+            zorder=3,
+        )
+    axes.legend(fontsize="small")
+    return axes
 
 
 def _name(g: Activation) -> str:

@@ -1,12 +1,14 @@
 """straat2019, Figs. 3 and 4: more students than teachers, and fewer."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage import online
 from tutelage.averages.generalization import generalization_error
+from tutelage.figures.axes import STYLES, finished
 from tutelage.model import Overlaps
 from tutelage.papers.record import Record, closed_form, compare, correct, digits, method
 from tutelage.papers.section import Figure, Section
@@ -56,11 +58,9 @@ def table(full: bool) -> Iterator[Record]:
 
 def figure_3(full: bool) -> Iterator[Record | Figure]:
     """R over time for ReLU and Erf, and what becomes of the three students."""
-    from tutelage.figures.online import student_pairs
-
     axes, runs = panels(), {"ReLU": fig_3("ReLU", 100.0), "Erf": fig_3("Erf", 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
-        student_pairs(run, ax).set(title=name, xlim=(0.0, float(run["time"][-1])))
+        _student_pairs(run, ax).set(title=name, xlim=(0.0, float(run["time"][-1])))
     yield Figure(axes[0].figure, runs)
     ends = {g: fig_3(g)["R"].isel(time=-1).values for g in ("ReLU", "Erf")}
     holds = [abs(R[0, 0] - 1) < 0.005 and abs(R[0, 1]) < 0.005 for R in ends.values()]
@@ -68,6 +68,23 @@ def figure_3(full: bool) -> Iterator[Record | Figure]:
     yield _plateau("Fig. 3", fig_3("ReLU", 100.0), 8.0)
     yield from _shared()
     yield from _removed()
+
+
+def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
+    """R_in over time; the legend names the curve of each student that ends highest."""
+    R = run["R"].transpose("time", "student", "teacher").values
+    for i in range(R.shape[1]):
+        highest = int(np.argmax(R[-1, i]))
+        for n in range(R.shape[2]):
+            axes.plot(
+                run["time"],
+                R[:, i, n],
+                color=f"C{i % 10}",
+                linestyle=STYLES[i % len(STYLES)],
+                label=f"$R_{{{i + 1}{n + 1}}}$" if n == highest else None,
+            )
+    axes.set(xlabel=r"$\eta\alpha$", ylabel="$R_{in}$")
+    return finished(axes)
 
 
 def _plateau(name: str, run: xr.Dataset, time: float) -> Record:

@@ -68,11 +68,11 @@ def figure_1(full: bool) -> Iterator[Record | Figure]:
 
 def _drawn_1(runs: int) -> Figure:
     """Symbols and bands: mean and standard deviation over runs."""
-    from tutelage.figures import error, overlaps, simulated_error, simulated_overlaps
+    from tutelage.figures import error, overlaps
 
     axes = panels()
     overlaps(fig_1_left(), axes[0])
-    simulated_overlaps(summary(simulated_1(0.1, 200.0, runs)), axes[0])
+    overlaps(summary(simulated_1(0.1, 200.0, runs)), axes[0])
     for line, name in zip(axes[0].lines, "RQ", strict=False):
         line.set_label(f"${name}$")
     axes[0].legend(loc="lower right")
@@ -80,7 +80,7 @@ def _drawn_1(runs: int) -> Figure:
     error(fig_1_right(), axes[1])
     for eta, line in zip(RATES, list(axes[1].lines), strict=True):
         means = summary(simulated_1(eta, 50.0, runs))
-        simulated_error(means, axes[1], colour=line.get_color())
+        error(means, axes[1], colour=line.get_color())
     axes[1].set(xlim=(0.0, 50.0), ylim=(1e-12, 1.0))
     data = {f"simulated_{eta:g}": simulated_1(eta, 50.0, runs) for eta in RATES}
     theory = {"left": fig_1_left(), "right": fig_1_right()}
@@ -98,14 +98,14 @@ def figure_2(full: bool) -> Iterator[Record | Figure]:
 
 def _drawn_2(runs: xr.Dataset) -> Figure:
     """Teachers named as in the theory: who takes which, and when, is chance."""
-    from tutelage.figures import error, overlaps, simulated_error, simulated_overlaps
+    from tutelage.figures import error, overlaps
 
     axes, theory = panels(), _in_alpha(fig_2())
     means = summary(aligned(runs, theory))
     overlaps(theory, axes[0])
-    simulated_overlaps(means, axes[0])
+    overlaps(means, axes[0])
     error(theory, axes[1], scale="linear")
-    simulated_error(means, axes[1])
+    error(means, axes[1])
     for ax in axes:
         ax.set(xlim=(0.0, 500.0), ylim=(0.0, None))
     axes[0].set_ylim(-0.05, 1.1)

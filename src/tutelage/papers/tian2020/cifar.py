@@ -43,7 +43,7 @@ def fig_8(full: bool) -> Iterator[Figure | Record]:
         yield from _without_images()
         return
     from tutelage.deep.images.cifar import cifar10
-    from tutelage.figures import convnet as draw
+    from tutelage.papers.tian2020 import drawing_images as draw
 
     study = _study(cifar10(), full)
     picture = draw.specialization_on_images(study)[0].figure
@@ -88,7 +88,7 @@ def _item(multiple: int, what: str) -> str:
 
 
 def _accuracies(study: Any, full: bool) -> Iterator[Record]:
-    from tutelage.figures.convnet import accuracies
+    from tutelage.papers.tian2020.drawing_images import accuracies
 
     why = UNSAID if full else f"{QUICK} {UNSAID}"
     for multiple, (average, best) in PRINTED.items():

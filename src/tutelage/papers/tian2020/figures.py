@@ -12,11 +12,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
-from tutelage.figures import deep as draw
+from tutelage import figures as draw
 from tutelage.papers.claim import claim
 from tutelage.papers.record import Record, compare, digits, missing, not_comparable, noted
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import notes
+from tutelage.papers.tian2020.drawing import evaluation_loss, followers
 
 PAPER = "tian2020"
 # Figure 7, titles.
@@ -134,7 +135,7 @@ def followed(runs: xr.Dataset) -> Parts:
     )
     for run, row in enumerate(grid):
         for teacher, ax in enumerate(row):
-            draw.followers(runs, teacher, run, axes=ax).label_outer()
+            followers(runs, teacher, run, axes=ax).label_outer()
     yield Figure(picture, {"": runs})
     ρ = runs["correlation_1"]
     follows = ρ.argmax("teacher_1")
@@ -221,7 +222,7 @@ def losses(study: xr.Dataset) -> Parts:
         rows, columns, figsize=size, layout="constrained", sharex=True, sharey=True
     )
     for ax, p in zip(grid.flat, polarities, strict=True):
-        draw.evaluation_loss(study.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
+        evaluation_loss(study.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
         _one_legend(ax, grid.flat[0])
     yield Figure(picture, {"": study})
     wide = int(study["multiple"].values[-1])

@@ -6,11 +6,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage import deep
-from tutelage.figures import deep as draw
 from tutelage.papers.claim import claim, in_every_run
 from tutelage.papers.record import Record, not_comparable, noted
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import notes
+from tutelage.papers.tian2020.drawing import specialization_of_layers
 from tutelage.papers.tian2020.figures import PAPER, standard_error, weak_over_strong
 
 LAYERS = (1, 2, 3, 4)
@@ -63,5 +63,5 @@ def uniform(runs: xr.Dataset, full: bool) -> Parts:
 
 def _picture(runs: xr.Dataset) -> Figure:
     """The first run; all others look alike, and would cover it."""
-    grid = draw.specialization_of_layers(runs.isel(run=[0]), runs["epoch"].values.tolist())
+    grid = specialization_of_layers(runs.isel(run=[0]), runs["epoch"].values.tolist())
     return Figure(grid[0, 0].figure, {"": runs})

@@ -8,12 +8,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage import deep
-from tutelage.figures import deep as draw
-from tutelage.figures.deep_film import at, boundary_animation
 from tutelage.papers.claim import claim
 from tutelage.papers.record import Record, not_comparable, noted
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import notes, trainings
+from tutelage.papers.tian2020.drawing import at, boundaries, boundary_animation
 
 PAPER = "tian2020"
 LEGENDS = {  # by iteration
@@ -29,7 +28,7 @@ def plane() -> Iterator[Record | Figure]:
     teachers, paths, every = trainings.plane()
     picture, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained")
     for ax, record in zip(axes, LEGENDS, strict=True):
-        draw.boundaries(at(paths[0], record), teachers[0], axes=ax)
+        boundaries(at(paths[0], record), teachers[0], axes=ax)
         ax.set_title(f"Iteration {record}")
     film = boundary_animation(paths[0], teachers[0], every)
     yield Figure(picture, {"": _path(paths[0], teachers[0], every)}, film=film)

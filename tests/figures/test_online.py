@@ -2,17 +2,15 @@
 
 import json
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from made_up_runs import ensemble, theory
 
 from tutelage import figures
 from tutelage._checks import InputError
+from tutelage.simulation import compare, summary
 
 
 def made_up(K=2, M=3, runs=0):
@@ -29,12 +27,6 @@ def made_up(K=2, M=3, runs=0):
         coords={"time": time},
         attrs={"learning_rate": json.dumps(list(np.arange(1, runs + 1) / 10))},
     )
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 def legend(axes):
@@ -65,12 +57,6 @@ def test_errors_of_several_runs_are_labelled_by_their_learning_rates():
     assert legend(figures.error(made_up(runs=3))) == [rf"$\eta = {x}$" for x in (0.1, 0.2, 0.3)]
 
 
-def test_runs_without_learning_rates_are_numbered():
-    run = made_up(runs=2)
-    run.attrs.clear()
-    assert legend(figures.error(run)) == ["run 1", "run 2"]
-
-
 def test_error_uses_the_symbols_of_the_papers_and_the_axes_it_is_given():
     _, given = plt.subplots()
     axes = figures.error(made_up(), given, label="exact", scale="linear")
@@ -79,7 +65,7 @@ def test_error_uses_the_symbols_of_the_papers_and_the_axes_it_is_given():
     assert axes.get_yscale() == "linear"
 
 
-@pytest.mark.parametrize(("rate", "symbol"), [("0", r"$\eta\alpha$"), ("0.1", r"$\alpha$")])
+@pytest.mark.parametrize(("rate", "symbol"), [(0, r"$\eta\alpha$"), (0.1, r"$\alpha$")])
 def test_time_is_in_units_of_the_learning_rate_in_its_limit(rate, symbol):
     run = made_up()
     run.attrs["learning_rate"] = rate
@@ -115,6 +101,72 @@ def test_learning_curves_are_three_panels_for_one_run_and_one_for_several():
     assert len(figures.learning_curves(made_up(runs=2))) == 1
 
 
-def test_overlaps_of_several_runs_are_refused():
+def test_overlaps_at_several_learning_rates_are_refused():
     with pytest.raises(InputError, match="isel"):
         figures.overlaps(made_up(runs=2))
+
+
+CURVE = theory(K=2, M=2)
+RUNS = ensemble(np.random.default_rng(0), runs=12, N=100, curve=CURVE)
+
+
+@pytest.mark.parametrize("which", ["RQ", "Q", "R"])
+@pytest.mark.parametrize("runs", [RUNS, summary(RUNS)], ids=["runs", "summary"])
+def test_symbols_of_runs_have_the_colours_of_the_curves(which, runs):
+    axes = figures.overlaps(CURVE, which=which)
+    curves, names = list(axes.lines), legend(axes)
+    figures.overlaps(runs, axes, which=which)
+    symbols = axes.lines[len(curves) :]
+    assert [line.get_color() for line in symbols] == [line.get_color() for line in curves]
+    assert {line.get_marker() for line in symbols} == {"o"}
+    assert len(axes.collections) == len(curves)  # the bands
+    assert legend(axes) == names
+
+
+def test_symbols_are_means_at_recorded_times():
+    line = figures.overlaps(RUNS, which="R").lines[1]
+    expected = summary(RUNS)["R"].sel(time=line.get_xdata(), student=0, teacher=1)
+    np.testing.assert_array_equal(line.get_ydata(), expected)
+    assert len(line.get_xdata()) == 20
+
+
+def test_a_band_is_one_standard_deviation_to_either_side():
+    found = summary(RUNS)
+    (band,) = figures.error(RUNS, scale="linear").collections
+    edges = band.get_paths()[0].vertices[:, 1]
+    mean, spread = found["generalization_error"], found["generalization_error_spread"]
+    # The path goes along both edges: every one of their points is on it.
+    for edge in (mean - spread, mean + spread):
+        assert np.all(np.isin(edge.values, edges))
+
+
+def test_one_simulated_run_is_drawn_without_a_band_as_one_likes():
+    axes = figures.overlaps(RUNS.isel(run=0), style="o")
+    assert len(axes.lines) == 7 and not axes.collections
+    assert axes.lines[0].get_marker() == "o"
+
+
+def test_a_band_on_a_logarithmic_axis_stays_above_zero():
+    found = summary(RUNS)
+    found["generalization_error"][-1] = -1e-18
+    found["generalization_error_spread"][:] = 10.0
+    axes = figures.error(CURVE)
+    figures.error(found, axes)
+    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert np.all(edges[np.isfinite(edges)] > 0)
+    assert axes.lines[1].get_color() == axes.lines[0].get_color()
+
+
+def test_a_comparison_is_drawn_with_its_verdict():
+    found = compare(CURVE, RUNS)
+    axes = figures.comparison(found)
+    assert [ax.get_ylabel() for ax in axes] == ["$Q_{ik}$", "$R_{in}$", r"$\epsilon_g$"]
+    assert axes[0].figure.get_suptitle() == str(found)
+    assert legend(axes[2]) == ["theory", "12 runs"]
+
+
+def test_without_a_theory_the_lines_are_the_means():
+    axes = figures.learning_curves(RUNS)
+    np.testing.assert_array_equal(axes[1].lines[3].get_ydata(), summary(RUNS)["R"][:, 1, 1])
+    assert legend(axes[2]) == ["12 runs"]
+    assert legend(figures.learning_curves(RUNS.isel(run=0), CURVE)[2]) == ["theory", "one run"]

@@ -2,13 +2,12 @@
 
 import math
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 import tutelage as tl
-
-matplotlib.use("Agg")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,9 @@ def test_a_state_that_is_stable_only_while_units_stay_alike_is_a_thin_line(erf_c
 
 def test_the_error_starts_at_a_third(erf_curves):
     """ε_g = 1/3 without data (oostwal2019 below eq. (12))."""
-    drawn = lines(tl.figures.equilibrium_error(erf_curves))[r"$\epsilon_g$, $R = S$"]
+    drawn = lines(tl.figures.order_parameters(erf_curves, which=["generalization_error"]))[
+        r"$\epsilon_g$, $R = S$"
+    ]
     assert abs(drawn.get_ydata()[0] - 1 / 3) < 1e-12
 
 
@@ -56,3 +57,44 @@ def test_a_phase_diagram_has_its_critical_line():
     line = lines(axes)[r"$\alpha_c$"]
     assert np.allclose(line.get_ydata(), 2 * np.pi / (1 - slopes) ** 2, rtol=1e-9)
     assert axes.get_xlabel() == "slope"
+
+
+def sampled():
+    """A Dataset of the right form, without any sampling."""
+    draw = np.random.default_rng(0).uniform(size=(2, 2, 5, 3))
+    dims = ("direction", "load", "run")
+    return xr.Dataset(
+        {"specialization": (dims, draw[0]), "generalization_error": (dims, draw[1])},
+        coords={"direction": ["up", "down"], "load": np.arange(5.0)},
+    )
+
+
+def test_each_way_has_its_runs_and_the_mean_over_them():
+    data = sampled()
+    axes = tl.figures.hysteresis(data)
+    up = data["specialization"].sel(direction="up")
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), up[:, 1])
+    np.testing.assert_allclose(axes.lines[3].get_ydata(), up.mean("run"))
+    assert len(axes.lines) == 2 * (3 + 1)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["load up", "load down"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\alpha$", r"$R - S$")
+
+
+def test_the_ways_differ_in_colour_and_marker():
+    lines = tl.figures.hysteresis(sampled()).lines
+    looks = {(line.get_color(), line.get_marker()) for line in lines if line.get_marker() != "None"}
+    assert looks == {("C0", "^"), ("C3", "v")}
+
+
+def test_theory_is_drawn_on_the_axes_that_are_given():
+    _, given = plt.subplots()
+    theory = {"specialized": ([1.0, 2.0], [0.5, 0.7])}
+    axes = tl.figures.hysteresis(sampled(), given, which="generalization_error", theory=theory)
+    assert axes is given and axes.get_ylabel() == r"$\epsilon_g$"
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [0.5, 0.7])
+    assert axes.get_legend().get_texts()[0].get_text() == "specialized"
+
+
+def test_an_unknown_quantity_is_refused():
+    with pytest.raises(tl.InputError, match=r"^which"):
+        tl.figures.hysteresis(sampled(), which="R")

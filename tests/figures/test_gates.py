@@ -2,10 +2,6 @@
 
 import math
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -17,12 +13,6 @@ from tutelage.figures.gates import critical_load, gate_activations, sampled_gate
 
 TWO = tl.gates.Gate([0, 1])
 CURVES = tl.gates.curves(TWO, [0.5, 2.0, math.inf], np.linspace(-2, 2, 5))
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 def legend(axes):

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.online import _axes
+from tutelage.figures.axes import finished, new_axes
 
 
 def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: Any = None) -> Any:
@@ -26,7 +26,7 @@ def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: A
     if multiple not in dataset["multiple"].values:
         known = ", ".join(map(str, dataset["multiple"].values))
         raise InputError("multiple", repr(multiple), f"there are {known}")
-    axes = _axes(axes)
+    axes = new_axes(axes)
     one = dataset.sel(multiple=multiple)
     for layer in range(1, L + 1):
         mean = one[f"teacher_correlation_{layer}"].mean(f"teacher_{layer}", skipna=False)
@@ -78,7 +78,7 @@ def accuracy_over_epochs(dataset: xr.Dataset, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
     """
     _layers(dataset)
-    axes = _axes(axes)
+    axes = new_axes(axes)
     x = dataset["epoch"].values
     for number, multiple in enumerate(dataset["multiple"].values):
         one, colour = 100 * dataset["accuracy"].sel(multiple=multiple), f"C{number}"
@@ -88,8 +88,7 @@ def accuracy_over_epochs(dataset: xr.Dataset, axes: Any = None) -> Any:
     tuned = 100 * float(np.asarray(dataset.attrs["teacher_accuracy"])[-1])
     axes.axhline(tuned, color="black", ls="--", lw=1, label="pruned teacher")
     axes.set(xlabel="Epoch", ylabel="accuracy on the test images [%]")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="lower right")
+    finished(axes).legend(fontsize="small", loc="lower right")
     return axes
 
 

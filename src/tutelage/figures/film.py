@@ -13,6 +13,7 @@ from tutelage.figures.spectra import Bend, _colours, _named, _spectra
 def eigenvalue_animation(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     path: str | Path,
+    *,
     frames_per_second: int = 8,
 ) -> Path:
     """Write the density of eigenvalues through training as an animated GIF, a frame an epoch.

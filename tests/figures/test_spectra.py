@@ -1,9 +1,5 @@
 """Figures of trainings and spectra draw what the Datasets hold."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -13,12 +9,6 @@ from PIL import Image
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.figures.spectra import Bend
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def made_up(runs=6, seed=0):
@@ -40,7 +30,7 @@ def made_up(runs=6, seed=0):
 
 def test_a_curve_is_the_median_and_the_band_holds_four_fifths_of_the_runs():
     run = made_up(41)
-    axes = tl.figures.training({"ReLU": run}, "loss")
+    axes = tl.figures.training({"ReLU": run})
     (line,) = axes.lines
     np.testing.assert_allclose(line.get_ydata(), np.median(run["loss"], axis=0))
     corners = axes.collections[0].get_paths()[0].vertices[:, 1]
@@ -50,7 +40,7 @@ def test_a_curve_is_the_median_and_the_band_holds_four_fifths_of_the_runs():
 
 
 def test_a_single_run_has_no_band_and_no_legend():
-    axes = tl.figures.training(made_up(1), "zero_fraction")
+    axes = tl.figures.training(made_up(1), which="zero_fraction")
     assert not axes.collections and axes.get_legend() is None
     assert axes.get_ylabel() == r"$\gamma$"
 
@@ -58,7 +48,7 @@ def test_a_single_run_has_no_band_and_no_legend():
 def test_epochs_without_a_spectrum_are_left_out():
     run = made_up()
     run["zero_fraction"] = run["zero_fraction"].where(run["epoch"] != 10)
-    axes = tl.figures.training(run, "zero_fraction")
+    axes = tl.figures.training(run, which="zero_fraction")
     assert axes.lines[0].get_xdata().tolist() == [0, 100]
     axes = tl.figures.index_against_loss(run, which="zero_fraction")
     assert len(axes.lines[1].get_xdata()) == 2
@@ -118,9 +108,14 @@ def test_a_density_is_drawn_with_its_error_and_the_exact_one():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda run, _: tl.figures.training(run, "lost"), "which: got 'lost'"),
+        (lambda run, _: tl.figures.training(run, which="lost"), "which: got 'lost'"),
         (lambda run, path: tl.figures.eigenvalue_animation(run, path / "a.png"), "end in .gif"),
-        (lambda run, path: tl.figures.eigenvalue_animation(run, path / "a.gif", 0), "frames_per"),
+        (
+            lambda run, path: tl.figures.eigenvalue_animation(
+                run, path / "a.gif", frames_per_second=0
+            ),
+            "frames_per",
+        ),
         (lambda run, _: tl.figures.eigenvalue_ridges(run.where(False)), "no spectrum"),
     ],
 )

@@ -1,0 +1,154 @@
+"""Pictures of tian2020 alone: all layers at once, followers, losses, and students in the plane."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage._checks import InputError, positive_integer
+from tutelage.figures.axes import finished, new_axes
+from tutelage.figures.deep import check, specialization
+
+if TYPE_CHECKING:
+    from tutelage.deep.network import Network
+
+
+def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None = None) -> Any:
+    """Draw `specialization` of all hidden layers at several epochs (tian2020, Figs. 4 and 12).
+
+    Returns:
+        An array of Axes, shape (layers, epochs), the lowest layer at the bottom.
+    """
+    import matplotlib.pyplot as plt
+
+    L = sum(str(name).startswith("strength_") for name in dataset)
+    check(dataset, "strength_1", {"run", "epoch", "student_1"})
+    shown = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
+    size = (2.6 * len(shown) + 1, 2.2 * L + 0.6)
+    _, grid = plt.subplots(
+        L, len(shown), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="row"
+    )
+    for row, layer in zip(grid, range(L, 0, -1), strict=True):
+        for ax, epoch in zip(row, shown, strict=True):
+            specialization(dataset, ax, layer=layer, epoch=epoch).set_title("")
+            ax.label_outer()
+        row[0].set_ylim(bottom=0.0)  # once all are drawn, as it stops the search for the top
+        row[0].set_ylabel(f"layer {layer}\n{row[0].get_ylabel()}")
+    for top, bottom, epoch in zip(grid[0], grid[-1], shown, strict=True):
+        top.set_title(f"epoch {epoch}")
+        bottom.set_xlabel("best correlation")
+    return grid
+
+
+def followers(
+    dataset: xr.Dataset, teacher: int = 0, run: int = 0, layer: int = 1, axes: Any = None
+) -> Any:
+    """Draw the correlations of all student nodes with one teacher node (tian2020, Fig. 6).
+
+    Args:
+        dataset: from `tutelage.deep.train` with ``correlations=True`` and one polarity.
+        teacher: number of the teacher node, from 0.
+        run: number of the run.
+        layer: 1 for the lowest hidden layer.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes drawn on.  A student node has the same colour for every teacher node.
+    """
+    name = f"correlation_{layer}"
+    check(dataset, name, {"run", "epoch", f"student_{layer}", f"teacher_{layer}"})
+    axes = new_axes(axes)
+    ρ = dataset[name].isel({"run": run, f"teacher_{layer}": teacher})
+    for k in range(ρ.sizes[f"student_{layer}"]):
+        axes.plot(ρ["epoch"], ρ.isel({f"student_{layer}": k}), color=f"C{k % 10}", linewidth=1)
+    axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.4, 1.02))
+    axes.set_title(f"teacher-{teacher}", fontsize="small")
+    return finished(axes)
+
+
+def evaluation_loss(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Draw the evaluation loss over epochs, mean over runs (tian2020, Fig. 11).
+
+    Args:
+        dataset: from `tutelage.deep.train` or `sweep`, with one polarity.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes drawn on, one curve for each multiple: the natural logarithm of the mean.
+    """
+    check(dataset, "evaluation_loss", None)
+    axes = new_axes(axes)
+    loss = dataset["evaluation_loss"].mean("run")
+    loss = loss if "multiple" in loss.dims else loss.expand_dims(multiple=[0])
+    for multiple in loss["multiple"].values:
+        label = f"{multiple}x" if multiple else None
+        axes.plot(loss["epoch"], np.log(loss.sel(multiple=multiple)), label=label)
+    axes.set(xlabel="epoch", ylabel="ln of the evaluation loss")
+    return finished(axes)
+
+
+def boundaries(student: "Network", teacher: "Network", width: float = 0.6, axes: Any = None) -> Any:
+    """Draw where the nodes of two-dimensional networks begin to fire (tian2020, Fig. 2).
+
+    Args:
+        student, teacher: networks with two inputs; the lowest layer is drawn.
+        width: half the side of the square that is shown.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes drawn on: teacher nodes solid, student nodes dashed with the norm of their fan-out.
+    """
+    if student.widths[0] != 2 or teacher.widths[0] != 2:
+        raise InputError("student", f"{student.widths[0]} inputs", "there have to be two")
+    axes = new_axes(axes)
+    for network, style in ((teacher, "k-"), (student, "--")):
+        W, b = np.asarray(network.weights[0]), np.asarray(network.biases[0])
+        strength = np.linalg.norm(network.weights[1], axis=1)
+        for k in range(W.shape[1]):
+            n = W[:, k] / np.linalg.norm(W[:, k])
+            foot = -b[k] / np.linalg.norm(W[:, k]) * n
+            ends = np.stack([foot + s * 4 * width * np.array([-n[1], n[0]]) for s in (-1, 1)])
+            label = None if network is teacher else f"{strength[k]:.2f}"
+            axes.plot(ends[:, 0], ends[:, 1], style, label=label)
+    axes.set(xlim=(-width, width), ylim=(-width, width), aspect="equal")
+    axes.legend(fontsize="x-small", loc="upper right")
+    return axes
+
+
+def boundary_animation(
+    path: "Network", teacher: "Network", every: int = 1, width: float = 0.6
+) -> Any:
+    """Film where the nodes of a student in the plane begin to fire, while it learns.
+
+    Args:
+        path: a batch of students with two inputs, such as `tutelage.deep.theorems.descent` records.
+        teacher: with two inputs.
+        every: how many steps lie between two of them, for the title.
+        width: half the side of the square that is shown.
+
+    Returns:
+        A matplotlib Animation with a frame for each student; ``film.save("plane.gif",
+        writer=PillowWriter(fps=8))`` writes it.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.animation import FuncAnimation
+
+    if np.ndim(path.weights[0]) != 3 or path.widths[0] != 2:
+        shape = f"weights of shape {np.shape(path.weights[0])}"
+        raise InputError("path", shape, "it has to be a batch of networks with two inputs")
+    positive_integer("every", every, "every=1")
+    figure, axes = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+
+    def show(frame: int) -> Any:
+        axes.clear()
+        boundaries(at(path, frame), teacher, width, axes)
+        axes.set_title(f"step {every * frame}")
+        return axes.lines
+
+    return FuncAnimation(figure, show, frames=len(path.weights[0]), interval=125)
+
+
+def at(path: "Network", record: int) -> "Network":
+    """One network of a path."""
+    return type(path)(tuple(W[record] for W in path.weights), tuple(b[record] for b in path.biases))
