@@ -20,7 +20,8 @@ from rich.table import Table
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.deep.training import training
-from tutelage.deep.training.plan import plan
+from tutelage.deep.training.groups import first_students, groups_of
+from tutelage.deep.training.settings import settings
 
 RUNS = 32
 TWO_LAYERS = {"hidden": 10, "multiple": 5}
@@ -28,13 +29,14 @@ DEEP = {"hidden": "50-75-100-125", "multiple": 10}
 
 
 def planned(runs, iterations, fresh, hidden, multiple, seed=0):
-    return plan(
+    return settings(
         hidden,
         multiple,
         1.0,
         inputs=100,
         outputs=50,
         epochs=1,
+        recorded=None,
         examples=16 * iterations,
         evaluation=1,
         batch=16,
@@ -43,6 +45,7 @@ def planned(runs, iterations, fresh, hidden, multiple, seed=0):
         fresh=fresh,
         runs=runs,
         seed=seed,
+        correlations=False,
     )
 
 
@@ -59,9 +62,8 @@ def seconds(*calls, repeats=5):
 
 
 def epoch(what):
-    start = training.begin(what)
-    students = [group.students for group in start.groups]
-    return lambda: training.advance(what, start, students, 0)
+    groups, students = groups_of(what), first_students(what)
+    return lambda: training.advance(what, groups, students, 0)
 
 
 def steps(fresh, iterations=625):

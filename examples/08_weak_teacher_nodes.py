@@ -32,7 +32,7 @@ RUNS, EPOCHS = 16, 60
 
 def compute() -> xr.Dataset:
     """16 teachers, each with a student of every width."""
-    return tl.deep.sweep(
+    return tl.deep.train(
         NODES,
         MULTIPLES,
         polarity=1.0,

@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/gpu/cifar10.py --data FOLDER --kept build/cifar/kept --out OUT
 
-needs JAX and NumPy only.  What is kept lets the same command go on after it was interrupted, or
+needs JAX, NumPy and optax.  What is kept lets the same command go on after it was interrupted, or
 after --seconds; OUT gets results.npz and log.jsonl.  On a machine with all of tutelage,
 
     PYTHONPATH=src python benchmarks/gpu/cifar10.py --dataset OUT/results.npz cifar10.nc
@@ -55,13 +55,13 @@ class Log:
 
     def __init__(self, given):
         given.out.mkdir(parents=True, exist_ok=True)
-        self._given, self._told, self._head = given, {}, {}
+        self._given, self._students, self._head = given, {}, {}
         self._last, self._written = time.monotonic(), 0.0
 
-    def watch(self, stage, epoch, told):
+    def watch(self, stage, epoch, measured):
         now = time.monotonic()
-        numbers = {name: float(x) for name, x in told.items() if np.ndim(x) == 0}
-        for name, x in told.items():
+        numbers = {name: float(x) for name, x in measured.items() if np.ndim(x) == 0}
+        for name, x in measured.items():
             if name.startswith("teacher_correlation_"):
                 numbers[f"rho_{name[-1]}"] = round(float(np.mean(x)), 4)
         line = {"stage": stage, "epoch": epoch, "seconds": round(now - self._last, 3), **numbers}
@@ -76,10 +76,10 @@ class Log:
     def head(self, **content):
         self._head |= content
 
-    def student(self, multiple, run, told):
-        for name, array in told.items():
-            self._told[f"{multiple}.{run}.{name}"] = array
-        np.savez_compressed(self._given.out / "results.npz", **self._head, **self._told)
+    def student(self, multiple, run, measured):
+        for name, array in measured.items():
+            self._students[f"{multiple}.{run}.{name}"] = array
+        np.savez_compressed(self._given.out / "results.npz", **self._head, **self._students)
 
 
 def study(given, log):
@@ -99,13 +99,13 @@ def study(given, log):
         learning=LEARNING._replace(
             epochs=given.epochs, learning_rate=given.learning_rate, **common
         ),
-        folder=given.kept,
+        checkpoint=given.kept,
         watch=log.watch,
     )
     teacher = work.teacher()
     print("teacher accuracy, pre-trained, pruned, tuned:", teacher.accuracies, flush=True)
     log.head(
-        attributes=json.dumps(work.attributes()),
+        attributes=json.dumps(attributes(work)),
         accuracies=np.asarray(teacher.accuracies),
         **{f"teacher_weights_{i}": np.asarray(W) for i, W in enumerate(teacher.network.weights, 1)},
         **{f"teacher_biases_{i}": np.asarray(b) for i, b in enumerate(teacher.network.biases, 1)},
@@ -114,13 +114,13 @@ def study(given, log):
     done = {} if given.previous is None else recorded(given.previous)
     for run in range(given.runs):
         for multiple in multiples:
-            told = done.get((multiple, run), {"accuracy": []})
+            measured = done.get((multiple, run), {"accuracy": []})
             if given.same_rate:
                 rate = given.learning_rate * multiple  # which the study divides by it
                 work.learning = work.learning._replace(learning_rate=rate)
-            if len(told["accuracy"]) <= given.epochs:
-                told = work.student(teacher.network, multiple, run)[1]
-            log.student(multiple, run, told)
+            if len(measured["accuracy"]) <= given.epochs:
+                measured = work.student(teacher.network, multiple, run)[1]
+            log.student(multiple, run, measured)
 
 
 def precision(given):
@@ -131,15 +131,24 @@ def precision(given):
     return probed.read_text().strip() if probed.exists() else "float32"
 
 
+def attributes(work):
+    """How it was computed, for the Dataset."""
+    from tutelage._jax import jax
+
+    recipes = {name: str(getattr(work, name)) for name in ("pretraining", "tuning", "learning")}
+    hidden, device = "-".join(map(str, work.hidden)), jax.devices()[0].device_kind
+    return {"hidden": hidden, "keep": work.keep, "seed": work.seed, "device": device, **recipes}
+
+
 def recorded(results):
     """Arrays of the students in a file of results, by multiple and run."""
-    told = {}
+    measured = {}
     with np.load(results) as stored:
         for key in stored:
             if key.count(".") == 2:
                 multiple, run, name = key.split(".")
-                told.setdefault((int(multiple), int(run)), {})[name] = stored[key]
-    return told
+                measured.setdefault((int(multiple), int(run)), {})[name] = stored[key]
+    return measured
 
 
 def partial(given, log):
@@ -147,8 +156,12 @@ def partial(given, log):
     for path in sorted(given.kept.glob("student_*x_*.npz")):
         _, multiple, run = path.stem.split("_")
         with np.load(path) as file:
-            told = {n.removeprefix("told_"): file[n] for n in file if n.startswith("told_")}
-        log.student(int(multiple.rstrip("x")), int(run), told)
+            measured = {
+                name.removeprefix("measured_"): file[name]
+                for name in file
+                if name.startswith("measured_")
+            }
+        log.student(int(multiple.rstrip("x")), int(run), measured)
         newest = max(given.kept.glob("student_*.npz"), key=lambda path: path.stat().st_mtime)
         for name in {"teacher.npz", "pruned.npz", newest.name}:
             shutil.copy(given.kept / name, given.out / name)
@@ -166,7 +179,7 @@ def probe(given):
     y = jnp.zeros(n, int)
     scale = jnp.asarray([[128.0] * 3, [74.0] * 3], jnp.float32)
     teacher = convnet((m,) * 4)
-    student, fast = convnet((5 * m,) * 4, 1), {}
+    student, fast = convnet((5 * m,) * 4, seed=1), {}
     for name in ("float32", "bfloat16"):
         marks = [time.monotonic()]
         learn(
@@ -174,7 +187,7 @@ def probe(given):
             Lesson(x, y, scale, teacher),
             Recipe(3, 1e-4, batch=given.batch, precision=name),
             lambda network: {},
-            watch=lambda epoch, told, marks=marks: marks.append(time.monotonic()),
+            watch=lambda epoch, measured, marks=marks: marks.append(time.monotonic()),
         )
         fast[name] = marks[-1] - marks[-2]
         begun = time.monotonic()
@@ -197,11 +210,11 @@ def dataset(results, file):
     from tutelage import results as files
     from tutelage.deep.images.record import as_dataset
 
-    told = recorded(results)
+    measured = recorded(results)
     with np.load(results) as stored:
-        made = as_dataset(json.loads(str(stored["attributes"])), stored["accuracies"], told)
+        made = as_dataset(json.loads(str(stored["attributes"])), stored["accuracies"], measured)
     files.save(made, file)
-    for (multiple, run), one in sorted(told.items()):
+    for (multiple, run), one in sorted(measured.items()):
         rho = [round(float(one[f"teacher_correlation_{i}"][-1].mean()), 4) for i in range(1, 5)]
         epochs, right = len(one["accuracy"]) - 1, 100 * float(one["accuracy"][-1])
         print(f"{multiple}x run {run} epoch {epochs}: accuracy {right:.2f} %, rho_mean {rho}")

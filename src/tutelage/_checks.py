@@ -93,6 +93,22 @@ def increasing_array(
     return array
 
 
+def epochs_to_record(
+    argument: str, value: Any, last: int, *, at_least_one: bool = True
+) -> np.ndarray:
+    """Increasing whole numbers from 0, the start, to the last epoch."""
+    epochs = finite_array(argument, value)
+    if epochs.ndim != 1 or np.any(epochs != np.rint(epochs)) or np.any(np.diff(epochs) <= 0):
+        allowed = "epochs are increasing whole numbers"
+        raise InputError(argument, repr(value), allowed, f"{argument}=[0, 10, 100]")
+    if epochs.size and (epochs[0] < 0 or epochs[-1] > last):
+        allowed = f"epochs go from 0 to epochs = {last}"
+        raise InputError(argument, f"{epochs[0]:g} … {epochs[-1]:g}", allowed)
+    if at_least_one and not epochs.size:
+        raise InputError(argument, "no epoch", "there has to be one", f"{argument}=[0, 100]")
+    return epochs.astype(int)
+
+
 def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
     """Square in the last two axes, of the given size if one is given."""
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:

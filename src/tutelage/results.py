@@ -38,7 +38,7 @@ NEEDED = {
 }
 
 # Results whose room computes them again.
-TRAININGS = ("spectra.train", "deep.train", "deep.sweep")
+TRAININGS = ("spectra.train", "deep.train")
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
@@ -82,7 +82,7 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
 
     Args:
         dataset: from `tutelage.online.evolve`, `tutelage.simulation.chain` or `network`,
-            `tutelage.spectra.train`, `tutelage.deep.train` or `sweep`; which one its attribute
+            `tutelage.spectra.train`, `tutelage.deep.train` or others; which one its attribute
             ``computed_by`` says.
 
     Raises:
@@ -104,10 +104,6 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
         from tutelage import spectra
 
         return spectra.recompute(dataset)
-    if by in ("deep.train", "deep.sweep"):
-        from tutelage.deep.training.again import recompute as train_again
-
-        return train_again(dataset)
     name = _computed_by(dataset)
     again = _evolve if name == "online.evolve" else _simulate
     return again(

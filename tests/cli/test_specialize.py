@@ -76,6 +76,6 @@ def test_runs_that_diverge_are_left_out(capsys):
 def test_bad_input_is_refused_before_any_work(run, monkeypatch, arguments, words):
     from tutelage.deep.training import training
 
-    monkeypatch.setattr(training, "begin", lambda *_: pytest.fail("begun"))
+    monkeypatch.setattr(training, "groups_of", lambda *_: pytest.fail("begun"))
     code, out, err = run(*SMALL, *arguments)
     assert (code, out) == (2, "") and words in err and "Traceback" not in err

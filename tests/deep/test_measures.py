@@ -116,7 +116,7 @@ def test_runs_that_diverged_neither_recover_nor_turn():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: tl.deep.recovery_rate(made_up(), 1.5), "threshold"),
+        (lambda: tl.deep.recovery_rate(made_up(), threshold=1.5), "threshold"),
         (lambda: tl.deep.recovery_rate(made_up(), layer=2), "layer"),
         (lambda: tl.deep.mean_correlation(xr.Dataset()), "dataset"),
         (lambda: tl.deep.networks(made_up()), "dataset"),

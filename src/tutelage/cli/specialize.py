@@ -112,9 +112,9 @@ def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
 
     content = telling.dataset_for_json(dataset[["evaluation_loss", "outcome"]], "epoch")
     for layer in range(1, _layers(dataset) + 1):
-        rate = deep.recovery_rate(dataset, threshold, layer)
+        rate = deep.recovery_rate(dataset, threshold=threshold, layer=layer)
         content[f"recovery_rate_{layer}"] = telling.for_json(rate.values.tolist())
-        mean = deep.mean_correlation(dataset, layer)
+        mean = deep.mean_correlation(dataset, layer=layer)
         content[f"mean_correlation_{layer}"] = telling.for_json(mean.values.tolist())
     return content
 
@@ -141,7 +141,9 @@ def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str
     losses = [float(dataset["evaluation_loss"].isel(epoch=e).mean()) for e in (0, -1)]
     yield "evaluation loss", f"{losses[0]:.6g} -> {losses[1]:.6g}"
     for layer in range(_layers(dataset), 0, -1):
-        rate = float(deep.recovery_rate(dataset, threshold, layer).isel(epoch=-1).mean())
-        ρ = float(deep.mean_correlation(dataset, layer).isel(epoch=-1).mean())
+        rate = float(
+            deep.recovery_rate(dataset, threshold=threshold, layer=layer).isel(epoch=-1).mean()
+        )
+        ρ = float(deep.mean_correlation(dataset, layer=layer).isel(epoch=-1).mean())
         words = f"{rate:.1%} of teacher nodes above {threshold:g}, mean best correlation {ρ:.4f}"
         yield f"layer {layer}", words

@@ -11,5 +11,4 @@ from .training.construction import teacher as teacher
 from .training.finite_size import online_deviation as online_deviation
 from .training.pruning import prune as prune
 from .training.record import networks as networks
-from .training.sweep import sweep as sweep
 from .training.training import train as train

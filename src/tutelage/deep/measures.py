@@ -78,10 +78,10 @@ def strengths(student: Network, x: Any) -> list[Float[Array, " students"]]:
 def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str, Any]:
     """What is recorded of one run at one epoch; ``whole``: also all correlations."""
     f, g = student.activations(x), teacher.activations(x)
-    told = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
+    found = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
     for layer, strength in enumerate(strengths(student, x), start=1):
         ρ = correlation(f[layer - 1], g[layer - 1])
-        told |= {
+        found |= {
             f"teacher_correlation_{layer}": jnp.max(ρ, axis=0),
             f"student_correlation_{layer}": jnp.max(ρ, axis=1),
             f"winner_{layer}": jnp.argmax(ρ, axis=0),
@@ -89,11 +89,31 @@ def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str
             f"strength_{layer}": strength,
         }
         if whole:
-            told[f"correlation_{layer}"] = ρ
-    return told
+            found[f"correlation_{layer}"] = ρ
+    return found
 
 
-def recovery_rate(dataset: xr.Dataset, threshold: float = 0.95, layer: int = 1) -> xr.DataArray:
+def node_axes(name: str) -> tuple[str, ...]:
+    """The dimensions that what is recorded has beside runs and epochs.
+
+    >>> node_axes("correlation_2"), node_axes("evaluation_loss")
+    (('student_2', 'teacher_2'), ())
+    """
+    kind, _, layer = name.rpartition("_")
+    return tuple(f"{axis}_{layer}" for axis in AXES.get(kind, ()))
+
+
+AXES = {
+    "teacher_correlation": ("teacher",),
+    "student_correlation": ("student",),
+    "winner": ("teacher",),
+    "follows": ("student",),
+    "strength": ("student",),
+    "correlation": ("student", "teacher"),
+}
+
+
+def recovery_rate(dataset: xr.Dataset, *, threshold: float = 0.95, layer: int = 1) -> xr.DataArray:
     """For each teacher node, the fraction of runs with a student node that follows it.
 
     Runs that have diverged by an epoch are left out; where all have, the rate is missing.
@@ -102,7 +122,7 @@ def recovery_rate(dataset: xr.Dataset, threshold: float = 0.95, layer: int = 1) 
     tian2020, Figure 5.
 
     Args:
-        dataset: from `train` or `sweep`.
+        dataset: from `train`.
         threshold: from -1 to 1.
         layer: 1 for the lowest hidden layer.
     """
@@ -113,19 +133,19 @@ def recovery_rate(dataset: xr.Dataset, threshold: float = 0.95, layer: int = 1) 
     return (best > threshold).astype(float).where(best.notnull()).mean("run")
 
 
-def mean_correlation(dataset: xr.Dataset, layer: int = 1) -> xr.DataArray:
+def mean_correlation(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     """ρ_mean = mean_j max_k ρ_kj over the teacher nodes of a layer (tian2020, Section 6)."""
     return _of_layer(dataset, "teacher_correlation", layer).mean(f"teacher_{layer}")
 
 
-def focus_shifts(dataset: xr.Dataset, layer: int = 1) -> xr.DataArray:
+def focus_shifts(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     """How often each student node has turned to another teacher node by the end of training.
 
     Missing for nodes that a narrower student of a sweep does not have, and for runs that diverged.
     """
     follows = _of_layer(dataset, "follows", layer)
-    told = (follows >= 0).all("epoch")  # NaN where there is no node, -1 where it follows nobody
-    return (follows.diff("epoch") != 0).sum("epoch").where(told)
+    known = (follows >= 0).all("epoch")  # NaN where there is no node, -1 where it follows nobody
+    return (follows.diff("epoch") != 0).sum("epoch").where(known)
 
 
 def _of_layer(dataset: xr.Dataset, name: str, layer: Any) -> xr.DataArray:

@@ -55,7 +55,7 @@ def recovery(
 
     check(dataset, f"teacher_correlation_{layer}", None)
     axes = new_axes(axes)
-    rate = recovery_rate(dataset, threshold, layer)
+    rate = recovery_rate(dataset, threshold=threshold, layer=layer)
     rate = rate if "multiple" in rate.dims else rate.expand_dims(multiple=[0])
     early = next((e for e in rate["epoch"].values if e > 0), rate["epoch"].values[0])
     for number, multiple in enumerate(rate["multiple"].values):

@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(0)
 
 def network(hidden=(4, 5, 3), size=9, seed=0):
     """Random weights and biases in float64."""
-    made = convnet(hidden, seed, size=size, outputs=6, dtype=np.float64)
+    made = convnet(hidden, seed=seed, size=size, outputs=6, dtype=np.float64)
     random = np.random.default_rng(seed + 100)
     return ConvNet(made.weights, tuple(random.normal(size=len(b)) / 3 for b in made.biases))
 
@@ -183,7 +183,9 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
 
 def test_the_strongest_channels_are_kept():
     net, x = network((6, 6, 6)), images()
-    for s, kept in zip(channel_strengths(net, x), prune_channels(net, x, 0.5).kept, strict=True):
+    for s, kept in zip(
+        channel_strengths(net, x), prune_channels(net, x, keep=0.5).kept, strict=True
+    ):
         assert set(kept) == set(np.argsort(s)[-3:])
 
 
@@ -197,7 +199,7 @@ def test_bad_input_is_refused():
         channel_strengths(net, x[:0])
     for keep in (0.0, 1.5, np.nan):
         with pytest.raises(InputError, match="keep"):
-            prune_channels(net, x, keep)
+            prune_channels(net, x, keep=keep)
     for hidden in ("64-x", [], 8, "0-1"):
         with pytest.raises(InputError, match="hidden"):
             convnet(hidden)

@@ -5,12 +5,11 @@ import pytest
 
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.deep.images.checkpoint import ConvCheckpoint
-from tutelage.deep.images.cifar import Images
-from tutelage.deep.images.convnet import convnet
-from tutelage.deep.images.record import as_dataset, train_on_images
+from tutelage.deep.images import Images, Recipe, convnet, train_on_images
+from tutelage.deep.images.record import as_dataset
 from tutelage.deep.images.study import ImageStudy
-from tutelage.deep.images.training import Lesson, Recipe, _loss, augmented, learn
+from tutelage.deep.images.training import Lesson, _loss, augmented, learn
+from tutelage.results import recompute
 
 SIZE = 8
 SMALL = {
@@ -50,10 +49,10 @@ def nothing(network):
 def test_steps_are_those_of_the_formula(images):
     """Two steps of a single batch in float64, written out."""
     net = convnet((3,), size=SIZE, dtype=np.float64)
-    teacher = convnet((2,), 3, size=SIZE, dtype=np.float64)
+    teacher = convnet((2,), seed=3, size=SIZE, dtype=np.float64)
     η, μ, λ = 0.05, 0.8, 0.01
     recipe = Recipe(2, η, 64, μ, λ, augment=False, precision="float64")
-    found, told = learn(net, lesson(images, teacher), recipe, nothing)
+    found, measured = learn(net, lesson(images, teacher), recipe, nothing)
     scale = np.array([80.0, 50.0])
     x = jnp.asarray((images.train - scale[0]) / scale[1])
     slope = jax.jit(jax.grad(lambda net: _loss(net, teacher, x, None)))
@@ -63,7 +62,7 @@ def test_steps_are_those_of_the_formula(images):
         net = jax.tree.map(lambda w, u: w - η * u, net, u)
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(net), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)  # order of images differs
-    assert np.isnan(told["training_loss"][0]) and len(told["training_loss"]) == 3
+    assert np.isnan(measured["training_loss"][0]) and len(measured["training_loss"]) == 3
 
 
 def test_shifted_images_are_cuts_of_padded_ones(images):
@@ -102,10 +101,10 @@ def test_loss_falls_and_labels_are_learned(study, images):
     def accuracy(net):
         return {"accuracy": np.mean(np.asarray(guess(net)) == images.test_labels)}
 
-    _, told = learn(net, lesson(images), longer, accuracy)
-    assert told["training_loss"][-1] < 0.5 * told["training_loss"][1]
+    _, measured = learn(net, lesson(images), longer, accuracy)
+    assert measured["training_loss"][-1] < 0.5 * measured["training_loss"][1]
     # Guessing has 20 of 40 right: 32 or more with probability 1e-4.
-    assert told["accuracy"][-1] > 0.8
+    assert measured["accuracy"][-1] > 0.8
     falls = study["evaluation_loss"].isel(epoch=-1) < 0.7 * study["evaluation_loss"].isel(epoch=0)
     assert bool(falls.all()) and bool((study["outcome"] == "reached").all())
 
@@ -117,11 +116,19 @@ def test_the_dataset_has_every_run_and_epoch(study):
         "epoch": 4,
         "teacher_1": 2,
     }
-    assert study.attrs["hidden"] == "4" and len(study.attrs["teacher_accuracy"]) == 3
+    assert len(study.attrs["teacher_accuracy"]) == 3
     last = study["teacher_correlation_1"].isel(epoch=-1)
     assert bool((abs(last) <= 1 + 1e-12).all())
     different = study["evaluation_loss"].isel(run=0) != study["evaluation_loss"].isel(run=1)
     assert bool(different.all())
+
+
+def test_images_are_not_kept_with_what_was_learned_from_them(study):
+    assert (
+        study.attrs["computed_by"] == "deep.images.train_on_images" and study.attrs["keep"] == 0.5
+    )
+    with pytest.raises(InputError, match=r"^images: .*does not hold them"):
+        recompute(study)
 
 
 class Enough(Exception):
@@ -131,23 +138,23 @@ class Enough(Exception):
 def test_interrupted_and_continued_has_the_same_bits(study, images, tmp_path):
     calls = []
 
-    def stop(stage, epoch, told):
+    def stop(stage, epoch, measured):
         calls.append((stage, epoch))
         if len(calls) in (2, 4, 6):
             raise Enough
 
-    options = {**SMALL, "folder": tmp_path / "kept", "watch": stop}
+    options = {**SMALL, "checkpoint": tmp_path / "kept", "watch": stop}
     for _ in range(3):
         with pytest.raises(Enough):
             work = ImageStudy(images, **options)
             work.student(work.teacher().network, 2, 1)
     work = ImageStudy(images, **options)
     teacher = work.teacher()
-    network, told = work.student(teacher.network, 2, 1)
+    network, measured = work.student(teacher.network, 2, 1)
     # Every epoch was learned exactly once.
     stages = {"teacher": 3, "pruned": 1, "student_2x_1": 3}
     assert calls == [(s, e + 1) for s, epochs in stages.items() for e in range(epochs)]
-    for name, array in told.items():
+    for name, array in measured.items():
         np.testing.assert_array_equal(study[name].sel(multiple=2, run=1), array)
     fresh = ImageStudy(images, **SMALL).student(teacher.network, 2, 1)[0]
     for ours, theirs in zip(jax.tree.leaves(network), jax.tree.leaves(fresh), strict=True):
@@ -155,33 +162,35 @@ def test_interrupted_and_continued_has_the_same_bits(study, images, tmp_path):
 
 
 def test_a_checkpoint_of_other_images_is_refused(images, tmp_path):
-    ImageStudy(images, **SMALL, folder=tmp_path).teacher()
+    ImageStudy(images, **SMALL, checkpoint=tmp_path).teacher()
     other = images._replace(train=images.train[::-1])
     with pytest.raises(InputError, match=r"checkpoint: got .*another file name"):
-        ImageStudy(other, **SMALL, folder=tmp_path).teacher()
-    (tmp_path / "no.npz").write_bytes(b"something else")
+        ImageStudy(other, **SMALL, checkpoint=tmp_path).teacher()
+    (tmp_path / "teacher.npz").write_bytes(b"something else")
     with pytest.raises(InputError, match="no checkpoint"):
-        ConvCheckpoint(tmp_path / "no.npz", {})
+        ImageStudy(images, **SMALL, checkpoint=tmp_path).teacher()
 
 
 def test_divergence_is_an_outcome(images):
     recipe = Recipe(3, 1e6, batch=8)
     net = convnet((3,), size=SIZE)
     seen = {"accuracy": np.asarray(0.5), "winner_1": np.arange(2)}
-    _, told = learn(net, lesson(images, convnet((2,), 1, size=SIZE)), recipe, lambda _: seen)
-    assert len(told["accuracy"]) == 4 and np.isnan(told["accuracy"][-1])
-    assert np.all(told["winner_1"][-1] == -1)
+    _, measured = learn(
+        net, lesson(images, convnet((2,), seed=1, size=SIZE)), recipe, lambda _: seen
+    )
+    assert len(measured["accuracy"]) == 4 and np.isnan(measured["accuracy"][-1])
+    assert np.all(measured["winner_1"][-1] == -1)
     made = as_dataset(
-        {}, [0.1, 0.2, 0.3], {(1, 0): told, (2, 0): {k: v[:2] for k, v in told.items()}}
+        {}, [0.1, 0.2, 0.3], {(1, 0): measured, (2, 0): {k: v[:2] for k, v in measured.items()}}
     )
     assert made["outcome"].values.ravel().tolist() == ["diverged", "interrupted"]
 
 
 def test_half_precision_learns_too(images):
-    teacher = convnet((2,), 1, size=SIZE)
+    teacher = convnet((2,), seed=1, size=SIZE)
     recipe = Recipe(3, 0.02, batch=8, precision="bfloat16")
-    net, told = learn(convnet((4,), size=SIZE), lesson(images, teacher), recipe, nothing)
-    assert told["training_loss"][-1] < 0.5 * told["training_loss"][1]
+    net, measured = learn(convnet((4,), size=SIZE), lesson(images, teacher), recipe, nothing)
+    assert measured["training_loss"][-1] < 0.5 * measured["training_loss"][1]
     assert net.weights[0].dtype == np.float32
 
 

@@ -81,7 +81,7 @@ def test_the_escape_is_as_slow_as_the_paper_says():
 def path_of(η, steps):
     teacher = tl.deep.teacher("3-2", inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
-    path = tl.deep.theorems.descent(tl.deep.student(teacher, 2, seed=1), teacher, x, η, steps)
+    path = tl.deep.theorems.descent(tl.deep.student(teacher, 2, seed=1), teacher, x, η, steps=steps)
     return tl.deep.theorems.growth(path, teacher, x)
 
 
@@ -141,7 +141,7 @@ def test_descent_decreases_the_loss():
     teacher = tl.deep.teacher("3-2", inputs=5, outputs=4, data="gaussian:1")
     x = jnp.asarray(np.random.default_rng(0).normal(size=(300, 5)))
     path = tl.deep.theorems.descent(
-        tl.deep.student(teacher, 2), teacher, np.asarray(x), 0.02, 50, 10
+        tl.deep.student(teacher, 2), teacher, np.asarray(x), 0.02, steps=50, every=10
     )
     assert path.weights[0].shape == (6, 5, 6)
     losses = [

@@ -57,7 +57,7 @@ def test_corollary_1_mixtures_are_piecewise_constant():
     teacher = tl.deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
     student = tl.deep.student(teacher, 2)
     line = np.linspace(-3.0, 3.0, 2000)[:, None] * X[0] + X[1]
-    found = [tl.deep.theorems.pieces(student, teacher, line, layer) for layer in (1, 2, 3, 4)]
+    found = [tl.deep.theorems.pieces(student, teacher, line, layer=layer) for layer in (1, 2, 3, 4)]
     # The same products of the same numbers, at most in another order.
     assert all(one.within < 100 * 2.0**-52 for one in found)
     assert found[0].number > found[1].number > 1 and found[0].between > 0.01
@@ -104,7 +104,8 @@ def trained():
         3,
         inputs=8,
         outputs=5,
-        epochs=[0, 250],
+        epochs=250,
+        recorded=[0, 250],
         examples=4000,
         evaluation=2000,
         learning_rate=0.2,
@@ -184,7 +185,7 @@ def test_theorem_5_angles_shrink_with_the_gradient():
     teacher = tl.deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     student = tl.deep.student(teacher, 2, seed=1)
     x = np.random.default_rng(0).normal(size=(1000, 5))
-    path = tl.deep.theorems.descent(student, teacher, x, 0.3, 12_000, 1000)
+    path = tl.deep.theorems.descent(student, teacher, x, 0.3, steps=12_000, every=1000)
     late = jax.tree.map(lambda a: a[4:], path)
     found = tl.deep.theorems.noisy_recovery(late, teacher, x)
     assert np.all(np.diff(found.gradient) < 0)

@@ -12,7 +12,9 @@ START = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[0.1, 0], [0, 0.1]], T=np.eye(2))
 
 @pytest.mark.slow
 def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
-    found = tl.deep.online_deviation(SCENARIO, START, 0.5, (25, 100, 400), until=4.0, runs=48)
+    found = tl.deep.online_deviation(
+        SCENARIO, START, 0.5, dimensions=(25, 100, 400), until=4.0, runs=48
+    )
     x, error = found.attrs["exponent"], found.attrs["exponent_standard_error"]
     assert error < 0.06
     # The next order in 1/d, at d = 25, is allowed 0.1; the level is that of 4 standard errors.
@@ -25,7 +27,7 @@ def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
 
 
 ONE = tl.Scenario(tl.Committee(1, tl.ReLU()), tl.Committee(1, tl.ReLU()))
-FEW = {"until": 4.0, "runs": 8, "times": 3}
+SHORT = {"until": 4.0, "runs": 8, "times": [0.0, 2.0, 4.0]}
 
 
 def one_unit(R=0.1, Q=0.25):
@@ -34,7 +36,7 @@ def one_unit(R=0.1, Q=0.25):
 
 @pytest.fixture(scope="module")
 def found():
-    return tl.deep.online_deviation(ONE, one_unit(), 0.5, (100, 400), **FEW)
+    return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=(100, 400), **SHORT)
 
 
 def test_a_wrong_learning_rate_does_not_agree(found):
@@ -58,26 +60,34 @@ def test_a_wrong_learning_rate_does_not_agree(found):
 )
 def test_what_cannot_be_compared_is_refused(arguments, words):
     with pytest.raises(tl.InputError, match=f"^{words}"):
-        tl.deep.online_deviation(*arguments)
+        tl.deep.online_deviation(*arguments[:3], dimensions=arguments[3], until=arguments[4])
 
 
 def test_one_run_has_no_scatter():
     with pytest.raises(tl.InputError, match=r"^runs"):
-        tl.deep.online_deviation(SCENARIO, START, 0.5, (10, 20), 1.0, runs=1)
+        tl.deep.online_deviation(SCENARIO, START, 0.5, dimensions=(10, 20), until=1.0, runs=1)
 
 
 def test_a_theory_that_diverges_is_refused():
     with pytest.raises(tl.InputError, match=r"^learning_rate: .*diverges"):
-        tl.deep.online_deviation(ONE, one_unit(), 20.0, (100, 400), **FEW | {"until": 100.0})
+        tl.deep.online_deviation(
+            ONE, one_unit(), 20.0, dimensions=(100, 400), **SHORT | {"until": 100.0}
+        )
 
 
 def test_one_dimension_has_a_deviation_and_no_exponent(found):
-    one = tl.deep.online_deviation(ONE, one_unit(), 0.5, 100, **FEW)
+    one = tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=100, **SHORT)
     assert float(one.deviation[0]) == float(found.deviation[0])
     assert "exponent" not in one.attrs and np.isfinite(found.attrs["exponent"])
 
 
 def test_a_theory_at_rest_before_the_last_time_stays_there():
-    rest = tl.deep.online_deviation(ONE, one_unit(R=1.0, Q=1.0), 0.5, 100, **FEW)
+    rest = tl.deep.online_deviation(ONE, one_unit(R=1.0, Q=1.0), 0.5, dimensions=100, **SHORT)
     assert rest.R_theory.values.ravel().tolist() == [1.0, 1.0, 1.0]
     assert float(rest.deviation[0]) < 1e-12  # a student that is its teacher: rounding
+
+
+@pytest.mark.parametrize("times", [3, [1.0], [0.0, 5.0], [2.0, 1.0], [-1.0, 1.0]])
+def test_times_are_increasing_and_within_the_training(times):
+    with pytest.raises(tl.InputError, match=r"^times"):
+        tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=100, **SHORT | {"times": times})

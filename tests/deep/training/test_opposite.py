@@ -20,11 +20,11 @@ def ended():
     """Student, teacher and examples after gradient descent from the seventh start."""
     x = np.random.default_rng(tian2020_trainings.SEED).normal(size=(1000, 2))
     teacher = deep.teacher(2, inputs=2, outputs=10, data="gaussian:1", seed=SEED)
-    start = deep.student(teacher, 3, SEED)
+    start = deep.student(teacher, 3, seed=SEED)
     student = deep.network(
         (start.weights[0], 0.05 * start.weights[1]), [0.1 * b for b in start.biases]
     )
-    path = deep.theorems.descent(student, teacher, x, 0.1, STEPS, STEPS)
+    path = deep.theorems.descent(student, teacher, x, 0.1, steps=STEPS, every=STEPS)
     last = deep.network([W[-1] for W in path.weights], [b[-1] for b in path.biases])
     return last, teacher, x
 

@@ -7,9 +7,8 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.deep.training import training
-from tutelage.deep.training.plan import plan
-from tutelage.deep.training.record import run_of
-from tutelage.deep.training.start import joined, parted, split
+from tutelage.deep.training.groups import first_students, groups_of, joined, parted
+from tutelage.deep.training.settings import settings, split
 
 SIZES = {"inputs": 6, "outputs": 4, "examples": 160, "evaluation": 200, "learning_rate": 0.05}
 SIZES |= {"data": "gaussian:1"}
@@ -35,23 +34,29 @@ def by_hand(student, x, y, η):
 
 
 def begun(runs, fresh=True, **more):
-    what = plan("3", 2, 0.5, epochs=1, batch=16, runs=runs, seed=4, fresh=fresh, **SIZES | more)
-    return what, training.begin(what)
+    sizes = {"epochs": 1, "recorded": None, "batch": 16, "runs": runs, "seed": 4, "fresh": fresh}
+    given = settings("3", 2, 0.5, correlations=False, **SIZES | sizes | more)
+    return given, groups_of(given)
 
 
-def learned(what, start, epoch=0):
+def learned(given, groups, epoch=0):
     """Students of all runs after an epoch from the start."""
-    return joined(training.advance(what, start, [one.students for one in start.groups], epoch))
+    return training.advance(given, groups, first_students(given), epoch)
+
+
+def run_of(networks, run):
+    """One of a batch of networks."""
+    return jax.tree.map(lambda x: x[run], networks)
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
     """Fresh examples are numbered through all epochs; a fixed set has an order for each."""
-    what, start = begun(3, fresh)
-    after = learned(what, start, epoch)
-    for run, group in enumerate(start.groups):
-        one, teacher = run_of(group.students, 0), run_of(group.teachers, 0)
+    what, groups = begun(3, fresh)
+    after, before = learned(what, groups, epoch), first_students(what)
+    for run, group in enumerate(groups):
+        one, teacher = run_of(before, run), run_of(group.teachers, 0)
         student = tuple(tuple(np.asarray(a) for a in part) for part in (one.weights, one.biases))
         order = np.asarray(training._orders(group.keys, epoch, 160))[0]
         for i in range(10):
@@ -82,14 +87,14 @@ def test_a_step_goes_down_the_automatic_derivative(hidden):
 @pytest.mark.parametrize("fresh", [True, False])
 def test_no_run_depends_on_those_beside_it(fresh, monkeypatch):
     """On a CPU every run is a group, on a GPU all are one."""
-    what, start = begun(4, fresh)
-    after = learned(what, start)
+    what, groups = begun(4, fresh)
+    after = learned(what, groups)
     alone = learned(*begun(1, fresh))
-    assert [len(group.keys) for group in start.groups] == [1, 1, 1, 1]
-    monkeypatch.setattr("tutelage.deep.training.start.group_size", lambda runs: runs)
-    what, start = begun(4, fresh)
-    assert [len(group.keys) for group in start.groups] == [4]
-    together = learned(what, start)
+    assert [len(group.keys) for group in groups] == [1, 1, 1, 1]
+    monkeypatch.setattr("tutelage.deep.training.groups.group_size", lambda runs: runs)
+    what, groups = begun(4, fresh)
+    assert [len(group.keys) for group in groups] == [4]
+    together = learned(what, groups)
     for a, b, c in zip(*map(jax.tree.leaves, (after, alone, together)), strict=True):
         assert np.array_equal(a[:1], b)
         # Products of matrices in a batch are summed in another order.
@@ -98,10 +103,10 @@ def test_no_run_depends_on_those_beside_it(fresh, monkeypatch):
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_steps_in_several_blocks_are_the_same_steps(fresh, monkeypatch):
-    what, start = begun(2, fresh)
-    whole = learned(what, start, epoch=1)
+    what, groups = begun(2, fresh)
+    whole = learned(what, groups, epoch=1)
     monkeypatch.setattr(training, "BLOCK", 5)
-    for a, b in zip(*map(jax.tree.leaves, (whole, learned(what, start, epoch=1))), strict=True):
+    for a, b in zip(*map(jax.tree.leaves, (whole, learned(what, groups, epoch=1))), strict=True):
         assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
@@ -125,9 +130,11 @@ def test_runs_differ_and_polarities_share_everything_else(small):
 
 def test_batches_that_were_joined_can_be_parted_again():
     """A checkpoint of runs in one batch, from a GPU, goes on where every run is its own."""
-    batches = [one.students for one in begun(3)[1].groups]
-    for mine, theirs in zip(parted(joined(batches), batches), batches, strict=True):
-        assert eqx.tree_equal(mine, theirs)
+    given, groups = begun(3)
+    students = first_students(given)
+    parts = parted(students, groups)
+    assert [len(one.biases[0]) for one in parts] == [1, 1, 1]
+    assert eqx.tree_equal(joined(parts), students)
 
 
 class Interrupted(Exception):
@@ -138,17 +145,17 @@ def stopped_at(when):
     """`training.advance` until this epoch."""
     advance = training.advance
 
-    def stop(what, start, students, epoch):
+    def stop(given, groups, students, epoch):
         if epoch == when:
             raise Interrupted
-        return advance(what, start, students, epoch)
+        return advance(given, groups, students, epoch)
 
     return stop
 
 
 @pytest.mark.parametrize("when", [0, 1])
 def test_a_training_interrupted_before_its_first_record_goes_on(tmp_path, monkeypatch, when):
-    call = {"epochs": [3], "runs": 2, **SIZES}
+    call = {"epochs": 3, "recorded": [3], "runs": 2, **SIZES}
     whole = tl.deep.train("3", 2, **call)
     call["checkpoint"] = tmp_path / "run.npz"
     with monkeypatch.context() as patched, pytest.raises(Interrupted):
@@ -202,8 +209,8 @@ def test_an_array_is_a_fixed_set_and_a_third_of_it_is_for_the_evaluation():
     rows = np.random.default_rng(0).normal(size=(90, 6))
     sizes = {"inputs": 6, "outputs": 4, "epochs": 1, "runs": 2, "batch": 10, "learning_rate": 0.05}
     made = tl.deep.train("3", 2, data=rows, **sizes)
-    assert (made.attrs["examples"], made.attrs["evaluation"], made.attrs["fresh"]) == (60, 30, 0)
     learn, rest = split(rows, 0)
+    assert (len(learn), len(rest)) == (60, 30)
     assert {tuple(row) for row in learn} | {tuple(row) for row in rest} == set(map(tuple, rows))
     student, teacher = tl.deep.networks(made, run=1)
     assert np.isclose(
@@ -251,9 +258,9 @@ def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
 
 
 @pytest.mark.slow
-def test_a_sweep_is_its_trainings():
+def test_several_multiples_are_their_trainings():
     sizes = {"epochs": 2, "runs": 2, **SIZES}
-    both = tl.deep.sweep("3", (1, 2), **sizes)
+    both = tl.deep.train("3", (1, 2), **sizes)
     one = tl.deep.train("3", 1, **sizes)
     assert np.array_equal(both.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
     assert np.array_equal(both.strength_1.sel(multiple=1)[..., :3], one.strength_1)
@@ -267,13 +274,18 @@ def test_a_sweep_is_its_trainings():
         ({"polarity": []}, "polarity"),
         ({"polarity": [1.0, 1.0]}, "polarity: .*no two"),
         ({"epochs": 0}, "epochs"),
-        ({"epochs": [3, 1]}, "epochs"),
+        ({"recorded": [3, 1]}, "recorded"),
+        ({"recorded": [0, 200]}, "recorded"),
+        ({"recorded": []}, "recorded: got no epoch"),
         ({"examples": 0}, "examples"),
         ({"evaluation": 0}, "evaluation"),
         ({"batch": 161}, "batch"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"runs": 0}, "runs"),
         ({"multiple": 0}, "multiple"),
+        ({"multiple": ()}, "multiple: .*at least one"),
+        ({"multiple": (1, 1)}, "multiple: .*no two"),
+        ({"multiple": (1, 2), "checkpoint": "run.npz"}, "checkpoint: .*one training"),
         ({"checkpoint": 5}, "checkpoint"),
         ({"data": np.zeros((2, 6)), "examples": None}, "data"),
     ],

@@ -38,12 +38,12 @@ class ConvNet(NamedTuple):
 
     def activations(self, images: Any) -> tuple[Any, ...]:
         """f_1, …, f_{L-1} of shape (images, height, width, n_l), and f_L of shape (images, n_L)."""
-        f, told = images, []
+        f, hidden = images, []
         for layer, (W, b) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
             h = convolve(f, W, stride(layer)) + b
             f = jnp.where(h > 0, h, jnp.zeros((), h.dtype))
-            told.append(f)
-        return (*told, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1])
+            hidden.append(f)
+        return (*hidden, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1])
 
     def __call__(self, images: Any) -> Any:
         """f_L of shape (images, n_L)."""
@@ -95,8 +95,8 @@ def pixels(hidden: Sequence[int], size: int) -> int:
 
 def convnet(
     hidden: Sequence[int],
-    seed: int = 0,
     *,
+    seed: int = 0,
     size: int = 32,
     colours: int = 3,
     outputs: int = 10,

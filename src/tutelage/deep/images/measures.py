@@ -23,7 +23,7 @@ class Sums(NamedTuple):
 
 
 def channel_correlations(
-    student: ConvNet, teacher: ConvNet, images: Any, scale: Any = None
+    student: ConvNet, teacher: ConvNet, images: Any, *, scale: Any = None
 ) -> list[np.ndarray]:
     """Correlation coefficient of every student channel with every teacher channel, by layer.
 
@@ -118,12 +118,12 @@ def measure(
 ) -> dict[str, np.ndarray]:
     """What is recorded of a student at one epoch."""
     sums, accuracy, loss = evaluate(student, teacher, images, labels, scale)
-    told = {"accuracy": np.asarray(accuracy), "evaluation_loss": np.asarray(loss)}
+    found = {"accuracy": np.asarray(accuracy), "evaluation_loss": np.asarray(loss)}
     for layer, s in enumerate(sums, start=1):
         ρ = correlation(s)
-        told[f"teacher_correlation_{layer}"] = ρ.max(axis=0)
-        told[f"winner_{layer}"] = ρ.argmax(axis=0)
-    return told
+        found[f"teacher_correlation_{layer}"] = ρ.max(axis=0)
+        found[f"winner_{layer}"] = ρ.argmax(axis=0)
+    return found
 
 
 def check_same_depth(student: ConvNet, teacher: ConvNet) -> None:

@@ -17,7 +17,7 @@ class PrunedConvNet(NamedTuple):
     kept: tuple[np.ndarray, ...]
 
 
-def channel_strengths(network: ConvNet, images: Any, scale: Any = None) -> list[np.ndarray]:
+def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> list[np.ndarray]:
     """How much of the fields above comes from each channel of each hidden layer.
 
     s_k = ‖v_k‖ √⟨f_k²⟩
@@ -60,7 +60,7 @@ def check_keep(keep: Any) -> None:
 
 
 def prune_channels(
-    network: ConvNet, images: Any, keep: float = 0.75, scale: Any = None
+    network: ConvNet, images: Any, *, keep: float = 0.75, scale: Any = None
 ) -> PrunedConvNet:
     """Keep the strongest channels of every hidden layer.
 
@@ -82,7 +82,7 @@ def prune_channels(
     check_keep(keep)
     kept = tuple(
         np.sort(np.argsort(-s, kind="stable")[: max(1, round(keep * len(s)))])
-        for s in channel_strengths(network, images, scale)
+        for s in channel_strengths(network, images, scale=scale)
     )
     return PrunedConvNet(only_channels(network, kept), kept)
 

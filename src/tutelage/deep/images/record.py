@@ -2,29 +2,41 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from tutelage._checks import InputError, positive_integer
-from tutelage.deep.images.study import ImageStudy
+from tutelage._jax import jax
+from tutelage.deep.epochs import Measured, missing
+from tutelage.deep.images.study import LEARNING, PRETRAINING, TUNING, ImageStudy
+from tutelage.deep.images.training import Recipe
+from tutelage.deep.measures import node_axes
+from tutelage.runs import provenance
 from tutelage.runs.progress import Progress
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-Told = Mapping[tuple[int, int], Mapping[str, np.ndarray]]
+def _no_images(dataset: xr.Dataset) -> Any:
+    allowed = "a result of them does not hold them"
+    raise InputError("images", "images", allowed, "tl.deep.images.train_on_images with them")
 
 
+@provenance.recorded(name="deep.images.train_on_images", held={"images": _no_images})
 def train_on_images(
     images: Any,
     hidden: Any = "64-64-64-64",
     multiples: Sequence[int] = (1, 2, 5),
     *,
+    keep: float = 0.75,
+    pretraining: Recipe = PRETRAINING,
+    tuning: Recipe = TUNING,
+    learning: Recipe = LEARNING,
     runs: int = 1,
+    seed: int = 0,
+    checkpoint: Any = None,
     progress: bool = False,
-    **options: Any,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Pre-train a ConvNet, prune it, and teach over-realized students (tian2020, Figure 8).
 
     Runs come one after the other: kernels of several networks at once are a convolution in
@@ -34,9 +46,13 @@ def train_on_images(
         images: from `cifar10`, or `Images`.
         hidden: channels of the teacher before pruning.
         multiples: student channels for each one of the pruned teacher.
+        keep: which part of the channels of the teacher is left by the pruning.
+        pretraining, tuning: of the teacher before and after it.
+        learning: of the students; its rate is divided by the multiple.
         runs: students of each multiple, which differ in start and order of images.
+        seed: a whole number of at least 0.
+        checkpoint: a folder, for a file of each stage; the same call continues from it.
         progress: whether to show a bar on a terminal.
-        options: of `ImageStudy`.
 
     Returns:
         Dataset over ``multiple``, ``run`` and ``epoch`` with accuracy on the labels of the test
@@ -49,53 +65,56 @@ def train_on_images(
     if not wanted or len(set(wanted)) < len(wanted):
         raise InputError("multiples", repr(multiples), "they have to be different", "(1, 2, 5)")
     positive_integer("runs", runs, "runs=1")
-    done, bars = itertools.count(1), list[Progress]()
-
-    def watch(stage: str, epoch: int, told: dict[str, np.ndarray]) -> None:
-        bars[0].show(next(done) * len(images.train))
-
-    study = ImageStudy(images, hidden, watch=watch, **options)
-    epochs = study.pretraining.epochs + study.tuning.epochs
-    epochs += study.learning.epochs * runs * len(wanted)
-    with Progress(progress, epochs * len(images.train)) as bar:
-        bars.append(bar)
+    epochs = pretraining.epochs + tuning.epochs + learning.epochs * runs * len(wanted)
+    bar, done = Progress(progress, epochs, "epochs"), itertools.count(1)
+    study = ImageStudy(
+        images,
+        hidden,
+        keep=keep,
+        pretraining=pretraining,
+        tuning=tuning,
+        learning=learning,
+        seed=seed,
+        checkpoint=checkpoint,
+        watch=lambda *_: bar.show(next(done)),
+    )
+    with bar:
         teacher = study.teacher()
-        told = {
+        measured = {
             (m, run): study.student(teacher.network, m, run)[1]
             for run in range(runs)
             for m in wanted
         }
-    return as_dataset(study.attributes(), teacher.accuracies, told)
+    device = {"device": jax.devices()[0].device_kind}
+    return as_dataset(device, teacher.accuracies, measured)
 
 
 def as_dataset(
-    attributes: Mapping[str, Any], accuracies: Sequence[float], told: Told
-) -> "xr.Dataset":
+    attributes: Mapping[str, Any],
+    accuracies: Sequence[float],
+    measured: Mapping[tuple[int, int], Measured],
+) -> xr.Dataset:
     """Recorded arrays of students, by multiple and run; those that are not there are NaN."""
-    import xarray as xr
-
-    multiples = sorted({m for m, _ in told})
-    runs = 1 + max(run for _, run in told)
-    epochs = max(len(one["accuracy"]) for one in told.values())
-    first = next(iter(told.values()))
+    multiples = sorted({m for m, _ in measured})
+    runs = 1 + max(run for _, run in measured)
+    epochs = max(len(one["accuracy"]) for one in measured.values())
     made: dict[str, Any] = {}
-    for name, array in first.items():
-        kind, _, layer = name.rpartition("_")
-        axes = (f"teacher_{layer}",) if kind in ("teacher_correlation", "winner") else ()
-        empty = np.nan if array.dtype.kind == "f" else -1
+    for name, array in next(iter(measured.values())).items():
         dtype = np.float64 if array.dtype.kind == "f" else np.int64
-        whole = np.full((len(multiples), runs, epochs, *array.shape[1:]), empty, dtype)
-        for (m, run), one in told.items():
+        whole = np.full((len(multiples), runs, epochs, *array.shape[1:]), missing(array), dtype)
+        for (m, run), one in measured.items():
             whole[multiples.index(m), run, : len(one[name])] = one[name]
-        made[name] = (("multiple", "run", "epoch", *axes), whole)
+        made[name] = (("multiple", "run", "epoch", *node_axes(name)), whole)
+    outcomes = [
+        [_outcome(measured.get((m, run)), epochs) for run in range(runs)] for m in multiples
+    ]
+    made["outcome"] = (("multiple", "run"), np.array(outcomes))
     coords = {"multiple": multiples, "run": np.arange(runs), "epoch": np.arange(epochs)}
     attrs = {**attributes, "teacher_accuracy": np.asarray(accuracies)}
-    outcomes = [[_outcome(told.get((m, run)), epochs) for run in range(runs)] for m in multiples]
-    made["outcome"] = (("multiple", "run"), np.array(outcomes))
     return xr.Dataset(made, coords=coords, attrs=attrs)
 
 
-def _outcome(one: Mapping[str, np.ndarray] | None, epochs: int) -> str:
+def _outcome(one: Measured | None, epochs: int) -> str:
     if one is None or len(one["accuracy"]) < epochs:
         return "interrupted"
     return "reached" if np.all(np.isfinite(one["accuracy"])) else "diverged"

@@ -9,9 +9,10 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage.deep.images.checkpoint import ConvCheckpoint
+from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.images.convnet import ConvNet, cast
 from tutelage.deep.images.measures import normalized
+from tutelage.runs.checkpoint import Checkpoint
 
 MARGIN = 4  # pixels by which images are shifted at most
 PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float64": jnp.float64}
@@ -45,10 +46,11 @@ class Recipe(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Weights and u, which moves them."""
+    """A network, the state of its optimizer, and the mean of J over the epoch that led here."""
 
     network: ConvNet
-    velocity: ConvNet
+    momentum: Any
+    training_loss: Any
 
 
 class Lesson(NamedTuple):
@@ -79,18 +81,15 @@ def check_recipe(recipe: Recipe, images: int) -> None:
         raise InputError("precision", repr(recipe.precision), allowed, '"float32"')
 
 
-Watch = Callable[[int, dict[str, np.ndarray]], None]
-
-
 def learn(
     network: ConvNet,
     lesson: Lesson,
     recipe: Recipe,
-    measure: Callable[[ConvNet], dict[str, np.ndarray]],
+    measure: Callable[[ConvNet], Measured],
     seed: int = 0,
-    checkpoint: ConvCheckpoint | None = None,
-    watch: Watch | None = None,
-) -> tuple[ConvNet, dict[str, np.ndarray]]:
+    checkpoint: Checkpoint | None = None,
+    watch: Callable[[int, Measured], None] = lambda epoch, measured: None,
+) -> tuple[ConvNet, Measured]:
     """Learn for all epochs, from the beginning or from a checkpoint.
 
     Epoch e draws from a key that depends on the seed and e alone: what was interrupted goes on
@@ -108,35 +107,30 @@ def learn(
         finite, learning ends, and nothing is a number from that epoch on.
     """
     check_recipe(recipe, len(lesson.images))
-    state = Learner(network, jax.tree.map(jnp.zeros_like, network))
-    saved = checkpoint or ConvCheckpoint(None, {})
-    state, told, epoch = saved.load(state)
     root = jax.random.key(seed)
-    if not told:
-        told = [{"training_loss": np.asarray(np.nan), **measure(state.network)}]
-    try:
-        while epoch < recipe.epochs:
-            key = jax.random.fold_in(root, epoch)
-            now, loss = _epoch(state, lesson, key, **_numbers(recipe, epoch))
-            if not np.isfinite(loss):
-                told += [_nothing(told[0])] * (recipe.epochs - epoch)
-                state, epoch = now, recipe.epochs
-                break
-            told.append({"training_loss": np.asarray(loss), **measure(now.network)})
-            state, epoch = now, epoch + 1
-            saved.save_now_and_then(state, told, epoch)
-            if watch is not None:
-                watch(epoch, told[-1])
-    finally:
-        saved.save(state, told, epoch)
-    return state.network, {name: np.stack([one[name] for one in told]) for name in told[0]}
+
+    def advance(now: Learner, epoch: int) -> Learner:
+        key = jax.random.fold_in(root, epoch)
+        return _epoch(now.network, now.momentum, lesson, key, **_numbers(recipe, epoch))
+
+    state, measured = run_epochs(
+        Learner(network, optimizer(0.0, 0.0, 0.0).init(network), np.asarray(np.nan)),
+        recipe.epochs,
+        range(recipe.epochs + 1),
+        advance,
+        lambda now: {"training_loss": np.asarray(now.training_loss), **measure(now.network)},
+        checkpoint or Checkpoint(None, {}),
+        watch=lambda epoch, records: watch(epoch, records[-1]),
+        diverged=lambda now: not np.isfinite(now.training_loss),
+    )
+    return state.network, measured
 
 
-def _nothing(told: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What is recorded of a network that has diverged; -1 where there is no number of a node."""
-    return {
-        name: np.full_like(x, np.nan if x.dtype.kind == "f" else -1) for name, x in told.items()
-    }
+def optimizer(η: Any, μ: Any, λ: Any) -> Any:
+    """The steps of a `Recipe`."""
+    import optax
+
+    return optax.chain(optax.add_decayed_weights(λ), optax.sgd(η, momentum=μ))
 
 
 def _numbers(recipe: Recipe, epoch: int) -> dict[str, Any]:
@@ -152,7 +146,8 @@ def _numbers(recipe: Recipe, epoch: int) -> dict[str, Any]:
 
 @partial(jax.jit, static_argnames=("batch", "augment", "precision"))
 def _epoch(
-    state: Learner,
+    network: ConvNet,
+    momentum: Any,
     lesson: Lesson,
     key: Any,
     *,
@@ -162,7 +157,7 @@ def _epoch(
     batch: int,
     augment: bool,
     precision: str,
-) -> tuple[Learner, Any]:
+) -> Learner:
     """All images once, in random order; those that do not fill a batch are left out this time."""
     for_order, for_images = jax.random.split(key)
     n = len(lesson.images)
@@ -171,15 +166,19 @@ def _epoch(
     dtype = PRECISIONS[precision]
     teacher = None if lesson.teacher is None else cast(lesson.teacher, dtype)
 
-    def step(state: Learner, rows: Any) -> tuple[Learner, Any]:
+    rule = optimizer(η, μ, λ)
+
+    def step(now: tuple[ConvNet, Any], rows: Any) -> tuple[tuple[ConvNet, Any], Any]:
+        network, momentum = now
         x = normalized(images[rows], lesson.scale, dtype)
         loss, slope = jax.value_and_grad(
             lambda network: _loss(cast(network, dtype), teacher, x, lesson.labels[rows])
-        )(state.network)
-        return _moved(state, slope, η, μ, λ), loss
+        )(network)
+        change, momentum = rule.update(slope, momentum, network)
+        return (jax.tree.map(jnp.add, network, change), momentum), loss
 
-    state, losses = jax.lax.scan(step, state, order)
-    return state, jnp.mean(losses)
+    now, losses = jax.lax.scan(step, (network, momentum), order)
+    return Learner(*now, jnp.mean(losses))
 
 
 def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
@@ -189,15 +188,6 @@ def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any
         return jnp.mean((teacher(x).astype(wide) - out) ** 2)
     logarithms = jax.nn.log_softmax(out)
     return -jnp.mean(jnp.take_along_axis(logarithms, labels[:, None], axis=1))
-
-
-def _moved(state: Learner, slope: ConvNet, η: Any, μ: Any, λ: Any) -> Learner:
-    def velocity(u: Any, g: Any, w: Any) -> Any:
-        return (μ * u + g + λ * w).astype(w.dtype)
-
-    u = jax.tree.map(velocity, state.velocity, slope, state.network)
-    network = jax.tree.map(lambda w, u: (w - η * u).astype(w.dtype), state.network, u)
-    return Learner(network, u)
 
 
 def augmented(images: Any, key: Any) -> Any:

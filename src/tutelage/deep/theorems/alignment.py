@@ -28,7 +28,7 @@ class Alignment(NamedTuple):
 
 
 def alignment(
-    student: Network, teacher: Network, examples: Any, tolerance: float = 1e-2
+    student: Network, teacher: Network, examples: Any, *, tolerance: float = 1e-2
 ) -> Alignment:
     """Check the statements of Theorems 2 and 3 at the weights of a two-layer student.
 

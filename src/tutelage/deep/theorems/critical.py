@@ -11,7 +11,7 @@ from tutelage.deep.theorems.gradients import recursive_gradients
 from tutelage.deep.training.construction import STUDENT, generator
 
 
-def disguise(teacher: Network, multiple: int = 2, seed: int = 0) -> Network:
+def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     """An over-realized student that does exactly what the teacher does.
 
     Every teacher node has one or more student nodes w_k = γ w*_j, γ > 0, which share its fan-out.

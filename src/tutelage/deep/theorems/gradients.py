@@ -89,7 +89,7 @@ class Pieces(NamedTuple):
     between: float
 
 
-def pieces(student: Network, teacher: Network, examples: Any, layer: int = 1) -> Pieces:
+def pieces(student: Network, teacher: Network, examples: Any, *, layer: int = 1) -> Pieces:
     """Whether A_l(x) and B_l(x) are piecewise constant (tian2020, Corollary 1).
 
     Args:

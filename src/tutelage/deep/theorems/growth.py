@@ -17,6 +17,7 @@ def descent(
     teacher: Network,
     examples: Any,
     learning_rate: float,
+    *,
     steps: int,
     every: int = 1,
 ) -> Network:

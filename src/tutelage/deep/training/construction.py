@@ -9,7 +9,7 @@ import numpy as np
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
-from tutelage.simulation.plan import check_seed
+from tutelage.runs.seed import check_seed
 
 # Examples from which the median of a field is taken: half of the others activate the node up to
 # 1/(2 √1000) = 0.016.
@@ -20,12 +20,12 @@ TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
 def teacher(
     hidden: Any,
+    polarity: float = 0.0,
+    *,
     inputs: int = 100,
     outputs: int = 50,
-    polarity: float = 0.0,
-    seed: int = 0,
-    *,
     data: Any = "gaussian",
+    seed: int = 0,
 ) -> Network:
     """A teacher with distinct filters that about half of the data activate.
 
@@ -38,12 +38,12 @@ def teacher(
 
     Args:
         hidden: nodes of the hidden layers, such as (50, 75, 100, 125), "50-75-100-125" or 10.
+        polarity: p >= 0; with 0 all nodes are equally strong.
         inputs: d >= 1.
         outputs: C >= 1.
-        polarity: p >= 0; with 0 all nodes are equally strong.
-        seed: a whole number of at least 0.
         data: "gaussian" (σ = 10), "uniform" (on [-15, 15]), either with its width as in
             "gaussian:1", or an array of shape (rows, d).
+        seed: a whole number of at least 0.
 
     >>> import numpy as np, tutelage as tl
     >>> made = tl.deep.teacher("4-3", inputs=20, outputs=5, polarity=1.0)
@@ -59,7 +59,7 @@ def teacher(
     return as_jax(made)
 
 
-def student(teacher: Network, multiple: int = 1, seed: int = 0, *, scale: float = 1.0) -> Network:
+def student(teacher: Network, multiple: int = 1, *, scale: float = 1.0, seed: int = 0) -> Network:
     """A student that is ``multiple`` times over-realized: n_l = multiple · m_l.
 
     Weights and biases are uniform on ± scale/√n_{l-1}.
@@ -67,8 +67,8 @@ def student(teacher: Network, multiple: int = 1, seed: int = 0, *, scale: float 
     Args:
         teacher: whose depth, inputs and outputs it has.
         multiple: at least 1; 1, 2, 5 and 10 in the paper.
-        seed: a whole number of at least 0.
         scale: of the weights, greater than 0.
+        seed: a whole number of at least 0.
 
     >>> import tutelage as tl
     >>> tl.deep.student(tl.deep.teacher("4-3", inputs=20, outputs=5), multiple=2).widths

@@ -1,7 +1,5 @@
 """The bridge to the theory of infinitely many inputs: how far from it a student of d inputs is."""
 
-import json
-import platform
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,26 +8,27 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, finite_array, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.activations import ReLU
 from tutelage.deep.network import Network
 from tutelage.deep.training.construction import generator
 from tutelage.deep.training.training import descend
 from tutelage.model import Overlaps, Scenario
-from tutelage.simulation.plan import check_seed
+from tutelage.runs import provenance
+from tutelage.runs.seed import check_seed
 
 
+@provenance.recorded
 def online_deviation(
     scenario: Scenario,
     start: Overlaps,
     learning_rate: float,
+    *,
     dimensions: int | Sequence[int],
     until: float,
-    *,
+    times: Any = None,
     runs: int = 32,
-    times: int = 11,
     seed: int = 0,
 ) -> xr.Dataset:
     """Two-layer students with a scalar output against `tutelage.online.evolve`.
@@ -44,8 +43,8 @@ def online_deviation(
         learning_rate: η > 0 of the theory.
         dimensions: of the inputs, one or several, increasing.
         until: the last time α, in examples per input.
+        times: at which both are compared, increasing, up to ``until``; 11 from 0 on when left out.
         runs: for each dimension, at least two.
-        times: how many equidistant times are compared.
         seed: a whole number of at least 0.
 
     Returns:
@@ -53,11 +52,11 @@ def online_deviation(
         overlaps; Q and R of all runs and of the theory; attributes ``exponent`` of the deviation
         against d and its standard error, if there are several dimensions.
     """
-    d = _check(scenario, start, learning_rate, dimensions, until, runs, times, seed)
+    d = _check(scenario, start, learning_rate, dimensions, until, runs, seed)
+    when = _times(times, float(until))
     from tutelage import online
 
-    when = np.linspace(0.0, float(until), times)
-    theory = online.evolve(scenario, start, float(learning_rate), float(until), times=when)
+    theory = online.evolve(scenario, start, float(learning_rate), until=float(until), times=when)
     _check_theory(theory, float(until))
     theory = theory.reindex(time=when, method="ffill")  # one at rest has ended before the last time
     expected = _overlap_vector(theory["Q"].values, theory["R"].values)
@@ -74,18 +73,7 @@ def online_deviation(
             "R_theory": (("time", "student", "teacher"), theory["R"].values),
         },
         coords={"dimension": d, "time": when},
-        attrs={
-            "computed_by": "deep.online_deviation",
-            "scenario": theory.attrs["scenario"],
-            "start": theory.attrs["start"],
-            "learning_rate": json.dumps(float(learning_rate)),
-            "runs": runs,
-            "seed": seed,
-            **dict(zip(("exponent", "exponent_standard_error"), law, strict=False)),
-            "tutelage_version": __version__,
-            "jax_version": jax.__version__,
-            "python_version": platform.python_version(),
-        },
+        attrs=dict(zip(("exponent", "exponent_standard_error"), law, strict=False)),
     )
 
 
@@ -96,7 +84,6 @@ def _check(
     dimensions: Any,
     until: Any,
     runs: Any,
-    times: Any,
     seed: Any,
 ) -> list[int]:
     if not isinstance(scenario, Scenario) or not isinstance(start, Overlaps):
@@ -111,8 +98,6 @@ def _check(
     finite_number("until", until, above=0.0, hint="until=5")
     if positive_integer("runs", runs, "runs=32") < 2:
         raise InputError("runs", repr(runs), "their scatter needs at least 2", "runs=32")
-    if positive_integer("times", times, "times=11") < 2:
-        raise InputError("times", repr(times), "there have to be at least 2", "times=11")
     check_seed(seed)
     several = np.atleast_1d(np.asarray(dimensions, dtype=object)).tolist()
     d = [positive_integer("dimensions", n, "dimensions=(50, 100, 200)") for n in several]
@@ -123,6 +108,17 @@ def _check(
         allowed = "there have to be one or several, increasing"
         raise InputError("dimensions", repr(dimensions), allowed, "dimensions=(50, 100, 200)")
     return d
+
+
+def _times(times: Any, until: float) -> np.ndarray:
+    if times is None:
+        return np.linspace(0.0, until, 11)
+    when = finite_array("times", times)
+    inside = when.ndim == 1 and when.size > 1 and when[0] >= 0 and when[-1] <= until
+    if not inside or np.any(np.diff(when) <= 0):
+        allowed = f"there have to be at least 2, increasing, from 0 to until = {until:g}"
+        raise InputError("times", repr(times), allowed, "times=[0, 1, 2]")
+    return when
 
 
 def _check_theory(theory: xr.Dataset, until: float) -> None:

@@ -1,4 +1,4 @@
-"""Student nodes that follow no teacher node are taken out, and what that changes is told."""
+"""Student nodes that follow no teacher node are taken out, and what that changes is measured."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Pruned(NamedTuple):
     loss_after: float
 
 
-def prune(student: Network, teacher: Network, examples: Any, threshold: float = 0.95) -> Pruned:
+def prune(student: Network, teacher: Network, examples: Any, *, threshold: float = 0.95) -> Pruned:
     """Remove every hidden node whose best correlation with a teacher node is below a threshold.
 
     At a critical point of SGD with two layers this changes nothing, if these nodes have enough

@@ -1,118 +1,88 @@
 """The Dataset of a training, and the networks that are in it."""
 
-import platform
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
 from tutelage._checks import InputError
-from tutelage._jax import jax, jnp
+from tutelage._jax import jnp
+from tutelage.deep.epochs import Measured, missing
+from tutelage.deep.measures import node_axes
 from tutelage.deep.network import Network
-from tutelage.deep.training.examples import written
-from tutelage.deep.training.plan import Plan
+from tutelage.deep.training.settings import Settings
 
 
 def as_dataset(
-    what: Plan, attrs: dict[str, Any], teachers: Network, students: Network, told: dict[str, Any]
+    given: Settings, teachers: Network, students: Network, measured: Measured
 ) -> xr.Dataset:
-    """Recorded arrays, which begin with (epoch, polarities · runs), and the last weights."""
-    variables = {}
-    for name, array in _while_finite(told).items():
-        kind, _, layer = name.rpartition("_")
-        axes = _AXES.get(kind, ())
-        variables[name] = (
-            ("polarity", "run", "epoch", *(f"{axis}_{layer}" for axis in axes)),
-            _unflattened(np.swapaxes(array, 0, 1), what),
-        )
+    """Measured arrays, which begin with (epoch, polarities · runs), and the last weights."""
+    variables: dict[str, Any] = {}
+    for name, array in _while_finite(measured).items():
+        axes = ("polarity", "run", "epoch", *node_axes(name))
+        variables[name] = axes, _unflattened(np.swapaxes(array, 0, 1), given)
     for owner, network in (("student", students), ("teacher", teachers)):
-        variables |= _weights(owner, network, what)
+        variables |= _weights(owner, network, given)
     made = xr.Dataset(
         variables,
         coords={
-            "polarity": list(what.polarities),
-            "run": np.arange(what.runs),
-            "epoch": list(what.recorded),
+            "polarity": list(given.polarity),
+            "run": np.arange(given.runs),
+            "epoch": list(given.recorded),
         },
-        attrs=attrs,
+        attrs={who: "-".join(map(str, getattr(given, who))) for who in ("teacher", "student")},
     )
     reached = xr.apply_ufunc(np.isfinite, made["evaluation_loss"]).all("epoch")
     made["outcome"] = xr.where(reached, "reached", "diverged")
-    return made if what.several else made.isel(polarity=0, drop=True)
+    return made
 
 
-_AXES = {
-    "teacher_correlation": ("teacher",),
-    "student_correlation": ("student",),
-    "winner": ("teacher",),
-    "follows": ("student",),
-    "strength": ("student",),
-    "correlation": ("student", "teacher"),
-}
+def side_by_side(found: list[xr.Dataset], multiples: Any) -> xr.Dataset:
+    """Trainings of several widths in one, without weights; nodes that are not there are NaN."""
+    parts = []
+    for one in found:
+        weights = [name for name in one if "_weights_" in str(name) or "_biases_" in str(name)]
+        one = one.drop_vars(weights)
+        nodes = {axis: np.arange(n) for axis, n in one.sizes.items() if "student_" in str(axis)}
+        parts.append(one.assign_coords(nodes))
+    students = ", ".join(one.attrs["student"] for one in found)
+    made = xr.concat(
+        parts, xr.Variable("multiple", list(multiples)), join="outer", coords="minimal"
+    )
+    return made.assign_attrs(student=students)
 
 
-def _while_finite(told: dict[str, Any]) -> dict[str, Any]:
+def _while_finite(measured: Measured) -> Measured:
     """Without correlations, and with the node -1, where a run has diverged: it follows nobody."""
-    finite = np.isfinite(told["evaluation_loss"])
-    kept = dict(told)
-    for name, array in told.items():
-        kind = name.rpartition("_")[0]
-        if kind in _NOBODY:
+    finite = np.isfinite(measured["evaluation_loss"])
+    kept = dict(measured)
+    for name, array in measured.items():
+        if name.rpartition("_")[0] in FOLLOWING:
             here = finite.reshape(*finite.shape, *[1] * (np.ndim(array) - finite.ndim))
-            kept[name] = np.where(here, array, _NOBODY[kind])
+            kept[name] = np.where(here, array, missing(array))
     return kept
 
 
-_NOBODY = {
-    "teacher_correlation": np.nan,
-    "student_correlation": np.nan,
-    "correlation": np.nan,
-    "winner": -1,
-    "follows": -1,
-}
+FOLLOWING = ("teacher_correlation", "student_correlation", "correlation", "winner", "follows")
 
 
-def _weights(owner: str, network: Network, what: Plan) -> dict[str, Any]:
+def _weights(owner: str, network: Network, given: Settings) -> dict[str, Any]:
     L = network.depth
     nodes = ["input", *(f"{owner}_{layer}" for layer in range(1, L)), "output"]
-    told: dict[str, Any] = {}
+    made: dict[str, Any] = {}
     for layer in range(1, L + 1):
         W, b = np.asarray(network.weights[layer - 1]), np.asarray(network.biases[layer - 1])
         axes = ("polarity", "run")
-        told[f"{owner}_weights_{layer}"] = (
+        made[f"{owner}_weights_{layer}"] = (
             (*axes, nodes[layer - 1], nodes[layer]),
-            _unflattened(W, what),
+            _unflattened(W, given),
         )
-        told[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, what))
-    return told
+        made[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, given))
+    return made
 
 
-def _unflattened(array: np.ndarray, what: Plan) -> np.ndarray:
-    return array.reshape(len(what.polarities), what.runs, *array.shape[1:])
-
-
-def attributes(what: Plan, whole: bool) -> dict[str, Any]:
-    """What has to be known to compute it again."""
-    return {
-        "computed_by": "deep.train",
-        "teacher": "-".join(map(str, what.teacher)),
-        "student": "-".join(map(str, what.student)),
-        "polarity": ", ".join(map(written, what.polarities)),
-        "runs": what.runs,
-        "epochs": ", ".join(map(str, what.recorded)),
-        "examples": what.examples,
-        "evaluation": what.evaluation,
-        "batch": what.batch,
-        "learning_rate": what.learning_rate,
-        "data": what.data.name,
-        "fresh": int(what.fresh),
-        "seed": what.seed,
-        "correlations": int(whole),
-        "tutelage_version": __version__,
-        "jax_version": jax.__version__,
-        "python_version": platform.python_version(),
-    }
+def _unflattened(array: np.ndarray, given: Settings) -> np.ndarray:
+    return array.reshape(len(given.polarity), given.runs, *array.shape[1:])
 
 
 def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:
@@ -145,8 +115,3 @@ def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:
         return Network(W, b)
 
     return read("student"), read("teacher")
-
-
-def run_of(networks: Network, run: int) -> Network:
-    """One of a batch of networks."""
-    return jax.tree.map(lambda x: x[run], networks)

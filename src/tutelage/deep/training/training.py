@@ -1,6 +1,7 @@
 """Stochastic gradient descent of many students at once, each with its own teacher and data."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -9,14 +10,24 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
+from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.measures import measure_runs
 from tutelage.deep.network import Network
-from tutelage.deep.training.checkpoint import Checkpoint
 from tutelage.deep.training.examples import Examples
-from tutelage.deep.training.plan import Plan, plan
-from tutelage.deep.training.record import as_dataset, attributes
-from tutelage.deep.training.start import Group, Start, begin, joined, split
+from tutelage.deep.training.groups import (
+    Group,
+    evaluation_set,
+    first_students,
+    groups_of,
+    joined,
+    parted,
+)
+from tutelage.deep.training.record import as_dataset, side_by_side
+from tutelage.deep.training.settings import Settings, settings
+from tutelage.runs import provenance
+from tutelage.runs.checkpoint import Checkpoint
 from tutelage.runs.progress import Progress
 
 # Steps whose examples are in memory at once: those of a run stay in the cache of a core, those of
@@ -24,14 +35,16 @@ from tutelage.runs.progress import Progress
 BLOCK = 125
 
 
+@provenance.recorded
 def train(
     hidden: Any,
-    multiple: int = 5,
+    multiple: Any = 5,
     polarity: Any = 0.0,
     *,
     inputs: int = 100,
     outputs: int = 50,
-    epochs: Any = 100,
+    epochs: int = 100,
+    recorded: Any = None,
     examples: int | None = None,
     evaluation: int = 10_000,
     batch: int = 16,
@@ -49,15 +62,17 @@ def train(
     W_l ← W_l - η ∂J/∂W_l,   J = mean over the batch and the C outputs of (f*_L - f_L)²
 
     Every run has a teacher, a student and data of its own; runs with the same number and another
-    polarity differ in nothing else.  J is 2/C times the objective of tian2020, eq. (2): with that
-    one, η = 0.01 and σ = 10 the students of the paper diverge within some steps.
+    polarity differ in nothing else, those with another multiple in nothing but the student.  J is
+    2/C times the objective of tian2020, eq. (2): with that one, η = 0.01 and σ = 10 the students
+    of the paper diverge within some steps.
 
     Args:
         hidden: nodes of the hidden layers of the teacher, such as "50-75-100-125" or 10.
-        multiple: how many student nodes there are for each teacher node.
+        multiple: how many student nodes there are for each teacher node, or several numbers.
         polarity: p >= 0, or several.
         inputs, outputs: d and C.
-        epochs: how many, each recorded; or those to record, increasing, from 0 for the start.
+        epochs: how many.
+        recorded: those at which to record, increasing, 0 for the start; all when left out.
         examples: in an epoch; 10,000 unless ``data`` is an array.
         evaluation: examples of the evaluation set, drawn apart and the same for all runs.
         batch: examples in a step.
@@ -69,7 +84,8 @@ def train(
         runs: how many, for each polarity.
         seed: a whole number of at least 0.
         correlations: whether to keep all correlations, not only the best ones.
-        checkpoint: a file name; the same call continues from it, with the same result.
+        checkpoint: a file name; the same call continues from it, with the same result.  Not for
+            several multiples.
         progress: whether to show a bar on a terminal.
 
     Returns:
@@ -78,7 +94,9 @@ def train(
         teacher_correlation_l and student_correlation_l, the best of each node; winner_l and
         follows_l, with whom; strength_l, √E[β_kk]; the last student_weights_l and _biases_l and
         those of the teacher, for `networks`; ``outcome``, "reached" or "diverged".  Once a loss is
-        not finite, correlations are missing, and winner_l and follows_l are -1.
+        not finite, correlations are missing, and winner_l and follows_l are -1.  With several
+        multiples there are the dimension ``multiple`` and no weights, and student nodes that
+        narrower students do not have are missing.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -88,82 +106,87 @@ def train(
     >>> dict(ds.teacher_correlation_1.sizes)
     {'run': 3, 'epoch': 3, 'teacher_1': 2}
     """
-    rest = None
-    if not isinstance(data, str | Examples):
-        data, rest = split(data, seed)
-        evaluation = len(rest)
-        fresh = bool(fresh)
-    what = plan(
-        hidden,
-        multiple,
-        polarity,
-        inputs=inputs,
-        outputs=outputs,
-        epochs=epochs,
-        examples=10_000 if examples is None and isinstance(data, str | Examples) else examples,
-        evaluation=evaluation,
-        batch=batch,
-        learning_rate=learning_rate,
-        data=data,
-        fresh=True if fresh is None else fresh,
-        runs=runs,
-        seed=seed,
-    )
-    attrs = attributes(what, correlations)
-    saved = Checkpoint(checkpoint, attrs, () if rest is None else (data, rest))
-    start = begin(what, rest)
-    with Progress(progress, what.epochs * what.iterations) as bar:
-        state, told = _run(what, start, saved, correlations, bar)
-    teachers = joined([group.teachers for group in start.groups])
-    return as_dataset(what, attrs, teachers, state, told)
+    several = np.ndim(multiple) > 0
+    each = [
+        settings(
+            hidden,
+            one,
+            polarity,
+            inputs=inputs,
+            outputs=outputs,
+            epochs=epochs,
+            recorded=recorded,
+            examples=examples,
+            evaluation=evaluation,
+            batch=batch,
+            learning_rate=learning_rate,
+            data=data,
+            fresh=fresh,
+            runs=runs,
+            seed=seed,
+            correlations=correlations,
+        )
+        for one in (_multiples(multiple, checkpoint) if several else [multiple])
+    ]
+    found = [_trained(one, checkpoint, progress) for one in each]
+    if np.ndim(polarity) == 0:
+        found = [one.isel(polarity=0, drop=True) for one in found]
+    return side_by_side(found, multiple) if several else found[0]
 
 
-def _run(
-    what: Plan, start: Start, saved: Checkpoint, whole: bool, bar: Progress
-) -> tuple[Network, dict[str, np.ndarray]]:
-    """All epochs, from the beginning or from a checkpoint; recorded arrays begin with epochs."""
-    state, told, epoch = saved.load([group.students for group in start.groups])
-    try:
-        while True:
-            if epoch in what.recorded and len(told) <= what.recorded.index(epoch):
-                told.append(_measured(start, state, whole))
-            if epoch == what.epochs:
-                break
-            state = advance(what, start, state, epoch)
-            epoch += 1
-            bar.show(epoch * what.iterations)
-            saved.save_now_and_then(state, told, epoch)
-    finally:
-        saved.save(state, told, epoch)
-    return joined(state), {name: np.stack([one[name] for one in told]) for name in told[0]}
+def _multiples(multiples: Any, checkpoint: Any) -> list[Any]:
+    wanted = np.asarray(multiples, dtype=object).tolist()
+    if not wanted or len(set(wanted)) < len(wanted):
+        allowed = "there has to be at least one, and no two the same"
+        raise InputError("multiple", repr(multiples), allowed, "multiple=(1, 2, 5, 10)")
+    if checkpoint is not None:
+        allowed = "a checkpoint belongs to one training"
+        raise InputError("checkpoint", repr(checkpoint), allowed, "train for each multiple")
+    return wanted
 
 
-def _measured(start: Start, students: list[Network], whole: bool) -> dict[str, np.ndarray]:
+def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
+    saved = Checkpoint(checkpoint, given.identity())
+    groups, x = groups_of(given), evaluation_set(given)
+    with Progress(progress, given.epochs * given.iterations, "steps") as bar:
+        students, measured = run_epochs(
+            first_students(given),
+            given.epochs,
+            given.recorded,
+            lambda students, epoch: advance(given, groups, students, epoch),
+            lambda students: _measured(groups, students, x, given.correlations),
+            saved,
+            watch=lambda epoch, _: bar.show(epoch * given.iterations),
+        )
+    return as_dataset(given, joined([group.teachers for group in groups]), students, measured)
+
+
+def _measured(groups: Sequence[Group], students: Network, x: Any, whole: bool) -> Measured:
     """What is recorded of all runs at one epoch."""
 
     def one(group: Group, students: Network) -> dict[str, Any]:
-        return measure_runs(students, group.teachers, start.evaluation, whole)
+        return measure_runs(students, group.teachers, x, whole)
 
-    parts = _on_all_cores(one, start.groups, students)
+    parts = _on_all_cores(one, groups, parted(students, groups))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def advance(what: Plan, start: Start, students: list[Network], epoch: int) -> list[Network]:
-    """One epoch of all groups of runs."""
-    number, η = jnp.asarray(epoch), jnp.asarray(what.learning_rate)
+def advance(given: Settings, groups: Sequence[Group], students: Network, epoch: int) -> Network:
+    """One epoch of all runs."""
+    number, η = jnp.asarray(epoch), jnp.asarray(given.learning_rate)
 
     def one(group: Group, students: Network) -> Network:
-        orders = None if group.rows is None else _orders(group.keys, number, what.examples)
+        orders = None if group.rows is None else _orders(group.keys, number, given.examples)
         data = group.teachers, group.keys, group.rows, orders
-        for first in range(0, what.iterations, BLOCK):
-            steps = min(BLOCK, what.iterations - first)
-            begin = first * what.batch, epoch * what.examples + first * what.batch
+        for first in range(0, given.iterations, BLOCK):
+            steps = min(BLOCK, given.iterations - first)
+            begin = first * given.batch, epoch * given.examples + first * given.batch
             students = _block(
-                students, data, jnp.asarray(begin), η, what.data, steps=steps, batch=what.batch
+                students, data, jnp.asarray(begin), η, given.data, steps=steps, batch=given.batch
             )
         return students
 
-    return _on_all_cores(one, start.groups, students)
+    return joined(_on_all_cores(one, groups, parted(students, groups)))
 
 
 def _on_all_cores(call: Any, *lists: Any) -> list[Any]:

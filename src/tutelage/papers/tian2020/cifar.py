@@ -58,8 +58,7 @@ def fig_8(full: bool) -> Iterator[Figure | Record]:
 
 
 def _study(images: Any, full: bool) -> Any:
-    from tutelage.deep.images.record import train_on_images
-    from tutelage.deep.images.training import Recipe
+    from tutelage.deep.images import Recipe, train_on_images
 
     if full:
         return train_on_images(images, runs=3)

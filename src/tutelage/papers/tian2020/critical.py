@@ -98,7 +98,7 @@ def _students() -> tuple[list, np.ndarray]:
         3,
         inputs=8,
         outputs=5,
-        epochs=[100],
+        recorded=[100],
         examples=4000,
         evaluation=500,
         learning_rate=0.2,

@@ -69,7 +69,7 @@ def growth() -> list[Record]:
     η, ε, angle = 1e-3, 1e-3, math.pi / 2
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
-    path = deep.theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, 10)
+    path = deep.theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, steps=10)
     found = deep.theorems.growth(path, teacher, x)
     gaps = [
         np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)

@@ -22,7 +22,9 @@ def layers(runs: xr.Dataset) -> Parts:
     """Figure 4: strength against correlation in every layer, over epochs."""
     yield _picture(runs)
     epochs = runs["epoch"].values
-    early = {layer: deep.mean_correlation(runs, layer).sel(epoch=10).values for layer in LAYERS}
+    early = {
+        layer: deep.mean_correlation(runs, layer=layer).sel(epoch=10).values for layer in LAYERS
+    }
     for layer in LAYERS[1:]:
         item = f"Fig. 4, mean best correlation at epoch 10, layer 1 less layer {layer}"
         yield noted(claim(PAPER, item, early[1] - early[layer]), notes.LATER)
@@ -32,7 +34,7 @@ def layers(runs: xr.Dataset) -> Parts:
         shaped = [l_shaped(now.isel(run=[run]), 1) for run in range(now.sizes["run"])]
         yield noted(in_every_run(PAPER, item, shaped), notes.LATER)
     for layer in LAYERS[1:]:
-        ρ = deep.mean_correlation(runs, layer)
+        ρ = deep.mean_correlation(runs, layer=layer)
         yield claim(
             PAPER,
             f"Sec. 6, mean best correlation in layer {layer}, epoch {epochs[-1]} less epoch 0",
@@ -52,7 +54,7 @@ def uniform(runs: xr.Dataset, full: bool) -> Parts:
     """Figure 12: the same with inputs uniform on [-15, 15]."""
     yield _picture(runs)
     for layer in LAYERS:
-        samples = deep.mean_correlation(runs, layer).isel(epoch=-1).values
+        samples = deep.mean_correlation(runs, layer=layer).isel(epoch=-1).values
         item = f"Fig. 12, ρ_mean, layer {layer}"
         if full:
             yield noted(claim(PAPER, item, samples, ">", 0.998), notes.CLOSE_TO_ONE)

@@ -58,10 +58,12 @@ def plane() -> tuple[list[deep.Network], list[deep.Network], int]:
     teachers, paths = [], []
     for seed in islice(filter(_apart, count(SEED)), STARTS):
         teachers.append(_in_the_plane(seed))
-        one = deep.student(teachers[-1], 3, seed)
+        one = deep.student(teachers[-1], 3, seed=seed)
         weights = one.weights[0], 0.05 * one.weights[1]
         student = deep.network(weights, [0.1 * b for b in one.biases])
-        paths.append(deep.theorems.descent(student, teachers[-1], x, 0.1, 29 * 200, 200))
+        paths.append(
+            deep.theorems.descent(student, teachers[-1], x, 0.1, steps=29 * 200, every=200)
+        )
     return teachers, paths, 200
 
 
@@ -79,10 +81,11 @@ def _apart(seed: int) -> bool:
 def nodes(full: bool) -> xr.Dataset:
     """Figure 3: ten teacher nodes, several multiples; the polarities are ours."""
     if full:
-        sizes: dict[str, Any] = {"epochs": [0, 100], "runs": 32, "fresh": False}
-        found = deep.sweep(10, MULTIPLES, polarity=(0.0, 1.0), **sizes)
+        sizes: dict[str, Any] = {"epochs": 100, "recorded": [0, 100], "runs": 32, "fresh": False}
+        found = deep.train(10, MULTIPLES, (0.0, 1.0), **sizes)
     else:
-        found = deep.sweep(5, MULTIPLES, polarity=(0.0, 1.0), epochs=[0, 40], runs=8, **SMALL)
+        sizes = SMALL | {"epochs": 40, "recorded": [0, 40], "runs": 8}
+        found = deep.train(5, MULTIPLES, (0.0, 1.0), **sizes)
     return _kept(found, "student_correlation_1", "strength_1", "teacher_correlation_1")
 
 
@@ -90,9 +93,9 @@ def nodes(full: bool) -> xr.Dataset:
 def layers(full: bool) -> xr.Dataset:
     """Figure 4: four hidden layers, 10x; the number of runs is ours, and epochs but 10."""
     if full:
-        found = deep.train("50-75-100-125", 10, epochs=[0, 10, 20, 50, 100], runs=4)
+        found = deep.train("50-75-100-125", 10, recorded=[0, 10, 20, 50, 100], runs=4)
     else:
-        found = deep.train("10-15-20-25", 4, epochs=[0, 10, 20, 40], **SMALL_DEEP)
+        found = deep.train("10-15-20-25", 4, epochs=40, recorded=[0, 10, 20, 40], **SMALL_DEEP)
     return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 
 
@@ -100,9 +103,9 @@ def layers(full: bool) -> xr.Dataset:
 def recovery(full: bool) -> xr.Dataset:
     """Figures 5, 7 and 11: twenty teacher nodes, several polarities and multiples."""
     if full:
-        found = deep.sweep(20, MULTIPLES, polarity=POLARITIES, epochs=100, runs=32, fresh=False)
+        found = deep.train(20, MULTIPLES, POLARITIES, epochs=100, runs=32, fresh=False)
     else:
-        found = deep.sweep(10, (1, 2, 5), polarity=(0.5, 1.5, 2.5), epochs=40, runs=8, **SMALL)
+        found = deep.train(10, (1, 2, 5), (0.5, 1.5, 2.5), epochs=40, runs=8, **SMALL)
     return _kept(found, "teacher_correlation_1")
 
 
@@ -117,11 +120,12 @@ def followed(full: bool) -> xr.Dataset:
 @cache
 def uniform(full: bool, checkpoint: Any = None) -> xr.Dataset:
     """Figure 12: as Figure 4 with uniform inputs and 100,000 examples in an epoch."""
-    sizes: dict[str, Any] = {"data": "uniform", "examples": 100_000, "epochs": [0, 25, 50, 75, 100]}
+    sizes: dict[str, Any] = {"data": "uniform", "examples": 100_000}
     if full:
+        sizes["recorded"] = range(0, 101, 25)
         found = deep.train("50-75-100-125", 10, runs=4, checkpoint=checkpoint, **sizes)
     else:
-        sizes = SMALL_DEEP | {"data": "uniform", "epochs": [0, 10, 20, 30, 40]}
+        sizes = SMALL_DEEP | {"data": "uniform", "epochs": 40, "recorded": range(0, 41, 10)}
         found = deep.train("10-15-20-25", 4, checkpoint=checkpoint, **sizes)
     return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 

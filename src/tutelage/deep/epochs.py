@@ -1,0 +1,84 @@
+"""A training, epoch by epoch: what is measured on the way, and the file it goes on from."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tutelage.runs.checkpoint import Checkpoint, flat, restored
+
+State = TypeVar("State")
+Measured = dict[str, np.ndarray]
+
+
+def run_epochs(
+    state: State,
+    epochs: int,
+    recorded: Sequence[int],
+    advance: Callable[[State, int], State],
+    measure: Callable[[State], Measured],
+    checkpoint: Checkpoint,
+    *,
+    watch: Callable[[int, list[Measured]], None] = lambda epoch, records: None,
+    diverged: Callable[[State], bool] = lambda state: False,
+) -> tuple[State, Measured]:
+    """The state after all epochs, and what was measured at the recorded ones, stacked.
+
+    Args:
+        state: at the start, which is epoch 0, or of a checkpoint that is there.
+        epochs: how many.
+        recorded: those after which to measure, increasing.
+        advance: from the state and the number of the epochs before it, one epoch.
+        measure: what to record of a state, the same names every time.
+        checkpoint: of this training; it is written at the end, and on every exception.
+        watch: called after every epoch with its number and all records so far.
+        diverged: whether to end here, and let everything from here on be missing.
+    """
+    state, records, epoch = _begin(state, checkpoint)
+    with checkpoint:
+        if epoch == 0 and not records and 0 in recorded:
+            records.append(measure(state))
+        checkpoint.keep(partial(_content, state, records.copy(), epoch))
+        while epoch < epochs:
+            state, epoch = advance(state, epoch), epoch + 1
+            if diverged(state):
+                records += [_nothing(records[0])] * (len(recorded) - len(records))
+                epoch = epochs
+            elif epoch in recorded:
+                records.append(measure(state))
+            checkpoint.keep(partial(_content, state, records.copy(), epoch))
+            watch(epoch, records)
+    checkpoint.save(partial(_content, state, records, epoch))
+    return state, _stacked(records)
+
+
+def _begin(state: State, checkpoint: Checkpoint) -> tuple[State, list[Measured], int]:
+    kept = checkpoint.load()
+    if kept is None:
+        return state, [], 0
+    names = [name for name in kept if name.startswith("measured_")]
+    records = [
+        {name.removeprefix("measured_"): kept[name][i] for name in names}
+        for i in range(int(kept["recorded"]))
+    ]
+    return restored("state", state, kept), records, int(kept["finished"])
+
+
+def _content(state: Any, records: list[Measured], epoch: int) -> dict[str, Any]:
+    measured = {f"measured_{name}": array for name, array in _stacked(records).items()}
+    return {"finished": epoch, "recorded": len(records), **flat("state", state), **measured}
+
+
+def _stacked(records: list[Measured]) -> Measured:
+    names = records[0] if records else ()  # nothing is recorded before the first recorded epoch
+    return {name: np.stack([one[name] for one in records]) for name in names}
+
+
+def _nothing(record: Measured) -> Measured:
+    return {name: np.full_like(array, missing(array)) for name, array in record.items()}
+
+
+def missing(array: Any) -> float:
+    """What stands in the place of a number, and -1 in that of the number of a node."""
+    return np.nan if np.asarray(array).dtype.kind == "f" else -1

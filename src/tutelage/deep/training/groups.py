@@ -1,0 +1,108 @@
+"""What there is before the first step: networks, keys, data, in groups that are computed together.
+
+The students of all runs are one batch of networks, for one polarity after the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.deep.network import Network, as_jax
+from tutelage.deep.training.construction import (
+    DATA,
+    EVALUATION,
+    STUDENT,
+    TEACHER,
+    generator,
+    make_student,
+    make_teacher,
+)
+from tutelage.deep.training.examples import Rows
+from tutelage.deep.training.settings import Settings
+
+
+class Group(NamedTuple):
+    """Runs that are computed as one batch; every array but shared rows begins with them."""
+
+    teachers: Network
+    keys: Any
+    rows: Float[Array, "..."] | None  # fixed sets, or one array that all runs share
+
+
+def first_students(given: Settings) -> Network:
+    """The students of all runs before the first step."""
+    random = (generator(given.seed, STUDENT, run) for _, run in _everyone(given))
+    return stacked([make_student(one, given.student) for one in random])
+
+
+def groups_of(given: Settings) -> tuple[Group, ...]:
+    """All runs, in the order of their students."""
+    everyone = _everyone(given)
+    size = group_size(len(everyone))
+    parts = (everyone[i : i + size] for i in range(0, len(everyone), size))
+    return tuple(_group(given, members) for members in parts)
+
+
+def evaluation_set(given: Settings) -> Float[Array, "examples inputs"]:
+    """Drawn apart, or what was kept of an array; the same for all runs."""
+    rows = given.held_out
+    if rows is None:
+        random = generator(given.seed, EVALUATION)
+        rows = given.data.sample(random, given.evaluation, given.teacher[0])
+    return jnp.asarray(rows, float)
+
+
+def group_size(runs: int) -> int:
+    """All runs on a GPU; one on a CPU, where groups go to several cores.
+
+    XLA computes products of small matrices on one core, and a batch of them half as fast as one
+    after the other, for which it has better code.
+    """
+    return 1 if jax.default_backend() == "cpu" else runs
+
+
+def _everyone(given: Settings) -> list[tuple[float, int]]:
+    return [(p, run) for p in given.polarity for run in range(given.runs)]
+
+
+def _group(given: Settings, members: list[tuple[float, int]]) -> Group:
+    seed, source, inputs = given.seed, given.data, given.teacher[0]
+    teachers = [
+        make_teacher(generator(seed, TEACHER, run), given.teacher, p, source) for p, run in members
+    ]
+    rows: Any = None
+    if isinstance(source, Rows):
+        rows = source.array
+    elif not given.fresh:  # in the float32 in which they are drawn
+        random = (generator(seed, DATA, run) for _, run in members)
+        rows = jnp.asarray(np.stack([source.sample(r, given.examples, inputs) for r in random]))
+    keys = _keys(jax.random.key(seed), jnp.asarray([run for _, run in members]))
+    return Group(stacked(teachers), keys, rows)
+
+
+_keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
+
+
+def stacked(networks: list[Network]) -> Network:
+    """One batch of networks of the same widths."""
+    return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
+
+
+def joined(batches: Sequence[Network]) -> Network:
+    """One batch of several."""
+    if len(batches) == 1:
+        return batches[0]
+    return as_jax(jax.tree.map(lambda *arrays: np.concatenate(arrays), *batches))
+
+
+def parted(batch: Network, groups: Sequence[Group]) -> list[Network]:
+    """The batches of the groups, which `joined` makes one of."""
+    if len(groups) == 1:
+        return [batch]
+    ends = np.cumsum([len(group.keys) for group in groups])
+    parts = (np.split(np.asarray(x), ends[:-1]) for x in jax.tree.leaves(batch))
+    shape = jax.tree.structure(batch)
+    return [as_jax(jax.tree.unflatten(shape, one)) for one in zip(*parts, strict=True)]

@@ -1,0 +1,130 @@
+"""What a training needs to know, checked at the door."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._checks import (
+    InputError,
+    epochs_to_record,
+    finite_array,
+    finite_number,
+    positive_integer,
+)
+from tutelage.deep.training.construction import EVALUATION, generator, over_realized, widths_of
+from tutelage.deep.training.examples import Examples, Rows, as_examples
+from tutelage.runs.checkpoint import digest
+from tutelage.runs.provenance import versions
+from tutelage.runs.seed import check_seed
+
+
+class Settings(NamedTuple):
+    """Sizes, data and rates of the training of students of one width."""
+
+    teacher: tuple[int, ...]
+    student: tuple[int, ...]
+    polarity: tuple[float, ...]
+    runs: int
+    epochs: int
+    recorded: tuple[int, ...]
+    examples: int
+    evaluation: int
+    batch: int
+    learning_rate: float
+    data: Examples
+    held_out: np.ndarray | None  # rows of an array that are kept for the evaluation
+    fresh: bool
+    seed: int
+    correlations: bool
+
+    @property
+    def iterations(self) -> int:
+        """Steps in an epoch; examples that do not fill a batch are left out of that epoch."""
+        return self.examples // self.batch
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this training from others."""
+        named = self._asdict() | {"data": self.data.name, "held_out": None} | versions()
+        if isinstance(self.data, Rows):
+            named["held_out"] = digest(self.data.array, self.held_out)
+        return named
+
+
+def settings(
+    hidden: Any,
+    multiple: Any,
+    polarity: Any,
+    *,
+    inputs: Any,
+    outputs: Any,
+    epochs: Any,
+    recorded: Any,
+    examples: Any,
+    evaluation: Any,
+    batch: Any,
+    learning_rate: Any,
+    data: Any,
+    fresh: Any,
+    runs: Any,
+    seed: Any,
+    correlations: Any,
+) -> Settings:
+    """Check the arguments of `tutelage.deep.train`."""
+    widths = widths_of(hidden, inputs, outputs)
+    p = finite_array("polarity", polarity)
+    if p.ndim > 1 or p.size == 0 or np.any(p < 0):
+        allowed = "there have to be one or several numbers of at least 0"
+        raise InputError("polarity", repr(polarity), allowed, "polarity=1")
+    if len(np.unique(p)) < p.size:
+        raise InputError("polarity", repr(polarity), "no two may be the same", "polarity=[0, 1]")
+    source, held_out = as_examples("data", data, widths[0]), None
+    if isinstance(source, Rows):
+        rows, held_out = split(source.array, seed)
+        source, evaluation = as_examples("data", rows, widths[0]), len(held_out)
+        examples, fresh = _of_rows(len(rows), examples, fresh)
+    examples = positive_integer("examples", 10_000 if examples is None else examples, "10_000")
+    batch = positive_integer("batch", batch, "batch=16")
+    if batch > examples:
+        raise InputError("batch", repr(batch), f"there are {examples} examples in an epoch")
+    finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=0.01")
+    epochs = positive_integer("epochs", epochs, "epochs=100")
+    if recorded is None:
+        recorded = range(epochs + 1)
+    return Settings(
+        teacher=widths,
+        student=over_realized(widths, positive_integer("multiple", multiple, "multiple=5")),
+        polarity=tuple(np.atleast_1d(p).tolist()),
+        runs=positive_integer("runs", runs, "runs=32"),
+        epochs=epochs,
+        recorded=tuple(epochs_to_record("recorded", recorded, epochs).tolist()),
+        examples=examples,
+        evaluation=positive_integer("evaluation", evaluation, "evaluation=10_000"),
+        batch=batch,
+        learning_rate=float(learning_rate),
+        data=source,
+        held_out=held_out,
+        fresh=fresh is None or bool(fresh),
+        seed=check_seed(seed),
+        correlations=bool(correlations),
+    )
+
+
+def _of_rows(rows: int, examples: Any, fresh: Any) -> tuple[int, bool]:
+    if fresh:
+        allowed = "an array is a fixed set: nothing fresh can be drawn from it"
+        raise InputError("fresh", repr(fresh), allowed, "fresh=False")
+    if examples is not None and examples != rows:
+        raise InputError("examples", repr(examples), f"the array has {rows} rows", "leave it out")
+    return rows, False
+
+
+def split(array: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Two thirds of the rows to learn from and the rest to evaluate with, at random."""
+    if len(array) < 3:
+        allowed = "there have to be at least 3 rows, a third of them for the evaluation"
+        raise InputError("data", f"shape {array.shape}", allowed)
+    array = np.asarray(array)
+    order = generator(seed, EVALUATION).permutation(len(array))
+    cut = math.ceil(2 * len(array) / 3)
+    return array[order[:cut]], array[order[cut:]]
