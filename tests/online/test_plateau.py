@@ -92,6 +92,7 @@ def test_plateaus_become_higher_with_the_learning_rate():
     assert np.all(np.diff(table.height) > 0)
     assert np.all(np.diff(table.length) < 0)
     assert np.all(table.length_error < 1e-3)
+    assert tl.results.recompute(table).identical(table)
 
 
 @pytest.mark.parametrize("rates", [[], [0.0], [[1.0]], [1.0, -1.0]])

@@ -20,6 +20,7 @@ from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector
+from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 from tutelage.online.plateaus import LONGEST, number
 from tutelage.online.steps import steps
@@ -172,6 +173,7 @@ def best_schedule(
 
 
 def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tuple[float, float]:
+    check_fits("start", scenario, start, batches=((),))
     first = float(generalization_error(scenario, start))
     finite_number("error", error, at_least=SMALLEST, hint="1e-4")
     if error >= first:

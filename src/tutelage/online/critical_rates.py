@@ -7,27 +7,22 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._checks import InputError, finite_number
-from tutelage._jax import jnp
+from tutelage._checks import finite_number
 from tutelage.averages import Estimate
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import to_vector
+from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
-from tutelage.online.linearization import linearized, system
 from tutelage.online.plateaus import number, saddle
-from tutelage.online.stationary import fixed_point
+from tutelage.online.stability import fold, loss_of_stability
 from tutelage.online.steps import Steps, steps
-from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
 UNTIL = 4000.0  # in units of 1/η, where η < 1
 HIGHEST = 64.0
-TOO_LARGE = 1e3  # norms on a branch that goes to infinity
 # Rates of increase dε_g/dα below this are integration error, not learning that gets worse.
 RISING = 1e-8
-CLOSE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ def critical_learning_rates(
     >>> print(f"{found.diverges.value:.9f}")
     2.000000000
     """
-    generalization_error(scenario, start)
+    check_fits("start", scenario, start, batches=((),))
     if upper is not None:
         finite_number("upper", upper, above=0.0, hint="4.0")
     flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
@@ -126,7 +121,7 @@ def _diverges(flow: Flow, y0: np.ndarray, unbounded: Estimate | None, top: float
     """The lower one of: the attractor loses its stability, the run grows without bound."""
     highest = top if unbounded is None else float(unbounded.value)
     eta = min(0.5, 0.5 * highest)
-    stability = _loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
+    stability = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
     found = [limit for limit in (stability, unbounded) if limit is not None]
     if not found:
         raise _Missing(f"runs converge at every learning rate up to {top:g}")
@@ -145,7 +140,7 @@ def _unbounded(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
 
     low, high = _bisect(escapes, *_bracket(escapes, top), 1e-3)
     eta = 0.99 * low
-    lost = _loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * high)
+    lost = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * high)
     if lost is not None and lost.value <= high:
         return lost
     low, high = _bisect(escapes, low, high, 1e-9)
@@ -183,52 +178,6 @@ def _bisect(
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
-
-
-def _loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
-    """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
-    y = _attractor(flow, run, eta)
-    if y is None:
-        return None
-    here = linearized(flow, y, eta)
-    if _stability(here.jacobian) < CLOSE:
-        return None
-    if np.max(np.abs(here.by_rate)) > CLOSE:
-        return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
-    return _stays(lambda eta: _stability(linearized(flow, y, eta).jacobian), eta, top)
-
-
-def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estimate | None:
-    """The root for a solution that does not depend on η.
-
-    It must not move by rounding either: beside it, where C is singular, J has another limit.
-    """
-    etas = np.linspace(eta, top, 65)
-    below = np.flatnonzero([stability(eta) < 0 for eta in etas])
-    if not below.size:
-        return None
-    low, high = etas[below[0] - 1], etas[below[0]]
-    root = brentq(stability, low, high, xtol=1e-14, rtol=1e-14)
-    slope = (stability(low) - stability(high)) / (high - low)
-    return number(root, 1e-12 / slope)
-
-
-def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
-    """The end of a run, polished; solutions are exact, as C is singular there."""
-    end = to_overlaps(jnp.asarray(run.states[-1]), flow.scenario.T, flow.scenario.K)
-    if run.outcome == "converged" and end.K == end.M:
-        teacher = np.argmax(np.asarray(end.R), axis=1)
-        T = np.asarray(flow.scenario.T)
-        R, Q = T[teacher], T[np.ix_(teacher, teacher)]
-        y = np.concatenate([R.ravel(), Q[np.triu_indices(end.K)]])
-        if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
-            return y
-    try:
-        return np.asarray(
-            to_vector(fixed_point(flow.scenario, end, eta, method=flow.method).overlaps)
-        )
-    except InputError:
-        return None
 
 
 # Onset of a non-monotonic error ----------------------------------------------------------
@@ -284,27 +233,9 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     else:
         raise _Missing("the run lingers beside no saddle")
     y = np.asarray(to_vector(point.overlaps))
-    found = _met(flow, y, eta, along_parameter, 4 * top)
+    found = fold(flow, y, eta, 4 * top)
     if found is None:
         raise _Missing(
             f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"
         )
     return found
-
-
-def _stability(jacobian: np.ndarray) -> float:
-    """-max Re λ in units of η: positive as long as every disturbance decays."""
-    return -float(np.max(np.linalg.eigvals(jacobian).real))
-
-
-def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
-    """η where a test first changes its sign along the branch of fixed points through (y, η)."""
-
-    def ending(u: np.ndarray, met: list[Special]) -> str | None:
-        return "met" if met else "to infinity" if np.max(np.abs(u)) > TOO_LARGE else None
-
-    curve = follow(system(flow), y, eta, until=top, tests={"met": test}, ending=ending)
-    if not curve.specials:
-        return None
-    found = curve.specials[0]
-    return number(found.point[-1], found.error + CLOSE)

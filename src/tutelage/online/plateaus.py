@@ -15,10 +15,10 @@ import xarray as xr
 from tutelage._checks import InputError, finite_array, finite_number
 from tutelage._jax import jnp
 from tutelage.averages import Estimate
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, fixed_point
 from tutelage.online.steps import Steps, steps
@@ -75,7 +75,7 @@ def plateau(
     1
     """
     finite_number("learning_rate", learning_rate, above=0.0, hint="1.0")
-    generalization_error(scenario, start)
+    check_fits("start", scenario, start, batches=((),))
     flow, y0, eta = Flow(scenario, method), np.asarray(to_vector(start)), float(learning_rate)
     run = steps(flow, y0, eta, LONGEST / eta)
     point = saddle(flow, run, eta)

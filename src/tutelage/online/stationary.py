@@ -54,7 +54,10 @@ class FixedPoint:
 
     @property
     def stable(self) -> bool:
-        """True if every small disturbance decays; along a family of solutions it does not."""
+        """True if every small disturbance of any overlap decays, as in all rooms (GLOSSARY.md).
+
+        Along a family of solutions, where an eigenvalue vanishes, it does not.
+        """
         return bool(self.eigenvalues[0].real < -ZERO)
 
     @property

@@ -1,0 +1,87 @@
+"""Along a branch of fixed points: where it loses its stability, and where it turns round."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tutelage._checks import InputError
+from tutelage._jax import jnp
+from tutelage.averages import Estimate
+from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.online.flow import Flow
+from tutelage.online.linearization import linearized, system
+from tutelage.online.plateaus import number
+from tutelage.online.stationary import fixed_point
+from tutelage.online.steps import Steps
+from tutelage.solve.continuation import Special, Test, along_parameter, follow
+
+CLOSE = 1e-12
+TOO_LARGE = 1e3  # norms on a branch that goes to infinity
+
+
+def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
+    """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
+    y = _attractor(flow, run, eta)
+    if y is None:
+        return None
+    here = linearized(flow, y, eta)
+    if _stability(here.jacobian) < CLOSE:
+        return None
+    if np.max(np.abs(here.by_rate)) > CLOSE:
+        return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
+    return _stays(lambda eta: _stability(linearized(flow, y, eta).jacobian), eta, top)
+
+
+def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estimate | None:
+    """The root for a solution that does not depend on η.
+
+    It must not move by rounding either: beside it, where C is singular, J has another limit.
+    """
+    etas = np.linspace(eta, top, 65)
+    below = np.flatnonzero([stability(eta) < 0 for eta in etas])
+    if not below.size:
+        return None
+    low, high = etas[below[0] - 1], etas[below[0]]
+    root = brentq(stability, low, high, xtol=1e-14, rtol=1e-14)
+    slope = (stability(low) - stability(high)) / (high - low)
+    return number(root, 1e-12 / slope)
+
+
+def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
+    """The end of a run, polished; solutions are exact, as C is singular there."""
+    end = to_overlaps(jnp.asarray(run.states[-1]), flow.scenario.T, flow.scenario.K)
+    if run.outcome == "converged" and end.K == end.M:
+        teacher = np.argmax(np.asarray(end.R), axis=1)
+        T = np.asarray(flow.scenario.T)
+        y = to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T))
+        if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
+            return y
+    try:
+        found = fixed_point(flow.scenario, end, eta, method=flow.method)
+    except InputError:
+        return None
+    return np.asarray(to_vector(found.overlaps))
+
+
+def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
+    """Where dη/ds = 0 on the branch through (y, η); None if it does not turn round below top."""
+    return _met(flow, y, eta, along_parameter, top)
+
+
+def _stability(jacobian: np.ndarray) -> float:
+    """-max Re λ in units of η: positive as long as every disturbance decays."""
+    return -float(np.max(np.linalg.eigvals(jacobian).real))
+
+
+def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
+    """η where a test first changes its sign along the branch of fixed points through (y, η)."""
+
+    def ending(u: np.ndarray, met: list[Special]) -> str | None:
+        return "met" if met else "to infinity" if np.max(np.abs(u)) > TOO_LARGE else None
+
+    curve = follow(system(flow), y, eta, until=top, tests={"met": test}, ending=ending)
+    if not curve.specials:
+        return None
+    found = curve.specials[0]
+    return number(found.point[-1], found.error + CLOSE)
