@@ -1,6 +1,7 @@
-"""A paper that is none, with sections that compute in no time and a record of each verdict."""
+"""A paper that is none, with sections that compute in no time and a row of each verdict."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 import xarray as xr
 
 from tutelage import papers
-from tutelage.papers.record import (
+from tutelage.papers.paper import Paper
+from tutelage.papers.row import (
     closed_form,
     compare,
     correct,
@@ -59,19 +61,20 @@ class Made:
         return Section(name, f"{name}: a title", f"What {name} shows.", counted, full)
 
     @property
-    def modules(self):
-        sections = (self.section("fig1", curve, full="more points"), self.section("text", text))
+    def sections(self):
+        """By the name of a module that has them."""
+        figure = self.section("fig1", curve, full="more points")
         return {
-            "tutelage.papers.made": SimpleNamespace(SECTIONS=sections),
-            "tutelage.papers.beyond": SimpleNamespace(SECTIONS=(self.section("new", new),)),
+            "tutelage.papers.made.sections": (figure, self.section("text", text)),
+            "tutelage.papers.beyond.made": (self.section("new", new),),
         }
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Put the made-up paper in the place of all others."""
     made = Made()
-    modules, titles = made.modules, {"made": "A paper", "beyond": "Beyond"}
-    monkeypatch.setattr(papers, "TITLES", titles)
-    monkeypatch.setattr("tutelage.report.page.TITLES", titles)
-    monkeypatch.setattr(papers, "import_module", modules.__getitem__)
+    for name, sections in made.sections.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(SECTIONS=sections))
+    paper, beyond = Paper("made", "A paper", ("sections",)), Paper("beyond", "Beyond", ("made",))
+    monkeypatch.setattr(papers, "PAPERS", {"made": paper, "beyond": beyond})
     return made

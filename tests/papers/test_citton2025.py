@@ -4,18 +4,9 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.papers.citton2025 import SECTIONS, runs
+from tutelage.papers.citton2025 import runs
 from tutelage.papers.citton2025.series import series_error
-
-
-def section(name):
-    return next(s for s in SECTIONS if s.name == name)
-
-
-@pytest.mark.parametrize("name", ["hermite", "singular"])
-def test_rows_agree(name):
-    records = list(section(name).compute(False))
-    assert records and all(record.verdict == "agrees" for record in records)
+from tutelage.papers.citton2025.states import CRITICAL
 
 
 @pytest.mark.slow
@@ -62,3 +53,28 @@ def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
     theory = tl.online.evolve(*problem[:3], until=30.0, times=np.array([12.0, 30.0]))
     expected = np.diff(theory["generalization_error"].values).item()
     assert abs(rise.mean() - expected) < 4 * rise.std(ddof=1) / np.sqrt(len(rise))
+
+
+@pytest.mark.slow
+def test_runs_on_either_side_of_the_critical_learning_rates_behave_differently():
+    below, above = CRITICAL["non_monotonic"][2], CRITICAL["diverges"][2]
+    found = tl.online.evolve(
+        runs.scenario(),
+        runs.start(),
+        learning_rate=np.array([*below, *above]),
+        until=400.0,
+        times=np.linspace(0.0, 400.0, 4001),
+        tolerance=1e-10,
+    )
+    rises = np.nanmax(np.diff(found["generalization_error"].values, axis=1), axis=1)
+    # Steps are integrated to 1e-10; a rise of the error is a thousand times larger.
+    assert rises[0] < 1e-9 and rises[1] > 1e-7
+    assert list(found["outcome"].values == "diverged") == [False, False, False, True]
+
+
+@pytest.mark.slow
+def test_the_plateau_ends_in_a_fold_between_the_learning_rates_given():
+    branch = runs.fig_2b()
+    folds = branch["special_learning_rate"].values[branch["special_kind"].values == "fold"]
+    low, high = CRITICAL["plateau_vanishes"][2]
+    assert low < folds[0] < high

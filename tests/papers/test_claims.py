@@ -19,11 +19,11 @@ def test_a_claim_that_is_not_so_agrees_no_more_often_than_the_level():
 
 def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
     samples = np.random.default_rng(1).normal(1.0, 1.0, size=40)  # 6 standard errors from zero
-    record = claim("p", "i", samples)
-    assert record.verdict == "agrees"
-    assert record.computed == pytest.approx(samples.mean())
-    assert record.uncertainty == pytest.approx(samples.std(ddof=1) / math.sqrt(40))
-    assert record.error == pytest.approx(samples.mean())
+    row = claim("p", "i", samples)
+    assert row.verdict == "agrees"
+    assert row.computed == pytest.approx(samples.mean())
+    assert row.uncertainty == pytest.approx(samples.std(ddof=1) / math.sqrt(40))
+    assert row.error == pytest.approx(samples.mean())
     assert claim("p", "i", samples, "<").verdict == "differs"
     assert claim("p", "i", samples, "<", 3.0).verdict == "agrees"
 
@@ -40,8 +40,8 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
     ],
 )
 def test_samples_that_are_alike_decide_and_missing_ones_do_not(samples, relation, limit, verdict):
-    record = claim("p", "i", samples, relation, limit)
-    assert record.verdict == verdict and record.printed == f"{relation} {limit:g}"
+    row = claim("p", "i", samples, relation, limit)
+    assert row.verdict == verdict and row.printed == f"{relation} {limit:g}"
 
 
 def test_every_run_means_every_run():

@@ -7,27 +7,9 @@ from jax.flatten_util import ravel_pytree
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.papers import milletari2019
 from tutelage.papers.milletari2019.spectra import ALWAYS_ZERO, _epochs_to
 from tutelage.papers.milletari2019.trainings import ONE, STUCK, TWO, many, small
-from tutelage.papers.section import Figure
 from tutelage.spectra.objective import Loss
-
-
-def test_every_figure_of_the_paper_has_a_section_and_names_are_told_apart():
-    names = [section.name for section in milletari2019.SECTIONS]
-    assert len(names) == len(set(names)) and {"fig1", "fig2"} <= set(names)
-
-
-@pytest.mark.parametrize("name", ["eq2", "eq5", "eq7", "eq16"])
-def test_what_is_not_agreed_on_says_why_and_where(name):
-    section = next(s for s in milletari2019.SECTIONS if s.name == name)
-    rows = [part for part in section.compute(False) if not isinstance(part, Figure)]
-    assert rows
-    for row in rows:
-        assert row.verdict in ("agrees", "corrected", "missing")
-        assert row.verdict == "agrees" or row.note
-        assert row.verdict != "corrected" or "docs/" in row.note
 
 
 def test_101_directions_of_the_digits_are_flat_for_every_activation():

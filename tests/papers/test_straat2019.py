@@ -4,21 +4,8 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.papers.section import Figure
-from tutelage.papers.straat2019 import SECTIONS, equations, runs
-
-FAST = ("eq5", "eq6", "perceptron")
-
-
-def section(name):
-    return next(s for s in SECTIONS if s.name == name)
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_rows_agree_or_have_a_slip_with_its_evidence(name):
-    for record in section(name).compute(False):
-        assert record.verdict == ("corrected" if name == "eq5" else "agrees"), record
-        assert record.note or record.verdict == "agrees"
+from tutelage._jax import jax, jnp
+from tutelage.papers.straat2019 import equations, runs
 
 
 @pytest.mark.parametrize(
@@ -55,11 +42,10 @@ def test_the_printed_equation_5_is_refuted_by_examples():
     residual = g[:, 2] + g[:, 3] - g[:, 0] - g[:, 1]
     delta = (f[:, :2] > 0) * residual[:, None]
     samples = (delta[:, 0] * f[:, 2], delta[:, 0] * f[:, 1] + delta[:, 1] * f[:, 0])
-    records = list(section("eq5").compute(False))
-    for record, sample in zip(records, samples, strict=True):
+    for row, sample in zip(equations.equation_5(False), samples, strict=True):
         error = sample.std() / np.sqrt(len(sample))
-        assert abs(sample.mean() - record.computed) < 4 * error
-        assert abs(sample.mean() - record.published) > 10 * error
+        assert abs(sample.mean() - row.computed) < 4 * error
+        assert abs(sample.mean() - row.published) > 10 * error
 
 
 def test_the_uncertainty_of_a_limit_covers_a_decay_as_one_over_time():
@@ -85,23 +71,6 @@ def test_any_share_of_a_teacher_is_a_solution_for_relu_and_none_for_erf():
         assert relu.max() < 1e-14 and erf.max() > 1e-2
 
 
-SLIPS = (
-    "Fig. 4, ReLU, K = 2, M = 3, R_2",
-    *("Sec. 4, ReLU, Q_22(∞), in the text", "Sec. 4, ReLU, Q_33(∞), in the text"),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["table", "fig3", "fig4", "abstract"])
-def test_final_states_are_as_printed_or_corrected(name):
-    found = list(section(name).compute(False))
-    records = [x for x in found if not isinstance(x, Figure)]
-    for record in records:
-        slip = record.item.startswith(SLIPS)
-        assert record.verdict == ("corrected" if slip else "agrees"), record
-    assert len(found) - len(records) == name.startswith("fig")
-
-
 def test_two_students_share_a_teacher_and_not_in_halves():
     """J_2 = a B_2 and J_3 = b B_2 with a + b = 1: Q_22 = a², Q_33 = b², Q_23 = ab, R_i2 = a, b."""
     end = runs.fig_3("ReLU").isel(time=-1)
@@ -110,3 +79,25 @@ def test_two_students_share_a_teacher_and_not_in_halves():
     assert abs(a + b - 1) < 1e-3
     np.testing.assert_allclose(Q[1:, 1:], [[a * a, a * b], [a * b, b * b]], atol=1e-3)
     assert round(a, 3) == 0.485 and round(b, 3) == 0.515
+
+
+@pytest.mark.slow
+def test_the_end_of_fig_4_is_a_minimum_of_the_error_over_the_weights():
+    """The second route to 0.9463: Newton on ε_g(J), which knows no equations of motion."""
+    scenario = tl.Scenario(tl.Committee(2, tl.ReLU()), tl.Committee(3, tl.ReLU()))
+
+    @jax.jit
+    def error(J):
+        J, B = J.reshape(2, 3), jnp.eye(3)
+        return tl.generalization_error(scenario, tl.Overlaps(Q=J @ J.T, R=J @ B.T, T=B))
+
+    R = runs.fig_4()["R"].values[-1]
+    J = jnp.asarray(np.round(R, 2).ravel())  # near the minimum, and not at the end of the run
+    slope, curvature = jax.jit(jax.grad(error)), jax.jit(jax.hessian(error))
+    for _ in range(8):
+        J = J - jnp.linalg.solve(curvature(J), slope(J))
+    # Curvatures are of order 0.1, averages right to 1e-13: the minimum is known to 1e-12.
+    assert jnp.max(jnp.abs(slope(J))) < 1e-13
+    assert jnp.min(jnp.linalg.eigvalsh(curvature(J))) > 0
+    # The run was integrated with a tolerance of 1e-9 for each step.
+    np.testing.assert_allclose(J.reshape(2, 3), R, atol=1e-6)

@@ -102,9 +102,9 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_report(made, tmp_path)
     assert content(tmp_path / "whole").items() <= killed.items()
 
 
-def test_other_code_computes_again(made, tmp_path, monkeypatch):
+def test_another_library_computes_again(made, tmp_path, monkeypatch):
     report.build(folder=tmp_path)
-    other = {**version.versions(), "code": "another"}
+    other = {**version.versions(), "jax": "another"}
     monkeypatch.setattr(version, "versions", lambda: other)
     report.build(folder=tmp_path)
     assert made.computed == 2 * ["fig1", "text", "new"]
@@ -153,11 +153,11 @@ def shown(folder):
     return Page((folder / "index.html").read_text(encoding="utf-8")).rows
 
 
-def test_every_record_is_on_the_page_exactly_once(made, tmp_path):
+def test_every_row_is_on_the_page_exactly_once(made, tmp_path):
     rows = report.build(folder=tmp_path)
     assert shown(tmp_path) == [f"{row['paper']}: {row['item']}" for row in rows]
     assert len(set(shown(tmp_path))) == len(rows) == 6
-    assert json.loads((tmp_path / "records.json").read_text(encoding="utf-8")) == rows
+    assert json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")) == rows
 
 
 def test_the_page_counts_what_it_shows(made, tmp_path):
@@ -181,7 +181,7 @@ def test_the_page_needs_nothing_but_itself_and_its_links_lead_somewhere(made, tm
             assert (tmp_path / address).is_file(), address
 
 
-def test_text_of_records_is_escaped(made, tmp_path):
+def test_text_of_rows_is_escaped(made, tmp_path):
     report.build(folder=tmp_path)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "a &lt; b &amp; c" in text and "a slip &lt;b&gt;" in text

@@ -1,13 +1,14 @@
 """What a result is named by."""
 
-from tutelage.papers import Entry, sections
+from tutelage.papers import Entry, Paper, sections
 from tutelage.papers.section import Section
 from tutelage.papers.tian2020 import cifar as tian2020_cifar
 from tutelage.report.version import key
 
 
 def entry(name="fig1", full="", paper="p", outside=""):
-    return Entry(paper, Section(name, "", "", lambda large: [], full, lambda: outside))
+    section = Section(name, "", "", lambda large: [], full, lambda: outside)
+    return Entry(Paper(paper, "", ()), section, "made_up_paper")
 
 
 def test_the_key_tells_papers_sections_sizes_and_data_apart():

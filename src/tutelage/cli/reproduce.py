@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage.cli.telling import console, plain, use_files_only
-from tutelage.papers import TITLES
+from tutelage.papers import PAPERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WORDS = 24  # of what a paper says in words, on each line
+WORDS = 24  # letters of what a paper says in words, on each line
+NOTABLE = ("differs", "corrected")
 COLOURS = {
     "agrees": "green",
     "corrected": "yellow",
@@ -32,7 +33,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="PAPER",
-            help=f"Citation keys: {', '.join(TITLES)}; all of them when none is named.",
+            help=f"Citation keys: {', '.join(PAPERS)}; all of them when none is named.",
             show_default=False,
         ),
     ] = None,
@@ -46,8 +47,11 @@ def reproduce(
     again: Annotated[
         bool, typer.Option("--again", help="Compute also what earlier runs have kept.")
     ] = False,
+    all_rows: Annotated[
+        bool, typer.Option("--rows", help="Print every row, and the notes below them.")
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a list of records instead of a table.")
+        bool, typer.Option("--json", help="Print a list of rows instead of a table.")
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the report.")] = Path(
         "report"
@@ -55,15 +59,19 @@ def reproduce(
 ) -> None:
     """Draw the papers' figures and compare published numbers with computed ones.
 
-    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all records.
-    What has been computed is kept there: an interrupted run goes on where it was, and a second
-    one takes seconds. The exit code is 1 if a number differs and no note says why.
+    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows;
+    printed are how many have which verdict, and those that differ or were corrected. What has
+    been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
+    seconds. The exit code is 1 if a number differs and no note says why.
     """
     rows = _build(papers or [], figure, full, again, out)
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
-        _print_table(rows)
+        if all_rows:
+            _print_rows(rows)
+        _print_notable(rows)
+        _print_counts(rows)
         console().print(f"report: {plain(str(out / 'index.html'))}")
     # A claim that does not hold is a finding if a note says why; a number that nobody has
     # looked into is a failure.
@@ -106,29 +114,63 @@ def _progress() -> "Iterator[Callable[[int, int, str], None]]":
         )
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    """Every row, then every note of what does not agree, once."""
     from rich.table import Table
 
-    screen = console()
     table = Table("paper", "item", box=None, pad_edge=False)
     table.add_column("published", justify="right", max_width=WORDS)
     for heading in ("computed", "error"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
     for row in rows:
-        verdict = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
         # Beside a published number its distance from that; beside a new one its own error.
         error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
         numbers = (row["printed"], _text(row["computed"], ".10g"), _text(error, ".1e"))
-        table.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), verdict)
+        table.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
+    screen = console()
     screen.print(table)
-    told = [(row["verdict"], row["note"]) for row in rows if row["note"]]
-    for verdict, note in dict.fromkeys(told):
+    notes = {(row["verdict"], row["note"]): None for row in rows if row["note"]}
+    for verdict, note in notes:
         if verdict not in ("agrees", "new"):
             screen.print(f"\n{verdict}: {plain(note)}")
-    counts = Counter(row["verdict"] for row in rows)
-    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in COLOURS if counts[verdict])
-    screen.print(f"\n{len(rows)} rows: {summary}")
+    screen.print()
+
+
+def _print_notable(rows: list[dict[str, Any]]) -> None:
+    """A line for each row that differs or was corrected."""
+    from rich.table import Table
+
+    notable = [row for verdict in NOTABLE for row in rows if row["verdict"] == verdict]
+    table = Table("verdict", "paper", "item", "published", "computed", box=None, pad_edge=False)
+    for column in table.columns:
+        column.no_wrap = True
+    for row in notable:
+        texts = (row["paper"], row["item"], row["printed"], _text(row["computed"], ".6g"))
+        table.add_row(_verdict(row), *map(plain, texts))
+    if notable:
+        console().print(table, "")
+
+
+def _print_counts(rows: list[dict[str, Any]]) -> None:
+    """How many rows of each paper have which verdict."""
+    from rich.table import Table
+
+    counts = Counter((row["paper"], row["verdict"]) for row in rows)
+    found = [verdict for verdict in COLOURS if any(row["verdict"] == verdict for row in rows)]
+    table = Table("paper", box=None, pad_edge=False)
+    for heading in ("rows", *found):
+        table.add_column(heading, justify="right")
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        numbers = [counts[paper, verdict] for verdict in found]
+        table.add_row(paper, str(sum(numbers)), *map(str, numbers))
+    total = Counter(row["verdict"] for row in rows)
+    summary = ", ".join(f"{total[verdict]} {verdict}" for verdict in found)
+    console().print(table, f"\n{len(rows)} rows: {summary}")
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
 
 
 def _text(value: float | None, digits: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tutelage._checks import InputError
-from tutelage.papers.record import Record, Verdict
+from tutelage.papers.row import Row, Verdict
 
 LEVEL = 0.01
 
@@ -18,8 +18,8 @@ def claim(
     relation: Literal[">", "<"] = ">",
     limit: float = 0.0,
     note: str = "",
-) -> Record:
-    """The record of a statement that a mean is greater, or less, than a limit.
+) -> Row:
+    """The row of a statement that a mean is greater, or less, than a limit.
 
     It "agrees" if a one-sided t test of the samples says so at the level 0.01, "differs" if one
     says the opposite, and is "undecided" if they say neither.  ``computed`` is the mean,
@@ -45,7 +45,7 @@ def claim(
     if verdict == "undecided":
         note = f"{len(values)} runs do not decide it at the level {LEVEL:g}. {note}".strip()
     printed = f"{relation} {limit:g}"
-    return Record(paper, item, limit, mean, abs(excess), verdict, note, printed, error)
+    return Row(paper, item, limit, mean, abs(excess), verdict, note, printed, error)
 
 
 def _verdict(excess: float, error: float, runs: int) -> Verdict:
@@ -58,9 +58,9 @@ def _verdict(excess: float, error: float, runs: int) -> Verdict:
     return "agrees" if excess > 0 else "differs"
 
 
-def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Record:
-    """The record of a statement that something is so in every run: the fraction where it is."""
+def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Row:
+    """The row of a statement that something is so in every run: the fraction where it is."""
     fraction = float(np.mean(np.asarray(holds, dtype=float)))
     error = math.sqrt(fraction * (1 - fraction) / len(holds))
     verdict: Verdict = "agrees" if fraction == 1.0 else "differs"
-    return Record(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error)
+    return Row(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tutelage.papers.record import Record
+    from tutelage.papers.row import Row
 
 
 class Figure(NamedTuple):
@@ -29,7 +29,7 @@ class Section(NamedTuple):
     name: "fig3", "table1", "eq11", "text"; unique in its paper.
     title: of the section in the report, such as "Figure 3: learning curves for K = 5".
     caption: what is drawn, at which parameters, and what one sees, in our words.
-    compute: gives figures and records in the order in which they are shown; its argument says
+    compute: gives figures and rows in the order in which they are shown; its argument says
         whether to take the paper's sizes (True) or ones that take seconds (False).
     full: what a full run does more, in words; "" if there is no difference.
     outside: what the results depend on besides code and size, such as data on this machine.
@@ -38,6 +38,6 @@ class Section(NamedTuple):
     name: str
     title: str
     caption: str
-    compute: "Callable[[bool], Iterable[Record | Figure]]"
+    compute: "Callable[[bool], Iterable[Row | Figure]]"
     full: str = ""
     outside: Callable[[], str] = lambda: ""

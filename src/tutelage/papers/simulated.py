@@ -7,25 +7,25 @@ import numpy as np
 import xarray as xr
 
 from tutelage import simulation
-from tutelage.papers.record import Record, compare, method
+from tutelage.papers.row import Row, compare, method
 
 
 def correspondence(
     paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset, note: str = ""
-) -> Record:
-    """The record of a statement that simulations and theory agree, in the paper's words.
+) -> Row:
+    """The row of a statement that simulations and theory agree, in the paper's words.
 
     The number computed is the largest deviation in standard errors, as `simulation.compare`
     finds it, and 0 is published; the verdict is that of its test, at the level 0.01.
     """
     found = simulation.compare(theory, runs)
-    record = compare(paper, item, method(words, 0.0, found.threshold), found.worst)
+    row = compare(paper, item, method(words, 0.0, found.threshold), found.worst)
     allowed = f"{found.threshold:.1f} standard errors are allowed at the level 0.01."
-    return replace(record, note=f"{allowed} {note}".strip())
+    return replace(row, note=f"{allowed} {note}".strip())
 
 
-def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Record:
-    """The record of a statement about several cases, in the paper's words.
+def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:
+    """The row of a statement about several cases, in the paper's words.
 
     The number computed is the fraction of the cases in which it holds, and 1 is published.
 
@@ -39,5 +39,5 @@ def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> 
     """
     cases = np.asarray(holds, dtype=float).ravel()
     fraction = float(np.mean(cases))
-    told = f"Holds in {round(fraction * len(cases))} of {len(cases)} cases. {note}".strip()
-    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=told)
+    held = f"Holds in {round(fraction * len(cases))} of {len(cases)} cases. {note}".strip()
+    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=held)

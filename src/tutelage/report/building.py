@@ -13,8 +13,6 @@ from tutelage.report.files import replace
 from tutelage.report.page import write_page
 from tutelage.report.parts import Part, command, compute, kept
 
-Row = dict[str, Any]
-
 
 def build(
     papers: Iterable[str] = (),
@@ -23,14 +21,14 @@ def build(
     again: bool = False,
     folder: str | Path = "report",
     show: Callable[[int, int, str], None] = lambda done, total, title: None,
-) -> list[Row]:
+) -> list[dict[str, Any]]:
     """Compute sections of papers and write ``index.html`` of all that has been computed so far.
 
     Results that the same code has computed before are taken from the folder; what has been
     finished when a run is stopped is not computed again by the next.
 
     Args:
-        papers: citation keys, members of `tutelage.papers.TITLES`; all if none is named.
+        papers: citation keys, members of `tutelage.papers.PAPERS`; all if none is named.
         figure: only the figure of this number, or the section of this name.
         full: at the papers' sizes.
         again: compute what is there already once more.
@@ -38,12 +36,12 @@ def build(
         show: called before each section with how many are done, of how many, and its title.
 
     Returns:
-        The records of the sections asked for, as entries for programs: those of
-        `tutelage.papers.Record`, the section, and the command that recomputes it.
+        The rows of the sections asked for, as entries for programs: those of
+        `tutelage.papers.Row`, the section, and the command that recomputes it.
     """
     chosen, folder = sections(papers, figure), _made(Path(folder))
     for done, entry in enumerate(chosen):
-        show(done, len(chosen), f"{entry.paper}, {entry.section.title}")
+        show(done, len(chosen), f"{entry.paper.key}, {entry.section.title}")
         before = kept(entry, full, folder)
         if again or before is None:
             # What is recomputed is recomputed at its size.
@@ -52,7 +50,7 @@ def build(
     # What earlier runs have left stays in the report, also if this one asked for one figure.
     parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
     write_page(parts, folder)
-    _write_records(_rows(parts), folder)
+    _write_rows(_rows(parts), folder)
     return _rows({entry: parts[entry] for entry in chosen})
 
 
@@ -70,18 +68,18 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _rows(parts: dict[Entry, Part]) -> list[Row]:
+def _rows(parts: dict[Entry, Part]) -> list[dict[str, Any]]:
     return [
-        {**record.as_dict(), "section": entry.section.name, "command": command(entry, part)}
+        {**row.as_dict(), "section": entry.section.name, "command": command(entry, part)}
         for entry, part in parts.items()
-        for record in part.records
+        for row in part.rows
     ]
 
 
-def _write_records(rows: list[Row], folder: Path) -> None:
-    replace(folder / "records.json", json.dumps(rows, indent=1, ensure_ascii=False))
+def _write_rows(rows: list[dict[str, Any]], folder: Path) -> None:
+    replace(folder / "rows.json", json.dumps(rows, indent=1, ensure_ascii=False))
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, fieldnames=list(rows[0]) if rows else [])
     writer.writeheader()
     writer.writerows(rows)
-    replace(folder / "records.csv", table.getvalue())
+    replace(folder / "rows.csv", table.getvalue())

@@ -2,19 +2,19 @@
 
 import math
 
-from tutelage.papers.record import Record
+from tutelage.papers.row import Row
 
 DIGITS = 10  # of a number whose error is rounding
 
 
-def computed_text(record: Record) -> str:
-    """The computed number of a record, with its uncertainty if it has one.
+def computed_text(row: Row) -> str:
+    """The computed number of a row, with its uncertainty if it has one.
 
-    >>> from tutelage.papers.record import found
+    >>> from tutelage.papers.row import found
     >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))
     ('45.9137202 ± 2.0e-06', '0.490 ± 0.020')
     """
-    value, error = record.computed, record.uncertainty
+    value, error = row.computed, row.uncertainty
     if not math.isfinite(value):
         return "—"
     if not error or not math.isfinite(error):

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tutelage.papers import TITLES, Entry, Record
-from tutelage.papers.record import Verdict
+from tutelage.papers import Entry, Paper, Row
+from tutelage.papers.row import Verdict
 from tutelage.report.files import replace
 from tutelage.report.numbers import computed_text
 from tutelage.report.parts import Part, command
@@ -36,19 +36,21 @@ class Finding(NamedTuple):
 
 def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
     """Write ``index.html`` of these parts; their pictures are in ``folder/figures``."""
-    records = [record for part in parts.values() for record in part.records]
+    rows = [row for part in parts.values() for row in part.rows]
+    findings = _findings(rows)
     text = (
         _environment(folder)
         .get_template(TEMPLATE)
         .render(
-            titles=TITLES,
-            papers={key: _of(key, parts) for key in TITLES if _of(key, parts)},
-            counts={key: _counts(r for r in records if r.paper == key) for key in TITLES},
-            total=_counts(records),
+            papers=(papers := _by_paper(parts)),
+            counts={
+                paper: _counts(row for row in rows if row.paper == paper.key) for paper in papers
+            },
+            total=_counts(rows),
             labels=_labels(parts),
             verdicts=VERDICTS,
-            findings=(findings := _findings(records)),
-            anchor={(f.paper, f.note): f.anchor for f in findings},
+            findings=findings,
+            anchor={(finding.paper, finding.note): finding.anchor for finding in findings},
             versions=versions(),
             command=command,
         )
@@ -78,8 +80,11 @@ def _inside(path: Path) -> str:
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
-def _of(paper: str, parts: Mapping[Entry, Part]) -> dict[Entry, Part]:
-    return {entry: part for entry, part in parts.items() if entry.paper == paper}
+def _by_paper(parts: Mapping[Entry, Part]) -> dict[Paper, dict[Entry, Part]]:
+    grouped: dict[Paper, dict[Entry, Part]] = {}
+    for entry, part in parts.items():
+        grouped.setdefault(entry.paper, {})[entry] = part
+    return grouped
 
 
 def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
@@ -92,20 +97,20 @@ def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
     }
 
 
-def _counts(records: Iterable[Record]) -> dict[str, int]:
+def _counts(rows: Iterable[Row]) -> dict[str, int]:
     """How many published numbers have each verdict, and how many there are."""
-    given = [record.verdict for record in records]
+    given = [row.verdict for row in rows]
     counts: dict[str, int] = {verdict: given.count(verdict) for verdict in VERDICTS}
     return {**counts, "all": sum(counts.values())}
 
 
-def _findings(records: Iterable[Record]) -> list[Finding]:
+def _findings(rows: Iterable[Row]) -> list[Finding]:
     """Every note once, in the order of the papers, with the items that it is about."""
     items: dict[tuple[str, str, Verdict], list[str]] = {}
-    for record in records:
-        if record.note and record.verdict not in ("agrees", "new"):
-            items.setdefault((record.paper, record.note, record.verdict), []).append(record.item)
+    for row in rows:
+        if row.note and row.verdict not in ("agrees", "new"):
+            items.setdefault((row.paper, row.note, row.verdict), []).append(row.item)
     return [
-        Finding(f"finding-{number}", paper, note, verdict, rows)
-        for number, ((paper, note, verdict), rows) in enumerate(items.items(), start=1)
+        Finding(f"finding-{number}", paper, note, verdict, about)
+        for number, ((paper, note, verdict), about) in enumerate(items.items(), start=1)
     ]

@@ -1,6 +1,6 @@
 """Parts of a report: what a section has given, in files.
 
-``FOLDER/parts/PAPER_SECTION.json`` holds the records and names the files; pictures and data are
+``FOLDER/parts/PAPER_SECTION.json`` holds the rows and names the files; pictures and data are
 in ``FOLDER/figures``.  The JSON file is removed first and written last, with the sizes of the
 others, so that a part is there as a whole or not at all, whenever the work is stopped.
 """
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutelage.papers import Entry, Record
+from tutelage.papers import Entry, Row
 from tutelage.papers.section import Figure
 from tutelage.report.files import replace
 from tutelage.report.pictures import Picture, save
@@ -19,12 +19,12 @@ from tutelage.report.version import key
 
 @dataclass(frozen=True)
 class Part:
-    """The records and pictures of a section; ``full`` if they are of the paper's size."""
+    """The rows and pictures of a section; ``full`` if they are of the paper's size."""
 
     paper: str
     section: str
     full: bool
-    records: list[Record] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
 
 
@@ -32,7 +32,7 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
     """Compute a section, write its files, and return what is in them."""
     import matplotlib
 
-    part = Part(entry.paper, entry.section.name, full=full)
+    part = Part(entry.paper.key, entry.section.name, full=full)
     _file(entry, folder).unlink(missing_ok=True)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the style of this report, not of this machine
@@ -40,7 +40,7 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
             if isinstance(piece, Figure):
                 part.pictures.append(save(piece, entry.stem, folder / "figures"))
             else:
-                part.records.append(piece)
+                part.rows.append(piece)
     content = {"key": key(entry, full), "sizes": _sizes(part, folder), **_as_dict(part)}
     replace(_file(entry, folder), json.dumps(content, indent=1, ensure_ascii=False))
     return part
@@ -67,7 +67,7 @@ def command(entry: Entry, part: Part) -> str:
     name = entry.section.name
     number = name.removeprefix("fig") if name.startswith("fig") else name
     full = " --full" if part.full and entry.section.full else ""
-    return f"tutelage reproduce {entry.paper} --figure {number} --again{full}"
+    return f"tutelage reproduce {entry.paper.key} --figure {number} --again{full}"
 
 
 def _sizes(part: Part, folder: Path) -> dict[str, int]:
@@ -80,11 +80,10 @@ def _file(entry: Entry, folder: Path) -> Path:
 
 
 def _as_dict(part: Part) -> dict[str, Any]:
-    records = [record.as_dict() for record in part.records]
-    return {**asdict(part), "records": records}
+    return {**asdict(part), "rows": [row.as_dict() for row in part.rows]}
 
 
 def _from_dict(content: dict[str, Any]) -> Part:
-    records = [Record.from_dict(entries) for entries in content.pop("records")]
+    rows = [Row.from_dict(entries) for entries in content.pop("rows")]
     pictures = [Picture(**entries) for entries in content.pop("pictures")]
-    return Part(**content, records=records, pictures=pictures)
+    return Part(**content, rows=rows, pictures=pictures)

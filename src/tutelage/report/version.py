@@ -5,25 +5,22 @@ import json
 import platform
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 import tutelage
 from tutelage.papers import Entry
+from tutelage.report.code import digest
 
 LIBRARIES = (
     *("jax", "jaxlib", "equinox", "optax"),
     *("numpy", "scipy", "xarray", "matplotlib", "pillow"),
 )
-# How results are asked for and shown has no influence on them.
-SHOWING = ("cli", "report")
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Of everything that results may depend on."""
+    """Of everything that results may depend on, besides the code that a section uses."""
     return {
         "tutelage": tutelage.__version__,
-        "code": _digest_of_the_code(),
         "python": platform.python_version(),
         **{library: version(library) for library in LIBRARIES},
     }
@@ -33,15 +30,8 @@ def key(entry: Entry, full: bool) -> str:
     """The name of a result: whose it is, how large, from which data and computed by which code."""
     section = entry.section
     size = bool(full and section.full)
-    identity = [entry.paper, section.name, size, section.outside(), versions()]
+    identity = [
+        *(entry.paper.key, section.name, size, section.outside()),
+        *(versions(), digest(entry.module, section.name)),
+    ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
-
-
-def _digest_of_the_code() -> str:
-    folder = Path(tutelage.__file__).parent
-    content = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        if path.relative_to(folder).parts[0] not in SHOWING:
-            content.update(path.relative_to(folder).as_posix().encode())
-            content.update(path.read_bytes())
-    return content.hexdigest()[:16]

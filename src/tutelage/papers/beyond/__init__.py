@@ -6,19 +6,11 @@ None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
 
-from tutelage.papers.beyond import activations as beyond_activations
-from tutelage.papers.beyond import escape as beyond_escape
-from tutelage.papers.beyond import noise as beyond_noise
-from tutelage.papers.beyond import rates as beyond_rates
-from tutelage.papers.beyond import relu as beyond_relu
-from tutelage.papers.beyond import schedules as beyond_schedules
-from tutelage.papers.section import Section
+from tutelage.papers.paper import Paper
 
-SECTIONS: tuple[Section, ...] = (
-    beyond_rates.SECTION,
-    beyond_relu.SECTION,
-    beyond_noise.SECTION,
-    beyond_activations.SECTION,
-    beyond_escape.SECTION,
-    beyond_schedules.SECTION,
+KEY = "beyond"
+PAPER = Paper(
+    KEY,
+    "Beyond the papers: what the exact computation adds",
+    ("rates", "relu", "noise", "activations", "escape", "schedules"),
 )

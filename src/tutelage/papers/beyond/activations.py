@@ -19,7 +19,7 @@ from tutelage.activations import (
     Tanh,
 )
 from tutelage.papers.beyond.mismatch import CASES, threshold
-from tutelage.papers.record import Record, found
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -47,7 +47,7 @@ NOTE_MISMATCH = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """Loads of the transitions at K = M, then where R stops to be uniform for K ≠ M."""
     table = loads()
     yield _drawn_activations(table)
@@ -102,17 +102,20 @@ def _drawn_mismatch(cases: list[xr.Dataset]) -> Figure:
     return Figure(unequal_numbers(cases).figure, data, "unequal")
 
 
-SECTION = Section(
-    "activations",
-    "Transitions for other activations, and for K ≠ M",
-    "First: the loads at which hidden units specialize, for K = 2, 5 and K → ∞; bars reach from "
-    "α_s, where a specialized state appears, to α_d, where R = S loses its stability (an arrow if "
-    "never), symbols are at α_c. oostwal2019 has erf and ReLU. Activations that are linear plus an "
-    "even function (GELU, Swish, softplus, leaky ReLU) behave as the ReLU, those that saturate as "
-    "erf. Second: the largest difference of overlaps R_in of one student, in the state of lowest "
-    "free energy, for students with more or fewer units than their teacher; lines are where it "
-    "begins. Two ReLU students divide three teachers as one and two, two erf students take one "
-    "each and share the third; of three students of two teachers two specialize.",
-    compute,
-    "15 instead of 5 loads for each K ≠ M beyond the search for the transition",
+SECTIONS = (
+    Section(
+        "activations",
+        "Transitions for other activations, and for K ≠ M",
+        "First: the loads at which hidden units specialize, for K = 2, 5 and K → ∞; bars reach "
+        "from α_s, where a specialized state appears, to α_d, where R = S loses its stability (an "
+        "arrow if never), symbols are at α_c. oostwal2019 has erf and ReLU. Activations that are "
+        "linear plus an even function (GELU, Swish, softplus, leaky ReLU) behave as the ReLU, "
+        "those that saturate as erf. Second: the largest difference of overlaps R_in of one "
+        "student, in the state of lowest free energy, for students with more or fewer units than "
+        "their teacher; lines are where it begins. Two ReLU students divide three teachers as one "
+        "and two, two erf students take one each and share the third; of three students of two "
+        "teachers two specialize.",
+        compute,
+        "15 instead of 5 loads for each K ≠ M beyond the search for the transition",
+    ),
 )

@@ -23,7 +23,7 @@ from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint
-from tutelage.papers.record import Record, found
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 RATE = 1.0
@@ -58,7 +58,7 @@ NOTE_EIGENVALUE = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """Escape times for every N, their distribution, and how they grow with N."""
     data = times(full)
     yield _drawn(data)
@@ -161,16 +161,19 @@ def _drawn(data: xr.Dataset) -> Figure:
     return Figure(figure, {"": data})
 
 
-SECTION = Section(
-    "escape",
-    "The law of the escape from the plateau",
-    "Two ReLU students of two teachers that start without a preference (R = 0, η = 1), simulated "
-    "by the overlap chain. Left: fraction of runs that have left the plateau, against time from "
-    "the median of their N; the dashed curve is the law of ln|Z|/λ, Z a normal number, with λ "
-    "from the linearized equations and nothing fitted. Right: the median (bars: middle half) "
-    "against N, and a line of the slope 1/(2λ). The papers have plateaus of infinite networks, "
-    "whose length a start sets; of a finite one chance does, with a width that does not shrink "
-    "with N.",
-    compute,
-    "128 to 4096 runs for N up to 10⁵ instead of 160 to 1024 for N up to 2000; about ten minutes",
+SECTIONS = (
+    Section(
+        "escape",
+        "The law of the escape from the plateau",
+        "Two ReLU students of two teachers that start without a preference (R = 0, η = 1), "
+        "simulated by the overlap chain. Left: fraction of runs that have left the plateau, "
+        "against time from the median of their N; the dashed curve is the law of ln|Z|/λ, Z a "
+        "normal number, with λ from the linearized equations and nothing fitted. Right: the median "
+        "(bars: middle half) against N, and a line of the slope 1/(2λ). The papers have plateaus "
+        "of infinite networks, whose length a start sets; of a finite one chance does, with a "
+        "width that does not shrink with N.",
+        compute,
+        "128 to 4096 runs for N up to 10⁵ instead of 160 to 1024 for N up to 2000; about ten "
+        "minutes",
+    ),
 )

@@ -14,7 +14,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import ReLU, Swish
-from tutelage.papers.record import Record, found
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 FINITE = 5
@@ -31,7 +31,7 @@ NOTE = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """α_c against β, and where it is lowest."""
     data = {f"K{K:g}": _loads(K, MORE if full else BETAS) for K in UNITS}
     yield _drawn(data)
@@ -111,14 +111,16 @@ def _drawn(data: dict[str, xr.Dataset]) -> Figure:
     return Figure(figure, data)
 
 
-SECTION = Section(
-    "noise",
-    "Some noise is better than none: α_c of Swish",
-    "The load α_c at which units specialize, for networks of Swish units x σ(βx) with K = 5 and "
-    "K → ∞; the noise is 1/β. Left: from linear units (dashed: 4/β², never at β = 0) to the ReLU "
-    "(dotted: its α_c, 2π for K → ∞). Right: the same next to the lowest load. oostwal2019 knows "
-    "the dotted lines only: units specialize earliest not without noise but near β = 2.7 for K = 5 "
-    "and 2.6 for K → ∞, with 13 percent fewer examples.",
-    compute,
-    "80 values of β up to 60 instead of 20 up to 12",
+SECTIONS = (
+    Section(
+        "noise",
+        "Some noise is better than none: α_c of Swish",
+        "The load α_c at which units specialize, for networks of Swish units x σ(βx) with K = 5 "
+        "and K → ∞; the noise is 1/β. Left: from linear units (dashed: 4/β², never at β = 0) to "
+        "the ReLU (dotted: its α_c, 2π for K → ∞). Right: the same next to the lowest load. "
+        "oostwal2019 knows the dotted lines only: units specialize earliest not without noise but "
+        "near β = 2.7 for K = 5 and 2.6 for K → ∞, with 13 percent fewer examples.",
+        compute,
+        "80 values of β up to 60 instead of 20 up to 12",
+    ),
 )

@@ -17,12 +17,13 @@ import xarray as xr
 
 from tutelage import averages, online
 from tutelage.activations import ReLU
-from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.model import Overlaps
 from tutelage.model.layout import Layout, to_vector
 from tutelage.online.critical_rates import CriticalLearningRates
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import first_order, second_order
-from tutelage.papers.record import Record, found
+from tutelage.papers.citton2025.runs import scenario, start
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 NAMES = {
@@ -44,7 +45,7 @@ NOTE_ORDER = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """The exact rates, and those of the series against its order."""
     exact = rates()
     yield _drawn(_dataset(full))
@@ -55,16 +56,6 @@ def compute(full: bool) -> Iterator[Record | Figure]:
     for order in (6, PRINTED_ORDER):
         item = f"Shift of the η without a plateau by the series of order {order}"
         yield found(item, shift(order), _second_order(order), NOTE_ORDER)
-
-
-def scenario() -> Scenario:
-    two = Committee(2, ReLU())
-    return Scenario(two, two, teacher_overlaps=[[1.0, 0.0], [0.0, 2.0]])
-
-
-def start() -> Overlaps:
-    """citton2025, Fig. 1."""
-    return Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=scenario().T)
 
 
 @cache
@@ -136,15 +127,18 @@ def _drawn(data: xr.Dataset) -> Figure:
     return Figure(figure, {"": data})
 
 
-SECTION = Section(
-    "rates",
-    "Critical learning rates without a series",
-    "Two ReLU students of graded teachers, T = diag(1, 2). Left: the three learning rates at which "
-    "behaviour changes, exact (lines), from the series of citton2025 against its order (circles; "
-    "the plateau in a quick run, all three in a full one) and as printed, at order 10 (crosses). "
-    "Right: how far series and print are from the exact rates. The series of order 10 is right to "
-    "10⁻⁶ for the end of the plateau, and every two orders gain a factor of about ten: what is "
-    "printed differs a hundred times more, and the truncation is not the reason.",
-    compute,
-    "all three rates of the series at orders 4, 6, 8, 10 and 12, about six minutes",
+SECTIONS = (
+    Section(
+        "rates",
+        "Critical learning rates without a series",
+        "Two ReLU students of graded teachers, T = diag(1, 2). Left: the three learning rates at "
+        "which behaviour changes, exact (lines), from the series of citton2025 against its order "
+        "(circles; the plateau in a quick run, all three in a full one) and as printed, at order "
+        "10 (crosses). Right: how far series and print are from the exact rates. The series of "
+        "order 10 is right to 10⁻⁶ for the end of the plateau, and every two orders gain a factor "
+        "of about ten: what is printed differs a hundred times more, and the truncation is not the "
+        "reason.",
+        compute,
+        "all three rates of the series at orders 4, 6, 8, 10 and 12, about six minutes",
+    ),
 )

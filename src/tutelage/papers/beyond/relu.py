@@ -18,7 +18,7 @@ import xarray as xr
 from tutelage import equilibrium
 from tutelage.activations import ReLU
 from tutelage.equilibrium.symmetric.transitions import Transitions
-from tutelage.papers.record import Record, found
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 UNITS = (*range(3, 13), 15, 20, 30, 50, 100, 200, 500, 1000)
@@ -37,7 +37,7 @@ NOTE_LIMIT = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """Branches next to the transition, jump and width against K, and their limits."""
     trend = _trend()
     curves = {f"K{K}": _curves(K) for K in (3, 10)}
@@ -124,13 +124,16 @@ def _drawn(curves: dict[str, xr.Dataset], trend: xr.Dataset) -> Figure:
     return Figure(figure, {**curves, "trend": trend})
 
 
-SECTION = Section(
-    "relu",
-    "The ReLU transition is weakly discontinuous at K ≥ 3",
-    "Left and middle: R − S of every minimum next to the transition for K = 3 and 10 (solid: "
-    "specialized, dashed: R = S). oostwal2019 calls this transition continuous for all K; with "
-    "every digit there is a jump at α_c, and both states coexist from α_s to α_d. Right: the jump "
-    "is largest at K = 4, never above 0.05, and falls as 2/(5K), the width as 3π/(20K²), lines: "
-    "too small to be seen in a learning curve, and exactly zero for K = 2 and K → ∞ only.",
-    compute,
+SECTIONS = (
+    Section(
+        "relu",
+        "The ReLU transition is weakly discontinuous at K ≥ 3",
+        "Left and middle: R − S of every minimum next to the transition for K = 3 and 10 (solid: "
+        "specialized, dashed: R = S). oostwal2019 calls this transition continuous for all K; with "
+        "every digit there is a jump at α_c, and both states coexist from α_s to α_d. Right: the "
+        "jump is largest at K = 4, never above 0.05, and falls as 2/(5K), the width as 3π/(20K²), "
+        "lines: too small to be seen in a learning curve, and exactly zero for K = 2 and K → ∞ "
+        "only.",
+        compute,
+    ),
 )

@@ -12,13 +12,12 @@ import numpy as np
 import xarray as xr
 
 from tutelage import online
-from tutelage.activations import ReLU
-from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.online.control import BestSchedule, Schedule
 from tutelage.online.flow import Flow
 from tutelage.online.steps import steps
-from tutelage.papers.record import Record, found
+from tutelage.papers.citton2025.runs import scenario, start
+from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 GOAL = 1e-4
@@ -32,7 +31,7 @@ NOTE = (
 )
 
 
-def compute(full: bool) -> Iterator[Record | Figure]:
+def compute(full: bool) -> Iterator[Row | Figure]:
     """The best constant rate, the best of two pieces, and in full of three."""
     pieces = (2, 3) if full else (2,)
     best = {count: schedule(count) for count in pieces}
@@ -49,16 +48,6 @@ def compute(full: bool) -> Iterator[Record | Figure]:
         error = (reached.error + time.error) / time.value
         item = f"Schedules: part of the examples saved by {count} rates"
         yield found(item, saved, error, NOTE)
-
-
-def scenario() -> Scenario:
-    two = Committee(2, ReLU())
-    return Scenario(two, two, teacher_overlaps=[[1.0, 0.0], [0.0, 2.0]])
-
-
-def start() -> Overlaps:
-    """citton2025, Fig. 1."""
-    return Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=scenario().T)
 
 
 @cache
@@ -111,14 +100,17 @@ def _drawn(by_pieces: dict[int, Schedule]) -> Figure:
     return Figure(figure, {"": data})
 
 
-SECTION = Section(
-    "schedules",
-    "Learning rates that change in time",
-    "Two ReLU students of graded teachers, T = diag(1, 2), from the start of citton2025. Left: "
-    "ε_g for the best constant learning rate and for the best rates that change once (in a full "
-    "run also twice), where best is soonest at ε_g = 10⁻⁴ (dotted). Right: the rates. citton2025 "
-    "compares constant rates, straat2019 leaves adaptation open: to begin with a quarter of the "
-    "rate, for the first examples only, saves a tenth of all, as the plateau is left sooner.",
-    compute,
-    "three rates as well, which takes half a minute",
+SECTIONS = (
+    Section(
+        "schedules",
+        "Learning rates that change in time",
+        "Two ReLU students of graded teachers, T = diag(1, 2), from the start of citton2025. Left: "
+        "ε_g for the best constant learning rate and for the best rates that change once (in a "
+        "full run also twice), where best is soonest at ε_g = 10⁻⁴ (dotted). Right: the rates. "
+        "citton2025 compares constant rates, straat2019 leaves adaptation open: to begin with a "
+        "quarter of the rate, for the first examples only, saves a tenth of all, as the plateau is "
+        "left sooner.",
+        compute,
+        "three rates as well, which takes half a minute",
+    ),
 )

@@ -7,16 +7,11 @@ and the three learning rates at which behaviour changes.  All of Sec. 3 has K = 
 T = diag(1, 2).
 """
 
-from tutelage.papers.citton2025 import curves as citton2025_curves
-from tutelage.papers.citton2025 import series as citton2025_series
-from tutelage.papers.citton2025 import states as citton2025_states
-from tutelage.papers.citton2025.runs import PAPER, fig_1, fig_2a, fig_2b, scenario, start
-from tutelage.papers.citton2025.states import CRITICAL
+from tutelage.papers.paper import Paper
 
-SECTIONS = (
-    *citton2025_series.SECTIONS,
-    *citton2025_curves.SECTIONS,
-    *citton2025_states.SECTIONS,
+KEY = "citton2025"
+PAPER = Paper(
+    KEY,
+    "The role of the learning rate in layered neural networks with ReLU activation",
+    ("series", "curves", "states"),
 )
-
-__all__ = ["CRITICAL", "PAPER", "SECTIONS", "fig_1", "fig_2a", "fig_2b", "scenario", "start"]

@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 
 from tutelage import online, simulation
+from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import (
     DIMENSION,
-    PAPER,
     RATES,
     RUNS,
     SMALL_RATES,
@@ -26,7 +26,7 @@ from tutelage.papers.citton2025.runs import (
     start,
     up_to_fold,
 )
-from tutelage.papers.record import Record, compare, method
+from tutelage.papers.row import Row, compare, method
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
 from tutelage.simulation.alignment import aligned
@@ -52,22 +52,22 @@ NOTE_LENGTH = (
 )
 
 
-def figure_1(full: bool) -> Iterator[Record | Figure]:
+def figure_1(full: bool) -> Iterator[Row | Figure]:
     """Learning curves at η = 1, and how far simulations follow them."""
     yield _drawn_1(simulated_1())
     words, which = "match very well", f"d = {DIMENSION}, {RUNS} runs"
     item = f"Fig. 1 to α = {PLATEAU_AT:g}, {which}, in standard errors"
     early = simulated_1().sel(time=slice(0, PLATEAU_AT))
-    yield correspondence(PAPER, item, words, fig_1(), early)
+    yield correspondence(KEY, item, words, fig_1(), early)
     item = f"Fig. 1 to α = 100, {which}, in standard errors"
-    yield correspondence(PAPER, item, words, fig_1(), simulated_1(), NOTE_MATCH)
+    yield correspondence(KEY, item, words, fig_1(), simulated_1(), NOTE_MATCH)
     yield _leaving(simulated_1(), "", NOTE_MATCH)
     if full:
         yield _drawn_1(corrected_1(), "corrected")
         yield _leaving(corrected_1(), ", first steps corrected", NOTE_CORRECTED)
 
 
-def _leaving(runs: xr.Dataset, how: str, note: str) -> Record:
+def _leaving(runs: xr.Dataset, how: str, note: str) -> Row:
     """When ε_g falls below half of the plateau: a t test of the mean at the level 0.01."""
     from scipy.stats import t
 
@@ -80,8 +80,8 @@ def _leaving(runs: xr.Dataset, how: str, note: str) -> Record:
     allowed = (float(t.isf(0.005, len(times) - 1)) - 1) * error  # beside the error itself
     published = method(f"match very well, ODE {theory[0]:.1f}", float(theory[0]), allowed)
     item = f"Fig. 1, d = {DIMENSION}, {len(times)} runs{how}, α at half of the plateau, mean"
-    record = compare(PAPER, item, published, float(np.mean(times)), uncertainty=error)
-    return replace(record, note=note)
+    row = compare(KEY, item, published, float(np.mean(times)), uncertainty=error)
+    return replace(row, note=note)
 
 
 def _drawn_1(runs: xr.Dataset, name: str = "") -> Figure:
@@ -109,7 +109,7 @@ def _letters(axes: Any) -> None:
         ax.set_title(f"({letter})", loc="left")
 
 
-def figure_2(full: bool) -> Iterator[Record | Figure]:
+def figure_2(full: bool) -> Iterator[Row | Figure]:
     """Learning curves for several η, and the plateau against η."""
     yield _drawn_2()
     yield from _small_rates()
@@ -132,7 +132,7 @@ def _drawn_2() -> Figure:
     return Figure(axes[0].figure, {"a": fig_2a(), "b": fig_2b()})
 
 
-def _small_rates() -> Iterator[Record]:
+def _small_rates() -> Iterator[Row]:
     """The distance from the limit η → 0 falls in proportion to η."""
     limit = small(0)["generalization_error"].values
     distance = [
@@ -143,21 +143,21 @@ def _small_rates() -> Iterator[Record]:
     )
     words = "for small values of η we recover the results from the small learning rate limit"
     ratios = np.array(distance[1:]) / np.array(distance[:-1])
-    yield statement(PAPER, item, words, np.abs(ratios - 0.5) < 0.05)
+    yield statement(KEY, item, words, np.abs(ratios - 0.5) < 0.05)
 
 
-def _plateaus() -> Iterator[Record]:
+def _plateaus() -> Iterator[Row]:
     """Height and length of the plateau as the learning rate grows."""
     heights = up_to_fold()["generalization_error"].values
     words = "increasing height of the plateau"
-    yield statement(PAPER, "Fig. 2, ε_g of the plateau up to its fold", words, np.diff(heights) > 0)
+    yield statement(KEY, "Fig. 2, ε_g of the plateau up to its fold", words, np.diff(heights) > 0)
     measured = online.plateau_over_learning_rates(scenario(), start(), np.array(LENGTHS_AT))
     item = f"Fig. 2a, length of the plateau in α, from η to η in {LENGTHS_AT}"
     shrinks = np.diff(measured["length"].values) < 0
-    yield statement(PAPER, item, "shrinking length up to η ≈ 1.2175", shrinks, NOTE_LENGTH)
+    yield statement(KEY, item, "shrinking length up to η ≈ 1.2175", shrinks, NOTE_LENGTH)
 
 
-def _large_rates() -> Iterator[Record]:
+def _large_rates() -> Iterator[Row]:
     """Beyond η = 1.2175 the error rises for a while, beyond η_c for ever."""
     runs = fig_2a()
     rates, errors = np.array(RATES), runs["generalization_error"].values
@@ -165,15 +165,15 @@ def _large_rates() -> Iterator[Record]:
     converging = rates < 1.2575
     item = f"Fig. 2a, whether ε_g rises for a while, η = {RATES[:-1]}"
     words = "non-monotonic generalization error above η ≈ 1.2175"
-    yield statement(PAPER, item, words, (rises == (rates > 1.2175))[converging])
+    yield statement(KEY, item, words, (rises == (rates > 1.2175))[converging])
     last = errors[converging, -1] < errors[converging, 0]
     falls = [*last, runs["outcome"].values[-1] == "diverged"]
     item = f"Fig. 2a, norms grow beyond 10⁶ at η = {RATES[-1]}, and do not below"
-    yield statement(PAPER, item, "uncontrollable growth of the weight vector norms", falls)
+    yield statement(KEY, item, "uncontrollable growth of the weight vector norms", falls)
     errors_seen = errors[-1][np.isfinite(errors[-1])]
     item = f"Fig. 2a, ε_g at η = {RATES[-1]} ends above 10⁴"
     yield statement(
-        PAPER, item, "and, consequently, of the generalization error", errors_seen[-1:] > 1e4
+        KEY, item, "and, consequently, of the generalization error", errors_seen[-1:] > 1e4
     )
 
 

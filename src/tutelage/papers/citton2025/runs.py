@@ -10,7 +10,6 @@ from tutelage.activations import Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online.branches import branch
 
-PAPER = "citton2025"
 RUNS, DIMENSION = 10, 1000  # of the simulations of Fig. 1
 ORDER = 10  # Sec. 3: "we expand the activation function up to order N = 10"
 # Of Fig. 2a, a choice of ours: from small ones to beyond the divergence, past each critical one.

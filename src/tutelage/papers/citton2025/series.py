@@ -13,10 +13,11 @@ from tutelage.activations import ReLU
 from tutelage.model.layout import Layout, to_vector
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import first_order, second_order
-from tutelage.papers.citton2025.runs import ORDER, PAPER, PLATEAU, START, scenario, start
-from tutelage.papers.record import (
+from tutelage.papers.citton2025 import KEY
+from tutelage.papers.citton2025.runs import ORDER, PLATEAU, START, scenario, start
+from tutelage.papers.row import (
     Published,
-    Record,
+    Row,
     closed_form,
     compare,
     correct,
@@ -39,7 +40,7 @@ NOTE_CONVERGENCE = (
 ORDERS = (ORDER, 20, 30)
 
 
-def sums(full: bool) -> Iterator[Record]:
+def sums(full: bool) -> Iterator[Row]:
     """Sec. 2.1: the averages of the equations as sums of I3 and I4, at the start of Fig. 1."""
     C = np.array(START)
     flow, y = Flow(scenario()), np.asarray(to_vector(start()))
@@ -55,14 +56,14 @@ def sums(full: bool) -> Iterator[Record]:
     )
     for name, value, computed in rates:
         published = formula(value, scale=4.0)
-        yield compare(PAPER, f"Sec. 2.1, {name} at the start of Fig. 1", published, computed)
+        yield compare(KEY, f"Sec. 2.1, {name} at the start of Fig. 1", published, computed)
     fields = np.array([[0, 1, a, b] for a in range(4) for b in range(4)])
     sign = np.outer([-1, -1, 1, 1], [-1, -1, 1, 1]).ravel()
     four = averages.i4(ReLU(), _select(C, fields), return_error=True)
     value, error = float(sign @ np.asarray(four.value)), float(np.sum(four.error))
     published = formula(value, scale=4.0)
     item = "Sec. 2.1, ⟨δ_1 δ_2⟩ at the start of Fig. 1"
-    yield compare(PAPER, item, published, second["Q_12"], uncertainty=error)
+    yield compare(KEY, item, published, second["Q_12"], uncertainty=error)
 
 
 def _signal(C: np.ndarray, i: int, a: int) -> float:
@@ -76,7 +77,7 @@ def _select(C: np.ndarray, fields: np.ndarray) -> np.ndarray:
     return C[fields[:, :, None], fields[:, None, :]]
 
 
-def coefficients(full: bool) -> Iterator[Record]:
+def coefficients(full: bool) -> Iterator[Row]:
     """Sec. 2.2: ⟨H_n, g⟩, and two properties named in Sec. 4."""
     c = np.asarray(ReLU().hermite(ORDER).values)
     for n in range(ORDER + 1):
@@ -84,10 +85,10 @@ def coefficients(full: bool) -> Iterator[Record]:
         # H_n has size √(n!), and rounding is relative to that.
         published = formula(value, scale=math.sqrt(math.factorial(n)))
         computed = math.sqrt(math.factorial(n)) * float(c[n])
-        yield compare(PAPER, f"⟨H_{n}, g⟩ of the ReLU", published, computed)
+        yield compare(KEY, f"⟨H_{n}, g⟩ of the ReLU", published, computed)
     x = np.linspace(-2.0, 2.0, 9)
     holds = [np.array_equal(ReLU()(scale * x), scale * ReLU()(x)) for scale in (0.5, 2.0, 4.0)]
-    yield statement(PAPER, "Sec. 4, homogeneity, λ = 1/2, 2, 4", "g(λx) = λg(x)", holds)
+    yield statement(KEY, "Sec. 4, homogeneity, λ = 1/2, 2, 4", "g(λx) = λg(x)", holds)
 
 
 def _printed_coefficient(n: int) -> float:
@@ -104,14 +105,14 @@ def _hermite_at_zero(n: int) -> float:
     return float((-1) ** (n // 2) * math.prod(range(1, n, 2)))
 
 
-def equation_1(full: bool) -> Iterator[Record]:
+def equation_1(full: bool) -> Iterator[Row]:
     """Eq. (1) cut at order 10, the exact average, and quadrature to decide between them."""
     for name, C in (("start of Fig. 1", START), ("plateau at η = 1", PLATEAU)):
         series = float(averages.i4(ReLU(), C, method=averages.Hermite(order=ORDER)))
         third = averages.i4(ReLU(), C, method=averages.Quadrature(), return_error=True)
         exact = averages.i4(ReLU(), C, return_error=True)
-        record = correct(
-            PAPER,
+        yield correct(
+            KEY,
             f"eq. (1) to order {ORDER}, I4 of x1 x2 y1 y2, {name}",
             formula(series),
             method("quadrature", float(third.value), float(third.error)),
@@ -119,11 +120,10 @@ def equation_1(full: bool) -> Iterator[Record]:
             NOTE_1,
             uncertainty=float(exact.error),
         )
-        yield record
     errors = [abs(series_error(order)) for order in ORDERS]
     item = f"eq. (1), I4 of x1 x2 y1 y2, plateau at η = 1, error falls from order to order {ORDERS}"
     words, holds = "guaranteed to converge for |ρ_ij| < 1", np.diff(errors) < 0
-    yield statement(PAPER, item, words, holds, NOTE_CONVERGENCE)
+    yield statement(KEY, item, words, holds, NOTE_CONVERGENCE)
 
 
 def series_error(order: int) -> float:
@@ -132,7 +132,7 @@ def series_error(order: int) -> float:
     return float(series) - float(averages.i4(ReLU(), PLATEAU))
 
 
-def singular(full: bool) -> Iterator[Record]:
+def singular(full: bool) -> Iterator[Row]:
     """Sec. 2.2: with a repeated field I4 has fewer dimensions; with two, it is an I2."""
     C = np.array([[1.345386, 0.458277], [0.458277, 1.0]])
     two_point = closed_form("I2(x, y)", float(averages.i2(ReLU(), C)))
@@ -143,9 +143,9 @@ def singular(full: bool) -> Iterator[Record]:
     yield _compare_i4(item, closed_form("1/2", 0.5), np.ones((4, 4)))
 
 
-def _compare_i4(item: str, published: Published, C: np.ndarray) -> Record:
+def _compare_i4(item: str, published: Published, C: np.ndarray) -> Row:
     exact = averages.i4(ReLU(), C, return_error=True)
-    return compare(PAPER, item, published, float(exact.value), uncertainty=float(exact.error))
+    return compare(KEY, item, published, float(exact.value), uncertainty=float(exact.error))
 
 
 SECTIONS = (

@@ -7,9 +7,9 @@ import numpy as np
 
 from tutelage import averages
 from tutelage.online.critical_rates import critical_learning_rates
+from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import (
     ORDER,
-    PAPER,
     SIGMOIDAL_RATES,
     fig_1,
     fixed_points,
@@ -18,7 +18,7 @@ from tutelage.papers.citton2025.runs import (
     start,
     up_to_fold,
 )
-from tutelage.papers.record import Record, compare, correct, digits, method, missing
+from tutelage.papers.row import Row, compare, correct, digits, method, missing
 from tutelage.papers.section import Section
 from tutelage.papers.simulated import statement
 
@@ -49,7 +49,7 @@ CRITICAL = {
 PERFECT = 1e-9  # an error that is zero up to the averages'
 
 
-def critical(full: bool) -> Iterator[Record]:
+def critical(full: bool) -> Iterator[Row]:
     """Sec. 3: three learning rates, exact; the runs on either side are the second route."""
     ways = [(critical_learning_rates(scenario(), start()), "")]
     if full:
@@ -60,33 +60,33 @@ def critical(full: bool) -> Iterator[Record]:
         for found, how in ways:
             value, error = (float(x) for x in getattr(found, name))
             item = f"Sec. 3, {words}{how}"
-            yield correct(PAPER, item, digits(printed), between, value, NOTE_3, error)
+            yield correct(KEY, item, digits(printed), between, value, NOTE_3, error)
 
 
-def equilibria(full: bool) -> Iterator[Record]:
+def equilibria(full: bool) -> Iterator[Row]:
     """Sec. 3: solutions, the plateau, identical students, and what comes with larger η."""
     points = fixed_points(1.0)
     solved = [p for p in points if p.stable and abs(p.generalization_error) < PERFECT]
     count = sum(_relabellings(np.asarray(p.overlaps.R)) for p in solved)
     item = "Sec. 3, stable fixed points at η = 1, with perfect alignment"
-    yield compare(PAPER, item, digits("2"), count)
+    yield compare(KEY, item, digits("2"), count)
     positive = np.sum(up_to_fold()["eigenvalue"].values > 0, axis=1)
     words = "several (but not all) negative eigenvalues, the positive eigenvalue"
     item = "Sec. 3, symmetric plateau up to its fold, one positive eigenvalue of seven"
-    yield statement(PAPER, item, words, positive[:-1] == 1)
+    yield statement(KEY, item, words, positive[:-1] == 1)
     identical = [p for p in points if _distance(np.asarray(p.overlaps.Q)) < 1e-9]
     unstable = [p for p in identical if not p.stable]
     item = "Sec. 3, unstable fixed points with identical students at η = 1"
-    yield compare(PAPER, item, digits("1"), len(unstable))
+    yield compare(KEY, item, digits("1"), len(unstable))
     apart = min(_distance(Q) for Q in fig_1()["Q"].values)
     item = "Sec. 3, |J_1 - J_2|² stays above 0.1 along Fig. 1"
     words, note = "not visited with the initial conditions used here", f"Smallest: {apart:.3f}."
-    yield statement(PAPER, item, words, [apart > 0.1], note)
+    yield statement(KEY, item, words, [apart > 0.1], note)
     more = [p for p in fixed_points(1.2) if _distance(np.asarray(p.overlaps.Q)) > 1e-9]
     new = len(more) - (len(points) - len(identical))
     item = "Sec. 3, fixed points with different students, more at η = 1.2 than at η = 1"
     words, note = "for large values of η other fixed points appear", f"{new} more are found."
-    yield statement(PAPER, item, words, [new > 0], note)
+    yield statement(KEY, item, words, [new > 0], note)
 
 
 def _relabellings(R: np.ndarray) -> int:
@@ -99,7 +99,7 @@ def _distance(Q: np.ndarray) -> float:
     return float(Q[0, 0] + Q[1, 1] - 2 * Q[0, 1])
 
 
-def beside_sigmoidal(full: bool) -> Iterator[Record]:
+def beside_sigmoidal(full: bool) -> Iterator[Row]:
     """Sec. 3 and 4: what is said of the same system with sigmoidal activation."""
     runs = sigmoidal()
     rates, time = np.array(SIGMOIDAL_RATES), runs["time"].values
@@ -110,21 +110,21 @@ def beside_sigmoidal(full: bool) -> Iterator[Record]:
     few = slice(0, 3)
     item = f"Sec. 3, Erf, plateau higher and shorter from η to η in {SIGMOIDAL_RATES[few]}"
     holds = [*(np.diff(on_plateau[few]) > 0), *(np.diff(left[few]) < 0)]
-    yield statement(PAPER, item, "similar to networks with sigmoidal activation", holds)
+    yield statement(KEY, item, "similar to networks with sigmoidal activation", holds)
     rise = [np.max(e - np.minimum.accumulate(e)) for e in errors[below]]
     item = f"Sec. 3, Erf, ε_g falls at all times, η = {tuple(rates[below].tolist())}"
     words = "[non-monotonic error] is not present in the same system with sigmoidal activation"
-    yield statement(PAPER, item, words, np.array(rise) < 1e-6, NOTE_ERF)
+    yield statement(KEY, item, words, np.array(rise) < 1e-6, NOTE_ERF)
     Q = runs["Q"].values[:, :, 0, 0]
     half = np.searchsorted(time, 200.0)
     item = f"Sec. 4, Erf, Q_11 grows by a third from α = 200 to 400 at η = {SIGMOIDAL_RATES[-2:]}"
     words = "[growth of norms] is also observed for the system with sigmoidal activation"
-    yield statement(PAPER, item, words, Q[-2:, -1] > 4 / 3 * Q[-2:, half])
+    yield statement(KEY, item, words, Q[-2:, -1] > 4 / 3 * Q[-2:, half])
     item = f"Sec. 4, Erf, ε_g stays below 1 at η = {SIGMOIDAL_RATES[-2:]}"
     words = "diverging generalization error [only] since the ReLU is an unbounded function"
-    yield statement(PAPER, item, words, np.max(errors[-2:], axis=1) < 1)
+    yield statement(KEY, item, words, np.max(errors[-2:], axis=1) < 1)
     item = "Sec. 4, time to integrate the ODE for other activations"
-    yield missing(PAPER, item, "increases substantially", NOTE_TIME)
+    yield missing(KEY, item, "increases substantially", NOTE_TIME)
 
 
 SECTIONS = (

@@ -1,146 +1,16 @@
 """Milletari, Chotibut and Trevisanutto, Mean field theory of activation functions (2019).
 
 Activations as mean signals of noisy gates, the cross-entropy as a probability of labels, and the
-spectra of Hessians along training.  Appendix A is here; the other parts have modules of their own:
-`_gates` has Section 2, `_spectra` and `_architectures` the claims of Section 3 and Appendix B,
-`_trainings` the networks, `_figures` the two figures.
+spectra of Hessians along training.  `sections` says what belongs to which part of the paper;
+`equations` has Section 2 and Appendix A, `spectra` and `architectures` the claims of Section 3
+and Appendix B, `trainings` the networks, `figures` the two figures.
 """
 
-import math
-from collections.abc import Iterator
+from tutelage.papers.paper import Paper
 
-from tutelage import gates
-from tutelage.papers.milletari2019 import equations as milletari2019_gates
-from tutelage.papers.record import Published, Record, compare, formula
-from tutelage.papers.section import Figure, Section
-
-PAPER = milletari2019_gates.PAPER
-LABELS, PROBABILITIES = (1, 0, 0, 1, 1), (0.9, 0.2, 0.4, 0.7, 0.6)  # y and q of Appendix A
-
-
-def _eq2(full: bool) -> Iterator[Record]:
-    yield from milletari2019_gates.probabilities()
-
-
-def _eq5(full: bool) -> Iterator[Record]:
-    yield from milletari2019_gates.signals()
-
-
-def _eq7(full: bool) -> Iterator[Record]:
-    yield from milletari2019_gates.slopes()
-
-
-def _text3(full: bool) -> Iterator[Record]:
-    from tutelage.papers.milletari2019.architectures import sizes, stuck, unseen
-
-    yield from sizes()
-    yield from unseen(full)
-    yield from stuck(full)
-
-
-def _eq16(full: bool) -> Iterator[Record]:
-    """Eqs. (15) and (16): exact for single labels; for their number in the limit of many."""
-    pairs = list(zip(LABELS, PROBABILITIES, strict=True))
-    S = sum(math.log(q) if y else math.log(1 - q) for y, q in pairs)
-    P = gates.label_probability(LABELS, PROBABILITIES)
-    item = f"eq. (16), log P(y) = m S, {len(pairs)} labels, all multipliers summed"
-    yield compare(PAPER, item, _formula(S), math.log(P))
-    for k, m, q in ((1, 4, 0.3), (3, 4, 0.3)):
-        y = k / m
-        found = gates.saddle_point(k, [q] * m)
-        printed = math.log(y * (1 - q) / (q * (1 - y)))
-        item = f"eq. (15), −iλ_c, the mean of {m} labels is {y:g}, q = {q:g}"
-        yield compare(PAPER, item, _formula(printed), found.multiplier)
-        exponent = y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y))
-        item = f"eq. (16) with its constant, the mean of {m} labels is {y:g}, q = {q:g}"
-        yield compare(PAPER, item, _formula(exponent), found.exponent / m)
-
-
-def _formula(value: float) -> Published:
-    return formula(value)
-
-
-def _fig1(full: bool) -> Iterator[Record | Figure]:
-    from tutelage.papers.milletari2019.figures import eigenvalues, figure_1
-    from tutelage.papers.milletari2019.spectra import fig_1
-
-    yield figure_1(full)
-    yield eigenvalues(full)
-    yield from fig_1(full)
-
-
-def _fig2(full: bool) -> Iterator[Record | Figure]:
-    from tutelage.papers.milletari2019.figures import figure_2, tolerances
-    from tutelage.papers.milletari2019.spectra import fig_2
-
-    yield figure_2(full)
-    yield tolerances(full)
-    yield from fig_2(full)
-
-
-SECTIONS = (
-    Section(
-        "eq2",
-        "Equations (1) to (4): gates and their states",
-        "The partition function of a layer, and the mean state of gates {0, 1} and {−1, 1} by "
-        "automatic differentiation of log Z. Gates that are drawn have the mean-field signal in "
-        "the first layer; behind other gates they do not.",
-        _eq2,
-    ),
-    Section(
-        "eq5",
-        "Equations (5) and (6): the mean transmitted signal is Swish, and without noise the ReLU",
-        "⟨j⟩ = h σ(βh) as the package has it by name and as it follows from log Z, at two levels "
-        "of noise and both signs of the field, and its limits β → ∞ and β → 0.",
-        _eq5,
-    ),
-    Section(
-        "eq7",
-        "Equation (7): factors of back-propagation",
-        "The gradient of eq. (7) against automatic differentiation, the factors of Swish and of a "
-        "sigmoid at two levels of noise, and what Section 2.4 says of their limits.",
-        _eq7,
-    ),
-    Section(
-        "text3",
-        "Section 3: data and architectures",
-        "How many examples there are, how networks do on points that they have not learned, and "
-        "how often networks of two hidden layers end with an output that no longer depends on "
-        "the input. A row that compares two networks has the mean difference over runs that begin "
-        "with the same weights, and the verdict of a t test at the level 0.01.",
-        _text3,
-        "400 instead of 200 networks of two hidden layers on the linear task; networks of one "
-        "learn for 2300 instead of 1000 epochs.",
-    ),
-    Section(
-        "eq16",
-        "Equations (15) and (16): the cross-entropy",
-        "The probability of labels by summing over all multipliers, and the saddle point for the "
-        "number of labels that are 1, against the printed expressions.",
-        _eq16,
-    ),
-    Section(
-        "fig1",
-        "Figure 1: training and Hessian spectra on two small sets",
-        "(a) Losses, (b) fraction α of negative eigenvalues against the loss, (c) fraction of zero "
-        "residuals and (d) fraction γ of zero eigenvalues for the linear (left) and the non-linear "
-        "task (right), with one hidden layer of 10 units (above) and two of 8 and 2 (below); "
-        "medians over runs and bands from 10 % to 90 %, dots in (b) are runs. Swish learns "
-        "fastest; about half of the eigenvalues of ReLU are zero all along. The second picture has "
-        "the spectra themselves, non-linear task, one hidden layer.",
-        _fig1,
-        "20 runs of 2300 epochs with spectra at 25 of them, instead of 20 to 200 runs of 1000 "
-        "(linear), 600 (non-linear, one layer) or 300 epochs (two) with spectra at 3 to 8.",
-    ),
-    Section(
-        "fig2",
-        "Figure 2: digits, one hidden layer of 25 units",
-        "(a) Loss, fraction α of negative eigenvalues, fraction γ of zero eigenvalues and fraction "
-        "of zero residuals for the 1797 digits of 8 × 8 pixels, and (b) the eigenvalues at the end "
-        "of training; medians and bands from 10 % to 90 %. The second picture shows how γ depends "
-        "on what counts as zero.",
-        _fig2,
-        "12 runs of 1000 epochs with spectra at 5 epochs, instead of 6 runs of 300 epochs without "
-        "and 2 with spectra at two epochs.",
-    ),
+KEY = "milletari2019"
+PAPER = Paper(
+    KEY,
+    "Mean-field theory of activation functions in deep neural networks",
+    ("sections",),
 )

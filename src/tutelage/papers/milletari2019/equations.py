@@ -1,4 +1,4 @@
-"""Milletari, Chotibut and Trevisanutto (2019), Section 2: gates, their signals, their slopes.
+"""Milletari, Chotibut and Trevisanutto (2019), Section 2 and Appendix A: gates and labels.
 
 Eqs. (2) to (7), as the package has the activations by name and as they follow from the partition
 function of a gate.  The paper's noise parameter β is the `beta` of `Sigmoid`, `Swish` and the
@@ -13,9 +13,9 @@ from scipy.stats import binom, norm
 
 from tutelage import gates
 from tutelage.activations import Sigmoid, Swish
-from tutelage.papers.record import (
-    Published,
-    Record,
+from tutelage.papers.milletari2019 import KEY
+from tutelage.papers.row import (
+    Row,
     closed_form,
     compare,
     correct,
@@ -24,9 +24,9 @@ from tutelage.papers.record import (
     missing,
 )
 
-PAPER = "milletari2019"
 POINTS = [(1.0, 0.7), (1.0, -1.5), (2.0, 0.7), (2.0, -1.5)]  # (β, h)
 TWO = gates.Gate([0, 1])
+LABELS, PROBABILITIES = (1, 0, 0, 1, 1), (0.9, 0.2, 0.4, 0.7, 0.6)  # y and q of Appendix A
 LEVEL = 0.01
 PHASE_SPACE_NOTE = (
     "milletari2019, the factor of eq. (7) for a sigmoid is printed as σ(βh)σ(−βh); the derivative "
@@ -58,17 +58,17 @@ L1_NOTE = (
 )
 
 
-def probabilities() -> Iterator[Record]:
+def probabilities() -> Iterator[Row]:
     """Eqs. (1) to (4)."""
     item = "eq. (1), Σ_i w_ij = 1 is an L1 regularization"
-    yield missing(PAPER, item, "formally equivalent", L1_NOTE)
+    yield missing(KEY, item, "formally equivalent", L1_NOTE)
     yield _layer()
     yield from _expectations()
     yield _first_layer()
     yield _second_layer()
 
 
-def signals() -> Iterator[Record]:
+def signals() -> Iterator[Row]:
     """Eqs. (5) and (6)."""
     yield from _values()
     yield from _signals()
@@ -76,10 +76,10 @@ def signals() -> Iterator[Record]:
     entropy = float(gates.curves(TWO, [0.0], [1.0])["entropy"][0, 0])
     item = "Sec. 2.3, entropy of a gate in the limit of linear networks, β → 0 (noiseless)"
     none, exact = closed_form("0", 0.0), closed_form("log 2", math.log(2))
-    yield correct(PAPER, item, none, exact, entropy, NOISELESS_NOTE)
+    yield correct(KEY, item, none, exact, entropy, NOISELESS_NOTE)
 
 
-def slopes() -> Iterator[Record]:
+def slopes() -> Iterator[Row]:
     """Eq. (7) and what Sec. 2.4 says of its factor."""
     yield _gradient()
     yield from _factors()
@@ -91,79 +91,79 @@ def slopes() -> Iterator[Record]:
     item = "Sec. 2.4, part of the h < 0 with Swish(1) < 0 that has σ(h)/β < h < 0"
     every, nothing = closed_form("1", 1.0), closed_form("0", 0.0)
     part = float(np.mean(inside[negative]))
-    yield correct(PAPER, item, every, nothing, part, INTERVAL_NOTE)
+    yield correct(KEY, item, every, nothing, part, INTERVAL_NOTE)
 
 
 def _logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-def _values() -> Iterator[Record]:
+def _values() -> Iterator[Row]:
     for beta, h in POINTS:
         value = h * _logistic(beta * h)
         item = f"eq. (5), ⟨j⟩ = h σ(βh), β = {beta:g}, h = {h:g}"
-        yield compare(PAPER, item, _formula(value), float(Swish(beta)(h)))
+        yield compare(KEY, item, formula(value), float(Swish(beta)(h)))
 
 
-def _limits() -> Iterator[Record]:
+def _limits() -> Iterator[Row]:
     for h in (1.0, -1.0):
         # exp(−10³) underflows: at this β the limit is reached in float64.
         published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
         item = f"eq. (6), Swish → ReLU for β → ∞, h = {h:g}"
-        yield compare(PAPER, item, published, float(Swish(1e3)(h)))
+        yield compare(KEY, item, published, float(Swish(1e3)(h)))
         # Swish(β) = h/2 + βh²/4 + …: the next term is below rounding.
         item = f"Sec. 2.3, Swish → linear for β → 0, h = {h:g}"
-        yield compare(PAPER, item, closed_form("h/2", h / 2), float(Swish(1e-16)(h)))
+        yield compare(KEY, item, closed_form("h/2", h / 2), float(Swish(1e-16)(h)))
 
 
-def _factors() -> Iterator[Record]:
+def _factors() -> Iterator[Row]:
     for beta, h in POINTS:
         factor = _logistic(beta * h) * (1 + h * beta * _logistic(-beta * h))
         item = f"eq. (7), factor ĝ of Swish, β = {beta:g}, h = {h:g}"
-        yield compare(PAPER, item, _formula(factor), float(Swish(beta).derivative(h)))
+        yield compare(KEY, item, formula(factor), float(Swish(beta).derivative(h)))
 
 
-def _phase_space_factors() -> Iterator[Record]:
+def _phase_space_factors() -> Iterator[Row]:
     for beta, h in POINTS:
         printed = _logistic(beta * h) * _logistic(-beta * h)
         item = f"eq. (7), factor g of Sigmoid, β = {beta:g}, h = {h:g}"
         computed = float(Sigmoid(beta).derivative(h))
-        exact = _formula(beta * printed)
-        yield correct(PAPER, item, _formula(printed), exact, computed, PHASE_SPACE_NOTE)
+        exact = formula(beta * printed)
+        yield correct(KEY, item, formula(printed), exact, computed, PHASE_SPACE_NOTE)
 
 
-def _expectations() -> Iterator[Record]:
+def _expectations() -> Iterator[Row]:
     """By automatic differentiation of log Z, which knows no activation by name."""
     signs = gates.Gate([-1, 1])
     for beta, h in POINTS:
         at = f"β = {beta:g}, h = {h:g}"
         item = f"eq. (4), ⟨s⟩ = σ(βh) from Z, {at}"
-        yield compare(PAPER, item, _formula(_logistic(beta * h)), float(TWO.mean(beta, h)))
+        yield compare(KEY, item, formula(_logistic(beta * h)), float(TWO.mean(beta, h)))
         item = f"abstract, tanh(βh) as ⟨s⟩ of the states ±1, {at}"
-        yield compare(PAPER, item, _formula(math.tanh(beta * h)), float(signs.mean(beta, h)))
+        yield compare(KEY, item, formula(math.tanh(beta * h)), float(signs.mean(beta, h)))
 
 
-def _signals() -> Iterator[Record]:
+def _signals() -> Iterator[Row]:
     for beta, h in POINTS:
         item = f"eq. (5), ⟨j⟩ = h σ(βh) from Z, β = {beta:g}, h = {h:g}"
         computed = float(TWO.transmitted(beta, h))
-        yield compare(PAPER, item, _formula(h * _logistic(beta * h)), computed)
+        yield compare(KEY, item, formula(h * _logistic(beta * h)), computed)
     for h in (1.0, -1.0):
         published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
         item = f"eq. (6), ⟨j⟩ from Z at β = ∞, h = {h:g}"
-        yield compare(PAPER, item, published, float(TWO.signal(math.inf)(h)))
+        yield compare(KEY, item, published, float(TWO.signal(math.inf)(h)))
 
 
-def _layer() -> Record:
+def _layer() -> Row:
     """log of the denominator of eq. (2), from the free energy of a layer of three gates."""
     beta, h = 2.0, np.array([0.7, -1.5, 0.2])
     printed = sum(math.log1p(math.exp(beta * x)) for x in h)
     computed = -beta * float(gates.layer(TWO, beta, h).free_energy)
     item = "eq. (2), log Π_i (1 + exp βh_i), three units, β = 2"
-    return compare(PAPER, item, _formula(printed), computed)
+    return compare(KEY, item, formula(printed), computed)
 
 
-def _first_layer() -> Record:
+def _first_layer() -> Row:
     """20 units, five inputs: the largest deviation in standard errors, at the level 0.01."""
     random = np.random.default_rng(2019)
     W, x = random.normal(size=(20, 6)) / math.sqrt(6), random.normal(size=(5, 6))
@@ -172,10 +172,10 @@ def _first_layer() -> Record:
     worst = float(np.max(np.abs(off)))
     threshold = float(norm.isf(LEVEL / (2 * off.size)))
     item = "Sec. 2.3, ⟨j⟩ of 20 gates that are drawn, from the mean field, in standard errors"
-    return compare(PAPER, item, method("exact: 0", 0.0, threshold), worst)
+    return compare(KEY, item, method("exact: 0", 0.0, threshold), worst)
 
 
-def _second_layer() -> Record:
+def _second_layer() -> Row:
     """One unit behind 16 gates at h = 1, weights 1/4, a bias that makes ⟨h⟩ = ½; β = 1."""
     n, p = 16, _logistic(1.0)
     W, b = [np.ones((n, 1)), np.full((1, n), 0.25)], [np.zeros(n), np.array([0.5 - n * p / 4])]
@@ -187,10 +187,10 @@ def _second_layer() -> Record:
     difference = float(np.dot(binom.pmf(k, n, p), swish)) - 0.5 * _logistic(0.5)
     exact = method(f"{difference:.5f}", difference, 2 * error)
     item = "Sec. 2.3, ⟨j⟩ of a unit behind 16 gates that are drawn, less the mean field"
-    return correct(PAPER, item, closed_form("exact: 0", 0.0), exact, off, DEEPER_NOTE, error)
+    return correct(KEY, item, closed_form("exact: 0", 0.0), exact, off, DEEPER_NOTE, error)
 
 
-def _gradient() -> Record:
+def _gradient() -> Row:
     """∂L/∂w of L = ½ Σ (y − ŷ)²/m for ŷ = Swish(w·a), by automatic differentiation."""
     from tutelage._jax import jax, jnp
 
@@ -206,29 +206,43 @@ def _gradient() -> Record:
     printed = np.mean((residual * factor)[:, None] * a, axis=0)
     item = "eq. (7), ∂L/∂w of one of three weights, six examples, Swish(2), e = ŷ − y"
     computed = float(jax.grad(loss)(jnp.asarray(w))[0])
-    return compare(PAPER, item, _formula(float(printed[0])), computed)
+    return compare(KEY, item, formula(float(printed[0])), computed)
 
 
-def _limits_of_factors() -> Iterator[Record]:
+def _limits_of_factors() -> Iterator[Row]:
     """βh = ±50, where exp(−|βh|) is below rounding beside 1; and |βh| ≪ 1."""
     for h in (-3.0, 0.0, 3.0):
         item = f"Sec. 2.4, factor of a linear network, Swish at β → 0, h = {h:g}"
         factor = float(gates.backpropagation_factor(TWO, 0.0, h))
-        yield compare(PAPER, item, closed_form("const. = 1/2", 0.5), factor)
+        yield compare(KEY, item, closed_form("const. = 1/2", 0.5), factor)
     item = "Sec. 2.4, factor g of Sigmoid for h ≫ 1/β, β = 1, h = 50"
-    yield compare(PAPER, item, closed_form("0", 0.0), float(Sigmoid(1.0).derivative(50.0)))
+    yield compare(KEY, item, closed_form("0", 0.0), float(Sigmoid(1.0).derivative(50.0)))
     item = "Sec. 2.4, factor ĝ of Swish for h ≫ 1/β, β = 1, h = 50"
-    yield compare(PAPER, item, closed_form("1", 1.0), float(Swish(1.0).derivative(50.0)))
+    yield compare(KEY, item, closed_form("1", 1.0), float(Swish(1.0).derivative(50.0)))
     item = "Sec. 2.4, factor ĝ of Swish where the signal is below the noise, β = 1, h = 10⁻²⁰"
     printed, exact = closed_form("learning is impossible: 0", 0.0), closed_form("1/2", 0.5)
     small = float(Swish(1.0).derivative(1e-20))
-    yield correct(PAPER, item, printed, exact, small, IMPOSSIBLE_NOTE)
+    yield correct(KEY, item, printed, exact, small, IMPOSSIBLE_NOTE)
     for h in (1.0, -1.0):
         published = formula(max(h, 0.0))
         item = f"Sec. 2.4, factor ĝ without noise, β = ∞, h = {h:g}"
         factor = float(gates.backpropagation_factor(TWO, math.inf, h))
-        yield compare(PAPER, item, published, factor)
+        yield compare(KEY, item, published, factor)
 
 
-def _formula(value: float) -> Published:
-    return formula(value)
+def labels() -> Iterator[Row]:
+    """Eqs. (15) and (16): exact for single labels; for their number in the limit of many."""
+    pairs = list(zip(LABELS, PROBABILITIES, strict=True))
+    S = sum(math.log(q) if y else math.log(1 - q) for y, q in pairs)
+    P = gates.label_probability(LABELS, PROBABILITIES)
+    item = f"eq. (16), log P(y) = m S, {len(pairs)} labels, all multipliers summed"
+    yield compare(KEY, item, formula(S), math.log(P))
+    for k, m, q in ((1, 4, 0.3), (3, 4, 0.3)):
+        y = k / m
+        found = gates.saddle_point(k, [q] * m)
+        printed = math.log(y * (1 - q) / (q * (1 - y)))
+        item = f"eq. (15), −iλ_c, the mean of {m} labels is {y:g}, q = {q:g}"
+        yield compare(KEY, item, formula(printed), found.multiplier)
+        exponent = y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y))
+        item = f"eq. (16) with its constant, the mean of {m} labels is {y:g}, q = {q:g}"
+        yield compare(KEY, item, formula(exponent), found.exponent / m)

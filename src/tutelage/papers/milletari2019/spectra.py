@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage.papers.claim import claim, in_every_run
+from tutelage.papers.milletari2019 import KEY
 from tutelage.papers.milletari2019.trainings import ONE, UNITS, digits, small
-from tutelage.papers.record import Record, noted
+from tutelage.papers.row import Row, noted
 
-PAPER = "milletari2019"
 # Zero eigenvalues of the digits that every activation has: see DIGITS_NOTE.
 ALWAYS_ZERO = {"digits": 3 * 25 + 26}
 OTHERS = ("ReLU", "Sigmoid")
@@ -46,7 +46,7 @@ UNDECIDED_NOTE = (
 )
 
 
-def fig_1(full: bool) -> Iterator[Record]:
+def fig_1(full: bool) -> Iterator[Row]:
     """Every claim about convergence, residuals and spectra on the two small sets."""
     yield from _accuracy(full)
     for data in ("linear", "curved"):
@@ -57,7 +57,7 @@ def fig_1(full: bool) -> Iterator[Record]:
         yield from _spectra(data, full)
 
 
-def fig_2(full: bool) -> Iterator[Record]:
+def fig_2(full: bool) -> Iterator[Row]:
     """The same for the digits."""
     yield from _convergence("digits", full)
     yield from _residuals("digits", (25,), full)
@@ -79,16 +79,16 @@ def _item(run: xr.Dataset, data: str, hidden: tuple[int, ...], words: str) -> st
     return f"Sec. 3, {NAMES[data]}, 2-{sizes}-1, {runs} runs to epoch {epochs}: {words}"
 
 
-def _accuracy(full: bool) -> Iterator[Record]:
+def _accuracy(full: bool) -> Iterator[Row]:
     """Attained at some epoch: steps of Adam on a sharp landscape may lose it again for a while."""
     for unit in UNITS:
         run = _runs("linear", unit, full)
         best = run["accuracy"].values.max(axis=1)
         item = _item(run, "linear", ONE, f"{unit} attains full accuracy")
-        yield in_every_run(PAPER, item, best == 1)
+        yield in_every_run(KEY, item, best == 1)
 
 
-def _convergence(data: str, full: bool) -> Iterator[Record]:
+def _convergence(data: str, full: bool) -> Iterator[Row]:
     """Swish is the fastest on the linear task; on the others ReLU ends on a higher plateau."""
     swish = _runs(data, "Swish", full)
     for unit in OTHERS:
@@ -99,19 +99,19 @@ def _convergence(data: str, full: bool) -> Iterator[Record]:
         else:
             ratio = np.log(_epochs_to(other, 0.1) / _epochs_to(swish, 0.1))
             words = f"ln of the epochs to a loss of 0.1, {unit} over Swish"
-        yield noted(claim(PAPER, _item(swish, data, ONE, words), ratio), UNDECIDED_NOTE)
+        yield noted(claim(KEY, _item(swish, data, ONE, words), ratio), UNDECIDED_NOTE)
 
 
-def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
+def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
     swish = _runs(data, "Swish", full, hidden)
     for unit in OTHERS:
         other = _runs(data, unit, full, hidden)
         more = _last(swish, "zero_residuals") - _last(other, "zero_residuals")
         item = _item(swish, data, hidden, f"zero residuals at the end, Swish less {unit}")
-        yield noted(claim(PAPER, item, more), UNDECIDED_NOTE)
+        yield noted(claim(KEY, item, more), UNDECIDED_NOTE)
 
 
-def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
+def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
     """γ ≠ 0 for ReLU at every epoch watched, and typically not for the others.
 
     Of networks with two hidden layers so many are watched that "in general" is not "always".
@@ -124,16 +124,16 @@ def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Record]:
         γ = γ - ALWAYS_ZERO.get(data, 0) / run.sizes["eigenvalue"]
         if unit == "ReLU" and len(hidden) == 1:
             item = _item(run, data, hidden, f"ReLU has zero eigenvalues {when}")
-            yield noted(in_every_run(PAPER, item, (γ > 1e-9).all(axis=1)), note)
+            yield noted(in_every_run(KEY, item, (γ > 1e-9).all(axis=1)), note)
             continue
         item = _item(
             run, data, hidden, f"part of the spectra of {unit}, {when}, with zero eigenvalues"
         )
         relation: Literal[">", "<"] = ">" if unit == "ReLU" else "<"
-        yield noted(claim(PAPER, item, (γ > 1e-9).mean(axis=1), relation, 0.5), note)
+        yield noted(claim(KEY, item, (γ > 1e-9).mean(axis=1), relation, 0.5), note)
 
 
-def _spectra(data: str, full: bool) -> Iterator[Record]:
+def _spectra(data: str, full: bool) -> Iterator[Row]:
     """Width, and α on the way and at the end."""
     swish, relu = (_runs(data, unit, full, spectra=True) for unit in ("Swish", "ReLU"))
     width = {"Swish": _width(swish), "ReLU": _width(relu)}
@@ -142,19 +142,19 @@ def _spectra(data: str, full: bool) -> Iterator[Record]:
     else:
         item = _item(relu, data, ONE, "ln of the width of the spectrum of ReLU, end over start")
         narrower = width["ReLU"][:, -1] - width["ReLU"][:, 0]
-        yield noted(claim(PAPER, item, narrower, "<", 0.0), WIDTH_NOTE)
+        yield noted(claim(KEY, item, narrower, "<", 0.0), WIDTH_NOTE)
     wider = np.mean(width["Swish"] - width["ReLU"], axis=1)
     item = _item(swish, data, ONE, "mean ln of the width of the spectrum, Swish over ReLU")
-    yield noted(claim(PAPER, item, wider), WIDTH_NOTE)
+    yield noted(claim(KEY, item, wider), WIDTH_NOTE)
     if data != "digits":
         more = (swish["negative_fraction"] - relu["negative_fraction"]).mean("epoch").values
         item = _item(swish, data, ONE, "mean α on the way, Swish less ReLU")
-        yield noted(claim(PAPER, item, more), UNDECIDED_NOTE)
+        yield noted(claim(KEY, item, more), UNDECIDED_NOTE)
     for unit in OTHERS:
         other = _runs(data, unit, full, spectra=True)
         less = _last(swish, "negative_fraction") - _last(other, "negative_fraction")
         item = _item(swish, data, ONE, f"α at the end, Swish less {unit}")
-        yield noted(claim(PAPER, item, less, "<", 0.0), NEGATIVE_NOTE)
+        yield noted(claim(KEY, item, less, "<", 0.0), NEGATIVE_NOTE)
 
 
 def _last(run: xr.Dataset, name: str) -> np.ndarray:

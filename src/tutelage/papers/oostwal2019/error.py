@@ -12,9 +12,10 @@ from tutelage import averages
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.averages.generalization import generalization_error
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.papers.record import (
+from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.row import (
     Published,
-    Record,
+    Row,
     closed_form,
     compare,
     correct,
@@ -22,7 +23,6 @@ from tutelage.papers.record import (
     formula,
 )
 
-PAPER = "oostwal2019"
 SIGMOIDAL = Erf(offset=1.0)  # eq. (2)
 UNITS = (1, 2, 5, 10, 100)
 PLATEAUS = {
@@ -42,7 +42,7 @@ NOTE_26 = (
 )
 
 
-def section_ii() -> Iterator[Record]:
+def section_ii() -> Iterator[Row]:
     """Eqs. (9) to (12) and the errors quoted below them."""
     yield from _unlearned()
     yield from _learned()
@@ -50,7 +50,7 @@ def section_ii() -> Iterator[Record]:
     yield from _equation_12()
 
 
-def appendix_b() -> Iterator[Record]:
+def appendix_b() -> Iterator[Row]:
     """Eqs. (26) to (28)."""
     yield from _equations_26_28()
     yield from _equation_27()
@@ -70,34 +70,34 @@ def site_symmetric(K: int, R: float, S: float, C: float) -> Overlaps:
     return Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
 
 
-def _unlearned() -> Iterator[Record]:
+def _unlearned() -> Iterator[Row]:
     for K in UNITS:
         # K² averages of order one, over K: what cancels, and rounds, is of order K.
         erf = closed_form("1/3", 1 / 3, scale=K)
         relu = closed_form("1/2 - 1/(2π)", 1 / 2 - 1 / (2 * math.pi), scale=K)
         start = site_symmetric(K, 0.0, 0.0, 0.0)
         item = f"ε_g at R = S = C = 0, {{}}, K = {K}"
-        yield compare(PAPER, item.format("erf"), erf, error(SIGMOIDAL, start))
-        yield compare(PAPER, item.format("ReLU"), relu, error(ReLU(), start))
+        yield compare(KEY, item.format("erf"), erf, error(SIGMOIDAL, start))
+        yield compare(KEY, item.format("ReLU"), relu, error(ReLU(), start))
     start = site_symmetric(3, 0.0, 0.0, 0.0)
-    yield compare(PAPER, "ε_g at R = S = C = 0, ReLU, K = 3", digits("0.341"), error(ReLU(), start))
+    yield compare(KEY, "ε_g at R = S = C = 0, ReLU, K = 3", digits("0.341"), error(ReLU(), start))
 
 
-def _learned() -> Iterator[Record]:
+def _learned() -> Iterator[Row]:
     solution = site_symmetric(5, 1.0, 0.0, 0.0)
     for name, g in (("erf", SIGMOIDAL), ("ReLU", ReLU())):
         item = f"ε_g at R = 1, S = C = 0, {name}, K = 5"
-        yield compare(PAPER, item, closed_form("0", 0.0), error(g, solution))
+        yield compare(KEY, item, closed_form("0", 0.0), error(g, solution))
     state = site_symmetric(*STATES[0])
     yield compare(
-        PAPER,
+        KEY,
         "below eq. (9), ε_g with and without the additive constant, erf",
         closed_form("equal", error(Erf(), state)),
         error(SIGMOIDAL, state),
     )
 
 
-def _equation_11() -> Iterator[Record]:
+def _equation_11() -> Iterator[Row]:
     for K, R, S, C in [(5, 0.0, 0.0, 0.0), *STATES]:
         braces = (
             1 / 3
@@ -106,10 +106,10 @@ def _equation_11() -> Iterator[Record]:
         )
         item = f"eq. (11), erf, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
         computed = error(SIGMOIDAL, site_symmetric(K, R, S, C))
-        yield correct(PAPER, item, _value(braces / K), _value(braces, K), computed, NOTE_11)
+        yield correct(KEY, item, _value(braces / K), _value(braces, K), computed, NOTE_11)
 
 
-def _equation_12() -> Iterator[Record]:
+def _equation_12() -> Iterator[Row]:
     def average(x: float) -> float:
         return x / 4 + math.sqrt(1 - x**2) / (2 * math.pi) + x * math.asin(x) / (2 * math.pi)
 
@@ -123,10 +123,10 @@ def _equation_12() -> Iterator[Record]:
         )
         item = f"eq. (12), ReLU, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
         computed = error(ReLU(), site_symmetric(K, R, S, C))
-        yield compare(PAPER, item, _value(braces / (2 * K), K), computed)
+        yield compare(KEY, item, _value(braces / (2 * K), K), computed)
 
 
-def _equations_26_28() -> Iterator[Record]:
+def _equations_26_28() -> Iterator[Row]:
     """A state without any symmetry, from weights: K = M = 3 in N = 7 dimensions."""
     random = np.random.default_rng(2019)
     W, V = random.normal(size=(2, 3, 7)) / math.sqrt(7)
@@ -134,7 +134,7 @@ def _equations_26_28() -> Iterator[Record]:
     erf_sum = _sum_over_pairs(_erf_average, W, V)
     item = "eq. ({}), {}, K = M = 3 without symmetry"
     yield correct(
-        PAPER,
+        KEY,
         item.format(26, "erf"),
         _value(erf_sum / 2),
         _value(erf_sum / 6),
@@ -142,7 +142,7 @@ def _equations_26_28() -> Iterator[Record]:
         NOTE_26,
     )
     relu = _value(_sum_over_pairs(_equation_27_printed, W, V) / 6)
-    yield compare(PAPER, item.format(28, "ReLU"), relu, error(ReLU(), state))
+    yield compare(KEY, item.format(28, "ReLU"), relu, error(ReLU(), state))
 
 
 def _sum_over_pairs(
@@ -170,41 +170,37 @@ def _equation_27_printed(c11: float, c22: float, c12: float) -> float:
     return c12 / 4 + (root + c12 * math.asin(rho)) / (2 * math.pi)
 
 
-def _equation_27() -> Iterator[Record]:
+def _equation_27() -> Iterator[Row]:
     for c11, c22, c12 in [(1.0, 1.0, 0.5), (0.3, 2.0, -0.6), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0)]:
         item = f"eq. (27), ⟨g(x)g(y)⟩ of the ReLU, C = [{c11:g} {c12:g}; {c12:g} {c22:g}]"
         computed = float(averages.i2(ReLU(), [[c11, c12], [c12, c22]]))
-        yield compare(PAPER, item, _value(_equation_27_printed(c11, c22, c12)), computed)
+        yield compare(KEY, item, _value(_equation_27_printed(c11, c22, c12)), computed)
 
 
-def single_unit() -> Iterator[Record]:
+def single_unit() -> Iterator[Row]:
     """Eqs. (30) and (31)."""
     for R in (-0.5, 0.5, 0.9):
         state = site_symmetric(1, R, 0.0, 0.0)
         erf = 1 / 3 - 2 / math.pi * math.asin(R / 2)
         relu = (2 - R) / 4 - (math.sqrt(1 - R**2) + R * math.asin(R)) / (2 * math.pi)
-        yield compare(
-            PAPER, f"eq. (30), erf, K = 1, R = {R:g}", _value(erf), error(SIGMOIDAL, state)
-        )
-        yield compare(
-            PAPER, f"eq. (31), ReLU, K = 1, R = {R:g}", _value(relu), error(ReLU(), state)
-        )
+        yield compare(KEY, f"eq. (30), erf, K = 1, R = {R:g}", _value(erf), error(SIGMOIDAL, state))
+        yield compare(KEY, f"eq. (31), ReLU, K = 1, R = {R:g}", _value(relu), error(ReLU(), state))
 
 
-def plateau(name: str) -> Iterator[Record]:
+def plateau(name: str) -> Iterator[Row]:
     """R = S = 1/K, C = 0 for K → ∞, from committees that grow and from the limit itself."""
     g, exact, printed = PLATEAUS[name]
     item = f"plateau ε_g at R = S = 1/K, C = 0, {name}, K → ∞"
-    yield compare(PAPER, f"{item} (κ̃(1))", exact, _kappa_tilde(g, 1.0))
+    yield compare(KEY, f"{item} (κ̃(1))", exact, _kappa_tilde(g, 1.0))
     value, change = _large_network(g)
-    yield compare(PAPER, f"{item} (K = 32, 64, 128)", digits(printed), value, change)
+    yield compare(KEY, f"{item} (K = 32, 64, 128)", digits(printed), value, change)
 
 
-def mirror_images() -> Record:
+def mirror_images() -> Row:
     """Sec. III B: R and −R have the same error for K → ∞."""
     item = "Sec. III B, ε_g(R) - ε_g(-R), ReLU, K → ∞, R = 0.7"
     difference = _kappa_tilde(ReLU(), -0.7) - _kappa_tilde(ReLU(), 0.7)
-    return compare(PAPER, item, closed_form("0", 0.0), difference)
+    return compare(KEY, item, closed_form("0", 0.0), difference)
 
 
 def _kappa_tilde(g: Activation, rho: float) -> float:
@@ -222,13 +218,13 @@ def _large_network(g: Activation) -> tuple[float, float]:
     return limit, abs(limit - first_order)
 
 
-def appendix_d() -> Iterator[Record]:
+def appendix_d() -> Iterator[Row]:
     """⟨g(x)⟩ given x*: Σ_n c_n Sⁿ h_n(x*), so that the two printed terms are c_0 and c_1."""
     c = ReLU().hermite(1).values
     mean = closed_form("1/√(2π)", 1 / math.sqrt(2 * math.pi))
-    yield compare(PAPER, "App. D, mean response of an orthogonal unit", mean, float(c[0]))
+    yield compare(KEY, "App. D, mean response of an orthogonal unit", mean, float(c[0]))
     slope = closed_form("1/2", 0.5)
-    yield compare(PAPER, "App. D, its slope in S x*", slope, float(c[1]))
+    yield compare(KEY, "App. D, its slope in S x*", slope, float(c[1]))
 
 
 def _value(value: float, terms: float = 1.0) -> Published:

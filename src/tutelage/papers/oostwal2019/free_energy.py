@@ -10,10 +10,11 @@ from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU, Sigmoid, Tanh
 from tutelage.averages.generalization import generalization_error
 from tutelage.model import Committee, Scenario
+from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.error import STATES, error, site_symmetric
-from tutelage.papers.oostwal2019.loads import PAPER, at, best, load
+from tutelage.papers.oostwal2019.loads import at, best, load
 from tutelage.papers.oostwal2019.measures import held, power, vanishing_error
-from tutelage.papers.record import Published, Record, closed_form, compare, correct, formula
+from tutelage.papers.row import Published, Row, closed_form, compare, correct, formula
 
 NOTE_NOISE = (
     "oostwal2019 Sec. II D, below eq. (13): the density exp(-βE) is stationary if the noise of the "
@@ -23,7 +24,7 @@ NOTE_NOISE = (
 )
 
 
-def free_energy() -> Iterator[Record]:
+def free_energy() -> Iterator[Row]:
     """Eqs. (13) to (21), and the factor γ of Sec. II A."""
     yield from _factor()
     yield _noise()
@@ -31,18 +32,18 @@ def free_energy() -> Iterator[Record]:
         covariance = np.asarray(site_symmetric(K, R, S, C).covariance)
         computed = 0.5 * float(np.linalg.slogdet(covariance)[1])
         item = f"eq. (19), s = ½ ln det C, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
-        yield compare(PAPER, item, _value(entropy(K, R, S, C), K), computed)
+        yield compare(KEY, item, _value(entropy(K, R, S, C), K), computed)
     for g, K, a, kind in ((Erf(), 5, 46.0, "R > S"), (ReLU(), 10, 10.0, "R < S")):
         s = at(g, K, a, kind)
         epsilon = error(g, site_symmetric(K, s.R, s.S, s.C))
         printed = a * K * epsilon - entropy(K, s.R, s.S, s.C)
         item = f"eq. (20), βf of the state {kind} at α = {a:g}, K = {K}, {g.name}"
         # ε_g is a sum of K² averages over K, and is multiplied by αK.
-        yield compare(PAPER, item, _value(printed, a * K * K), s.free_energy)
+        yield compare(KEY, item, _value(printed, a * K * K), s.free_energy)
     matrix = at(Erf(), 5, 46.0, "R > S").blocks
     count = sum(len(block.eigenvalues) * block.multiplicity for block in matrix)
     item = "below eq. (21), number of overlaps in the full matrix of second derivatives, K = 5"
-    yield compare(PAPER, item, closed_form("K² + K(K - 1)/2 = 35", 35.0), count)
+    yield compare(KEY, item, closed_form("K² + K(K - 1)/2 = 35", 35.0), count)
 
 
 def entropy(K: int, R: float, S: float, C: float) -> float:
@@ -51,7 +52,7 @@ def entropy(K: int, R: float, S: float, C: float) -> float:
     return 0.5 * math.log(together) + 0.5 * (K - 1) * math.log(1 - C - (R - S) ** 2)
 
 
-def _factor() -> Iterator[Record]:
+def _factor() -> Iterator[Row]:
     """γ g(x) is g(x) with output weights γ/√K, or with γ²α in the place of α."""
     γ, (K, R, S, C) = 3.0, STATES[0]
     units = Committee(K, ReLU())
@@ -60,25 +61,25 @@ def _factor() -> Iterator[Record]:
     state = site_symmetric(K, R, S, C)
     ratios = [float(generalization_error(one, state)) for one in (scaled, plain)]
     item = "Sec. II A, ε_g with output weights γ/√K over that with 1/√K, γ = 3"
-    yield compare(PAPER, item, closed_form("γ² = 9", γ**2), ratios[0] / ratios[1])
+    yield compare(KEY, item, closed_form("γ² = 9", γ**2), ratios[0] / ratios[1])
     # 1/(1 + e^(−2x)) = ½ + ½ tanh x: γ = ½ and a constant.
     (half, error_1), (one, error_2) = (load(g, 5, "coexists") for g in (Sigmoid(2.0), Tanh()))
     uncertainty = half / one * (error_1 / half + error_2 / one)
     item = "Sec. II A, α_c(5) of tanh over that of ½ tanh"
-    yield compare(PAPER, item, closed_form("γ² = 1/4", 0.25), one / half, uncertainty)
+    yield compare(KEY, item, closed_form("γ² = 1/4", 0.25), one / half, uncertainty)
 
 
-def _noise() -> Record:
+def _noise() -> Row:
     """D with d⟨w²⟩/dt = −2⟨w E'(w)⟩ + D = 0 in the density exp(−βE), for E = w⁴/4."""
     β = 4.0
     Z, _ = quad(lambda w: math.exp(-β * w**4 / 4), -math.inf, math.inf)
     moment, inaccuracy = quad(lambda w: w**4 * math.exp(-β * w**4 / 4), -math.inf, math.inf)
     item = "below eq. (13), strength of the Langevin noise for exp(-βE), β = 4"
     printed, exact = closed_form("2β = 8", 2 * β), closed_form("2/β = 0.5", 2 / β)
-    return correct(PAPER, item, printed, exact, 2 * moment / Z, NOTE_NOISE, 4 * inaccuracy / Z)
+    return correct(KEY, item, printed, exact, 2 * moment / Z, NOTE_NOISE, 4 * inaccuracy / Z)
 
 
-def one_unit() -> Iterator[Record]:
+def one_unit() -> Iterator[Row]:
     """Eqs. (29), (32) and (33), and large loads."""
     R = 0.7
     erf = math.pi * R * math.sqrt(4 - R**2) / (2 * (1 - R**2))
@@ -86,10 +87,10 @@ def one_unit() -> Iterator[Record]:
     for g, a, equation in ((Erf(), erf, 32), (ReLU(), relu, 33)):
         state = equilibrium.states(g, 1, a)[0]
         item = f"R of a single unit at the α of eq. ({equation}) for R = 0.7, {g.name}"
-        yield compare(PAPER, item, closed_form("0.7", R), state.R)
+        yield compare(KEY, item, closed_form("0.7", R), state.R)
         s = a * state.generalization_error - state.free_energy
         item = f"eq. (29), entropy of a single unit at the same α, {g.name}"
-        yield compare(PAPER, item, _value(0.5 * math.log(1 - R**2), a), s)
+        yield compare(KEY, item, _value(0.5 * math.log(1 - R**2), a), s)
         loads = np.linspace(0.0, 50.0, 101)
         grown = np.diff([equilibrium.states(g, 1, b)[0].R for b in loads])
         item = f"App. C, R grows with α from 0 to 50, without a jump, K = 1, {g.name}"
@@ -105,22 +106,22 @@ def one_unit() -> Iterator[Record]:
     yield from _asymptotics()
 
 
-def _asymptotics() -> Iterator[Record]:
+def _asymptotics() -> Iterator[Row]:
     """ε_g ~ 1/(2α) for one unit (Appendix C), ε_g ∝ 1/α for more."""
     for g in (Erf(), ReLU()):
         # 2αε_g = 1 + c/√α + … or 1 + c/α + …: within the change from a quarter of the load.
         near, far = (2 * a * best(g, 1, a).generalization_error for a in (2.5e7, 1e8))
         item = f"2αε_g for α → ∞, K = 1, {g.name}"
-        yield compare(PAPER, item, closed_form("1", 1.0), far, 2 * abs(far - near))
+        yield compare(KEY, item, closed_form("1", 1.0), far, 2 * abs(far - near))
         yield vanishing_error(g, 5)
 
 
-def weak_alignment() -> Record:
+def weak_alignment() -> Row:
     """Appendix D: S = 2/(K − 1) at R = −1."""
     K = 10**6
     near, value = ((K - 1) * at(ReLU(), K, a, "R < S").S for a in (1e4, 1e5))
     item = "App. D, (K - 1) S of the state R < S for K → ∞, then α → ∞"
-    return compare(PAPER, item, closed_form("2", 2.0), value, abs(value - near))
+    return compare(KEY, item, closed_form("2", 2.0), value, abs(value - near))
 
 
 def _value(value: float, scale: float) -> Published:

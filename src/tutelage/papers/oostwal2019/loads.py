@@ -15,9 +15,10 @@ from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.equilibrium.symmetric.states import State
 from tutelage.equilibrium.symmetric.transitions import Transitions
-from tutelage.papers.record import (
+from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.row import (
     Published,
-    Record,
+    Row,
     closed_form,
     compare,
     correct,
@@ -25,7 +26,6 @@ from tutelage.papers.record import (
     method,
 )
 
-PAPER = "oostwal2019"
 NOTE_C5 = (
     "oostwal2019, Fig. 2: at the printed α_c(5) = 46.6 the specialized state is already lower in "
     "βf by 0.0119; both free energies are equal at α = 45.9137, in 30 digits as well "
@@ -78,58 +78,58 @@ def best(g: Activation, K: float, load: float) -> State:
     return equilibrium.states(g, K, load)[0]
 
 
-def sigmoidal_loads() -> Iterator[Record]:
+def sigmoidal_loads() -> Iterator[Row]:
     """Fig. 2."""
     erf = Erf()
     yield _row("α_c(2), erf", "23.7", erf, 2, "coexists")
     yield _row("α_s(5), erf", "44.3", erf, 5, "appears")
     exact = _crossing(erf, 5)
-    yield correct(PAPER, "α_c(5), erf", digits("46.6"), exact, *_noted(erf, 5, "coexists", NOTE_C5))
+    yield correct(KEY, "α_c(5), erf", digits("46.6"), exact, *_noted(erf, 5, "coexists", NOTE_C5))
     exact = _instability(erf, 5)
-    yield correct(PAPER, "α_d(5), erf", digits("62.8"), exact, *_noted(erf, 5, "unstable", NOTE_D5))
+    yield correct(KEY, "α_d(5), erf", digits("62.8"), exact, *_noted(erf, 5, "unstable", NOTE_D5))
 
 
-def sigmoidal_limits() -> Iterator[Record]:
+def sigmoidal_limits() -> Iterator[Row]:
     """Sec. III A, K → ∞."""
     erf = Erf()
     yield _row("α_s(K → ∞), erf", "60.99", erf, math.inf, "appears")
     yield _row("α_c(K → ∞), erf", "69.09", erf, math.inf, "coexists")
     ratios = [load(erf, K, "unstable")[0] / (4 * math.pi * K) for K in (1000, 10_000)]
     item = "α_d(K)/(4πK) at K = 10⁴, within its change from K = 10³, erf"
-    yield compare(PAPER, item, closed_form("1", 1.0), ratios[1], abs(ratios[1] - ratios[0]))
+    yield compare(KEY, item, closed_form("1", 1.0), ratios[1], abs(ratios[1] - ratios[0]))
 
 
-def rectified_loads() -> Iterator[Record]:
+def rectified_loads() -> Iterator[Row]:
     """Fig. 3, and the jump at K ≥ 3."""
     relu = ReLU()
     yield _row("α_c(2), ReLU", "6.1", relu, 2, "coexists")
     exact = _crossing(relu, 10)
     values = _noted(relu, 10, "coexists", NOTE_C10)
-    yield correct(PAPER, "α_c(10), ReLU", digits("6.2"), exact, *values)
+    yield correct(KEY, "α_c(10), ReLU", digits("6.2"), exact, *values)
     for K in (3, 10):
         jump = transitions(relu, K).jump
         item = f"jump of |R - S| at α_c, ReLU, K = {K} (continuous)"
         none = closed_form("0", 0.0)
-        yield correct(PAPER, item, none, _specialization(relu, K), float(jump or 0.0), NOTE_JUMP)
+        yield correct(KEY, item, none, _specialization(relu, K), float(jump or 0.0), NOTE_JUMP)
 
 
-def rectified_limit() -> Iterator[Record]:
+def rectified_limit() -> Iterator[Row]:
     """Sec. III B, K → ∞: 2π, and what it is in digits."""
     value, error = load(ReLU(), math.inf, "coexists")
     item = "α_c(K → ∞), ReLU"
-    yield compare(PAPER, item, closed_form("2π", 2 * math.pi), value, error)
-    yield compare(PAPER, f"{item}, in digits", digits("6.28"), value, error)
+    yield compare(KEY, item, closed_form("2π", 2 * math.pi), value, error)
+    yield compare(KEY, f"{item}, in digits", digits("6.28"), value, error)
 
 
-def exponent(g: Activation) -> Record:
+def exponent(g: Activation) -> Row:
     """Eq. (22)."""
     estimate = transitions(g, 2).exponent
     assert estimate is not None  # continuous
     item, half = f"exponent of |R - S| near α_c(2), {g.name}", closed_form("1/2", 0.5)
-    return compare(PAPER, item, half, float(estimate.value), float(estimate.error))
+    return compare(KEY, item, half, float(estimate.value), float(estimate.error))
 
 
-def cross_overlap() -> Record:
+def cross_overlap() -> Row:
     """Sec. III C: C changes its sign where the unspecialized state loses its stability."""
     unstable, error = load(Erf(), 5, "unstable")
 
@@ -141,11 +141,11 @@ def cross_overlap() -> Record:
     exact = method("C < 0 below, C > 0 above", positive - unstable, ASIDE if sides else -1.0)
     item = "load at which C becomes positive, minus α_d(5), erf"
     none = closed_form("0", 0.0)
-    return correct(PAPER, item, none, exact, positive - unstable, NOTE_SIGN, error + 1e-10)
+    return correct(KEY, item, none, exact, positive - unstable, NOTE_SIGN, error + 1e-10)
 
 
-def _row(item: str, text: str, g: Activation, K: float, name: str) -> Record:
-    return compare(PAPER, item, digits(text), *load(g, K, name))
+def _row(item: str, text: str, g: Activation, K: float, name: str) -> Row:
+    return compare(KEY, item, digits(text), *load(g, K, name))
 
 
 def _noted(g: Activation, K: float, name: str, note: str) -> tuple[float, str, float]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf
-from tutelage.papers.oostwal2019.loads import PAPER, at, best, load
-from tutelage.papers.record import Record, closed_form, compare, correct
+from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.oostwal2019.loads import at, best, load
+from tutelage.papers.row import Row, closed_form, compare, correct
 
 NOTE_STABLE = (
     "oostwal2019 Sec. III A (d) and below eq. (21): this state R < S is a minimum among "
@@ -29,21 +30,21 @@ NOTE_LINEAR = (
 )
 
 
-def held(item: str, words: str, cases: Iterable[bool]) -> Record:
-    """The record of a statement: the part of the cases in which it is so."""
+def held(item: str, words: str, cases: Iterable[bool]) -> Row:
+    """The row of a statement: the part of the cases in which it is so."""
     fraction = float(np.mean([bool(case) for case in cases]))
-    return compare(PAPER, item, closed_form(words, 1.0), fraction)
+    return compare(KEY, item, closed_form(words, 1.0), fraction)
 
 
-def mirrored(g: Activation) -> Record:
+def mirrored(g: Activation) -> Row:
     """K = 2: exchanging the students turns R > S into R < S."""
     a = 1.5 * load(g, 2, "coexists")[0]
     low, high = (at(g, 2, a, kind).free_energy for kind in ("R > S", "R < S"))
     item = f"Sec. III, βf(R > S) - βf(R < S) at α = 1.5 α_c, K = 2, {g.name}"
-    return compare(PAPER, item, closed_form("equivalent: 0", 0.0, scale=a), high - low)
+    return compare(KEY, item, closed_form("equivalent: 0", 0.0, scale=a), high - low)
 
 
-def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Record:
+def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Row:
     """How the change of dε_g/dα across a load goes with the distance: not at all at a kink."""
     centre = load(g, K, name)[0]
 
@@ -60,7 +61,7 @@ def kink(g: Activation, K: float, name: str, above: str, text: str, published: f
     return power(item, text, published, change, (0.04, 0.01, 0.0025))
 
 
-def emerges(g: Activation, K: int, text: str, published: float, note: str = "") -> Record:
+def emerges(g: Activation, K: int, text: str, published: float, note: str = "") -> Row:
     """The power with which S - R grows beyond α_d in the state R < S."""
     ends = load(g, K, "unstable")[0]
 
@@ -73,10 +74,10 @@ def emerges(g: Activation, K: int, text: str, published: float, note: str = "") 
     if not note:
         return found
     exact, value = closed_form("1", 1.0), found.computed
-    return correct(PAPER, item, closed_form(text, published), exact, value, note, found.uncertainty)
+    return correct(KEY, item, closed_form(text, published), exact, value, note, found.uncertainty)
 
 
-def vanishing_error(g: Activation, K: float) -> Record:
+def vanishing_error(g: Activation, K: float) -> Row:
     """ε_g ∝ 1/α in the lowest state."""
 
     def error(a: float) -> float:
@@ -89,24 +90,24 @@ def vanishing_error(g: Activation, K: float) -> Record:
 
 def power(
     item: str, text: str, published: float, size: Callable[[float], float], points: Sequence[float]
-) -> Record:
+) -> Row:
     """d ln size/d ln x between the last two points; twice its change from the two before."""
     x = np.log([float(p) for p in points])
     y = np.log(np.abs([size(p) for p in points]))
     before, last = np.diff(y) / np.diff(x)
     limit = closed_form(text, published)
-    return compare(PAPER, item, limit, float(last), float(2 * abs(last - before)))
+    return compare(KEY, item, limit, float(last), float(2 * abs(last - before)))
 
 
-def stability(g: Activation, K: int, a: float) -> Record:
+def stability(g: Activation, K: int, a: float) -> Row:
     """Whether the state R < S is a minimum in all overlaps: the sign of the lowest eigenvalue."""
     state = at(g, K, a, "R < S")
     name = "erf" if isinstance(g, Erf) else g.name
     item = f"sign of the lowest eigenvalue at R < S, {name}, K = {K}, α = {a:g} (stable)"
     sign, published = math.copysign(1.0, state.lowest_eigenvalue), closed_form("1", 1.0)
     if sign > 0:
-        return compare(PAPER, item, published, sign)
-    return correct(PAPER, item, published, closed_form("-1", -1.0), sign, NOTE_STABLE)
+        return compare(KEY, item, published, sign)
+    return correct(KEY, item, published, closed_form("-1", -1.0), sign, NOTE_STABLE)
 
 
 def excess(g: Activation, K: int) -> float:

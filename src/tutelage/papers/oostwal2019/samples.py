@@ -18,8 +18,9 @@ from tutelage.equilibrium.general.blocks import matched_overlaps
 from tutelage.equilibrium.sampling.sample import Sampler
 from tutelage.equilibrium.sampling.spheres import Samples
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.papers.oostwal2019.loads import PAPER, load
-from tutelage.papers.record import Record, not_comparable
+from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.oostwal2019.loads import load
+from tutelage.papers.row import Row, not_comparable
 
 
 class Size(NamedTuple):
@@ -108,7 +109,7 @@ def _opposite(K: int) -> Overlaps:
     return Overlaps(Q=one, R=-0.6 * one + 1.35 / (K - 1) * (1 - one), T=one)
 
 
-def trapped(full: bool) -> Iterator[Record]:
+def trapped(full: bool) -> Iterator[Row]:
     """Sec. III A: beyond α_c, networks without prior knowledge stay unspecialized."""
     found = sampled(Erf(), 5, full)["random"]["specialization_of_runs"]
     beyond = found.sel(load=found["load"] > load(Erf(), 5, "coexists")[0])
@@ -119,4 +120,4 @@ def trapped(full: bool) -> Iterator[Record]:
         f"α = 48 and 54, N = {sizes.dimension}, {2 * sizes.sweeps} sweeps, erf, K = 5"
     )
     fraction = float(np.mean(inside))
-    yield not_comparable(PAPER, item, "trapped", fraction, TRAPPED_NOTE)
+    yield not_comparable(KEY, item, "trapped", fraction, TRAPPED_NOTE)

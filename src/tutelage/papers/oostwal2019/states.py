@@ -7,7 +7,8 @@ import numpy as np
 
 from tutelage import equilibrium
 from tutelage.activations import Erf, ReLU, Sigmoid, Tanh
-from tutelage.papers.oostwal2019.loads import ASIDE, PAPER, at, best, load, transitions
+from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.oostwal2019.loads import ASIDE, at, best, load, transitions
 from tutelage.papers.oostwal2019.measures import (
     NOTE_LINEAR,
     emerges,
@@ -19,13 +20,13 @@ from tutelage.papers.oostwal2019.measures import (
     stability,
     vanishing_error,
 )
-from tutelage.papers.record import Record, closed_form, compare
+from tutelage.papers.row import Row, closed_form, compare
 
 ERF, RELU = Erf(), ReLU()
 MANY = (3, 4, 5, 6, 8, 10, 20, 50, 100, 1000, math.inf)
 
 
-def sigmoidal_regimes() -> Iterator[Record]:
+def sigmoidal_regimes() -> Iterator[Row]:
     """Sec. III A: K = 2, and (a) to (d) for K = 5."""
     yield mirrored(ERF)
     yield kink(ERF, 2, "coexists", "R > S", "0", 0.0)
@@ -38,7 +39,7 @@ def sigmoidal_regimes() -> Iterator[Record]:
     yield stability(ERF, 5, 80.0)
 
 
-def _regimes() -> Iterator[Record]:
+def _regimes() -> Iterator[Row]:
     """(a) to (d): which minima there are, the lowest first."""
     appears, wins, ends = (load(ERF, 5, name)[0] for name in ("appears", "coexists", "unstable"))
     for item, words, loads, kinds in (
@@ -66,7 +67,7 @@ def _regimes() -> Iterator[Record]:
         yield held(f"Sec. III A {item}, erf, K = 5", words, found)
 
 
-def other_sigmoids() -> Record:
+def other_sigmoids() -> Row:
     """Sec. II A: the specific form of the sigmoid is not expected to matter."""
     cases = [(g, K) for g in (Tanh(), Sigmoid(), Erf(1.0)) for K in (2, 3, 5, 10, math.inf)]
     item = "Sec. II A, tanh, 1/(1 + e⁻ˣ) and 1 + erf have the transition of erf, K = 2, 3, 5, 10, ∞"
@@ -74,7 +75,7 @@ def other_sigmoids() -> Record:
     return held(item, "not influenced", same)
 
 
-def sigmoidal_limit() -> Iterator[Record]:
+def sigmoidal_limit() -> Iterator[Row]:
     """Sec. III A, K → ∞: the unspecialized state between α_c and α_d."""
     for name, published in (("R", -1.0), ("C", -2.0)):
 
@@ -89,11 +90,11 @@ def sigmoidal_limit() -> Iterator[Record]:
         near, value = (far * getattr(at(ERF, far, a, "unspecialized"), name) for a in loads)
         item = f"Sec. III A, K {name} at R = S for K → ∞, then α → ∞, erf"
         limit = closed_form(f"{published:g}", published)
-        yield compare(PAPER, item, limit, value, abs(value - near))
+        yield compare(KEY, item, limit, value, abs(value - near))
     yield vanishing_error(ERF, math.inf)
 
 
-def rectified_regimes() -> Iterator[Record]:
+def rectified_regimes() -> Iterator[Row]:
     """Sec. III B."""
     yield mirrored(RELU)
     yield kink(RELU, 2, "coexists", "R > S", "0", 0.0)
@@ -107,13 +108,13 @@ def rectified_regimes() -> Iterator[Record]:
     yield from _two_minima()
 
 
-def _two_minima() -> Iterator[Record]:
+def _two_minima() -> Iterator[Row]:
     """How R > S and R < S generalize, and how α_c depends on K."""
     for name, published in (("R", 1.0), ("S", 0.0)):
         near, value = (getattr(best(RELU, 10, a), name) for a in (2.5e7, 1e8))
         item = f"Sec. III B, {name} of the state R > S for α → ∞, ReLU, K = 10"
         limit = closed_form(f"{published:g}", published)
-        yield compare(PAPER, item, limit, value, abs(value - near))
+        yield compare(KEY, item, limit, value, abs(value - near))
     opposite = [at(RELU, 10, a, "R < S") for a in (8.0, 10.0, 15.0, 100.0)]
     item = "Sec. III B, R < 0 < S at R < S, α = 8, 10, 15, 100, ReLU, K = 10"
     yield held(item, "R < 0, S > 0", (s.R < 0 < s.S for s in opposite))
@@ -127,7 +128,7 @@ def _two_minima() -> Iterator[Record]:
     yield held(item, "weakly K-dependent", [relative[0] < relative[1]])
 
 
-def rectified_limits() -> Iterator[Record]:
+def rectified_limits() -> Iterator[Row]:
     """Sec. III B, K → ∞, and eq. (23)."""
     both = equilibrium.states(RELU, math.inf, 10.0)
     for name, size in (
@@ -137,12 +138,12 @@ def rectified_limits() -> Iterator[Record]:
         values = [getattr(s, name) for s in both]
         same = closed_form("0", 0.0, scale=values[0] + 10.0)
         item = f"{size}(R > 0) - {size}(R < 0) at α = 10, ReLU, K → ∞"
-        yield compare(PAPER, item, same, values[0] - values[1])
+        yield compare(KEY, item, same, values[0] - values[1])
     for kind, published in (("R > S", 1.0), ("R < S", -1.0)):
         near, value = (at(RELU, math.inf, a, kind).R for a in (2.5e7, 1e8))
         item = f"Sec. III B, R of the state {kind} for α → ∞, ReLU, K → ∞"
         limit = closed_form(f"{published:g}", published)
-        yield compare(PAPER, item, limit, value, abs(value - near))
+        yield compare(KEY, item, limit, value, abs(value - near))
     for name, published in (("S", -1.0), ("C", -2.0)):
 
         def size_of(K: float, name: str = name) -> float:
@@ -153,7 +154,7 @@ def rectified_limits() -> Iterator[Record]:
     yield vanishing_error(RELU, math.inf)
 
 
-def student_overlaps() -> Iterator[Record]:
+def student_overlaps() -> Iterator[Row]:
     """Fig. 5 and Sec. III C."""
     loads = np.geomspace(load(ERF, 5, "appears")[0] + ASIDE, 1e6, 20)
     negative = (at(ERF, 5, a, "R > S").C < 0 for a in loads)
@@ -164,7 +165,7 @@ def student_overlaps() -> Iterator[Record]:
     yield from _rectified_overlaps()
 
 
-def _rectified_overlaps() -> Iterator[Record]:
+def _rectified_overlaps() -> Iterator[Row]:
     """Fig. 5, right."""
     critical = load(RELU, 10, "coexists")[0]
     before = (at(RELU, 10, a, "unspecialized").C > 0 for a in np.linspace(4, critical, 20)[:-1])

@@ -10,10 +10,11 @@ from tutelage.activations import ReLU
 from tutelage.model import Overlaps
 from tutelage.online.flow import Flow
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, closed_form, compare, correct, formula
+from tutelage.papers.row import Row, closed_form, compare, correct, formula
 from tutelage.papers.section import Section
 from tutelage.papers.simulated import statement
-from tutelage.papers.straat2019.runs import PAPER, scenario, single_start, start_2
+from tutelage.papers.straat2019 import KEY
+from tutelage.papers.straat2019.runs import scenario, single_start, start_2
 
 NOTE_R = (
     "straat2019, eq. (5), first line: printed ⟨θ(x_i) y_m y_m θ(y_m)⟩, which does not depend on n. "
@@ -38,7 +39,7 @@ BELOW, ABOVE = (0.1, 0.5, 1.0, 1.5, 1.9), (2.1, 2.5)  # η_c = 2
 POLISHED = 1e-12  # rates that Newton's method leaves
 
 
-def equation_5(full: bool) -> Iterator[Record]:
+def equation_5(full: bool) -> Iterator[Row]:
     """The rates of R_11 and Q_12 at the start of Fig. 2, as printed and as they are."""
     rates = Flow(scenario(2, 2))(start_2(), 0)
     C = np.asarray(start_2().covariance)  # x_1, x_2, y_1, y_2
@@ -48,7 +49,7 @@ def equation_5(full: bool) -> Iterator[Record]:
     products = sum(equation_6(C[np.ix_(f, f)]) for f in ([0, 2, 2], [0, 2, 3]))
     printed, first, second = learned + squares - products, _signal(C, 0, 1), _signal(C, 1, 0)
     yield correct(
-        PAPER,
+        KEY,
         "eq. (5), dR_11/d(ηα) at the start of Fig. 2",
         formula(printed),
         formula(learned),
@@ -56,7 +57,7 @@ def equation_5(full: bool) -> Iterator[Record]:
         NOTE_R,
     )
     yield correct(
-        PAPER,
+        KEY,
         "eq. (5), dQ_12/d(ηα) at the start of Fig. 2",
         formula(2 * first),
         formula(first + second),
@@ -71,13 +72,13 @@ def _signal(C: np.ndarray, i: int, a: int) -> float:
     return terms[2] + terms[3] - terms[0] - terms[1]
 
 
-def three_points(full: bool) -> Iterator[Record]:
+def three_points(full: bool) -> Iterator[Row]:
     """Eq. (6) at generic and at singular covariances."""
     for name, rows in COVARIANCES.items():
         C = np.array(rows)
         text = f"{equation_6(C):.6f}"
         published = closed_form(text, equation_6(C), scale=float(np.max(C)))
-        yield compare(PAPER, f"eq. (6), {name}", published, float(averages.i3(ReLU(), C)))
+        yield compare(KEY, f"eq. (6), {name}", published, float(averages.i3(ReLU(), C)))
 
 
 def equation_6(S: np.ndarray) -> float:
@@ -90,7 +91,7 @@ def equation_6(S: np.ndarray) -> float:
     )
 
 
-def self_averaging(full: bool) -> Iterator[Record]:
+def self_averaging(full: bool) -> Iterator[Row]:
     """Sec. 2: "the order parameters self-average": networks of more inputs scatter less."""
     distance = []
     for N in (100, 10_000):
@@ -99,7 +100,7 @@ def self_averaging(full: bool) -> Iterator[Record]:
         R = runs["R"].values.ravel()
         distance.append(np.abs(R - np.mean(R)))
     item = "Sec. 2, self-averaging: distance of R from its mean, N = 100 less N = 10⁴, 100 runs"
-    yield claim(PAPER, item, distance[0] - distance[1])
+    yield claim(KEY, item, distance[0] - distance[1])
 
 
 def _solution(eta: float) -> online.FixedPoint:
@@ -114,12 +115,12 @@ def _eigen(eta: float) -> tuple[np.ndarray, np.ndarray]:
     return point.eigenvalues[along_r].real, point.eigenvectors[:, along_r].real
 
 
-def single_unit(full: bool) -> Iterator[Record]:
+def single_unit(full: bool) -> Iterator[Row]:
     """Sec. 3: λ = {−η/2, η²/2 − η} with u_1 = (1/2, 1) and u_2 = (0, 1)."""
     points = {eta: _solution(eta) for eta in (*BELOW, *ABOVE)}
     item, words = "Sec. 3, K = M = 1, η from 0.1 to 2.5", "fixed point (1, 1) for all meaningful η"
     states = np.array([[p.overlaps.R.item(), p.overlaps.Q.item()] for p in points.values()])
-    yield statement(PAPER, item, words, np.abs(states - 1) < POLISHED)
+    yield statement(KEY, item, words, np.abs(states - 1) < POLISHED)
     for eta in (0.1, 0.5, 1.5, 2.5):
         values, vectors = _eigen(eta)
         printed = (
@@ -127,20 +128,20 @@ def single_unit(full: bool) -> Iterator[Record]:
             ("λ_2", closed_form("η²/2 − η", eta**2 / 2 - eta, scale=eta**2)),
         )
         for (name, published), value in zip(printed, values, strict=True):
-            yield compare(PAPER, f"Sec. 3, K = M = 1, {name} at η = {eta:g}", published, value)
+            yield compare(KEY, f"Sec. 3, K = M = 1, {name} at η = {eta:g}", published, value)
     ratios = vectors[0] / vectors[1]
     for name, text, u, ratio in (
         ("u_1", "1/2 : 1", 0.5, ratios[0]),
         ("u_2", "0 : 1", 0, ratios[1]),
     ):
-        yield compare(PAPER, f"Sec. 3, K = M = 1, {name}, R : Q", closed_form(text, u), ratio)
+        yield compare(KEY, f"Sec. 3, K = M = 1, {name}, R : Q", closed_form(text, u), ratio)
     holds = [points[eta].stable == (eta in BELOW) for eta in points]
     item, words = "Sec. 3, K = M = 1, stability at η from 0.1 to 2.5", "stable for η < 2"
-    yield statement(PAPER, item, words, holds)
+    yield statement(KEY, item, words, holds)
     yield _critical()
 
 
-def _critical() -> Record:
+def _critical() -> Row:
     """Sec. 3: λ_2 = 0 at η_c = 2, found by the rule of false position."""
     low, high = 1.5, 2.5
     below, above = (_eigen(eta)[0][1] for eta in (low, high))
@@ -152,7 +153,7 @@ def _critical() -> Record:
         low, below, high, above = (
             (eta, value, high, above) if value < 0 else (low, below, eta, value)
         )
-    return compare(PAPER, "Sec. 3, K = M = 1, η_c where λ_2 = 0", closed_form("2", 2.0), eta)
+    return compare(KEY, "Sec. 3, K = M = 1, η_c where λ_2 = 0", closed_form("2", 2.0), eta)
 
 
 SECTIONS = (

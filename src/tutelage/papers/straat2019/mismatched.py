@@ -10,11 +10,11 @@ from tutelage import online
 from tutelage.averages.generalization import generalization_error
 from tutelage.figures.axes import STYLES, finished
 from tutelage.model import Overlaps
-from tutelage.papers.record import Record, closed_form, compare, correct, digits, method
+from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import statement
+from tutelage.papers.straat2019 import KEY
 from tutelage.papers.straat2019.runs import (
-    PAPER,
     beside,
     fig_2_erf,
     fig_3,
@@ -47,16 +47,16 @@ TABLE = {  # of Q(∞) below Fig. 2
 SHARES = (0.1, 0.3, 0.5, 0.9)  # a of J_2 = a B_2, J_3 = (1 - a) B_2
 
 
-def table(full: bool) -> Iterator[Record]:
+def table(full: bool) -> Iterator[Row]:
     """Q(∞) for K = 3 and M = 2."""
     for column, g in enumerate(("ReLU", "Erf")):
         for name, texts in TABLE.items():
             curve = fig_3(g)["Q"].sel(student=int(name[2]), student_2=int(name[3]))
             item = f"Fig. 3, {g}, {name}(∞)"
-            yield compare(PAPER, item, digits(texts[column]), *limit(curve))
+            yield compare(KEY, item, digits(texts[column]), *limit(curve))
 
 
-def figure_3(full: bool) -> Iterator[Record | Figure]:
+def figure_3(full: bool) -> Iterator[Row | Figure]:
     """R over time for ReLU and Erf, and what becomes of the three students."""
     axes, runs = panels(), {"ReLU": fig_3("ReLU", 100.0), "Erf": fig_3("Erf", 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
@@ -64,7 +64,7 @@ def figure_3(full: bool) -> Iterator[Record | Figure]:
     yield Figure(axes[0].figure, runs)
     ends = {g: fig_3(g)["R"].isel(time=-1).values for g in ("ReLU", "Erf")}
     holds = [abs(R[0, 0] - 1) < 0.005 and abs(R[0, 1]) < 0.005 for R in ends.values()]
-    yield statement(PAPER, "Fig. 3, R_1n(∞), ReLU and Erf", "J_1 specializes to B_1", holds)
+    yield statement(KEY, "Fig. 3, R_1n(∞), ReLU and Erf", "J_1 specializes to B_1", holds)
     yield _plateau("Fig. 3", fig_3("ReLU", 100.0), 8.0)
     yield from _shared()
     yield from _removed()
@@ -87,7 +87,7 @@ def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
     return finished(axes)
 
 
-def _plateau(name: str, run: xr.Dataset, time: float) -> Record:
+def _plateau(name: str, run: xr.Dataset, time: float) -> Row:
     """Sec. 4: what is beside the run at a time on the plateau, and whether it repels."""
     point = beside(run, time)
     height = float(run["generalization_error"].sel(time=time, method="nearest"))
@@ -97,14 +97,14 @@ def _plateau(name: str, run: xr.Dataset, time: float) -> Record:
     )
     words = "sub-optimal plateaus that correspond to fixed points, of which the repulsion [...]"
     holds = [_symmetric(point), point.eigenvalues[0].real > 0, near]
-    return statement(PAPER, item, words, holds)
+    return statement(KEY, item, words, holds)
 
 
 def _symmetric(point: online.FixedPoint) -> bool:
     return bool(np.ptp(np.asarray(point.overlaps.R)) < 1e-6)
 
 
-def _shared() -> Iterator[Record]:
+def _shared() -> Iterator[Row]:
     """ReLU: two students share a teacher, in any proportion."""
     run = fig_3("ReLU")
     Q, R = run["Q"], run["R"]
@@ -113,36 +113,36 @@ def _shared() -> Iterator[Record]:
         return R.sel(student=i, teacher=2)
 
     for i in (2, 3):
-        yield compare(PAPER, f"Fig. 3, ReLU, R_{i}2(∞)", digits("0.5"), *limit(r(i)))
+        yield compare(KEY, f"Fig. 3, ReLU, R_{i}2(∞)", digits("0.5"), *limit(r(i)))
     for name in ("Q_22", "Q_33", "Q_23"):
         end = limit(Q.sel(student=int(name[2]), student_2=int(name[3])))
         item, table = f"Sec. 4, ReLU, {name}(∞), in the text", digits(TABLE[name][0])
-        yield correct(PAPER, item, digits("0.25"), table, end[0], NOTE_3, end[1])
+        yield correct(KEY, item, digits("0.25"), table, end[0], NOTE_3, end[1])
     one, zero = closed_form("1", 1.0), closed_form("0", 0.0)
     for i in (2, 3):
         cosine = r(i) / np.sqrt(Q.sel(student=i, student_2=i))
-        yield compare(PAPER, f"Fig. 3, ReLU, J_{i} ∥ B_2, cosine", one, *limit(cosine))
+        yield compare(KEY, f"Fig. 3, ReLU, J_{i} ∥ B_2, cosine", one, *limit(cosine))
     norms = Q.sel(student=[2, 3], student_2=[2, 3]).sum(["student", "student_2"])
     distance = norms - 2 * r(2) - 2 * r(3) + 1
-    yield compare(PAPER, "Fig. 3, ReLU, |J_2 + J_3 - B_2|²", zero, *limit(distance))
+    yield compare(KEY, "Fig. 3, ReLU, |J_2 + J_3 - B_2|²", zero, *limit(distance))
     item = f"Fig. 3, ReLU, ε_g of J_2 = a B_2, J_3 = b B_2, a + b = 1, a = {SHARES}"
     words = "infinitely many solutions possible for different a and b, a + b = 1"
     rounding = closed_form("0", 0.0).tolerance
     holds = [abs(_error_of_share("ReLU", a)) <= rounding for a in SHARES]
-    yield statement(PAPER, item, words, holds)
+    yield statement(KEY, item, words, holds)
 
 
-def _removed() -> Iterator[Record]:
+def _removed() -> Iterator[Row]:
     """Erf: a student that is not needed vanishes; the rule is learned all the same."""
     item = f"Fig. 3, Erf, ε_g > 0 of J_2 = a B_2, J_3 = b B_2, a + b = 1, a = {SHARES}"
     holds = [_error_of_share("Erf", a) > 1e-6 for a in SHARES]
-    yield statement(PAPER, item, "such combinations are not possible for Erf", holds)
+    yield statement(KEY, item, "such combinations are not possible for Erf", holds)
     zero = closed_form("0", 0.0)
     curve = fig_3("Erf")["R"].sel(student=2, teacher=2)
-    yield compare(PAPER, "Fig. 3, Erf, R_22(∞)", zero, *limit(curve))
+    yield compare(KEY, "Fig. 3, Erf, R_22(∞)", zero, *limit(curve))
     for g in ("ReLU", "Erf"):
         error = fig_3(g)["generalization_error"]
-        yield compare(PAPER, f"Fig. 3, {g}, ε_g(∞)", zero, *limit(error))
+        yield compare(KEY, f"Fig. 3, {g}, ε_g(∞)", zero, *limit(error))
 
 
 def _error_of_share(activation: str, a: float) -> float:
@@ -152,7 +152,7 @@ def _error_of_share(activation: str, a: float) -> float:
     return float(generalization_error(scenario(3, 2, activation), state))
 
 
-def figure_4(full: bool) -> Iterator[Record | Figure]:
+def figure_4(full: bool) -> Iterator[Row | Figure]:
     """Overlaps over time, and the state in which two students stand for three teachers."""
     from tutelage.figures import overlaps
 
@@ -168,19 +168,19 @@ def figure_4(full: bool) -> Iterator[Record | Figure]:
         # The run was integrated to 1e-9 for each step, and ended when nothing moved any more.
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
         item = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}(∞)"
-        yield correct(PAPER, item, digits("0.94"), exact, R[1, n - 1], NOTE_4)
+        yield correct(KEY, item, digits("0.94"), exact, R[1, n - 1], NOTE_4)
     mainly = "J_1 mainly specializes to B_1"
-    yield statement(PAPER, "Fig. 4, R_11(∞) > R_12, R_13", mainly, R[0, 0] > np.abs(R[0, 1:]))
+    yield statement(KEY, "Fig. 4, R_11(∞) > R_12, R_13", mainly, R[0, 0] > np.abs(R[0, 1:]))
     words = "it is mainly the case that J_2 ≈ aB_2 + bB_3 for a ≈ b"
     holds = [*(R[1, 1:] > abs(R[1, 0])), abs(R[1, 1] - R[1, 2]) < 1e-6]
-    yield statement(PAPER, "Fig. 4, R_22, R_23(∞) > |R_21|, R_22 = R_23", words, holds)
+    yield statement(KEY, "Fig. 4, R_22, R_23(∞) > |R_21|, R_22 = R_23", words, holds)
     left = point.generalization_error
     note = f"ε_g(∞) = {left:.6f}."
-    yield statement(PAPER, "Fig. 4, ε_g(∞) above 10⁻⁶", "ε_g(∞) > 0", [left > 1e-6], note)
+    yield statement(KEY, "Fig. 4, ε_g(∞) above 10⁻⁶", "ε_g(∞) > 0", [left > 1e-6], note)
     yield _plateau("Fig. 4", run, 15.0)
 
 
-def sigmoidal(full: bool) -> Iterator[Record]:
+def sigmoidal(full: bool) -> Iterator[Row]:
     """The abstract: where ReLU and sigmoidal units behave alike, and where they do not."""
     points = plateau_2(), beside(fig_2_erf(), 20.0, "Erf")
     alike = [_symmetric(point) for point in points]
@@ -188,11 +188,11 @@ def sigmoidal(full: bool) -> Iterator[Record]:
     solved = [fig_2_erf()["generalization_error"].values[-1] < 1e-6]
     item = "Abstract, K = M = 2 with Erf: plateau with one way out, then the solution"
     words = "similar behavior compared to sigmoidal activation"
-    yield statement(PAPER, item, words, [*alike, *one, *solved])
+    yield statement(KEY, item, words, [*alike, *one, *solved])
     pairs = [(fig_3("ReLU"), fig_3("Erf")), (fig_4(), fig_4(activation="Erf"))]
     apart = [np.abs((a["R"][-1] - b["R"][-1]).values).max() > 0.1 for a, b in pairs]
     item = "Abstract, R(∞) with ReLU and Erf, K = 3, M = 2 and K = 2, M = 3, apart by > 0.1"
-    yield statement(PAPER, item, "distinctive characteristics compared to sigmoidal", apart)
+    yield statement(KEY, item, "distinctive characteristics compared to sigmoidal", apart)
 
 
 SECTIONS = (

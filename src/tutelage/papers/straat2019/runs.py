@@ -14,7 +14,6 @@ from tutelage import online, simulation
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 
-PAPER = "straat2019"
 RATES = (0.1, 0.5, 1.0, 1.5, 1.9, 2.1)  # of Fig. 1, right; a choice of ours
 RATE_2 = 0.1  # of Fig. 2
 AT_REST = 2000.0  # the slowest of the runs of Figs. 3 and 4 no longer moves by a printed digit

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.papers.record import Record, compare, digits, not_comparable
+from tutelage.papers.row import Row, compare, digits, not_comparable
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
+from tutelage.papers.straat2019 import KEY
 from tutelage.papers.straat2019.runs import (
-    PAPER,
     RATE_2,
     RATES,
     fig_1_left,
@@ -42,7 +42,7 @@ def panels() -> Any:
     return plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")[1]
 
 
-def figure_1(full: bool) -> Iterator[Record | Figure]:
+def figure_1(full: bool) -> Iterator[Row | Figure]:
     """Curves, symbols, and what is said of them."""
     runs = runs_of(full)
     yield _drawn_1(runs)
@@ -53,17 +53,17 @@ def figure_1(full: bool) -> Iterator[Record | Figure]:
         f"Q falls first, to {lowest.item():.3f} at α = {lowest['time'].item():g}, and then grows."
     )
     item = "Fig. 1, left, η = 0.1, R and Q at α = 200 beside the start"
-    yield statement(PAPER, item, "increase in both R and Q", rises, note)
+    yield statement(KEY, item, "increase in both R and Q", rises, note)
     errors = fig_1_right()["generalization_error"].isel(time=-1).values
     slow = [errors[RATES.index(eta)] > errors[RATES.index(1.0)] for eta in (0.1, 1.9)]
     item = "Fig. 1, right, ε_g at α = 50 for η = 0.1 and 1.9 above that for η = 1"
-    yield statement(PAPER, item, "slow for η ≪ η_c but also for η ≈ η_c", slow)
+    yield statement(KEY, item, "slow for η ≪ η_c but also for η ≈ η_c", slow)
     item = f"Fig. 1, left, N = 1000, η = 0.1, {runs} runs to α = 200, deviation in standard errors"
-    yield correspondence(PAPER, item, WORDS, left, simulated_1(0.1, 200.0, runs))
+    yield correspondence(KEY, item, WORDS, left, simulated_1(0.1, 200.0, runs))
     for number, eta in enumerate(RATES):
         theory = fig_1_right().isel(run=number).assign_attrs(learning_rate=str(eta))
         item = f"Fig. 1, N = 1000, η = {eta:g}, {runs} runs, deviation in standard errors"
-        yield correspondence(PAPER, item, WORDS, theory, simulated_1(eta, 50.0, runs))
+        yield correspondence(KEY, item, WORDS, theory, simulated_1(eta, 50.0, runs))
 
 
 def _drawn_1(runs: int) -> Figure:
@@ -87,7 +87,7 @@ def _drawn_1(runs: int) -> Figure:
     return Figure(axes[0].figure, {**theory, "simulated": simulated_1(0.1, 200.0, runs), **data})
 
 
-def figure_2(full: bool) -> Iterator[Record | Figure]:
+def figure_2(full: bool) -> Iterator[Row | Figure]:
     """The plateau, its exit, and the simulations."""
     runs = simulated_2(runs_of(full))
     yield _drawn_2(runs)
@@ -117,24 +117,24 @@ def _in_alpha(run: xr.Dataset) -> xr.Dataset:
     return run.assign_coords(time=run["time"] / RATE_2).assign_attrs(learning_rate=str(RATE_2))
 
 
-def _plateau() -> Iterator[Record]:
+def _plateau() -> Iterator[Row]:
     """The symmetric fixed point beside which the run stays, and the direction that leads away."""
     point = plateau_2()
     for i in range(2):
         for n in range(2):
             item = f"Fig. 2, plateau, R_{i + 1}{n + 1}"
-            yield compare(PAPER, item, digits("0.52"), float(point.overlaps.R[i, n]))
+            yield compare(KEY, item, digits("0.52"), float(point.overlaps.R[i, n]))
     count = int(np.sum(point.eigenvalues.real > 0))
-    yield compare(PAPER, "Fig. 2, plateau, number of positive eigenvalues", digits("1"), count)
+    yield compare(KEY, "Fig. 2, plateau, number of positive eigenvalues", digits("1"), count)
     largest = float(point.eigenvalues[0].real)
-    yield compare(PAPER, "Fig. 2, plateau, λ_5", digits("0.24"), largest)
+    yield compare(KEY, "Fig. 2, plateau, λ_5", digits("0.24"), largest)
     u = point.eigenvectors[:, 0].real
     printed = ("0.5", "-0.5", "-0.5", "0.5", "0.0", "0.0", "0.0")
     for name, text, value in zip(point.labels, printed, np.sign(u[0]) * u, strict=True):
-        yield compare(PAPER, f"Fig. 2, plateau, u_5 along {name}", digits(text), value)
+        yield compare(KEY, f"Fig. 2, plateau, u_5 along {name}", digits(text), value)
 
 
-def _specialization(runs: xr.Dataset) -> Iterator[Record]:
+def _specialization(runs: xr.Dataset) -> Iterator[Row]:
     """Who takes whom, and what the error does meanwhile, in the theory and in runs."""
     count = runs.sizes["run"]
     simulated = [runs.isel(run=run) for run in range(count)]
@@ -145,10 +145,10 @@ def _specialization(runs: xr.Dataset) -> Iterator[Record]:
     taken, other = ends.max(axis=2) > 0.9, ends.min(axis=2) < 0.1
     item = f"Fig. 2, R_in at α = 500, larger and smaller one, theory and those of {count} runs"
     words = "specialization of each student towards one teacher"
-    yield statement(PAPER, item, words, taken & other, note)
+    yield statement(KEY, item, words, taken & other, note)
     item = f"Fig. 2, ε_g as |R_11 - R_12| passes 0.1 and 0.7, theory and those of {count} runs"
     words = "the onset of specialization is associated with a decrease in generalization error"
-    yield statement(PAPER, item, words, [_falls_with_onset(course) for course in courses], note)
+    yield statement(KEY, item, words, [_falls_with_onset(course) for course in courses], note)
 
 
 def _passes(course: xr.Dataset, level: float) -> float:
@@ -166,21 +166,21 @@ def _falls_with_onset(course: xr.Dataset) -> bool:
     return onset > 0.9 * height and later < 0.5 * onset
 
 
-def _correspondence(runs: xr.Dataset) -> Iterator[Record]:
+def _correspondence(runs: xr.Dataset) -> Iterator[Row]:
     """Up to the plateau: when a run leaves it, and which unit takes which teacher, is chance."""
     count = runs.sizes["run"]
     before = runs.sel(time=slice(0.0, ON_PLATEAU))
     which = f"Fig. 2, N = 10⁴, η = 0.1, {count} runs"
     item = f"{which} to ηα = 10, deviation in standard errors"
-    yield correspondence(PAPER, item, WORDS, fig_2(RATE_2, ON_PLATEAU), before)
+    yield correspondence(KEY, item, WORDS, fig_2(RATE_2, ON_PLATEAU), before)
     curves = _in_alpha(fig_2()).interp(time=before["time"])
     distance = max(float(np.abs(before[name].mean("run") - curves[name]).max()) for name in "QR")
     item = f"{which} to ηα = 10, largest distance from the curves drawn"
-    yield not_comparable(PAPER, item, WORDS, distance, NOTE_CURVES)
+    yield not_comparable(KEY, item, WORDS, distance, NOTE_CURVES)
     on_plateau = before["R"].isel(time=-1).mean(["student", "teacher"])
     error = float(on_plateau.std(ddof=1)) / math.sqrt(count)
     item = f"{which}, plateau, mean of R_in"
-    yield compare(PAPER, item, digits("0.52"), float(on_plateau.mean()), uncertainty=error)
+    yield compare(KEY, item, digits("0.52"), float(on_plateau.mean()), uncertainty=error)
 
 
 SECTIONS = (

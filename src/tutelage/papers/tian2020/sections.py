@@ -1,0 +1,169 @@
+"""What belongs to which part of tian2020: its figures, lemmas and theorems."""
+
+from collections.abc import Callable, Iterator
+
+from tutelage.papers.row import Row
+from tutelage.papers.section import Section
+from tutelage.papers.tian2020 import cifar, critical, dynamics, figures, layers, plane, trainings
+
+_SMALL = "instead of 20 inputs, 10 outputs and 2000 fresh examples of variance 1"
+_PAPER = f"100 inputs, 50 outputs and a fixed set of 10,000 examples {_SMALL}"
+
+
+def _always(*lists: Callable[[], list[Row]]) -> Callable[[bool], Iterator[Row]]:
+    """A section that is the same in quick and in full runs."""
+    return lambda full: (row for one in lists for row in one())
+
+
+SECTIONS = (
+    Section(
+        "sketches",
+        "Figures 1, 9 and 10: sketches",
+        "Three figures are drawings without data: student, teacher and notation (Figure 1), what "
+        "the proofs of Lemmas 2 and 3 and of Theorem 4 do near a boundary (Figure 9), and those "
+        "of Lemmas 5 and 6 (Figure 10).",
+        lambda full: (),
+    ),
+    Section(
+        "lemma1",
+        "Lemma 1 and Corollary 1: the gradient by recursion",
+        "The back-propagated gradient is D_l (A_l f* - B_l f), with A_l and B_l from the recursion "
+        "V_{l-1} = V_l D_l W_lᵀ, and these are constant in each piece of the input space. A "
+        "student of widths 12-10-8 and a teacher of widths 6-5-4, at 200 random inputs and along "
+        "a line.",
+        _always(critical.recursion),
+    ),
+    Section(
+        "theorem1",
+        "Theorem 1: at an SGD critical point every example is at rest",
+        "A student that hides its teacher exactly has no gradient for any single example, and its "
+        "unaligned nodes can be taken away. The bound on a single example from bounds on batches "
+        "(Section 8.2) is a linear programme, and it is tight.",
+        _always(critical.critical),
+    ),
+    Section(
+        "fig2",
+        "Figure 2: convergence in two dimensions",
+        "Boundaries of two teacher nodes (solid) and six student nodes (dashed) in the plane, at "
+        "four times of gradient descent; the legend has the norm of each student node's fan-out. "
+        "Nodes that end on a teacher node grow, the fan-outs of the others stay small or die out. "
+        "The film shows all times.",
+        lambda full: plane.plane(),
+    ),
+    Section(
+        "theorem2",
+        "Theorems 2 and 3: alignment, and nodes that can be pruned",
+        "Trained two-layer students with three nodes for each of four teacher nodes: every "
+        "observed teacher node has an aligned student node, and the others can be pruned.",
+        _always(critical.trained),
+    ),
+    Section(
+        "theorem5",
+        "Theorem 5: noisy recovery",
+        "Around an exact critical point, the angle between student and teacher nodes against the "
+        "largest gradient of any example.",
+        lambda full: (critical.noisy(),),
+    ),
+    Section(
+        "theorem6",
+        "Theorem 6: the mean push",
+        "The mean of x z_k f*_j lies between w_k and w*_j, in a ratio that depends on their angle "
+        "alone: by exact Gaussian averages, and by sampling.",
+        _always(dynamics.push),
+    ),
+    Section(
+        "theorem7",
+        "Theorem 7: winners, symmetric students, and the slow escape",
+        "How lengths of filters grow against each other along a descent, what happens if all "
+        "students feel the same residue, and how long a student node needs that starts opposite to "
+        "its teacher node.",
+        _always(dynamics.growth, dynamics.symmetric),
+    ),
+    Section(
+        "fig3",
+        "Figure 3: strength and specialization of student nodes",
+        "Every student node of all runs (one colour for each run) of two-layer students with 1, 2, "
+        "5 and 10 times the nodes of the teacher, polarity p = 1: the norm of its fan-out against "
+        "its best correlation with a teacher node. Nodes that follow nobody have small fan-outs if "
+        "there are many.",
+        lambda full: figures.nodes(trainings.nodes(full), full),
+        f"10 teacher nodes instead of 5, 32 runs instead of 8, 100 epochs instead of 40; {_PAPER}",
+    ),
+    Section(
+        "fig4",
+        "Figure 4: the same in four hidden layers",
+        "√E[β_kk] of every student node of one run against its best correlation, layer by layer "
+        "(the lowest at the bottom) and over epochs; fresh Gaussian data. The lowest layer takes "
+        "the shape of an L first.",
+        lambda full: layers.layers(trainings.layers(full)),
+        "teacher 50-75-100-125 with 100 inputs, student 10x, 10,000 examples in each of 100 epochs "
+        "instead of 10-15-20-25 with 40 inputs, 4x, 5000 examples in each of 40 epochs",
+    ),
+    Section(
+        "fig5",
+        "Figure 5: which teacher nodes are recovered",
+        "Fraction of runs in which a teacher node has a student node with correlation above 0.95, "
+        "from the strongest node on the left to the weakest, for several polarities p; dotted "
+        "after 5 epochs, solid at the end. Weak nodes are not recovered if p is large.",
+        lambda full: figures.recovered(trainings.recovery(full), full),
+        "20 teacher nodes instead of 10, five polarities instead of three, 1x to 10x instead of "
+        f"1x to 5x, 32 runs instead of 8, 100 epochs instead of 40; {_PAPER}",
+    ),
+    Section(
+        "fig6",
+        "Figure 6: who follows whom",
+        "Correlations of all student nodes with each of five teacher nodes (columns, p = 1) over "
+        "epochs, in three runs (rows); a student node has the same colour in a row. Many turn to "
+        "the strongest node first, and some leave it for a weaker one.",
+        lambda full: figures.followed(trainings.followed(full)),
+        _PAPER,
+    ),
+    Section(
+        "fig7",
+        "Figure 7: strong teacher nodes are learned first",
+        "Best correlation of each teacher node (blue: strongest, red: weakest) over epochs, mean "
+        "over runs, with 5 student nodes for each; titles have the natural logarithm of the "
+        "evaluation loss.",
+        lambda full: figures.best(trainings.recovery(full), full),
+        f"as for Figure 5; {_PAPER}",
+    ),
+    Section(
+        "fig8",
+        "Figure 8: students of a ConvNet on CIFAR-10",
+        "ρ_mean of each of four layers over epochs, for students with 1, 2 and 5 times the "
+        "channels of a pruned teacher, and the accuracy on images that were not learned.",
+        cifar.fig_8,
+        "50,000 images, 64-64-64-64 channels, 100 epochs, 3 runs instead of 2000 images, 8-8-8-8 "
+        "channels, 10 epochs, one run; for a graphics processor",
+        cifar.which,
+    ),
+    Section(
+        "lemma3",
+        "Lemmas 3 and 4: independence of ReLU nodes",
+        "Two steps of the proofs: ReLU nodes on a region are linearly independent, unless two are "
+        "opposite to each other; and the direction along a boundary in which another node changes.",
+        _always(critical.independence),
+    ),
+    Section(
+        "fig11",
+        "Figure 11: evaluation loss",
+        "Evaluation loss over epochs, mean over runs, for students of several widths and for "
+        "several polarities p.",
+        lambda full: figures.losses(trainings.recovery(full)),
+        f"as for Figure 5, and p = 0; {_PAPER}",
+    ),
+    Section(
+        "construction",
+        "Section 8.16: half of the data activate a node",
+        "How many of 4000 examples activate the nodes of a teacher with two hidden layers.",
+        lambda full: (dynamics.half(),),
+    ),
+    Section(
+        "fig12",
+        "Figure 12: uniform inputs",
+        "As Figure 4, with inputs uniform on [-15, 15].",
+        lambda full: layers.uniform(trainings.uniform(full), full),
+        "teacher 50-75-100-125 with 100 inputs, student 10x, 100,000 examples in each of 100 "
+        "epochs instead of 10-15-20-25 with 40 inputs, 4x, 5000 examples in each of 40 epochs",
+    ),
+)

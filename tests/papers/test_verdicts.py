@@ -1,0 +1,45 @@
+"""Verdicts do not change unseen: every row is held against ``verdicts.csv``.
+
+Sections that take seconds are computed here; all of them by `tests/report/test_whole_report.py`.
+"""
+
+from pathlib import Path
+
+import pytest
+import verdicts
+
+from tutelage.papers import reproduce, sections
+
+LONG = {  # seconds of one core, the first of them with what it compiles
+    "oostwal2019": {"fig2", "fig3", "fig5"},
+    "straat2019": {"averaging", "fig1", "fig2", "table", "fig3", "fig4", "abstract"},
+    "citton2025": {"sums", "eq1", "fig1", "fig2", "critical", "equilibria", "sigmoidal"},
+    "tian2020": {*(f"fig{n}" for n in (2, 3, 4, 5, 6, 7, 11, 12)), "theorem1", "theorem2"},
+    "milletari2019": {"text3", "fig1", "fig2"},
+    "beyond": {"rates", "noise", "activations", "escape", "schedules"},
+}
+SHORT = [entry for entry in sections() if entry.section.name not in LONG[entry.paper.key]]
+
+
+@pytest.mark.parametrize("entry", SHORT, ids=lambda entry: entry.stem)
+def test_rows_of_a_short_section_have_the_verdicts_of_the_table(entry, tmp_path, monkeypatch):
+    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))  # no images of CIFAR-10
+    key, name = entry.paper.key, entry.section.name
+    rows = reproduce([key], name)
+    found = [(row.paper, name, row.item, row.verdict) for row in rows]
+    assert found == [line for line in verdicts.expected() if line[:2] == (key, name)]
+    assert all(row.note for row in rows if row.verdict != "agrees")
+
+
+def test_the_table_has_every_item_once_and_only_sections_that_there_are():
+    table = verdicts.expected()
+    items = [(paper, item) for paper, _, item, _ in table]
+    assert len(items) == len(set(items))
+    there = {(entry.paper.key, entry.section.name) for entry in sections()}
+    assert {line[:2] for line in table} == there - {("tian2020", "sketches")}
+    assert all((verdict == "new") == (paper == "beyond") for paper, *_, verdict in table)
+
+
+def test_the_readme_has_the_counts_of_the_table():
+    readme = Path(__file__).parents[2] / "README.md"
+    assert verdicts.summary() in readme.read_text(encoding="utf-8")
