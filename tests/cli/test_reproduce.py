@@ -6,7 +6,7 @@ import pytest
 
 from tutelage import results
 from tutelage.cli import reproduce
-from tutelage.papers import TITLES, Record
+from tutelage.papers import PAPERS, Row
 
 KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
 
@@ -18,28 +18,35 @@ def there(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_table_has_a_row_for_every_record_and_names_the_report(run, made, there):
+def test_what_is_printed_are_counts_what_differs_and_where_the_report_is(run, made, there):
     code, out, err = run("reproduce")
     assert (code, err) == (1, ""), "π is not 3.2, and no note says why"
-    assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
-    assert "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable" in out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["differs", "made", "π", "3.2", "3.14159"] in lines
+    assert ["corrected", "made", *["a", "<", "b", "&", "c"], "0.94", "0.946"] in lines
+    assert ["made", "5", "1", "1", "1", "1", "1", "0"] in lines
+    assert ["beyond", "1", "0", "0", "0", "0", "0", "1"] in lines
+    assert "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable, 1 missing, 1 new" in out
     assert "report: report/index.html" in out
     assert (there / "report" / "index.html").is_file()
+    assert "one third" not in out and "a slip" not in out
     assert "\x1b" not in out, "no colours where there is no terminal"
 
 
-def test_json_is_a_list_of_records_and_nothing_else(run, made, there):
+def test_rows_prints_all_of_them_with_the_notes_below(run, made, there):
+    _, out, _ = run("reproduce", "--rows")
+    assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
+    assert "corrected: a slip <b>" in out and "missing: not our field" in out
+    assert "6 rows: " in out
+
+
+def test_json_is_a_list_of_rows_and_nothing_else(run, made, there):
     code, out, err = run("reproduce", "made", "--figure", "1", "--json")
     assert (code, err) == (0, "")
-    records = json.loads(out)
-    assert all(set(KEYS) <= set(record) for record in records)
-    assert [record["verdict"] for record in records] == ["agrees", "corrected", "not comparable"]
-    assert records[2]["published"] is None, "JSON has no NaN"
-
-
-def test_notes_stand_below_the_table(run, made, there):
-    _, out, _ = run("reproduce", "made")
-    assert "corrected: a slip <b>" in out and "missing: not our field" in out
+    rows = json.loads(out)
+    assert all(set(KEYS) <= set(row) for row in rows)
+    assert [row["verdict"] for row in rows] == ["agrees", "corrected", "not comparable"]
+    assert rows[2]["published"] is None, "JSON has no NaN"
 
 
 def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
@@ -63,21 +70,21 @@ def test_an_unknown_paper_is_named_with_what_is_allowed(run, there):
     code, out, err = run("reproduce", "saad1995")
     assert (code, out) == (2, "")
     assert "PAPER: got 'saad1995'" in err
-    assert all(key in err for key in TITLES)
+    assert all(key in err for key in PAPERS)
     assert "Traceback" not in err
     assert not list(there.iterdir())
 
 
 def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, made, there):
-    (there / "records.csv").touch()
-    code, _, err = run("reproduce", "--out", "records.csv")
+    (there / "rows.csv").touch()
+    code, _, err = run("reproduce", "--out", "rows.csv")
     assert code == 2 and not made.computed
-    assert "folder of the report: got 'records.csv'" in err and "Try: --out" in err
+    assert "folder of the report: got 'rows.csv'" in err and "Try: --out" in err
 
 
-def test_a_claim_that_is_known_not_to_hold_is_told_and_does_not_fail(run, monkeypatch):
-    finding = Record("p", "i", 1.0, 2.0, 1.0, "differs", "why it is so", printed="1").as_dict()
+def test_a_claim_that_is_known_not_to_hold_is_named_and_does_not_fail(run, monkeypatch):
+    finding = Row("p", "i", 1.0, 2.0, 1.0, "differs", "why it is so", printed="1").as_dict()
     monkeypatch.setattr(reproduce, "_build", lambda *arguments: [finding])
-    code, out, _ = run("reproduce")
+    code, out, _ = run("reproduce", "--rows")
     assert code == 0
     assert "differs: why it is so" in out

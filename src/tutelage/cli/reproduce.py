@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli.telling import console, plain, use_files_only
+from tutelage.cli.telling import console, plain, table, use_files_only
 from tutelage.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -116,20 +116,18 @@ def _progress() -> "Iterator[Callable[[int, int, str], None]]":
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     """Every row, then every note of what does not agree, once."""
-    from rich.table import Table
-
-    table = Table("paper", "item", box=None, pad_edge=False)
-    table.add_column("published", justify="right", max_width=WORDS)
+    shown = table("paper", "item")
+    shown.add_column("published", justify="right", max_width=WORDS)
     for heading in ("computed", "error"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict")
+        shown.add_column(heading, justify="right")
+    shown.add_column("verdict")
     for row in rows:
         # Beside a published number its distance from that; beside a new one its own error.
         error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
         numbers = (row["printed"], _text(row["computed"], ".10g"), _text(error, ".1e"))
-        table.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
+        shown.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
     screen = console()
-    screen.print(table)
+    screen.print(shown)
     notes = {(row["verdict"], row["note"]): None for row in rows if row["note"]}
     for verdict, note in notes:
         if verdict not in ("agrees", "new"):
@@ -139,34 +137,30 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 def _print_notable(rows: list[dict[str, Any]]) -> None:
     """A line for each row that differs or was corrected."""
-    from rich.table import Table
-
     notable = [row for verdict in NOTABLE for row in rows if row["verdict"] == verdict]
-    table = Table("verdict", "paper", "item", "published", "computed", box=None, pad_edge=False)
-    for column in table.columns:
+    shown = table("verdict", "paper", "item", "published", "computed")
+    for column in shown.columns:
         column.no_wrap = True
     for row in notable:
         texts = (row["paper"], row["item"], row["printed"], _text(row["computed"], ".6g"))
-        table.add_row(_verdict(row), *map(plain, texts))
+        shown.add_row(_verdict(row), *map(plain, texts))
     if notable:
-        console().print(table, "")
+        console().print(shown, "")
 
 
 def _print_counts(rows: list[dict[str, Any]]) -> None:
     """How many rows of each paper have which verdict."""
-    from rich.table import Table
-
     counts = Counter((row["paper"], row["verdict"]) for row in rows)
     found = [verdict for verdict in COLOURS if any(row["verdict"] == verdict for row in rows)]
-    table = Table("paper", box=None, pad_edge=False)
+    shown = table("paper")
     for heading in ("rows", *found):
-        table.add_column(heading, justify="right")
+        shown.add_column(heading, justify="right")
     for paper in dict.fromkeys(row["paper"] for row in rows):
         numbers = [counts[paper, verdict] for verdict in found]
-        table.add_row(paper, str(sum(numbers)), *map(str, numbers))
+        shown.add_row(paper, str(sum(numbers)), *map(str, numbers))
     total = Counter(row["verdict"] for row in rows)
     summary = ", ".join(f"{total[verdict]} {verdict}" for verdict in found)
-    console().print(table, f"\n{len(rows)} rows: {summary}")
+    console().print(shown, f"\n{len(rows)} rows: {summary}")
 
 
 def _verdict(row: dict[str, Any]) -> str:

@@ -1,0 +1,95 @@
+"""What is kept of a report depends on the code that a section uses, and on no other."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tutelage.papers import sections
+from tutelage.report.code import PACKAGE, SOURCES, digest, modules
+
+OWN = "papers/oostwal2019/sections.py"
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """Whether the digest of a section changes with an addition to a file, in another folder."""
+
+    def found(section, file, text="\nANOTHER = 1\n"):
+        folder = tmp_path_factory.mktemp("sources")
+        shutil.copytree(SOURCES / PACKAGE, folder / PACKAGE)
+        with (folder / PACKAGE / file).open("a", encoding="utf-8") as source:
+            source.write(text)
+        (entry,) = sections(["oostwal2019"], section)
+        return digest(entry.module, section, folder) != digest(entry.module, section)
+
+    return found
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "papers/oostwal2019/error.py",
+        "averages/generalization.py",  # imported by that
+        "papers/row.py",
+        "activations/__init__.py",
+        "_jax.py",
+    ],
+)
+def test_what_a_section_uses_computes_it_again(changed, file):
+    assert changed("eq11", file)
+
+
+@pytest.mark.parametrize(
+    ("section", "file"),
+    [
+        ("fig4", "figures/equilibrium.py"),  # imported inside a function, by a name of the door
+        ("eq20", "equilibrium/symmetric/transitions.py"),  # equilibrium.transitions, an attribute
+    ],
+)
+def test_names_that_load_lazily_are_followed(changed, section, file):
+    assert changed(section, file) and not changed("eq11", file)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("deep/training/training.py", "\nANOTHER = 1\n"),
+        ("simulation/network.py", "\nANOTHER = 1\n"),
+        ("papers/straat2019/runs.py", "\nANOTHER = 1\n"),
+        ("report/page.py", "\nANOTHER = 1\n"),
+        ("cli/reproduce.py", "\nANOTHER = 1\n"),
+        (OWN, "\n\ndef _unused(full):\n    yield from ()\n"),  # of other sections
+    ],
+)
+def test_other_code_does_not(changed, file, text):
+    assert not changed("eq11", file, text)
+
+
+def test_the_definition_of_a_section_is_its_code(changed):
+    assert changed("eq11", OWN, '\nSection("eq11", "another", "", _eq11)\n')
+    assert changed("eq11", OWN, '\nSECTIONS = (Section("eq11", "", "", _eq20),)\n')
+
+
+RUN = """
+import sys
+from importlib import import_module
+module, name = sys.argv[1:]
+section = next(s for s in import_module(module).SECTIONS if s.name == name)
+list(section.compute(False))
+print(*(loaded for loaded in sys.modules if loaded.partition(".")[0] == "tutelage"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("paper", "name"), [("oostwal2019", "fig4"), ("milletari2019", "eq16"), ("straat2019", "eq6")]
+)
+def test_nothing_is_loaded_that_was_not_foreseen(paper, name):
+    (entry,) = sections([paper], name)
+    command = [sys.executable, "-c", RUN, entry.module, name]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    # Other papers are found, not used.
+    others = {module for module in loaded if module.startswith("tutelage.papers.")}
+    assert set(loaded) - others <= modules(entry.module)
+    assert {module for module in others if paper in module} <= modules(entry.module)
