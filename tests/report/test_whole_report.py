@@ -12,8 +12,6 @@ from tutelage import report
 from tutelage.papers import PAPERS, sections
 
 matplotlib.use("Agg")
-# Computed once: by one process, if there are several.
-pytestmark = pytest.mark.xdist_group("whole report")
 
 
 # Sections of every paper that take a second or two.
