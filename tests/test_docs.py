@@ -209,11 +209,12 @@ def test_the_search_knows_the_words_of_the_pages(site):
     assert any(place.startswith("physics/online.html") for place in found)
 
 
-WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+TEXTS = [ROOT / "README.md", *PAGES]
+WITH_CODE = [page for page in TEXTS if "```python" in page.read_text(encoding="utf-8")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_code_in_the_pages_prints_what_they_say(page, tmp_path, monkeypatch, capsys):
     """All blocks of a page in order, as a reader would type them; outputs follow "prints"."""
     text = page.read_text(encoding="utf-8")
@@ -226,3 +227,23 @@ def test_code_in_the_pages_prints_what_they_say(page, tmp_path, monkeypatch, cap
         exec(compile(code, page.name, "exec"), names)
         out = capsys.readouterr().out
         assert not printed or out == printed
+
+
+# A command on a line of its own, in a fence or indented, and the fence with what it prints.
+QUOTED = re.compile(
+    r"^(?:```\n| {4})tutelage ((?!reproduce).+)\n(?:```\n)?"
+    r"\n(?:.+\n)*?\n?```\n((?:(?!```).*\n)+)```",
+    re.M,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "quickstart.md"], ids=lambda p: p.stem)
+def test_commands_print_what_the_texts_quote(page, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    quoted = QUOTED.findall(page.read_text(encoding="utf-8"))
+    assert len(quoted) == 3
+    for command, lines in quoted:
+        code, out, _ = run(*command.split())
+        printed = {line.strip() for line in out.splitlines()}
+        assert code == 0 and {line.strip() for line in lines.splitlines()} <= printed
