@@ -24,11 +24,11 @@ def test_the_table_shows_the_published_load():
 
 
 def test_programs_get_the_same_numbers_as_from_python():
-    told = json.loads(run("--activation", "relu", "--units", "inf", "--json").output)
+    printed = json.loads(run("--activation", "relu", "--units", "inf", "--json").output)
     found = tl.equilibrium.transitions(tl.ReLU(), float("inf"))
-    assert told["coexists"]["value"] == float(found.coexists.value)
-    assert told["order"] == "continuous"
-    assert len(told["load"]) == len(told["R"][0])
+    assert printed["coexists"]["value"] == float(found.coexists.value)
+    assert printed["order"] == "continuous"
+    assert len(printed["load"]) == len(printed["R"][0])
 
 
 def test_a_linear_unit_has_no_transition_and_says_why():

@@ -28,10 +28,11 @@ def test_it_tells_how_a_run_ended(run):
 def test_json_has_the_curves_and_what_is_needed_to_compute_them_again(run):
     code, out, err = run(*SMALL, "--json", "--start-q", "0.25", "--start-r", "0.1")
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert len(told["time"]) == len(told["generalization_error"]) == len(told["R"])
-    assert (told["Q"][0], told["R"][0]) == ([[0.25]], [[0.1]])
-    assert {"outcome", "ended_at", "scenario", "start", "learning_rate"} <= set(told)
+    printed = json.loads(out)
+    assert len(printed["time"]) == len(printed["generalization_error"]) == len(printed["R"])
+    assert (printed["Q"][0], printed["R"][0]) == ([[0.25]], [[0.1]])
+    assert printed["start"]["Q"] == [[0.25]], "no JSON in a text"
+    assert {"outcome", "ended_at", "scenario", "start", "learning_rate"} <= set(printed)
 
 
 def test_it_saves_and_draws(run, tmp_path):
@@ -74,10 +75,10 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
     options = ["--student", "1", "--teacher", "1", "--start-q", "0.25", "--start-r", "0"]
     code, out, err = run("online", *options, "--fixed-points", "--critical", "--json")
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    (point,) = told["fixed_points"]
+    printed = json.loads(out)
+    (point,) = printed["fixed_points"]
     assert point["stable"] and abs(point["R"][0][0] - 1) < 1e-9
-    found = told["critical_learning_rates"]
+    found = printed["critical_learning_rates"]
     # The command promises 1e-6, and an error that is not understated.
     assert abs(found["diverges"]["value"] - 2) <= found["diverges"]["error"] <= 1e-6
     assert found["plateau_vanishes"] is None and "plateau_vanishes" in found["reasons"]

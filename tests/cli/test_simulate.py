@@ -40,21 +40,21 @@ def test_json_has_the_runs_the_theory_and_the_verdict(run, tmp_path):
     file = tmp_path / "runs.nc"
     code, out, err = run(*SMALL, "--theory", "--json", "--seed", "3", "--out", str(file))
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert len(told["R"]) == 8 and len(told["R"][0]) == len(told["time"])
-    assert told["theory"]["time"] == told["time"]
-    assert told["comparison"]["agrees"] is (told["comparison"]["p_value"] > 0.01)
-    assert told["seed"] in (3, "3")
+    printed = json.loads(out)
+    assert len(printed["R"]) == 8 and len(printed["R"][0]) == len(printed["time"])
+    assert printed["theory"]["time"] == printed["time"]
+    assert printed["comparison"]["agrees"] is (printed["comparison"]["p_value"] > 0.01)
+    assert printed["seed"] in (3, "3")
     saved = results.load(file)
-    np.testing.assert_array_equal(saved["R"], told["R"])
+    np.testing.assert_array_equal(saved["R"], printed["R"])
     assert results.recompute(saved)["R"].equals(saved["R"])
 
 
 def test_too_few_runs_are_drawn_and_not_judged(run):
     code, out, err = run(*SMALL, "--runs", "1", "--theory", "--json")
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert told["comparison"] is None and len(told["theory"]["time"]) > 1
+    printed = json.loads(out)
+    assert printed["comparison"] is None and len(printed["theory"]["time"]) > 1
 
 
 def test_every_option_is_passed_on(run, monkeypatch, tmp_path):

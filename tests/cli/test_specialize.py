@@ -26,9 +26,9 @@ def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):
     file = tmp_path / "s.npz"
     code, out, err = run(*SMALL, "--json", "--fixed", "--checkpoint", str(file))
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert told["epoch"] == [0, 1, 2] and len(told["evaluation_loss"]) == 2
-    assert len(told["recovery_rate_1"]) == 3 and len(told["mean_correlation_2"]) == 2
+    printed = json.loads(out)
+    assert printed["epoch"] == [0, 1, 2] and len(printed["evaluation_loss"]) == 2
+    assert len(printed["recovery_rate_1"]) == 3 and len(printed["mean_correlation_2"]) == 2
     assert file.exists()
 
 
@@ -39,10 +39,10 @@ def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
     assert "2 to epoch 2, 2 diverged: try a lower --learning-rate" in out
     assert "%" not in out and "nan" not in out and picture.exists()
     code, out, err = run(*SMALL, *rate, "--json")
-    told = json.loads(out)
-    assert (code, err, told["outcome"]) == (0, "", ["diverged", "diverged"])
-    assert told["recovery_rate_1"][-1] == [None] * 3
-    assert [one[-1] for one in told["mean_correlation_2"]] == [None, None]
+    printed = json.loads(out)
+    assert (code, err, printed["outcome"]) == (0, "", ["diverged", "diverged"])
+    assert printed["recovery_rate_1"][-1] == [None] * 3
+    assert [one[-1] for one in printed["mean_correlation_2"]] == [None, None]
 
 
 def test_runs_that_diverge_are_left_out(capsys):
@@ -56,9 +56,9 @@ def test_runs_that_diverge_are_left_out(capsys):
         made[name] = made[name].where(~lost)
     made["outcome"] = made["outcome"].where(made["run"] != 1, "diverged")
     print_training(made, 0.5)
-    told = capsys.readouterr().out.splitlines()
-    assert "3 to epoch 1, 1 diverged and left out below" in told[0]
-    assert [line.split() for line in told[1:]] == [line.split() for line in alone[1:]]
+    printed = capsys.readouterr().out.splitlines()
+    assert "3 to epoch 1, 1 diverged and left out below" in printed[0]
+    assert [line.split() for line in printed[1:]] == [line.split() for line in alone[1:]]
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ def test_it_prints_a_table_and_writes_every_file(run, tmp_path):
 def test_json_holds_the_curves_and_how_to_compute_them(run):
     code, out, err = run(*SMALL, "--json")
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert told["computed_by"] == "spectra.train" and told["activation"] == "Swish(1.0)"
-    assert told["epoch"][-1] == 20 and len(told["loss"][0]) == len(told["epoch"])
-    assert told["eigenvalues"][0][1][0] is None  # no spectrum at that epoch
-    assert told["tolerance"] == 1e-12 and "inputs" not in told
+    printed = json.loads(out)
+    assert printed["computed_by"] == "spectra.train" and printed["activation"] == "Swish(1.0)"
+    assert printed["epoch"][-1] == 20 and len(printed["loss"][0]) == len(printed["epoch"])
+    assert printed["eigenvalues"][0][1][0] is None  # no spectrum at that epoch
+    assert printed["tolerance"] == 1e-12 and "inputs" not in printed
 
 
 def test_every_option_is_passed_on(run, monkeypatch, tmp_path):

@@ -90,7 +90,15 @@ def dataset_for_json(dataset: "xr.Dataset", *coordinates: str) -> dict[str, Any]
     """Attributes, these coordinates and all curves."""
     names = (*coordinates, *(str(name) for name in dataset.data_vars))
     curves = {name: for_json(dataset[name].values.tolist()) for name in names}
-    return {**{str(key): for_json(value) for key, value in dataset.attrs.items()}, **curves}
+    return {**{str(key): _attribute(value) for key, value in dataset.attrs.items()}, **curves}
+
+
+def _attribute(value: Any) -> Any:
+    """What was recorded as JSON in a text, as itself."""
+    try:
+        return json.loads(value) if isinstance(value, str) else for_json(value)
+    except ValueError:
+        return value
 
 
 def estimate_for_json(estimate: "Estimate | None") -> Any:
