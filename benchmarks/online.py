@@ -94,7 +94,7 @@ def erf_rows(table):
         _, best, _ = seconds(partial(evolve, scenario, start, 0.5, 1000, tolerance=1e-8))
         _, slow, _ = seconds(euler(scenario, start, 0.5, 1000, 0.01), 1)
         exact, adaptive = (
-            evolve(scenario, start, 0.5, 100, [100.0], tolerance).R.values[-1]
+            evolve(scenario, start, 0.5, until=100, times=[100.0], tolerance=tolerance).R.values[-1]
             for tolerance in (1e-13, 1e-8)
         )
         fixed = to_overlaps(euler(scenario, start, 0.5, 100, 0.01)(), scenario.T, K).R

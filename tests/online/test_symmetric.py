@@ -300,3 +300,12 @@ def test_bad_arguments_are_refused(change, message):
     arguments = {"start": STATE, "learning_rate": 1.0, "until": 1.0} | change
     with pytest.raises(tl.InputError, match=message):
         evolve_symmetric(full(2, tl.Erf()), **arguments)
+
+
+@pytest.mark.parametrize("scenario", [full(2, tl.Erf()), large(2, tl.Erf())], ids=["full", "large"])
+def test_a_run_with_a_schedule_can_be_computed_again(scenario):
+    falling = tl.online.Schedule(rates=[1.0, 0.5], switches=[0.5])
+    run = evolve_symmetric(scenario, STATE, falling, until=1.0, times=[0.25, 1.0])
+    assert tl.results.recompute(run).identical(run)
+    constant = evolve_symmetric(scenario, STATE, 1.0, until=1.0, times=[0.25, 1.0])
+    assert abs(run.R[0] - constant.R[0]) < 1e-12 < abs(run.R[1] - constant.R[1])

@@ -177,8 +177,8 @@ def test_a_constant_schedule_is_a_constant_rate():
 
 def test_provenance_is_complete():
     run = evolve(PERCEPTRON, START, 0.5, until=1)
-    assert '"activation": "ReLU"' in run.attrs["scenario"]
-    assert run.attrs["learning_rate"] == "0.5"
+    assert '"activations.ReLU"' in run.attrs["scenario"]
+    assert run.attrs["learning_rate"] == 0.5
     assert run.attrs["tutelage_version"] == tl.__version__
 
 

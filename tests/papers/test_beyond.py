@@ -263,7 +263,9 @@ def test_a_preference_grows_with_the_eigenvalue_of_the_saddle():
     R = np.asarray(saddle.overlaps.R) + 1e-7 * np.array([[1, -1], [-1, 1]])
     near = tl.Overlaps(Q=saddle.overlaps.Q, R=R, T=np.eye(2))
     times = np.array([0.0, 10.0, 30.0])
-    run = tl.online.evolve(beyond_escape.scenario(), near, 1.0, 30.0, times=times, tolerance=1e-12)
+    run = tl.online.evolve(
+        beyond_escape.scenario(), near, 1.0, until=30.0, times=times, tolerance=1e-12
+    )
     preference = run["R"].values[:, 0, 0] - run["R"].values[:, 0, 1]
     growth = np.log(preference[2] / preference[1]) / 20
     # The preference is 2e-7 e^{4.1} = 1e-5 at the end, and corrections are of its square;
@@ -283,7 +285,7 @@ def test_runs_on_either_side_of_the_exact_rates_behave_differently():
         beyond_rates.scenario(),
         beyond_rates.start(),
         np.array(etas),
-        400.0,
+        until=400.0,
         times=times,
         tolerance=1e-10,
     )
@@ -322,7 +324,7 @@ def test_a_schedule_reaches_its_goal_when_it_says_and_none_beside_it_sooner():
     def reached(rates, switches):
         times = np.linspace(time - 1.0, time + 1.0, 201)
         one = tl.online.Schedule(rates, switches)
-        run = tl.online.evolve(*problem, one, times[-1], times=times, tolerance=1e-10)
+        run = tl.online.evolve(*problem, one, until=times[-1], times=times, tolerance=1e-10)
         logs = np.log(run["generalization_error"].values)
         return float(np.interp(-math.log(goal), -logs, times))
 

@@ -155,7 +155,7 @@ def worst_deviation(system_type, scenario, start, eta, N, runs, until):
     """The largest |mean - theory| of R and Q at the end, in standard errors."""
     what = plan(scenario, eta, N, until, runs, 3, [until])
     found = simulate(system_type(scenario, start, eta, N), scenario, what, {}).isel(time=-1)
-    theory = tl.online.evolve(scenario, start, eta, until, [until]).isel(time=-1)
+    theory = tl.online.evolve(scenario, start, eta, until=until, times=[until]).isel(time=-1)
     return max(
         float(np.max(np.abs(d.mean("run") - theory[name]) / (d.std("run") / np.sqrt(runs))))
         for name, d in (("Q", found.Q), ("R", found.R))
@@ -179,7 +179,7 @@ def test_noise_decay_and_a_schedule_lie_on_the_theory():
 def test_the_deviation_from_the_theory_shrinks_as_one_over_N():
     """Mean of R and Q minus theory, 60,000 runs: N times it agrees between N within errors."""
     runs, until, eta = 60_000, 2.0, 1.0
-    theory = tl.online.evolve(PERCEPTRON, START, eta, until, [until]).isel(time=-1)
+    theory = tl.online.evolve(PERCEPTRON, START, eta, until=until, times=[until]).isel(time=-1)
     sizes, scaled, errors = (20, 40, 80), [], []
     for N in sizes:
         found = tl.simulation.chain(PERCEPTRON, START, eta, N, until, runs, times=[until])
@@ -200,7 +200,7 @@ def test_ten_million_inputs():
     """A thousand examples of N = 10⁷, 4000 runs: the first order of the equations of motion."""
     N, count, runs = 10**7, 1000, 4000
     found = tl.simulation.chain(PERCEPTRON, START, 1.0, N, count / N, runs, times=[count / N])
-    theory = tl.online.evolve(PERCEPTRON, START, 1.0, count / N, [count / N])
+    theory = tl.online.evolve(PERCEPTRON, START, 1.0, until=count / N, times=[count / N])
     for name in "QR":
         x = found[name].isel(time=-1).values.ravel()
         assert abs(x.mean() - theory[name].values.item()) < 5 * x.std() / np.sqrt(runs)

@@ -76,14 +76,14 @@ START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
 
 def half_the_squared_term(learning_rate, until):
     """dQ/dα = η a + ½ η² b instead of η a + η² b: half of η, twice as fast."""
-    run = tl.online.evolve(SCENARIO, START, learning_rate / 2, 2 * until)
+    run = tl.online.evolve(SCENARIO, START, learning_rate / 2, until=2 * until)
     return run.assign_coords(time=run["time"] / 2).drop_attrs()
 
 
 def test_a_wrong_factor_one_half_in_the_squared_learning_rate_is_detected():
     """100 runs at N = 1000, at the level 0.01; the right factor passes with the same runs."""
     runs = tl.simulation.chain(SCENARIO, START, 1.0, dimension=1000, until=5, runs=100, seed=1)
-    right = compare(tl.online.evolve(SCENARIO, START, 1.0, 5.0), runs)
+    right = compare(tl.online.evolve(SCENARIO, START, 1.0, until=5.0), runs)
     wrong = compare(half_the_squared_term(1.0, 5.0), runs)
     assert right.agrees, right
     assert not wrong.agrees and wrong.worst > 10, wrong
@@ -94,7 +94,7 @@ def test_a_wrong_factor_one_half_in_the_squared_learning_rate_is_detected():
 @pytest.mark.parametrize("learning_rate", [0.3, 1.0, 1.5])
 def test_chains_are_rejected_no_more_often_than_the_level(learning_rate):
     """One simulation of 4000 runs at N = 1000, cut into 40 ensembles; the level 0.05."""
-    curve = tl.online.evolve(SCENARIO, START, learning_rate, 10.0)
+    curve = tl.online.evolve(SCENARIO, START, learning_rate, until=10.0)
     times = np.linspace(0.0, 10.0, 21)
     runs = tl.simulation.chain(
         SCENARIO, START, learning_rate, dimension=1000, until=10, runs=4000, seed=5, times=times
@@ -110,8 +110,8 @@ def test_two_units_agree_up_to_their_plateau_and_a_wrong_factor_does_not():
     two = tl.Committee(2, tl.ReLU())
     scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
     start = tl.Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=scenario.T)
-    curve = tl.online.evolve(scenario, start, 1.0, 15.0)
-    wrong = tl.online.evolve(scenario, start, 0.5, 30.0)
+    curve = tl.online.evolve(scenario, start, 1.0, until=15.0)
+    wrong = tl.online.evolve(scenario, start, 0.5, until=30.0)
     wrong = wrong.assign_coords(time=wrong["time"] / 2).drop_attrs()
     runs = tl.simulation.chain(scenario, start, 1.0, 1000, 15.0, 1000, seed=4, times=TIME * 1.5)
     parts = [runs.isel(run=slice(100 * i, 100 * i + 100)) for i in range(10)]

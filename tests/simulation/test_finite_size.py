@@ -53,7 +53,7 @@ def test_chains_approach_the_theory_as_1_over_n_and_scatter_as_1_over_root_n():
     scenario = tl.Scenario(one, one)
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     times = np.linspace(0.0, 5.0, 11)
-    curve = tl.online.evolve(scenario, start, 1.5, 5.0)
+    curve = tl.online.evolve(scenario, start, 1.5, until=5.0)
     runs = [
         tl.simulation.chain(scenario, start, 1.5, N, 5.0, runs=20_000, seed=N, times=times)
         for N in (50, 100, 200, 400)

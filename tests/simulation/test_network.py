@@ -111,7 +111,7 @@ def test_signs_differ_from_gaussian_inputs_if_there_are_few():
 def test_runs_lie_on_the_theory_and_scatter_as_one_over_root_N():
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     times, runs = [0.0, 0.5, 1.5], 200
-    theory = tl.online.evolve(PERCEPTRON, start, 1.0, 1.5, times=times)
+    theory = tl.online.evolve(PERCEPTRON, start, 1.0, until=1.5, times=times)
     spreads = []
     for N in (25, 400):
         run = tl.simulation.network(PERCEPTRON, start, 1.0, N, 1.5, runs, seed=2, times=times)
@@ -138,7 +138,7 @@ def test_larger_networks_lie_on_the_theory(activation, units):
     Q, R = np.diag(np.linspace(0.2, 0.4, K)), 0.2 * np.eye(K, M)
     start = tl.Overlaps(Q, R, scenario.T)
     times, runs, N = [0.0, 1.0, 2.0, 4.0], 40, 2000
-    theory = tl.online.evolve(scenario, start, 0.7, 4.0, times=times)
+    theory = tl.online.evolve(scenario, start, 0.7, until=4.0, times=times)
     run = tl.simulation.network(scenario, start, 0.7, N, 4.0, runs, seed=3, times=times)
     for name in ("R", "Q", "generalization_error"):
         values = run[name].values[:, 1:]

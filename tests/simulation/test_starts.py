@@ -77,7 +77,7 @@ def test_random_starts_have_the_law_of_random_weights():
 def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_nothing_else(units):
     scenario, start = ((PERCEPTRON, ALONE), (PAIR, START))[units - 1]
     N, runs, times = 200, 60, [0.0, 0.5, 1.0]
-    theory = tl.online.evolve(scenario, start, 1.0, 1.0, times=times)
+    theory = tl.online.evolve(scenario, start, 1.0, until=1.0, times=times)
     spread = {}
     for corrected in (False, True):
         run = tl.simulation.network(

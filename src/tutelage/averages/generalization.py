@@ -19,6 +19,7 @@ from tutelage.model.scenario import check_fits
 def generalization_error(
     scenario: Scenario,
     overlaps: Overlaps,
+    *,
     method: Method | str | None = None,
     return_error: bool = False,
 ) -> Any:

@@ -171,3 +171,8 @@ def recorded_times(times: Any, until: Any) -> Float[np.ndarray, " times"]:
             "np.linspace(0, until, 201), or np.geomspace(0.1, until, 201)",
         )
     return array
+
+
+def time_axis(times: Float[np.ndarray, " times"]) -> tuple[str, np.ndarray, dict[str, str]]:
+    """The coordinate ``time`` of a Dataset."""
+    return ("time", times, {"long_name": "examples per input", "symbol": "α"})

@@ -160,4 +160,4 @@ def _states(scenario: Scenario, vectors: np.ndarray) -> Overlaps:
 
 
 def _errors(scenario: Scenario, states: Overlaps, method: Method | str | None) -> np.ndarray:
-    return np.asarray(generalization_error(scenario, states, method))
+    return np.asarray(generalization_error(scenario, states, method=method))

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._jax import jnp
 from tutelage.averages.generalization import generalization_error
@@ -25,6 +25,8 @@ AT_REST = 10.0
 # goes on with a tolerance at which rounding is all that disturbs it.
 STILL_LEARNING = 1000.0
 FINEST = 1e-14
+# A run at rest is on a plateau if a disturbance would grow faster than this.
+GROWS = 1e-9
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
@@ -37,6 +39,10 @@ class Trajectory(NamedTuple):
     last: Float[np.ndarray, "... d"]
     ended_at: Float[np.ndarray, "..."]
     outcome: Int[np.ndarray, "..."]
+
+    def after_the_end(self, times: Float[np.ndarray, " times"]) -> Bool[np.ndarray, "... times"]:
+        """Which times come later than the end of a run."""
+        return times > self.ended_at[..., None] * (1 + 1e-12)
 
 
 def integrate(

@@ -135,7 +135,7 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
         eigenvalues=values[order].astype(complex),
         eigenvectors=vectors[:, order].astype(complex),
         labels=Layout(scenario.K, scenario.M).labels,
-        generalization_error=float(generalization_error(scenario, state, flow.method)),
+        generalization_error=float(generalization_error(scenario, state, method=flow.method)),
     )
 
 

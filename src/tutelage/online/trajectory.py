@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
@@ -14,18 +15,20 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_fits
-from tutelage.model.timing import Rate, Scheduled, recorded_times
+from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.flow import Flow
-from tutelage.online.integration import FINEST, OUTCOMES, Trajectory, integrate
-from tutelage.runs.provenance import parameters
+from tutelage.online.integration import FINEST, GROWS, OUTCOMES, PLATEAU, Trajectory, integrate
+from tutelage.runs.provenance import recorded
 
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 
 
+@recorded
 def evolve(
     scenario: Scenario,
     start: Overlaps,
     learning_rate: LearningRate,
+    *,
     until: float,
     times: Any = None,
     tolerance: float = 1e-9,
@@ -72,41 +75,17 @@ def evolve(
     rate = timing.learning_rate(learning_rate, times, float(until))
     runs = _runs(scenario, start, rate)
     flow = Flow(scenario, method)
-    begin = unchecked(
-        *(np.broadcast_to(x, (*start.batch, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
-    )
-    T = np.broadcast_to(begin.T, (*runs, scenario.M, scenario.M))
-    y0 = np.broadcast_to(to_vector(begin), (*runs, to_vector(begin).shape[-1]))
-    trajectory = integrate(flow, y0, T, rate, times, float(until), tolerance)
+    Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
+    begin = unchecked(Q, R, T)
+    trajectory = integrate(flow, to_vector(begin), T, rate, times, float(until), tolerance)
     outcomes = _outcomes(flow, trajectory, T, rate)
-    options: dict[str, Any] = {"until": float(until), "tolerance": tolerance}
-    options["method"] = method and str(method)
-    attrs = parameters("online.evolve", scenario, start, learning_rate, **options)
-    attrs["averages_error"] = flow.error(jax.tree.map(_first, begin))
-    return _dataset(scenario, trajectory, T, times, outcomes, method, attrs)
+    states = _dataset(scenario, trajectory, T, times, outcomes, method)
+    return states.assign_attrs(averages_error=flow.error(jax.tree.map(_first, begin)))
 
 
 def _first(x: Any) -> Any:
     """The first run's."""
     return x[(0,) * (x.ndim - 2)]
-
-
-def _outcomes(flow: Flow, trajectory: Trajectory, T: Any, rate: Rate | Scheduled) -> np.ndarray:
-    """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
-    names = np.asarray(np.array(OUTCOMES)[np.asarray(trajectory.outcome)], dtype="<U9")
-    for run in np.argwhere(np.asarray(trajectory.outcome) == OUTCOMES.index("plateau")):
-        where = tuple(run)
-        now = rate.of_run(where).at(trajectory.ended_at[where])
-        growth = _largest_eigenvalue(flow, trajectory.last[where], T[where], now)
-        if float(growth) < 1e-9:
-            names[where] = "converged"
-    return names
-
-
-@eqx.filter_jit
-def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
-    jacobian = jax.jacfwd(lambda y: to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate)))(y)
-    return jnp.max(jnp.linalg.eigvals(jacobian).real)
 
 
 def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
@@ -124,62 +103,90 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     return batch or rates
 
 
+def _outcomes(
+    flow: Flow, trajectory: Trajectory, T: np.ndarray, rate: Rate | Scheduled
+) -> np.ndarray:
+    """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
+    names = np.asarray(np.array(OUTCOMES)[trajectory.outcome], dtype="<U9")
+    for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
+        now = rate.of_run(run).at(trajectory.ended_at[run])
+        if float(_largest_eigenvalue(flow, trajectory.last[run], T[run], now)) < GROWS:
+            names[run] = "converged"
+    return names
+
+
+@eqx.filter_jit
+def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
+    jacobian = jax.jacfwd(lambda y: to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate)))(y)
+    return jnp.max(jnp.linalg.eigvals(jacobian).real)
+
+
 def _dataset(
     scenario: Scenario,
     trajectory: Trajectory,
-    T: Any,
-    times: np.ndarray,
+    T: np.ndarray,
+    times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
     method: Method | str | None,
-    attrs: dict[str, Any],
 ) -> xr.Dataset:
-    several = outcomes.ndim == 1
-    vectors, ended_at = np.asarray(trajectory.states), np.asarray(trajectory.ended_at)
-    late = times > ended_at[..., None] * (1 + 1e-12)
-    if several:
-        settled = np.isin(outcomes, ("converged", "plateau"))[:, None] & late
-        vectors = np.where(settled[..., None], np.asarray(trajectory.last)[:, None], vectors)
-        vectors = np.where((late & ~settled)[..., None], np.nan, vectors)
-    else:
-        vectors, times = vectors[~late], times[~late]
-        if outcomes != "reached" and (not len(times) or times[-1] < ended_at):
-            vectors = np.concatenate([vectors, trajectory.last[None]])
-            times = np.append(times, ended_at)
+    several = ("run",) if outcomes.ndim else ()
+    shown = _every_time if several else _until_the_end
+    times, vectors = shown(trajectory, times, outcomes)
     states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
-    run = ("run",) if several else ()
     dataset = xr.Dataset(
         {
-            "Q": ((*run, "time", "student", "student_2"), np.asarray(states.Q)),
-            "R": ((*run, "time", "student", "teacher"), np.asarray(states.R)),
-            "generalization_error": ((*run, "time"), _errors(scenario, states, vectors, method)),
+            "Q": ((*several, "time", "student", "student_2"), states.Q),
+            "R": ((*several, "time", "student", "teacher"), states.R),
+            "generalization_error": ((*several, "time"), _errors(scenario, states, method)),
         },
         coords={
-            "time": ("time", times, {"long_name": "examples per input", "symbol": "α"}),
+            "time": time_axis(times),
             "student": np.arange(1, scenario.K + 1),
             "student_2": np.arange(1, scenario.K + 1),
             "teacher": np.arange(1, scenario.M + 1),
         },
-        attrs=attrs,
     )
-    ends = {"outcome": outcomes, "ended_at": ended_at}
+    ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
     if several:
         return dataset.assign({name: ("run", value) for name, value in ends.items()})
     return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
 
 
-def _errors(scenario: Scenario, states: Overlaps, vectors: np.ndarray, method: Any) -> np.ndarray:
+def _every_time(
+    trajectory: Trajectory, times: np.ndarray, outcomes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """All times; after its end a run keeps its last state, or is missing if it has diverged."""
+    late, stays = trajectory.after_the_end(times), np.isin(outcomes, ("converged", "plateau"))
+    afterwards = np.where(stays[:, None], trajectory.last, np.nan)
+    return times, np.where(late[..., None], afterwards[:, None], trajectory.states)
+
+
+def _until_the_end(
+    trajectory: Trajectory, times: np.ndarray, outcome: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The times until the end, and the end if the run has ended by itself."""
+    late = trajectory.after_the_end(times)
+    vectors, times = trajectory.states[~late], times[~late]
+    if outcome != "reached" and (not len(times) or times[-1] < trajectory.ended_at):
+        vectors = np.concatenate([vectors, trajectory.last[None]])
+        times = np.append(times, trajectory.ended_at)
+    return times, vectors
+
+
+def _errors(
+    scenario: Scenario, states: Overlaps, method: Method | str | None
+) -> Float[np.ndarray, "..."]:
     """ε_g of every state; missing where the state is."""
-    T = np.broadcast_to(states.T, (*states.R.shape[:-2], *states.T.shape[-2:]))
-    present = np.all(np.isfinite(vectors), axis=-1)
-    flat = vectors[present]
-    if not len(flat):
-        return np.full(present.shape, np.nan)
-    value = _error(scenario, to_overlaps(flat, T[present], scenario.K), method)
+    Q, R = states.Q, states.R
+    present = np.all(np.isfinite(Q), axis=(-2, -1)) & np.all(np.isfinite(R), axis=(-2, -1))
+    T = np.broadcast_to(states.T, (*present.shape, *states.T.shape[-2:]))
     errors = np.full(present.shape, np.nan)
-    errors[present] = np.asarray(value)
+    if np.any(present):
+        known = unchecked(Q[present], R[present], T[present])
+        errors[present] = np.asarray(_error(scenario, known, method))
     return errors
 
 
 @eqx.filter_jit
 def _error(scenario: Scenario, states: Overlaps, method: Any) -> Any:
-    return generalization_error(scenario, states, method)
+    return generalization_error(scenario, states, method=method)

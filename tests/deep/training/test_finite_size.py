@@ -40,7 +40,7 @@ def found():
 
 
 def test_a_wrong_learning_rate_does_not_agree(found):
-    other = tl.online.evolve(ONE, one_unit(), 0.25, 4.0, times=found["time"].values)
+    other = tl.online.evolve(ONE, one_unit(), 0.25, until=4.0, times=found["time"].values)
     right = np.abs(found["R"].sel(dimension=400).mean("run") - found["R_theory"]).max()
     wrong = np.abs(found["R"].sel(dimension=400).mean("run") - other["R"]).max()
     assert wrong > 3 * right

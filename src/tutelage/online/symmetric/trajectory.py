@@ -6,7 +6,6 @@ method with the exact Jacobian takes steps of the slow time; as C and S are of o
 the fast motion has ended, the variables are Q, (K - 1) C, R and (K - 1) S.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -20,24 +19,22 @@ from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
-from tutelage.model.timing import Rate, Scheduled, recorded_times
-from tutelage.online.integration import SOLVED, TOO_LARGE
+from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
+from tutelage.online.integration import GROWS, OUTCOMES, SOLVED, TOO_LARGE
 from tutelage.online.symmetric.flow import SymmetricFlow
-from tutelage.online.symmetric.scenario import (
-    SymmetricScenario,
-    SymmetricState,
-    symmetric_scenario,
-)
+from tutelage.online.symmetric.scenario import SymmetricScenario, SymmetricState
+from tutelage.runs.provenance import recorded
 
 # Rounding errors of ε_g add up from a few dozen operations.
 ROUNDING_UNITS = 16
-ENDINGS = ("converged", "diverged", "plateau")
 
 
+@recorded
 def evolve_symmetric(
     scenario: Scenario | SymmetricScenario,
     start: SymmetricState,
     learning_rate: float | Callable[[Any], Any],
+    *,
     until: float,
     times: Any = None,
     tolerance: float = 1e-9,
@@ -77,10 +74,13 @@ def evolve_symmetric(
     # One shape whenever a run ends, so that it is not compiled anew for every end.
     padded = np.concatenate([vectors, np.tile(y0, (len(times) - len(vectors), 1))])
     states = _to_state(flow, jnp.asarray(padded))
-    attrs = _parameters(scenario, start, learning_rate, tolerance, method)
-    attrs |= {"outcome": outcome, "ended_at": ended_at}
     numbers = states._asdict() | {"generalization_error": _errors(flow, states)}
-    return _dataset(numbers, times[: len(vectors)], attrs)
+    kept = slice(len(vectors))
+    return xr.Dataset(
+        {name: ("time", np.asarray(x)[kept]) for name, x in numbers.items()},
+        coords={"time": time_axis(times[kept])},
+        attrs={"outcome": outcome, "ended_at": ended_at},
+    )
 
 
 def _integrate(
@@ -103,7 +103,7 @@ def _integrate(
         ended, last = 0.0, y0
         vectors = y0[None] if times[0] == 0 else np.zeros((0, len(y0)))
     else:
-        course = solve_ivp(
+        found = solve_ivp(
             rates,
             (0.0, float(times[-1])),
             y0,
@@ -114,15 +114,15 @@ def _integrate(
             rtol=tolerance,
             atol=tolerance,
         )
-        vectors = course.y.T.reshape(-1, len(y0))
-        if course.status == 0:
+        vectors = found.y.T.reshape(-1, len(y0))
+        if found.status == 0:
             return vectors, float(times[-1]), "reached"
-        if course.status < 0:
+        if found.status < 0:
             # A step size that shrinks to nothing is a divergence faster than any bound.
-            return vectors, float(course.t[-1]) if len(course.t) else 0.0, "diverged"
-        ended, last = float(course.t_events[0][-1]), course.y_events[0][-1]
+            return vectors, float(found.t[-1]) if len(found.t) else 0.0, "diverged"
+        ended, last = float(found.t_events[0][-1]), found.y_events[0][-1]
     nearest = int(np.argmin(_distances(flow, rate, np.asarray(ended), last, tolerance)))
-    outcome = ENDINGS[nearest]
+    outcome = OUTCOMES[1 + nearest]
     if outcome == "plateau" and not _grows(flow, rate, ended, last):
         outcome = "converged"
     return vectors, ended, outcome
@@ -156,7 +156,7 @@ def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Ar
 def _distances(
     flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: float
 ) -> Array:
-    """Negative beyond each of the ENDINGS: no error, too large norms, nothing that moves."""
+    """Negative where a run has converged, diverged or come to rest, in the order of OUTCOMES."""
     state = _to_state(flow, y)
     error, rounding = flow.error_and_rounding(state)
     largest = jnp.max(jnp.abs(jnp.stack(state)))
@@ -179,7 +179,7 @@ def _grows(flow: SymmetricFlow, rate: Rate | Scheduled, t: float, y: np.ndarray)
     """Whether a symmetric disturbance would grow."""
     J = np.asarray(_jacobian(flow, rate, np.asarray(t), y))
     # The fast motion, K times larger, limits how small an eigenvalue can be told from zero.
-    smallest = max(1e-9 * float(_unit(flow, rate, t)), 1e-12 * float(np.max(np.abs(J))))
+    smallest = max(GROWS * float(_unit(flow, rate, t)), 1e-12 * float(np.max(np.abs(J))))
     return bool(np.max(np.linalg.eigvals(J).real) > smallest)
 
 
@@ -193,36 +193,3 @@ def _one_state(flow: SymmetricFlow, start: Any) -> SymmetricState:
 @eqx.filter_jit
 def _errors(flow: SymmetricFlow, states: SymmetricState) -> Array:
     return flow.error_and_rounding(states)[0]
-
-
-def _parameters(
-    scenario: Any, start: Any, learning_rate: Any, tolerance: float, method: Any
-) -> dict[str, Any]:
-    symmetric = symmetric_scenario(scenario)
-    few = symmetric
-    described = {
-        "units": symmetric.units,
-        "student": few.student.activation.name,
-        "teacher": few.teacher.activation.name,
-        "teacher_overlaps": [float(x) for x in symmetric.teacher_overlaps],
-        "output_scale": [float(s) for s in few.output_scale],
-        "label_noise": float(few.label_noise),
-        "weight_decay": float(few.weight_decay),
-    }
-    rate = learning_rate.__name__ if callable(learning_rate) else float(learning_rate)
-    return {
-        "symmetric_scenario": json.dumps(described),
-        "start": json.dumps({name: float(x) for name, x in start._asdict().items()}),
-        "learning_rate": rate,
-        "tolerance": float(tolerance),
-        "method": "default" if method is None else str(method),
-    }
-
-
-def _dataset(numbers: dict[str, Array], times: np.ndarray, attrs: dict[str, Any]) -> xr.Dataset:
-    n = len(times)
-    return xr.Dataset(
-        {name: ("time", np.asarray(x)[:n]) for name, x in numbers.items()},
-        coords={"time": ("time", times, {"long_name": "examples per input", "symbol": "α"})},
-        attrs=attrs,
-    )
