@@ -56,8 +56,8 @@ def test_averages_are_those_of_sampled_fields(K, M, g, h):
     delta, fields = sampled(s, overlaps, seed=1)
     flow = Flow(s)
     for average, second in (
-        (eqx.filter_jit(flow.first_order)(overlaps), fields),
-        (eqx.filter_jit(flow.second_order)(overlaps), delta),
+        (eqx.filter_jit(flow.moments.first_order)(overlaps), fields),
+        (eqx.filter_jit(flow.moments.second_order)(overlaps), delta),
     ):
         products = delta[:, :, None] * second[:, None, :]
         standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
@@ -71,7 +71,7 @@ def test_a_wrong_factor_would_be_seen():
     delta, _ = sampled(s, overlaps, seed=2)
     products = delta[:, :, None] * delta[:, None, :]
     standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
-    wrong = 0.5 * eqx.filter_jit(Flow(s).second_order)(overlaps)
+    wrong = 0.5 * eqx.filter_jit(Flow(s).moments.second_order)(overlaps)
     assert np.any(np.abs(wrong - np.mean(products, axis=0)) > 5 * standard_error)
 
 
@@ -82,7 +82,7 @@ def test_smooth_units_are_averaged_by_quadrature():
     delta, fields = sampled(s, overlaps, seed=4)
     products = delta[:, :, None] * fields[:, None, :]
     standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
-    first = eqx.filter_jit(Flow(s).first_order)(overlaps)
+    first = eqx.filter_jit(Flow(s).moments.first_order)(overlaps)
     assert np.all(np.abs(first - np.mean(products, axis=0)) <= 5 * standard_error)
 
 
@@ -120,17 +120,21 @@ def test_numerical_routes_are_within_their_errors():
     o = random_overlaps(1, 2, seed=11)
     s = scenario(o, tl.Erf(), tl.Erf(), label_noise=0.2)
     exact, numerical = Flow(s), Flow(s, "quadrature")
-    bound = numerical.error(o)
+    bound = numerical.moments.error(o)
     assert bound < 1e-3
-    assert np.all(np.abs(exact.first_order(o) - numerical.first_order(o)) <= bound)
-    assert np.all(np.abs(exact.second_order(o) - numerical.second_order(o)) <= bound)
+    assert np.all(np.abs(exact.moments.first_order(o) - numerical.moments.first_order(o)) <= bound)
+    assert np.all(
+        np.abs(exact.moments.second_order(o) - numerical.moments.second_order(o)) <= bound
+    )
 
 
 def test_the_series_is_used_for_four_different_fields_only():
     """citton2025: whatever coincides is known in closed form, and the series needs |ρ| < 1."""
     o = random_overlaps(1, 2, seed=12)
     s = scenario(o, tl.ReLU(), tl.ReLU())
-    exact, series = (Flow(s, m).second_order(o) for m in ("orthant", tl.averages.Hermite(4)))
+    exact, series = (
+        Flow(s, m).moments.second_order(o) for m in ("orthant", tl.averages.Hermite(4))
+    )
     assert np.all(np.abs(exact - series) <= 1e-13)  # one student: never four different fields
 
 
@@ -140,7 +144,7 @@ def test_the_limit_of_small_rates_is_the_limit():
     flow = Flow(scenario(o, tl.ReLU(), tl.ReLU()))
     small, limit = flow(o, np.float64(eta)), flow(o, 0)
     assert np.all(np.abs(small.R / eta - limit.R) <= 1e-13)
-    assert np.all(np.abs(small.Q / eta - limit.Q - eta * flow.second_order(o)) <= 1e-12)
+    assert np.all(np.abs(small.Q / eta - limit.Q - eta * flow.moments.second_order(o)) <= 1e-12)
 
 
 def test_weight_decay_shrinks():

@@ -12,7 +12,6 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
 from tutelage.averages.methods import Method, chosen
@@ -39,6 +38,9 @@ class Flow(eqx.Module):
 
     scenario: who learns from whom.
     method: how averages are computed; the best exact one by default.
+
+    Its ``moments`` give ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ alone (``first_order``, ``second_order``) and a bound
+    on their error (``error``).
     """
 
     moments: Moments
@@ -64,7 +66,7 @@ class Flow(eqx.Module):
         """
         rate, gamma, K = rate_of(learning_rate), self.scenario.weight_decay, self.scenario.K
         if rate.limit:
-            first, second = self.first_order(overlaps), None
+            first, second = self.moments.first_order(overlaps), None
         else:
             first, second = self.moments.both(overlaps)
         x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
@@ -73,18 +75,6 @@ class Flow(eqx.Module):
         if second is not None:
             dQ = dQ + _over_units(rate.second) * second
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
-
-    def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        """⟨δ_i v⟩ for all fields v, students first."""
-        return self.moments.first_order(overlaps)
-
-    def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        """⟨δ_i δ_k⟩ and what label noise adds to it."""
-        return self.moments.second_order(overlaps)
-
-    def error(self, overlaps: Overlaps) -> float:
-        """A bound on the error of ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ at a state, in the largest entry."""
-        return self.moments.error(overlaps)
 
 
 def _over_units(x: Any) -> Any:

@@ -85,7 +85,7 @@ def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 def _first(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        first = flow.first_order(state)
+        first = flow.moments.first_order(state)
         x, y = first[:, : flow.scenario.K], first[:, flow.scenario.K :]
         return to_vector(unchecked(x + x.T, y, state.T))
 
@@ -96,6 +96,6 @@ def _first(flow: Flow, y: Float[Array, " d"]):
 def _second(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        return to_vector(unchecked(flow.second_order(state), 0.0 * state.R, state.T))
+        return to_vector(unchecked(flow.moments.second_order(state), 0.0 * state.R, state.T))
 
     return rates(y), jax.jacfwd(rates)(y)

@@ -70,7 +70,9 @@ def steps(
     y0 = jnp.asarray(start)
     if solved is None:
         state = to_overlaps(y0, flow.scenario.T, flow.scenario.K)
-        solved = NEARLY_SOLVED * float(generalization_error(flow.scenario, state, flow.method))
+        solved = NEARLY_SOLVED * float(
+            generalization_error(flow.scenario, state, method=flow.method)
+        )
     numbers = (learning_rate, until, tolerance, longest, solved)
     seen, count, reason = _compiled(flow, y0, *(jnp.asarray(x, dtype=jnp.float64) for x in numbers))
     t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
@@ -87,7 +89,7 @@ def _compiled(
         return to_vector(flow(to_overlaps(y, T, K), eta))
 
     def error(y: Array) -> Array:
-        return generalization_error(flow.scenario, to_overlaps(y, T, K), flow.method)
+        return generalization_error(flow.scenario, to_overlaps(y, T, K), method=flow.method)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)

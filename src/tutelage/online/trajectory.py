@@ -80,7 +80,7 @@ def evolve(
     trajectory = integrate(flow, to_vector(begin), T, rate, times, float(until), tolerance)
     outcomes = _outcomes(flow, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
-    return states.assign_attrs(averages_error=flow.error(jax.tree.map(_first, begin)))
+    return states.assign_attrs(averages_error=flow.moments.error(jax.tree.map(_first, begin)))
 
 
 def _first(x: Any) -> Any:

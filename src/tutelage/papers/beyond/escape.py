@@ -63,7 +63,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     data = times(full)
     yield _drawn(data)
     growth = float(saddle().eigenvalues[0].real)
-    error = Flow(scenario()).error(saddle().overlaps)
+    error = Flow(scenario()).moments.error(saddle().overlaps)
     yield found("Escape: eigenvalue λ of the saddle, η = 1", growth, error, NOTE_EIGENVALUE)
     note = NOTE_SLOPE.format(1 / (2 * growth), growth)
     yield found("Escape: growth of the median time with ln N", *slope(data), note)
