@@ -138,14 +138,6 @@ def test_inputs_of_the_user_are_not_kept(tmp_path):
         results.recompute(results.load(tmp_path / "runs.nc"))
 
 
-def test_weights_of_the_user_are_not_kept():
-    attrs = dict.fromkeys(results.NEEDED["simulation.network"], "1")
-    attrs |= {"computed_by": "simulation.network", "weights_sha256": "0"}
-    attrs |= {name: run().attrs[name] for name in ("scenario", "start")}
-    with pytest.raises(InputError, match=r"start: .*not the weights"):
-        results.recompute(xr.Dataset(coords={"time": [0.0]}, attrs=attrs))
-
-
 @pytest.mark.parametrize("name", ["simulation.summary"])
 def test_what_cannot_be_computed_again_is_named(name):
     with pytest.raises(InputError, match=f"dataset: got a result of {name}"):

@@ -61,6 +61,8 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
             raise InputError(argument, came, f"the runs have {runs.sizes[name]}")
     for name in ("scenario", "learning_rate"):
         ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
+        if isinstance(theirs, dict) and "type" not in theirs:  # until every verb is recorded
+            continue
         if ours is not None and theirs is not None and ours != theirs:
             raise InputError(
                 argument,
