@@ -33,6 +33,7 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
     [
         ([0.0] * 7, "<", 0.5, "agrees"),
         ([0.0] * 7, ">", 0.0, "differs"),
+        ([0.0] * 7, "<", 0.0, "differs"),
         ([0.0] * 6, "<", 0.5, "undecided"),  # 1/64 is no evidence at the level 0.01
         ([1.0, math.nan, 1.0], ">", 0.0, "undecided"),
         ([0.1, -0.1, 0.05], ">", 0.0, "undecided"),

@@ -16,6 +16,7 @@ from tutelage import results
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import figures as tian2020_figures
 from tutelage.papers.tian2020 import trainings as tian2020_trainings
+from tutelage.papers.tian2020.drawing import boundary_animation
 from tutelage.papers.tian2020.sections import SECTIONS
 
 DRAWN = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig11", "fig12"]
@@ -102,7 +103,7 @@ def test_the_film_of_figure_2_has_a_frame_for_each_student(tmp_path):
     short = type(paths[0])(
         tuple(W[:3] for W in paths[0].weights), tuple(b[:3] for b in paths[0].biases)
     )
-    film = tl.figures.boundary_animation(short, teachers[0], every)
+    film = boundary_animation(short, teachers[0], every)
     file = tmp_path / "plane.gif"
     film.save(file, writer=PillowWriter(fps=8), dpi=40)
     plt.close("all")
@@ -111,4 +112,4 @@ def test_the_film_of_figure_2_has_a_frame_for_each_student(tmp_path):
     with Image.open(file) as gif:
         assert gif.n_frames == 3
     with pytest.raises(tl.InputError, match=r"^path"):
-        tl.figures.boundary_animation(teachers[0], teachers[0])
+        boundary_animation(teachers[0], teachers[0])

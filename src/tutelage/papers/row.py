@@ -7,6 +7,7 @@ A closed form is reproduced when it is met up to the rounding of float64.
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +21,8 @@ from tutelage._checks import InputError
 # missing: published, but not computed here, as the note says.
 # new: computed here, and not in any of the papers.
 Verdict = Literal["agrees", "corrected", "differs", "undecided", "not comparable", "missing", "new"]
+
+GRAVITY: tuple[Verdict, ...] = ("agrees", "corrected", "differs")
 
 # A closed form and its evaluation take some tens of float64 operations each.
 ROUNDING = 64 * 2.0**-52
@@ -147,6 +150,24 @@ def noted(row: Row, note: str) -> Row:
     if row.verdict == "agrees":
         return row
     return replace(row, note=f"{row.note} {note}".strip())
+
+
+def worst(item: str, points: Iterable[Row]) -> Row:
+    """One row for a formula at several points: that of the point where it is farthest off.
+
+    A point that differs comes before one that is corrected, and this before one that agrees.
+
+    Args:
+        points: rows whose items are the names of the points.
+
+    >>> row = worst("2x", (compare("p", f"x = {x}", formula(2 * x), x + x) for x in (0.1, 7.0)))
+    >>> row.verdict, row.note
+    ('agrees', 'Farthest off, of 2 points: x = 0.1.')
+    """
+    rows = list(points)
+    farthest = max(rows, key=lambda row: (GRAVITY.index(row.verdict), row.error))
+    note = f"{farthest.note} Farthest off, of {len(rows)} points: {farthest.item}."
+    return replace(farthest, item=item, note=note.strip())
 
 
 def not_comparable(

@@ -11,15 +11,14 @@ from tutelage.figures import critical_load
 LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\alpha_d$"}
 
 
-def near_transition(dataset: xr.Dataset, axes: Any = None) -> Any:
+def near_transition(dataset: xr.Dataset, axes: Any) -> Any:
     """R − S of every stable state next to a transition, over the load.
 
     Args:
         dataset: from `tutelage.equilibrium.learning_curve`, with the loads of the transition in
             the attributes ``appears``, ``coexists`` and ``unstable``.
-        axes: Axes to draw on; a new figure when left out.
+        axes: Axes to draw on.
     """
-    axes = _axes(axes)
     critical = dataset.attrs["coexists"]
     for kind, style, label in (("R > S", "-", "$R > S$"), ("unspecialized", "--", "$R = S$")):
         chosen = dataset.isel(branch=np.flatnonzero(dataset["kind"] == kind))
@@ -38,15 +37,14 @@ def near_transition(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def weak_jumps(dataset: xr.Dataset, axes: Any = None) -> Any:
+def weak_jumps(dataset: xr.Dataset, axes: Any) -> Any:
     """Jump of R − S and width of coexistence against K, with their limits for large K.
 
     Args:
         dataset: jump and width over ``units``; attributes ``jump_limit`` and ``width_limit``, of
             K · jump and K² · width.
-        axes: Axes to draw on; a new figure when left out.
+        axes: Axes to draw on.
     """
-    axes = _axes(axes)
     K = dataset["units"].values.astype(float)
     drawn = (
         ("jump", 1, "o", r"jump of $R - S$ at $\alpha_c$", r"$2/(5K)$"),
@@ -62,15 +60,15 @@ def weak_jumps(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
+def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
     """α_c against β from linear units to the ReLU: `critical_load` with its limits named.
 
     Args:
         datasets: coexists over ``beta``, β = ∞ included; attributes ``gate``, ``units``,
             ``lowest_beta`` and ``lowest_load``.
-        axes: Axes to draw on; a new figure when left out.
+        axes: Axes to draw on.
     """
-    axes = critical_load(datasets, _axes(axes))
+    axes = critical_load(datasets, axes)
     beta = datasets[0]["beta"].values
     small = beta[beta < 0.9]
     axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"$\beta \to 0$: $4/\beta^2$")
@@ -80,9 +78,9 @@ def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     return axes
 
 
-def earliest_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
+def earliest_load(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
     """The same next to the lowest load, on a linear axis; arguments as in `noisy_loads`."""
-    axes = critical_load(datasets, _axes(axes))
+    axes = critical_load(datasets, axes)
     lowest = min(one.attrs["lowest_load"] for one in datasets)
     axes.set(yscale="linear", xlim=(1.2, 12.0), ylim=(0.99 * lowest, 1.2 * lowest))
     lines = axes.get_lines()
@@ -156,9 +154,3 @@ def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
 def _mark_lowest(axes: Any, datasets: Sequence[xr.Dataset]) -> None:
     for number, one in enumerate(datasets):
         axes.plot(one.attrs["lowest_beta"], one.attrs["lowest_load"], "v", color=f"C{number}")
-
-
-def _axes(axes: Any) -> Any:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

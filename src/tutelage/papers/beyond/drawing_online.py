@@ -1,10 +1,12 @@
 """On-line learning beyond the papers: critical rates, escape times, schedules."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from tutelage.papers.section import Figure
 
 RATES = {
     "non_monotonic": (r"$\epsilon_g$ not monotonic", "C0"),
@@ -13,15 +15,24 @@ RATES = {
 }
 
 
-def critical_rates(dataset: xr.Dataset, axes: Any = None) -> Any:
+def side_by_side(data: xr.Dataset, *drawings: Callable[[xr.Dataset, Any], Any]) -> Figure:
+    """A figure with a panel for each drawing of the same data."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(drawings), figsize=(10.5, 4.0), layout="constrained")
+    for draw, panel in zip(drawings, axes, strict=True):
+        draw(data, panel)
+    return Figure(figure, {"": data})
+
+
+def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
     """Learning rates of a series against its order: circles; exact: lines; printed: crosses.
 
     Args:
         dataset: the rates over ``order``; attributes ``exact_NAME``, ``printed_NAME`` and
             ``printed_order``.
-        axes: Axes to draw on; a new figure when left out.
+        axes: Axes to draw on.
     """
-    axes = _axes(axes)
     for name, (label, colour) in RATES.items():
         exact = dataset.attrs[f"exact_{name}"]
         axes.axhline(exact, color=colour, label=rf"{label}: $\eta = {exact:.6f}$")
@@ -36,9 +47,8 @@ def critical_rates(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def truncation(dataset: xr.Dataset, axes: Any = None) -> Any:
+def truncation(dataset: xr.Dataset, axes: Any) -> Any:
     """How far the rates of `critical_rates` are from the exact ones, on a logarithmic axis."""
-    axes = _axes(axes)
     for name, (label, colour) in RATES.items():
         exact = dataset.attrs[f"exact_{name}"]
         off = np.abs(dataset[name] - exact)
@@ -53,17 +63,16 @@ def truncation(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def escape_distribution(dataset: xr.Dataset, axes: Any = None) -> Any:
+def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
     """Fraction of runs that have left, over the time from the median of their N, and the law.
 
     Args:
         dataset: escape_time over ``dimension`` and ``run``, NaN where there is no run, infinite
             for runs that have not left; attributes ``growth`` λ and ``median_of_Z``.
-        axes: Axes to draw on; a new figure when left out.
+        axes: Axes to draw on.
     """
     from scipy.special import erfc
 
-    axes = _axes(axes)
     for row, N in zip(dataset["escape_time"].values, dataset["dimension"].values, strict=True):
         times = np.sort(row[~np.isnan(row)])
         x = times - np.median(times)
@@ -80,9 +89,8 @@ def escape_distribution(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def escape_growth(dataset: xr.Dataset, axes: Any = None) -> Any:
+def escape_growth(dataset: xr.Dataset, axes: Any) -> Any:
     """Median escape time against N with the middle half of the runs, and the slope 1/(2λ)."""
-    axes = _axes(axes)
     N, growth = dataset["dimension"].values.astype(float), dataset.attrs["growth"]
     rows = [row[~np.isnan(row)] for row in dataset["escape_time"].values]
     low, median, high = np.array([np.quantile(row, [0.25, 0.5, 0.75]) for row in rows]).T
@@ -124,9 +132,3 @@ def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
         panel.grid(alpha=0.3)
         panel.legend(fontsize="small")
     return axes
-
-
-def _axes(axes: Any) -> Any:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes

@@ -23,6 +23,7 @@ from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint
+from tutelage.papers.beyond.drawing_online import escape_distribution, escape_growth, side_by_side
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
@@ -61,7 +62,7 @@ NOTE_EIGENVALUE = (
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Escape times for every N, their distribution, and how they grow with N."""
     data = times(full)
-    yield _drawn(data)
+    yield side_by_side(data, escape_distribution, escape_growth)
     growth = float(saddle().eigenvalues[0].real)
     error = Flow(scenario()).moments.error(saddle().overlaps)
     yield found("Escape: eigenvalue λ of the saddle, η = 1", growth, error, NOTE_EIGENVALUE)
@@ -148,17 +149,6 @@ def quartiles(data: xr.Dataset) -> tuple[float, float]:
         return high - low
 
     return float(width(pooled)), float(np.std(width(drawn)))
-
-
-def _drawn(data: xr.Dataset) -> Figure:
-    import matplotlib.pyplot as plt
-
-    from tutelage.papers.beyond.drawing_online import escape_distribution, escape_growth
-
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.0), layout="constrained")
-    escape_distribution(data, axes[0])
-    escape_growth(data, axes[1])
-    return Figure(figure, {"": data})
 
 
 SECTIONS = (

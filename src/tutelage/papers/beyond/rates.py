@@ -22,6 +22,7 @@ from tutelage.model.layout import Layout, to_vector
 from tutelage.online.critical_rates import CriticalLearningRates
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import first_order, second_order
+from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
 from tutelage.papers.citton2025.runs import scenario, start
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
@@ -48,7 +49,7 @@ NOTE_ORDER = (
 def compute(full: bool) -> Iterator[Row | Figure]:
     """The exact rates, and those of the series against its order."""
     exact = rates()
-    yield _drawn(_dataset(full))
+    yield side_by_side(_dataset(full), critical_rates, truncation)
     for name, words in NAMES.items():
         rate = getattr(exact, name)
         note = NOTE.format(f"{PRINTED[name]:.4f}")
@@ -114,17 +115,6 @@ def _dataset(full: bool) -> xr.Dataset:
     attrs |= {f"printed_{name}": value for name, value in PRINTED.items()}
     columns = {name: ("order", values, {"symbol": "η"}) for name, values in data.items()}
     return xr.Dataset(columns, {"order": orders}, attrs | {"printed_order": PRINTED_ORDER})
-
-
-def _drawn(data: xr.Dataset) -> Figure:
-    import matplotlib.pyplot as plt
-
-    from tutelage.papers.beyond.drawing_online import critical_rates, truncation
-
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.0), layout="constrained")
-    critical_rates(data, axes[0])
-    truncation(data, axes[1])
-    return Figure(figure, {"": data})
 
 
 SECTIONS = (

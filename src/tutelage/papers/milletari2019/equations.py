@@ -6,7 +6,9 @@ gates; its σ is the logistic function.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom, norm
@@ -22,9 +24,10 @@ from tutelage.papers.row import (
     formula,
     method,
     missing,
+    worst,
 )
 
-POINTS = [(1.0, 0.7), (1.0, -1.5), (2.0, 0.7), (2.0, -1.5)]  # (β, h)
+NOISES, FIELDS = (1.0, 2.0), (0.7, -1.5)  # β and h
 TWO = gates.Gate([0, 1])
 LABELS, PROBABILITIES = (1, 0, 0, 1, 1), (0.9, 0.2, 0.4, 0.7, 0.6)  # y and q of Appendix A
 LEVEL = 0.01
@@ -63,16 +66,26 @@ def probabilities() -> Iterator[Row]:
     item = "eq. (1), Σ_i w_ij = 1 is an L1 regularization"
     yield missing(KEY, item, "formally equivalent", L1_NOTE)
     yield _layer()
-    yield from _expectations()
+    # By automatic differentiation of log Z, which knows no activation by name.
+    signs = gates.Gate([-1, 1])
+    yield _at_points("eq. (4), ⟨s⟩ = σ(βh) from Z", lambda β, h: _logistic(β * h), TWO.mean)
+    item = "abstract, tanh(βh) as ⟨s⟩ of the states ±1"
+    yield _at_points(item, lambda β, h: math.tanh(β * h), signs.mean)
     yield _first_layer()
     yield _second_layer()
 
 
 def signals() -> Iterator[Row]:
     """Eqs. (5) and (6)."""
-    yield from _values()
-    yield from _signals()
-    yield from _limits()
+    item = "eq. (5), ⟨j⟩ = h σ(βh) from Z"
+    yield _at_points(item, lambda β, h: h * _logistic(β * h), TWO.transmitted)
+    item = "eq. (6), ⟨j⟩ from Z at β = ∞"
+    yield _on_both_sides(item, "max(h, 0)", _positive, TWO.signal(math.inf))
+    # exp(−10³) underflows: at this β the limit is reached in float64.
+    yield _on_both_sides("eq. (6), Swish → ReLU for β → ∞", "max(h, 0)", _positive, Swish(1e3))
+    # Swish(β) = h/2 + βh²/4 + …: the next term is below rounding.
+    item = "Sec. 2.3, Swish → linear for β → 0"
+    yield _on_both_sides(item, "h/2", lambda h: h / 2, Swish(1e-16))
     entropy = float(gates.curves(TWO, [0.0], [1.0])["entropy"][0, 0])
     item = "Sec. 2.3, entropy of a gate in the limit of linear networks, β → 0 (noiseless)"
     none, exact = closed_form("0", 0.0), closed_form("log 2", math.log(2))
@@ -82,7 +95,7 @@ def signals() -> Iterator[Row]:
 def slopes() -> Iterator[Row]:
     """Eq. (7) and what Sec. 2.4 says of its factor."""
     yield _gradient()
-    yield from _factors()
+    yield _at_points("eq. (7), factor ĝ of Swish", _factor, lambda β, h: Swish(β).derivative(h))
     yield from _phase_space_factors()
     yield from _limits_of_factors()
     h = np.linspace(-5.0, -1e-3, 200)
@@ -98,60 +111,47 @@ def _logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-def _values() -> Iterator[Row]:
-    for beta, h in POINTS:
-        value = h * _logistic(beta * h)
-        item = f"eq. (5), ⟨j⟩ = h σ(βh), β = {beta:g}, h = {h:g}"
-        yield compare(KEY, item, formula(value), float(Swish(beta)(h)))
+def _positive(h: float) -> float:
+    return max(h, 0.0)
 
 
-def _limits() -> Iterator[Row]:
-    for h in (1.0, -1.0):
-        # exp(−10³) underflows: at this β the limit is reached in float64.
-        published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
-        item = f"eq. (6), Swish → ReLU for β → ∞, h = {h:g}"
-        yield compare(KEY, item, published, float(Swish(1e3)(h)))
-        # Swish(β) = h/2 + βh²/4 + …: the next term is below rounding.
-        item = f"Sec. 2.3, Swish → linear for β → 0, h = {h:g}"
-        yield compare(KEY, item, closed_form("h/2", h / 2), float(Swish(1e-16)(h)))
+def _factor(beta: float, h: float) -> float:
+    return _logistic(beta * h) * (1 + h * beta * _logistic(-beta * h))
 
 
-def _factors() -> Iterator[Row]:
-    for beta, h in POINTS:
-        factor = _logistic(beta * h) * (1 + h * beta * _logistic(-beta * h))
-        item = f"eq. (7), factor ĝ of Swish, β = {beta:g}, h = {h:g}"
-        yield compare(KEY, item, formula(factor), float(Swish(beta).derivative(h)))
+def _at_points(
+    item: str, printed: Callable[[float, float], float], computed: Callable[[float, float], Any]
+) -> Row:
+    """A function of β and h."""
+    points = (
+        compare(KEY, f"β = {β:g}, h = {h:g}", formula(printed(β, h)), float(computed(β, h)))
+        for β in NOISES
+        for h in FIELDS
+    )
+    return worst(f"{item}, β = 1 and 2, h = 0.7 and -1.5", points)
+
+
+def _on_both_sides(
+    item: str, text: str, printed: Callable[[float], float], computed: Callable[[float], Any]
+) -> Row:
+    """A limit, of positive and of negative fields."""
+    points = (
+        compare(KEY, f"h = {h:g}", closed_form(text, printed(h)), float(computed(h)))
+        for h in (1.0, -1.0)
+    )
+    return worst(f"{item}, h = 1 and -1", points)
 
 
 def _phase_space_factors() -> Iterator[Row]:
-    for beta, h in POINTS:
-        printed = _logistic(beta * h) * _logistic(-beta * h)
-        item = f"eq. (7), factor g of Sigmoid, β = {beta:g}, h = {h:g}"
-        computed = float(Sigmoid(beta).derivative(h))
-        exact = formula(beta * printed)
-        yield correct(KEY, item, formula(printed), exact, computed, PHASE_SPACE_NOTE)
-
-
-def _expectations() -> Iterator[Row]:
-    """By automatic differentiation of log Z, which knows no activation by name."""
-    signs = gates.Gate([-1, 1])
-    for beta, h in POINTS:
-        at = f"β = {beta:g}, h = {h:g}"
-        item = f"eq. (4), ⟨s⟩ = σ(βh) from Z, {at}"
-        yield compare(KEY, item, formula(_logistic(beta * h)), float(TWO.mean(beta, h)))
-        item = f"abstract, tanh(βh) as ⟨s⟩ of the states ±1, {at}"
-        yield compare(KEY, item, formula(math.tanh(beta * h)), float(signs.mean(beta, h)))
-
-
-def _signals() -> Iterator[Row]:
-    for beta, h in POINTS:
-        item = f"eq. (5), ⟨j⟩ = h σ(βh) from Z, β = {beta:g}, h = {h:g}"
-        computed = float(TWO.transmitted(beta, h))
-        yield compare(KEY, item, formula(h * _logistic(beta * h)), computed)
-    for h in (1.0, -1.0):
-        published = closed_form(f"max(h, 0) = {max(h, 0.0):g}", max(h, 0.0))
-        item = f"eq. (6), ⟨j⟩ from Z at β = ∞, h = {h:g}"
-        yield compare(KEY, item, published, float(TWO.signal(math.inf)(h)))
+    """At β = 1 the missing factor is 1."""
+    for beta in NOISES:
+        points = []
+        for h in FIELDS:
+            printed = _logistic(beta * h) * _logistic(-beta * h)
+            computed = float(Sigmoid(beta).derivative(h))
+            texts = (formula(printed), formula(beta * printed))
+            points.append(correct(KEY, f"h = {h:g}", *texts, computed, PHASE_SPACE_NOTE))
+        yield worst(f"eq. (7), factor g of Sigmoid, β = {beta:g}, h = 0.7 and -1.5", points)
 
 
 def _layer() -> Row:
@@ -169,10 +169,10 @@ def _first_layer() -> Row:
     W, x = random.normal(size=(20, 6)) / math.sqrt(6), random.normal(size=(5, 6))
     drawn = gates.sample_network([W], x, TWO, 1.0, samples=20_000)
     off = (drawn["signal"] - drawn["mean_field"]) / drawn["standard_error"]
-    worst = float(np.max(np.abs(off)))
+    largest = float(np.max(np.abs(off)))
     threshold = float(norm.isf(LEVEL / (2 * off.size)))
     item = "Sec. 2.3, ⟨j⟩ of 20 gates that are drawn, from the mean field, in standard errors"
-    return compare(KEY, item, method("exact: 0", 0.0, threshold), worst)
+    return compare(KEY, item, method("exact: 0", 0.0, threshold), largest)
 
 
 def _second_layer() -> Row:
@@ -211,10 +211,12 @@ def _gradient() -> Row:
 
 def _limits_of_factors() -> Iterator[Row]:
     """βh = ±50, where exp(−|βh|) is below rounding beside 1; and |βh| ≪ 1."""
-    for h in (-3.0, 0.0, 3.0):
-        item = f"Sec. 2.4, factor of a linear network, Swish at β → 0, h = {h:g}"
-        factor = float(gates.backpropagation_factor(TWO, 0.0, h))
-        yield compare(KEY, item, closed_form("const. = 1/2", 0.5), factor)
+    half = closed_form("const. = 1/2", 0.5)
+    points = (
+        compare(KEY, f"h = {h:g}", half, float(gates.backpropagation_factor(TWO, 0.0, h)))
+        for h in (-3.0, 0.0, 3.0)
+    )
+    yield worst("Sec. 2.4, factor of a linear network, Swish at β → 0, h = -3, 0 and 3", points)
     item = "Sec. 2.4, factor g of Sigmoid for h ≫ 1/β, β = 1, h = 50"
     yield compare(KEY, item, closed_form("0", 0.0), float(Sigmoid(1.0).derivative(50.0)))
     item = "Sec. 2.4, factor ĝ of Swish for h ≫ 1/β, β = 1, h = 50"
@@ -223,11 +225,9 @@ def _limits_of_factors() -> Iterator[Row]:
     printed, exact = closed_form("learning is impossible: 0", 0.0), closed_form("1/2", 0.5)
     small = float(Swish(1.0).derivative(1e-20))
     yield correct(KEY, item, printed, exact, small, IMPOSSIBLE_NOTE)
-    for h in (1.0, -1.0):
-        published = formula(max(h, 0.0))
-        item = f"Sec. 2.4, factor ĝ without noise, β = ∞, h = {h:g}"
-        factor = float(gates.backpropagation_factor(TWO, math.inf, h))
-        yield compare(KEY, item, published, factor)
+    item = "Sec. 2.4, factor ĝ without noise, β = ∞"
+    factor = partial(gates.backpropagation_factor, TWO, math.inf)
+    yield _on_both_sides(item, "θ(h)", lambda h: float(h > 0), factor)
 
 
 def labels() -> Iterator[Row]:
@@ -237,12 +237,15 @@ def labels() -> Iterator[Row]:
     P = gates.label_probability(LABELS, PROBABILITIES)
     item = f"eq. (16), log P(y) = m S, {len(pairs)} labels, all multipliers summed"
     yield compare(KEY, item, formula(S), math.log(P))
-    for k, m, q in ((1, 4, 0.3), (3, 4, 0.3)):
+    multipliers, exponents = [], []
+    m, q = 4, 0.3
+    for k in (1, 3):
         y = k / m
-        found = gates.saddle_point(k, [q] * m)
-        printed = math.log(y * (1 - q) / (q * (1 - y)))
-        item = f"eq. (15), −iλ_c, the mean of {m} labels is {y:g}, q = {q:g}"
-        yield compare(KEY, item, formula(printed), found.multiplier)
-        exponent = y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y))
-        item = f"eq. (16) with its constant, the mean of {m} labels is {y:g}, q = {q:g}"
-        yield compare(KEY, item, formula(exponent), found.exponent / m)
+        found, name = gates.saddle_point(k, [q] * m), f"mean label {y:g}"
+        printed = formula(math.log(y * (1 - q) / (q * (1 - y))))
+        multipliers.append(compare(KEY, name, printed, found.multiplier))
+        printed = formula(y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y)))
+        exponents.append(compare(KEY, name, printed, found.exponent / m))
+    means = f"the mean of {m} labels is 0.25 and 0.75, q = {q:g}"
+    yield worst(f"eq. (15), −iλ_c, {means}", multipliers)
+    yield worst(f"eq. (16) with its constant, {means}", exponents)

@@ -53,8 +53,8 @@ SECTIONS = (
     Section(
         "eq5",
         "Equations (5) and (6): the mean transmitted signal is Swish, and without noise the ReLU",
-        "⟨j⟩ = h σ(βh) as the package has it by name and as it follows from log Z, at two levels "
-        "of noise and both signs of the field, and its limits β → ∞ and β → 0.",
+        "⟨j⟩ = h σ(βh) as it follows from log Z, at two levels of noise and both signs of the "
+        "field, and the limits β → ∞ and β → 0.",
         _eq5,
     ),
     Section(

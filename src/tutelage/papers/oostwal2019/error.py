@@ -21,6 +21,7 @@ from tutelage.papers.row import (
     correct,
     digits,
     formula,
+    worst,
 )
 
 SIGMOIDAL = Erf(offset=1.0)  # eq. (2)
@@ -46,14 +47,14 @@ def section_ii() -> Iterator[Row]:
     """Eqs. (9) to (12) and the errors quoted below them."""
     yield from _unlearned()
     yield from _learned()
-    yield from _equation_11()
-    yield from _equation_12()
+    yield _equation_11()
+    yield _equation_12()
 
 
 def appendix_b() -> Iterator[Row]:
     """Eqs. (26) to (28)."""
     yield from _equations_26_28()
-    yield from _equation_27()
+    yield _equation_27()
 
 
 def error(g: Activation, overlaps: Overlaps) -> float:
@@ -70,15 +71,23 @@ def site_symmetric(K: int, R: float, S: float, C: float) -> Overlaps:
     return Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
 
 
+def point(K: int, R: float, S: float, C: float) -> str:
+    """The name of a state."""
+    return f"K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
+
+
 def _unlearned() -> Iterator[Row]:
-    for K in UNITS:
+    starts = {K: site_symmetric(K, 0.0, 0.0, 0.0) for K in UNITS}
+    for name, g, text, value in (
+        ("erf", SIGMOIDAL, "1/3", 1 / 3),
+        ("ReLU", ReLU(), "1/2 - 1/(2π)", 1 / 2 - 1 / (2 * math.pi)),
+    ):
         # K² averages of order one, over K: what cancels, and rounds, is of order K.
-        erf = closed_form("1/3", 1 / 3, scale=K)
-        relu = closed_form("1/2 - 1/(2π)", 1 / 2 - 1 / (2 * math.pi), scale=K)
-        start = site_symmetric(K, 0.0, 0.0, 0.0)
-        item = f"ε_g at R = S = C = 0, {{}}, K = {K}"
-        yield compare(KEY, item.format("erf"), erf, error(SIGMOIDAL, start))
-        yield compare(KEY, item.format("ReLU"), relu, error(ReLU(), start))
+        points = (
+            compare(KEY, f"K = {K}", closed_form(text, value, scale=K), error(g, start))
+            for K, start in starts.items()
+        )
+        yield worst(f"ε_g at R = S = C = 0, {name}, K = 1, 2, 5, 10 and 100", points)
     start = site_symmetric(3, 0.0, 0.0, 0.0)
     yield compare(KEY, "ε_g at R = S = C = 0, ReLU, K = 3", digits("0.341"), error(ReLU(), start))
 
@@ -97,22 +106,25 @@ def _learned() -> Iterator[Row]:
     )
 
 
-def _equation_11() -> Iterator[Row]:
+def _equation_11() -> Row:
+    points = []
     for K, R, S, C in [(5, 0.0, 0.0, 0.0), *STATES]:
         braces = (
             1 / 3
             + (K - 1) / math.pi * (math.asin(C / 2) - 2 * math.asin(S / 2))
             - 2 / math.pi * math.asin(R / 2)
         )
-        item = f"eq. (11), erf, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
         computed = error(SIGMOIDAL, site_symmetric(K, R, S, C))
-        yield correct(KEY, item, _value(braces / K), _value(braces, K), computed, NOTE_11)
+        published, exact = _value(braces / K), _value(braces, K)
+        points.append(correct(KEY, point(K, R, S, C), published, exact, computed, NOTE_11))
+    return worst("eq. (11), erf, at four states of K = 2, 5 and 10", points)
 
 
-def _equation_12() -> Iterator[Row]:
+def _equation_12() -> Row:
     def average(x: float) -> float:
         return x / 4 + math.sqrt(1 - x**2) / (2 * math.pi) + x * math.asin(x) / (2 * math.pi)
 
+    points = []
     for K, R, S, C in STATES:
         braces = (
             K
@@ -121,9 +133,9 @@ def _equation_12() -> Iterator[Row]:
             + K * (K - 1) * average(C)
             - 2 * K * (K - 1) * average(S)
         )
-        item = f"eq. (12), ReLU, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
         computed = error(ReLU(), site_symmetric(K, R, S, C))
-        yield compare(KEY, item, _value(braces / (2 * K), K), computed)
+        points.append(compare(KEY, point(K, R, S, C), _value(braces / (2 * K), K), computed))
+    return worst("eq. (12), ReLU, at three states of K = 2, 5 and 10", points)
 
 
 def _equations_26_28() -> Iterator[Row]:
@@ -170,21 +182,27 @@ def _equation_27_printed(c11: float, c22: float, c12: float) -> float:
     return c12 / 4 + (root + c12 * math.asin(rho)) / (2 * math.pi)
 
 
-def _equation_27() -> Iterator[Row]:
+def _equation_27() -> Row:
+    points = []
     for c11, c22, c12 in [(1.0, 1.0, 0.5), (0.3, 2.0, -0.6), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0)]:
-        item = f"eq. (27), ⟨g(x)g(y)⟩ of the ReLU, C = [{c11:g} {c12:g}; {c12:g} {c22:g}]"
+        name = f"C = [{c11:g} {c12:g}; {c12:g} {c22:g}]"
         computed = float(averages.i2(ReLU(), [[c11, c12], [c12, c22]]))
-        yield compare(KEY, item, _value(_equation_27_printed(c11, c22, c12)), computed)
+        printed = _value(_equation_27_printed(c11, c22, c12))
+        points.append(compare(KEY, name, printed, computed))
+    return worst("eq. (27), ⟨g(x)g(y)⟩ of the ReLU, at four covariances, two singular", points)
 
 
 def single_unit() -> Iterator[Row]:
     """Eqs. (30) and (31)."""
+    erf, relu = [], []
     for R in (-0.5, 0.5, 0.9):
-        state = site_symmetric(1, R, 0.0, 0.0)
-        erf = 1 / 3 - 2 / math.pi * math.asin(R / 2)
-        relu = (2 - R) / 4 - (math.sqrt(1 - R**2) + R * math.asin(R)) / (2 * math.pi)
-        yield compare(KEY, f"eq. (30), erf, K = 1, R = {R:g}", _value(erf), error(SIGMOIDAL, state))
-        yield compare(KEY, f"eq. (31), ReLU, K = 1, R = {R:g}", _value(relu), error(ReLU(), state))
+        name, state = f"R = {R:g}", site_symmetric(1, R, 0.0, 0.0)
+        printed = 1 / 3 - 2 / math.pi * math.asin(R / 2)
+        erf.append(compare(KEY, name, _value(printed), error(SIGMOIDAL, state)))
+        printed = (2 - R) / 4 - (math.sqrt(1 - R**2) + R * math.asin(R)) / (2 * math.pi)
+        relu.append(compare(KEY, name, _value(printed), error(ReLU(), state)))
+    yield worst("eq. (30), erf, K = 1, R = -0.5, 0.5 and 0.9", erf)
+    yield worst("eq. (31), ReLU, K = 1, R = -0.5, 0.5 and 0.9", relu)
 
 
 def plateau(name: str) -> Iterator[Row]:

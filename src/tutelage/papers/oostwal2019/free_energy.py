@@ -8,13 +8,11 @@ from scipy.integrate import quad
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU, Sigmoid, Tanh
-from tutelage.averages.generalization import generalization_error
-from tutelage.model import Committee, Scenario
 from tutelage.papers.oostwal2019 import KEY
-from tutelage.papers.oostwal2019.error import STATES, error, site_symmetric
+from tutelage.papers.oostwal2019.error import STATES, error, point, site_symmetric
 from tutelage.papers.oostwal2019.loads import at, best, load
 from tutelage.papers.oostwal2019.measures import held, power, vanishing_error
-from tutelage.papers.row import Published, Row, closed_form, compare, correct, formula
+from tutelage.papers.row import Published, Row, closed_form, compare, correct, formula, worst
 
 NOTE_NOISE = (
     "oostwal2019 Sec. II D, below eq. (13): the density exp(-βE) is stationary if the noise of the "
@@ -26,24 +24,36 @@ NOTE_NOISE = (
 
 def free_energy() -> Iterator[Row]:
     """Eqs. (13) to (21), and the factor γ of Sec. II A."""
-    yield from _factor()
+    yield _factor()
     yield _noise()
-    for K, R, S, C in STATES:
-        covariance = np.asarray(site_symmetric(K, R, S, C).covariance)
-        computed = 0.5 * float(np.linalg.slogdet(covariance)[1])
-        item = f"eq. (19), s = ½ ln det C, K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
-        yield compare(KEY, item, _value(entropy(K, R, S, C), K), computed)
-    for g, K, a, kind in ((Erf(), 5, 46.0, "R > S"), (ReLU(), 10, 10.0, "R < S")):
-        s = at(g, K, a, kind)
-        epsilon = error(g, site_symmetric(K, s.R, s.S, s.C))
-        printed = a * K * epsilon - entropy(K, s.R, s.S, s.C)
-        item = f"eq. (20), βf of the state {kind} at α = {a:g}, K = {K}, {g.name}"
-        # ε_g is a sum of K² averages over K, and is multiplied by αK.
-        yield compare(KEY, item, _value(printed, a * K * K), s.free_energy)
+    yield _equation_19()
+    yield _equation_20()
     matrix = at(Erf(), 5, 46.0, "R > S").blocks
     count = sum(len(block.eigenvalues) * block.multiplicity for block in matrix)
     item = "below eq. (21), number of overlaps in the full matrix of second derivatives, K = 5"
     yield compare(KEY, item, closed_form("K² + K(K - 1)/2 = 35", 35.0), count)
+
+
+def _equation_19() -> Row:
+    points = []
+    for K, R, S, C in STATES:
+        covariance = np.asarray(site_symmetric(K, R, S, C).covariance)
+        computed = 0.5 * float(np.linalg.slogdet(covariance)[1])
+        printed = _value(entropy(K, R, S, C), K)
+        points.append(compare(KEY, point(K, R, S, C), printed, computed))
+    return worst("eq. (19), s = ½ ln det C, at three states of K = 2, 5 and 10", points)
+
+
+def _equation_20() -> Row:
+    points = []
+    for g, K, a, kind in ((Erf(), 5, 46.0, "R > S"), (ReLU(), 10, 10.0, "R < S")):
+        s = at(g, K, a, kind)
+        epsilon = error(g, site_symmetric(K, s.R, s.S, s.C))
+        printed = a * K * epsilon - entropy(K, s.R, s.S, s.C)
+        name = f"{kind}, α = {a:g}, K = {K}, {g.name}"
+        # ε_g is a sum of K² averages over K, and is multiplied by αK.
+        points.append(compare(KEY, name, _value(printed, a * K * K), s.free_energy))
+    return worst("eq. (20), βf of a state of erf, K = 5, and of one of the ReLU, K = 10", points)
 
 
 def entropy(K: int, R: float, S: float, C: float) -> float:
@@ -52,21 +62,13 @@ def entropy(K: int, R: float, S: float, C: float) -> float:
     return 0.5 * math.log(together) + 0.5 * (K - 1) * math.log(1 - C - (R - S) ** 2)
 
 
-def _factor() -> Iterator[Row]:
-    """γ g(x) is g(x) with output weights γ/√K, or with γ²α in the place of α."""
-    γ, (K, R, S, C) = 3.0, STATES[0]
-    units = Committee(K, ReLU())
-    scaled = Scenario(units, units, output_scale=γ / math.sqrt(K))
-    plain = Scenario(units, units, output_scale=1 / math.sqrt(K))
-    state = site_symmetric(K, R, S, C)
-    ratios = [float(generalization_error(one, state)) for one in (scaled, plain)]
-    item = "Sec. II A, ε_g with output weights γ/√K over that with 1/√K, γ = 3"
-    yield compare(KEY, item, closed_form("γ² = 9", γ**2), ratios[0] / ratios[1])
+def _factor() -> Row:
+    """γ g(x) is g(x) with γ²α in the place of α."""
     # 1/(1 + e^(−2x)) = ½ + ½ tanh x: γ = ½ and a constant.
     (half, error_1), (one, error_2) = (load(g, 5, "coexists") for g in (Sigmoid(2.0), Tanh()))
     uncertainty = half / one * (error_1 / half + error_2 / one)
     item = "Sec. II A, α_c(5) of tanh over that of ½ tanh"
-    yield compare(KEY, item, closed_form("γ² = 1/4", 0.25), one / half, uncertainty)
+    return compare(KEY, item, closed_form("γ² = 1/4", 0.25), one / half, uncertainty)
 
 
 def _noise() -> Row:

@@ -5,24 +5,22 @@ from collections.abc import Iterator
 
 from tutelage.activations import Erf, ReLU
 from tutelage.papers.oostwal2019 import KEY, error, figures, free_energy, loads, samples, states
-from tutelage.papers.row import Row, closed_form, compare, formula
+from tutelage.papers.row import Row, closed_form, compare, worst
 from tutelage.papers.section import Figure, Section
 
 SAMPLES = "weights drawn with N = 2000 inputs, 200 sweeps and 8 chains instead of 1600, 50 and 4"
 
 
 def _fig1(full: bool) -> Iterator[Row | Figure]:
-    """Eqs. (2) and (3) at a few x."""
+    """Eq. (2); eq. (3) is the definition of the ReLU."""
     yield figures.architecture()
     sigmoidal = error.SIGMOIDAL
     for x, text, value in ((-40.0, "0", 0.0), (40.0, "2", 2.0)):
         item = f"below eq. (2), limit of g for large |x|, x = {x:g}"
         yield compare(KEY, item, closed_form(text, value), float(sigmoidal(x)))
-    for x in (-0.8, 0.7):
-        published = closed_form("2 Φ(x)", math.erfc(-x / math.sqrt(2)))
-        yield compare(KEY, f"eq. (2), g({x:g})", published, float(sigmoidal(x)))
-        published = formula(max(0.0, x))
-        yield compare(KEY, f"eq. (3), g({x:g})", published, float(ReLU()(x)))
+    values = {x: closed_form("2 Φ(x)", math.erfc(-x / math.sqrt(2))) for x in (-0.8, 0.7)}
+    points = (compare(KEY, f"x = {x:g}", values[x], float(sigmoidal(x))) for x in values)
+    yield worst("eq. (2), g(x) at x = -0.8 and 0.7", points)
     yield states.other_sigmoids()
 
 
