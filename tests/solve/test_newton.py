@@ -99,3 +99,9 @@ def test_no_root_is_said_not_raised():
 def test_too_few_steps_are_not_convergence():
     root = newton(square_root_of_two, np.array([100.0]), steps=3, tolerance=1e-12)
     assert not root.converged and root.steps == 3
+
+
+def test_what_is_rounding_takes_no_step():
+    start = np.array([2**0.5 + 1e-9])
+    root = newton(square_root_of_two, start, steps=9, tolerance=1e-6, rounding=1e-8)
+    assert root.converged and root.steps == 0 and root.x == start

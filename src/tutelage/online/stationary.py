@@ -19,6 +19,7 @@ from tutelage.solve.newton import newton
 
 STEPS = 100
 POLISHED = 1e-12
+# Next to a singular covariance a step for rates below this changes eigenvalues by 1e-12.
 ROUNDING = 1e-14
 # A covariance may be this far from positive semi-definite, relative to its largest entry.
 OUTSIDE = 1e-9
@@ -141,7 +142,9 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
 
 def settled(flow: Flow, rate: Rate, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:
     """Where Newton's method ends, and the largest rate there relative to the largest overlap."""
-    if np.max(np.abs(rates_and_jacobian(flow, rate, y)[0])) < ROUNDING:
-        steps = 0  # next to a singular covariance a step of this size changes eigenvalues by 1e-12
-    root = newton(lambda y: rates_and_jacobian(flow, rate, y), y, steps=steps, tolerance=POLISHED)
+
+    def function(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return rates_and_jacobian(flow, rate, y)
+
+    root = newton(function, y, steps=steps, tolerance=POLISHED, rounding=ROUNDING)
     return root.x, float(root.residual / max(1.0, np.max(np.abs(root.x))))

@@ -47,6 +47,7 @@ def newton(
     *,
     steps: int,
     tolerance: float,
+    rounding: float = 0.0,
     allowed: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Root:
     """A root of f next to each x.
@@ -59,6 +60,7 @@ def newton(
         x: where to begin.
         steps: the largest number of steps.
         tolerance: on the largest |f_i|.
+        rounding: where the largest |f_i| is within this, no step is taken.
         allowed: x -> where steps may go, shape (...); everywhere by default.
 
     >>> import numpy as np
@@ -68,14 +70,14 @@ def newton(
     (array([ True, False]), '1.414213562373')
     """
     place = _at(function, np.asarray(x, dtype=float))
-    going = np.isfinite(place.size) & (place.size > 0)
+    going = np.isfinite(place.size) & (place.size > rounding)
     taken = np.zeros(place.size.shape, dtype=int)
     for _ in range(steps):
         if not np.any(going):
             break
         place, going = _stepped(function, place, going, tolerance, allowed)
         taken = taken + going
-        going = going & (place.size > 0)
+        going = going & (place.size > rounding)
     return Root(place.x, place.size, place.size <= tolerance, taken)
 
 
