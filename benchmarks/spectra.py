@@ -56,7 +56,7 @@ def plain_loop(loss, parameters):
 def small_row(table):
     line = tl.spectra.linear_examples()
     network = tl.spectra.Classifier(line.sizes(10), tl.Swish())
-    first, best, run = seconds(lambda: tl.spectra.train(network, line, 2300, 20))
+    first, best, run = seconds(lambda: tl.spectra.train(network, line, epochs=2300, runs=20))
     shape = ravel_pytree(network.initial(jax.random.key(0)))[1]
     end = shape(jnp.asarray(run["final_parameters"].values[0]))
     loop, λ = plain_loop(loss_of(network, line), end)

@@ -31,7 +31,9 @@ LINE = tl.spectra.linear_examples()
 def spectra(activation: tl.Activation) -> np.ndarray:
     """Eigenvalues of random networks that have not learned anything yet, one row for each."""
     network = tl.spectra.Classifier(LINE.sizes(10), activation)
-    return tl.spectra.train(network, LINE, epochs=1, runs=RUNS, at=[0])["eigenvalues"].values[:, 0]
+    return tl.spectra.train(network, LINE, epochs=1, runs=RUNS, recorded=[0])["eigenvalues"].values[
+        :, 0
+    ]
 
 
 def indices(λ: np.ndarray) -> list[float]:

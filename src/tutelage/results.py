@@ -37,9 +37,6 @@ NEEDED = {
     ),
 }
 
-# Results whose room computes them again.
-TRAININGS = ("spectra.train", "deep.train")
-
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
     """Write a result, with its attributes, to a NetCDF file.
@@ -97,13 +94,8 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     >>> recompute(run).equals(run)
     True
     """
-    by = dataset.attrs.get("computed_by")
     if is_recorded(dataset):
         return recomputed(dataset)
-    if by == "spectra.train":
-        from tutelage import spectra
-
-        return spectra.recompute(dataset)
     name = _computed_by(dataset)
     again = _evolve if name == "online.evolve" else _simulate
     return again(
@@ -121,7 +113,7 @@ def _computed_by(dataset: xr.Dataset) -> str:
         raise InputError(
             "dataset",
             f"a result of {name}",
-            f"only those of {', '.join((*NEEDED, *TRAININGS))} can be computed again",
+            f"only those of {', '.join(NEEDED)} can be computed again",
             f"tl.{name} with the same arguments",
         )
     missing = [need for need in NEEDED[name] if need not in dataset.attrs]

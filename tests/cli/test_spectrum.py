@@ -19,7 +19,7 @@ def test_it_prints_a_table_and_writes_every_file(run, tmp_path):
     code, out, err = run(*SMALL, *map(str, options))
     assert (code, err) == (0, "")
     title, heading, *rows = out.splitlines()
-    assert title.startswith("linear, 2-3-1, Swish(1.0), 13 parameters, medians of 2 runs")
+    assert title.startswith("linear, 2-3-1, Swish, 13 parameters, medians of 2 runs")
     assert heading.split()[:2] == ["epoch", "loss"]
     assert [row.split()[0] for row in rows] == ["0", "10", "20"]
     assert all(file.stat().st_size > 1000 for file in files)
@@ -32,7 +32,8 @@ def test_json_holds_the_curves_and_how_to_compute_them(run):
     code, out, err = run(*SMALL, "--json")
     assert (code, err) == (0, "")
     printed = json.loads(out)
-    assert printed["computed_by"] == "spectra.train" and printed["activation"] == "Swish(1.0)"
+    assert printed["computed_by"] == "spectra.train"
+    assert printed["classifier"]["activation"] == {"type": "activations.Swish", "beta": 1.0}
     assert printed["epoch"][-1] == 20 and len(printed["loss"][0]) == len(printed["epoch"])
     assert printed["eigenvalues"][0][1][0] is None  # no spectrum at that epoch
     assert printed["tolerance"] == 1e-12 and "inputs" not in printed

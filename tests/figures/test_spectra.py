@@ -97,9 +97,12 @@ def test_the_film_has_a_frame_for_each_epoch(tmp_path):
 def test_a_density_is_drawn_with_its_error_and_the_exact_one():
     grid = np.linspace(-1, 1, 50)
     found = xr.Dataset(
-        {"density": ("eigenvalue", np.full(50, 0.5)), "density_error": ("eigenvalue", grid * 0)},
+        {
+            "density": ("eigenvalue", np.full(50, 0.5)),
+            "density_error": ("eigenvalue", grid * 0),
+            "width": 0.1,
+        },
         coords={"eigenvalue": grid},
-        attrs={"width": 0.1},
     )
     axes = tl.figures.spectral_density(found, eigenvalues=[0.0])
     assert axes.lines[1].get_ydata().max() == pytest.approx(1 / (0.1 * np.sqrt(2 * np.pi)), 0.03)

@@ -39,7 +39,7 @@ def test_zero_eigenvalues_of_relus_come_out_with_either_sign():
     """So that "less than zero" counts rounding, and α needs to say what is zero."""
     data = tl.spectra.curved_examples()
     network = tl.spectra.Classifier(data.sizes(10), tl.ReLU())
-    run = tl.spectra.train(network, data, epochs=20, runs=6, at=(20,))
+    run = tl.spectra.train(network, data, epochs=20, runs=6, recorded=(20,))
     λ = run["eigenvalues"].values[:, 0]
     size = np.abs(λ) / np.abs(λ).max(axis=1, keepdims=True)
     rounding = size <= 1e-12

@@ -111,7 +111,7 @@ def test_any_tree_of_parameters_will_do():
 )
 def test_what_has_no_dense_hessian_is_refused(loss, parameters, memory, message):
     with pytest.raises(InputError, match=message):
-        hessian_eigenvalues(loss, parameters, memory)
+        hessian_eigenvalues(loss, parameters, memory=memory)
 
 
 def test_the_indices_follow_their_definition():

@@ -134,7 +134,7 @@ def test_the_density_is_that_of_all_eigenvalues_within_its_error(name, network, 
         λ, found = λ300, bulk_density
     else:
         λ, found = hessian_eigenvalues(*network), density(*network, probes=40, steps=120, seed=1)
-    σ = found.attrs["width"]
+    σ = float(found["width"])
     z = (found["eigenvalue"].values[:, None] - λ) / σ
     exact = np.exp(-(z**2) / 2).mean(axis=1) / (np.sqrt(2 * np.pi) * σ)
     error = found["density_error"].values + 1e-6 * exact.max()

@@ -20,7 +20,7 @@ from tutelage.spectra.objective import Loss, accuracy, cross_entropy, residuals
 
 LINE = linear_examples()
 SWISH = Classifier((2, 4, 1), tl.Swish(), "per unit")
-SHORT = {"epochs": 30, "at": [0, 7, 30]}
+SHORT = {"epochs": 30, "recorded": [0, 7, 30]}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_runs_and_seeds_begin_apart(batch):
 
 
 def test_training_is_a_plain_loop_over_the_gradient():
-    run = train(SWISH, LINE, optimizer=Adam(0.03), seed=5, spectra_at=(), **SHORT)
+    run = train(SWISH, LINE, optimizer=Adam(0.03), seed=5, spectra=(), **SHORT)
     loss = loss_of(SWISH)
     slope = jax.jit(jax.grad(loss))
     key = jax.random.fold_in(jax.random.key(5), 0)
@@ -65,7 +65,7 @@ def test_training_is_a_plain_loop_over_the_gradient():
 
 
 def test_a_step_of_gradient_descent_is_that_of_its_definition():
-    run = train(SWISH, LINE, epochs=1, optimizer=SGD(0.5), at=[0, 1], spectra_at=())
+    run = train(SWISH, LINE, epochs=1, optimizer=SGD(0.5), recorded=[0, 1], spectra=())
     θ = SWISH.initial(jax.random.fold_in(jax.random.key(0), 0))
     flat, shape = ravel_pytree(θ)
     exact = flat - 0.5 * jax.grad(lambda v: loss_of(SWISH)(shape(v)))(flat)
@@ -127,7 +127,7 @@ def test_a_trainable_beta_moves_and_a_fixed_one_is_no_parameter(batch):
 
 
 def test_spectra_are_missing_where_they_were_not_asked_for():
-    run = train(SWISH, LINE, spectra_at=[30], **SHORT)
+    run = train(SWISH, LINE, spectra=[30], **SHORT)
     missing = np.isnan(run["eigenvalues"].values[0]).all(axis=1)
     assert missing.tolist() == [True, True, False]
     assert np.isnan(run["zero_fraction"].values[0]).tolist() == [True, True, False]
@@ -136,8 +136,8 @@ def test_spectra_are_missing_where_they_were_not_asked_for():
 def test_a_saved_run_reopens_and_computes_again(batch, tmp_path):
     tl.results.save(batch, tmp_path / "run.nc")
     read = tl.results.load(tmp_path / "run.nc")
-    again = tl.spectra.recompute(read)
-    assert again.attrs == batch.attrs == read.attrs
+    again = tl.results.recompute(read)
+    assert again.attrs == batch.attrs
     for name in batch.data_vars:
         np.testing.assert_array_equal(again[name], batch[name])
         np.testing.assert_array_equal(read[name], batch[name])
@@ -161,10 +161,11 @@ def test_a_diverging_run_is_an_outcome():
         ({"epochs": 0}, "epochs: got 0"),
         ({"runs": 0}, "runs: got 0"),
         ({"seed": -1}, "seed: got -1"),
-        ({"at": [0, 31]}, "at: got 0 … 31"),
-        ({"at": [0.5]}, "at: got"),
-        ({"at": []}, "at: got no epoch"),
-        ({"spectra_at": [5]}, r"spectra_at: got \[5\]"),
+        ({"recorded": [0, 31]}, "recorded: got 0 … 31"),
+        ({"recorded": [0.5]}, "recorded: got"),
+        ({"recorded": [7, 0]}, "recorded: got"),
+        ({"recorded": []}, "recorded: got no epoch"),
+        ({"spectra": [5]}, r"spectra: got \[5\]"),
         ({"optimizer": "adam"}, "optimizer: got 'adam'"),
         ({"memory": 100}, "parameters: got 21 parameters"),
         ({"classifier": Classifier((3, 4, 1), tl.ReLU())}, "2 features and 2 classes"),
@@ -201,6 +202,21 @@ def test_a_learning_rate_of_zero_or_below_is_refused(rate):
         Adam(rate)
 
 
-def test_only_what_train_has_made_is_trained_again(batch):
-    with pytest.raises(InputError, match=r"spectra\.train"):
-        tl.spectra.recompute(batch.assign_attrs(computed_by="online.evolve"))
+def test_a_density_of_a_function_is_not_computed_again():
+    found = tl.spectra.density(lambda x: x @ x, np.ones(5))
+    assert found.attrs["computed_by"] == "spectra.density" and found.attrs["probes"] == 8
+    with pytest.raises(InputError, match=r"^loss: .*does not hold the loss"):
+        tl.results.recompute(found)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [tl.gates.Gate([-1, 1]).signal(2.0), tl.gates.Gate([0, 1, 2], [1, 2, 1]).signal(0.7)],
+    ids=["two states", "three states"],
+)
+def test_the_units_of_a_gate_are_made_again(activation, tmp_path):
+    run = train(Classifier((2, 4, 1), activation), LINE, **SHORT)
+    tl.results.save(run, tmp_path / "run.nc")
+    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    for name in run.data_vars:
+        np.testing.assert_array_equal(again[name], run[name])

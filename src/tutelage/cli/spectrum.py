@@ -130,7 +130,7 @@ def _examples(text: str, inputs: str, labels: str) -> "Examples":
     if Path(text).suffix not in FILES:
         allowed = f"it has to be one of {', '.join(SETS)}, or a {', '.join(FILES)} file"
         raise InputError("--data", repr(text), allowed, "--data digits")
-    return spectra.load_examples(text, inputs, labels)
+    return spectra.load_examples(text, inputs=inputs, labels=labels)
 
 
 def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
@@ -168,12 +168,12 @@ def _train(
     return train(
         network,
         found,
-        epochs,
-        runs,
-        seed,
+        epochs=epochs,
+        recorded=at,
+        spectra=at[chosen],
         optimizer=optimizer,
-        at=at,
-        spectra_at=at[chosen],
+        runs=runs,
+        seed=seed,
         tolerance=tolerance,
     )
 
@@ -219,7 +219,9 @@ def _print(run: "xr.Dataset") -> None:
 
 
 def _title(run: "xr.Dataset") -> str:
-    a, runs = run.attrs, run.sizes["run"]
-    sizes = a["sizes"].strip("[]").replace(", ", "-")
-    parts = (a["examples"], sizes, a["activation"], f"{run.sizes['eigenvalue']} parameters")
+    from tutelage.runs.recompute import argument
+
+    network, runs = argument(run, "classifier"), run.sizes["run"]
+    sizes, unit = "-".join(map(str, network.sizes)), network.activation.name
+    parts = (run.attrs["examples"], sizes, unit, f"{run.sizes['eigenvalue']} parameters")
     return ", ".join(parts) + (f", medians of {runs} runs" if runs > 1 else "")

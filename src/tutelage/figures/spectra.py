@@ -162,7 +162,7 @@ def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = 
     axes.plot(λ, ρ, label="Lanczos quadrature")
     axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, alpha=0.3, linewidth=0)
     if eigenvalues is not None:
-        σ = float(found.attrs["width"])
+        σ = float(found["width"])
         z = (λ[:, None] - np.asarray(eigenvalues).ravel()) / σ
         exact = np.mean(np.exp(-(z**2) / 2), axis=1) / (np.sqrt(2 * np.pi) * σ)
         axes.plot(λ, exact, "k--", linewidth=1.0, label="all eigenvalues")
@@ -214,7 +214,7 @@ def _power(value: float) -> str:
 def _spectra(dataset: xr.Dataset) -> xr.DataArray:
     spectra = dataset["eigenvalues"].dropna("epoch", how="all").dropna("run")
     if 0 in spectra.shape:
-        raise InputError("dataset", "no spectrum", "spectra have to be recorded", "spectra_at=None")
+        raise InputError("dataset", "no spectrum", "spectra have to be recorded", "spectra=None")
     return spectra
 
 

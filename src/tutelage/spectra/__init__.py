@@ -5,8 +5,7 @@ and `examples` checks arrays.  A `Classifier` says what the network is, and `tra
 them learn at once and records loss, residuals and all eigenvalues of the exact Hessian;
 `negative_fraction` and `zero_fraction` are the indices α and γ of a spectrum, with a tolerance.
 For any loss over any tree of parameters there are `hessian_eigenvalues` (dense), and, on products
-with the Hessian alone, `extreme_eigenvalues` and `density`, with `spectral_mean`.  `recompute`
-repeats a training from what its Dataset holds.
+with the Hessian alone, `extreme_eigenvalues` and `density`, with `spectral_mean`.
 """
 
 from tutelage._lazy import names_of

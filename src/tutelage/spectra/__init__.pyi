@@ -1,4 +1,3 @@
-from .again import recompute as recompute
 from .classifier import Classifier as Classifier
 from .density import density as density
 from .density import spectral_mean as spectral_mean
@@ -19,6 +18,6 @@ from .hessian import hessian as hessian
 from .hessian import hessian_eigenvalues as hessian_eigenvalues
 from .indices import negative_fraction as negative_fraction
 from .indices import zero_fraction as zero_fraction
-from .optimizers import SGD as SGD
-from .optimizers import Adam as Adam
+from .objective import SGD as SGD
+from .objective import Adam as Adam
 from .training import train as train

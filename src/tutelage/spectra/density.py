@@ -1,6 +1,5 @@
 """The density of eigenvalues of a large Hessian, by stochastic Lanczos quadrature."""
 
-import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +7,9 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
 from tutelage._checks import InputError, finite_array, finite_number, positive_integer
 from tutelage._jax import jax
+from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, products
 from tutelage.spectra.lanczos import quadrature, tridiagonal
@@ -22,6 +21,12 @@ WIDTH = 0.01
 POINTS = 400
 
 
+def _not_held(found: xr.Dataset) -> Any:
+    allowed = "a density does not hold the loss and its parameters"
+    raise InputError("loss", "a function", allowed, "tl.spectra.density with the same loss")
+
+
+@recorded(held={"loss": _not_held, "parameters": _not_held})
 def density(
     loss: Callable[[Any], Any],
     parameters: Any,
@@ -49,7 +54,7 @@ def density(
     Returns:
         A Dataset over ``eigenvalue``: density and its standard error density_error; nodes and
         weights with the dimensions probe and step, from which `spectral_mean` takes any average
-        over the spectrum; the width, the seed and the versions among the attributes.
+        over the spectrum; the width that was taken.
 
     Raises:
         InputError: if an argument cannot be used.
@@ -77,17 +82,15 @@ def density(
     if points is None:
         points = np.linspace(seen.min() - 4 * σ, seen.max() + 4 * σ, POINTS)
     found = _smooth(points, θ, w, σ)
-    attrs = {"computed_by": "spectra.density", "parameters": flat.size, "width": σ, "seed": seed}
-    versions = {"tutelage_version": __version__, "jax_version": jax.__version__}
     return xr.Dataset(
         {
             "density": ("eigenvalue", found.mean(axis=0)),
             "density_error": ("eigenvalue", _standard_error(found)),
             "nodes": (("probe", "step"), θ),
             "weights": (("probe", "step"), w),
+            "width": σ,
         },
         coords={"eigenvalue": points},
-        attrs={**attrs, **versions, "python_version": platform.python_version()},
     )
 
 

@@ -12,7 +12,7 @@ from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
 
 # Below this the dense matrix is quicker than any iteration.
-SMALL = 100
+DENSE = 100
 # Krylov spaces that are tried, in units of the eigenvalues wanted; the first is ARPACK's habit.
 SPACES = (4, 16, 64)
 
@@ -61,7 +61,7 @@ def extreme_eigenvalues(
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-8")
     seed = check_seed(seed)
     n = flat.size
-    if n <= SMALL and count <= n:
+    if n <= DENSE and count <= n:
         λ, V = np.linalg.eigh(check_finite(np.asarray(_matrix(loss_of, flat))))
     elif 4 * count > n:
         allowed = f"at most a quarter of the {n} eigenvalues can be found so"

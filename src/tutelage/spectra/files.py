@@ -11,7 +11,7 @@ from tutelage.spectra.examples import Examples, examples
 ENDINGS = (".mat", ".npz", ".csv")
 
 
-def load_examples(path: str | Path, inputs: str = "X", labels: str = "y") -> Examples:
+def load_examples(path: str | Path, *, inputs: str = "X", labels: str = "y") -> Examples:
     """Read examples from a file.
 
     Args:

@@ -17,7 +17,7 @@ from tutelage.spectra.examples import Examples, examples
 LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863
 
 
-def linear_examples(count: int = 51, seed: int = 0) -> Examples:
+def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
     """Points on either side of a straight line, none closer to it than 0.1.
 
     The features lie in [0, 4.2] × [1.5, 4.7]; the label is 1 where x₁ + 2 x₂ > 8.9.
@@ -34,7 +34,7 @@ def linear_examples(count: int = 51, seed: int = 0) -> Examples:
     return _draw(count, seed, LINEAR_SHARE, box, side, margin, "linear")
 
 
-def curved_examples(count: int = 863, seed: int = 0) -> Examples:
+def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
     """Points inside and outside a region with a wavy boundary, none closer to it than 0.008.
 
     The features lie in [0.04, 1] × [0.4, 1].  Class 0 is the region right of 0.2 + 0.04 sin 12 x₂,

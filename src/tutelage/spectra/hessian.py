@@ -13,14 +13,14 @@ from tutelage._jax import jax, jnp
 
 # Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
 # of a large one so few that the derivatives of all examples stay in the cache.
-SMALL, COLUMNS = 64, 8
+ALL_COLUMNS, COLUMNS = 64, 8
 # The matrix, a copy that the eigensolver overwrites, and its workspace.
 COPIES = 3
 DENSE_MEMORY = 4 * 2**30
 
 
 def hessian_eigenvalues(
-    loss: Callable[[Any], Any], parameters: Any, memory: float = DENSE_MEMORY
+    loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY
 ) -> np.ndarray:
     """All eigenvalues of H = ∂²L/∂θ∂θ, in ascending order.
 
@@ -47,7 +47,7 @@ def hessian_eigenvalues(
     return np.linalg.eigvalsh(check_finite(np.asarray(_hessian(loss_of, flat))))
 
 
-def hessian(loss: Callable[[Any], Any], parameters: Any, memory: float = DENSE_MEMORY) -> Any:
+def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
     """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)
     check_memory(flat.size, memory)
@@ -116,7 +116,7 @@ def products(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Callable[[
 def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array, "n n"]:
     """H, some columns at a time; made symmetric, which it is up to rounding."""
     n = flat.size
-    together = n if n <= SMALL else COLUMNS
+    together = n if n <= ALL_COLUMNS else COLUMNS
     rows = -(-n // together) * together  # a remainder would have to be compiled once more
     H = jax.lax.map(products(loss, flat), jnp.eye(rows, n), batch_size=together)[:n]
     return 0.5 * (H + H.T)

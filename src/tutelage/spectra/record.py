@@ -1,21 +1,23 @@
-"""The Dataset of a training, with all that is needed to compute it again."""
+"""The Dataset of a training: curves, spectra and the indices that follow from them."""
 
-import json
-import platform
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from tutelage import __version__
-from tutelage._jax import jax
 from tutelage.spectra.examples import Examples
 from tutelage.spectra.indices import negative_fraction, zero_fraction
 
-if TYPE_CHECKING:
-    from tutelage.spectra.training import Records, System
 
-TOLD = {
+class Measured(NamedTuple):
+    """What was measured, with the dimensions epoch, run and, for the last two, parameter."""
+
+    scalars: dict[str, np.ndarray]
+    eigenvalues: np.ndarray
+    final: np.ndarray
+
+
+LONG_NAMES = {
     "loss": "mean cross-entropy",
     "accuracy": "fraction of examples classified correctly",
     "gradient_norm": "length of the gradient of the loss",
@@ -26,19 +28,13 @@ TOLD = {
 }
 
 
-def dataset(
-    system: "System",
-    examples: Examples,
-    records: "Records",
-    times: np.ndarray,
-    epochs: int,
-    seed: int,
-    tolerance: float,
+def as_dataset(
+    examples: Examples, measured: Measured, epochs: np.ndarray, tolerance: float
 ) -> xr.Dataset:
     """Measurements as they were recorded, and the indices that follow from the eigenvalues."""
-    spectra = np.swapaxes(records.eigenvalues, 0, 1)
+    spectra = np.swapaxes(measured.eigenvalues, 0, 1)
     curves: dict[str, Any] = {
-        name: (("run", "epoch"), values.T) for name, values in records.scalars.items()
+        name: (("run", "epoch"), values.T) for name, values in measured.scalars.items()
     }
     curves["eigenvalues"] = (("run", "epoch", "eigenvalue"), spectra)
     for name, fraction in (
@@ -46,41 +42,18 @@ def dataset(
         ("zero_fraction", zero_fraction),
     ):
         curves[name] = (("run", "epoch"), fraction(spectra, tolerance))
-    reached = np.isfinite(records.scalars["loss"][-1])
+    reached = np.isfinite(measured.scalars["loss"][-1]) & np.isfinite(measured.final).all(axis=1)
     made = xr.Dataset(
         {
             **curves,
-            "final_parameters": (("run", "parameter"), records.final),
+            "final_parameters": (("run", "parameter"), measured.final),
             "outcome": ("run", np.where(reached, "reached", "diverged")),
             "inputs": (("example", "feature"), examples.inputs),
             "labels": ("example", examples.labels),
         },
-        coords={"epoch": times, "run": np.arange(len(reached))},
-        attrs=_attributes(system, examples, epochs, seed, tolerance),
+        coords={"epoch": epochs, "run": np.arange(len(reached))},
+        attrs={"examples": examples.name},
     )
-    for name, words in TOLD.items():
+    for name, words in LONG_NAMES.items():
         made[name].attrs["long_name"] = words
     return made
-
-
-def _attributes(
-    system: "System", examples: Examples, epochs: int, seed: int, tolerance: float
-) -> dict[str, Any]:
-    c, optimizer = system.classifier, system.optimizer
-    kind, numbers = type(c.activation).__name__, jax.tree.leaves(c.activation)
-    return {
-        "computed_by": "spectra.train",
-        "sizes": json.dumps(c.sizes),
-        "activation": f"{kind}({float(numbers[0])!r})" if len(numbers) == 1 else c.activation.name,
-        "beta": c.beta,
-        "examples": examples.name,
-        "optimizer": type(optimizer).__name__,
-        "learning_rate": float(optimizer.learning_rate),
-        "epochs": epochs,
-        "seed": seed,
-        "tolerance": tolerance,
-        "residual_tolerance": float(system.residual_tolerance),
-        "tutelage_version": __version__,
-        "jax_version": jax.__version__,
-        "python_version": platform.python_version(),
-    }

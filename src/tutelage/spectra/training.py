@@ -1,39 +1,44 @@
 """Many networks learn at once, and their Hessians are watched while they do."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 import xarray as xr
 from jax.flatten_util import ravel_pytree
 
-from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._checks import InputError, epochs_to_record, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier
 from tutelage.spectra.examples import Examples
 from tutelage.spectra.examples import examples as check_examples
 from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_memory, matrix
 from tutelage.spectra.indices import check_tolerance
-from tutelage.spectra.objective import Loss, accuracy, residuals
-from tutelage.spectra.optimizers import Adam, Optimizer
-from tutelage.spectra.record import dataset
+from tutelage.spectra.objective import Adam, Loss, Optimizer, accuracy, residuals
+from tutelage.spectra.record import Measured, as_dataset
 
 RECORDS = 60
 # Hessians of all networks are held in memory together up to this many parameters.
-FEW = 500
+TOGETHER = 500
 
 
+def _held(run: xr.Dataset) -> Examples:
+    return check_examples(run["inputs"].values, run["labels"].values, str(run.attrs["examples"]))
+
+
+@provenance.recorded(held={"examples": _held})
 def train(
     classifier: Classifier,
     examples: Examples,
+    *,
     epochs: int = 2300,
+    recorded: Any = None,
+    spectra: Any = None,
+    optimizer: Optimizer | None = None,
     runs: int = 1,
     seed: int = 0,
-    *,
-    optimizer: Optimizer | None = None,
-    at: Any = None,
-    spectra_at: Any = None,
     tolerance: float = 1e-12,
     residual_tolerance: float = 1e-5,
     memory: float = DENSE_MEMORY,
@@ -48,11 +53,12 @@ def train(
         classifier: sizes, activation, and what happens to β.
         examples: as many features and classes as the classifier has inputs and outputs.
         epochs: how many steps; 2300 is about where the curves of milletari2019, Fig. 1, end.
+        recorded: those at which to record, increasing, 0 for the start; 60 when left out, every
+            one at first and fewer later.
+        spectra: those of them at which to compute eigenvalues; all when left out, () for none.
+        optimizer: `Adam` with the learning rate 0.01 when left out, or `SGD`.
         runs: how many networks, all in one batch.
         seed: of the starts; what a run does depends on it and on the number of the run alone.
-        optimizer: `Adam` with the learning rate 0.01 when left out, or `SGD`.
-        at: epochs at which to record; by default 60, every one at first and fewer later.
-        spectra_at: those of them at which to compute eigenvalues; all when left out, () for none.
         tolerance: what counts as zero, in units of the largest |λ| of the same spectrum; rounding
             alone makes some n · 10⁻¹⁶ of it, for n parameters.
         residual_tolerance: what counts as a zero residual |ŷ − y|/m, with m examples.
@@ -62,7 +68,7 @@ def train(
         A Dataset with the dimensions run, epoch and eigenvalue: loss, accuracy, gradient_norm,
         zero_residuals, eigenvalues (ascending; missing where there is no spectrum),
         negative_fraction (α), zero_fraction (γ), the final_parameters, outcome ("reached" or
-        "diverged"), inputs and labels; the attributes say how to compute it again.
+        "diverged"), inputs and labels.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -70,7 +76,7 @@ def train(
     >>> import tutelage as tl
     >>> line = tl.spectra.linear_examples()
     >>> network = tl.spectra.Classifier((2, 10, 1), tl.Swish())
-    >>> run = tl.spectra.train(network, line, epochs=300, at=[0, 300])
+    >>> run = tl.spectra.train(network, line, epochs=300, recorded=[0, 300])
     >>> run.eigenvalues.dims, bool(run.loss[0, 1] < run.loss[0, 0])
     (('run', 'epoch', 'eigenvalue'), True)
     """
@@ -80,20 +86,20 @@ def train(
         raise InputError("optimizer", repr(optimizer), "it has to be Adam or SGD", "Adam(0.01)")
     epochs, runs = positive_integer("epochs", epochs), positive_integer("runs", runs)
     seed = check_seed(seed)
-    times = _epochs("at", at, epochs, default_epochs(epochs))
-    watched = _epochs("spectra_at", spectra_at, epochs, times)
+    times = default_epochs(epochs) if recorded is None else recorded
+    times = epochs_to_record("recorded", times, epochs)
+    watched = times if spectra is None else spectra
+    watched = epochs_to_record("spectra", watched, epochs, at_least_one=False)
     if not np.isin(watched, times).all():
         allowed = "spectra belong to epochs that are recorded"
-        raise InputError(
-            "spectra_at", f"{sorted(set(watched.tolist()) - set(times.tolist()))[:3]}", allowed
-        )
+        raise InputError("spectra", f"{np.setdiff1d(watched, times)[:3].tolist()}", allowed)
     for name, value in (("tolerance", tolerance), ("residual_tolerance", residual_tolerance)):
         check_tolerance(name, value)
     if len(watched):
         check_memory(classifier.count, memory)
     system = System(classifier, examples, optimizer, float(residual_tolerance))
-    records = _run(system, runs, seed, times, set(watched.tolist()))
-    return dataset(system, examples, records, times, epochs, seed, float(tolerance))
+    measured = _run(system, runs, seed, times, set(watched.tolist()), epochs)
+    return as_dataset(examples, measured, times, float(tolerance))
 
 
 def default_epochs(epochs: int) -> np.ndarray:
@@ -103,14 +109,6 @@ def default_epochs(epochs: int) -> np.ndarray:
     ([0, 1, 3, 595, 2300], 60)
     """
     return np.unique(np.round(epochs * np.linspace(0.0, 1.0, RECORDS) ** 2).astype(int))
-
-
-class Records(NamedTuple):
-    """What was measured, with the dimensions epoch, run and, for the last two, parameter."""
-
-    scalars: dict[str, np.ndarray]
-    eigenvalues: np.ndarray
-    final: np.ndarray
 
 
 class System(eqx.Module):
@@ -156,7 +154,9 @@ class System(eqx.Module):
         }
 
 
-def _run(system: System, runs: int, seed: int, times: np.ndarray, watched: set[int]) -> Records:
+def _run(
+    system: System, runs: int, seed: int, times: np.ndarray, watched: set[int], epochs: int
+) -> Measured:
     state, now = _start(system, jnp.asarray(seed), jnp.arange(runs)), 0
     scalars: list[dict[str, Any]] = []
     spectra = np.full((len(times), runs, system.classifier.count), np.nan)
@@ -166,8 +166,9 @@ def _run(system: System, runs: int, seed: int, times: np.ndarray, watched: set[i
         scalars.append(_measure(system, state[0]))
         if epoch in watched:
             spectra[number] = _spectra(system, state[0], runs)
+    state = _advance(system, state, jnp.asarray(epochs - now))
     columns = {name: np.array([one[name] for one in scalars]) for name in scalars[0]}
-    return Records(columns, spectra, np.asarray(_flat(state[0])))
+    return Measured(columns, spectra, np.asarray(_flat(state[0])))
 
 
 def _start(system: System, seed: Any, numbers: Any) -> Any:
@@ -190,7 +191,7 @@ def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
     """Eigenvalues of every network, those that have diverged left out."""
     parts = (
         [slice(0, runs)]
-        if system.classifier.count <= FEW
+        if system.classifier.count <= TOGETHER
         else [slice(r, r + 1) for r in range(runs)]
     )
     found = []
@@ -231,19 +232,3 @@ def _fits(classifier: Classifier, examples: Examples) -> None:
         allowed = f"{examples.name} have {wanted[0]} features and {examples.classes} classes"
         hint = "Classifier(examples.sizes(10), …)"
         raise InputError("classifier", f"sizes {classifier.sizes}", allowed, hint)
-
-
-def _epochs(argument: str, value: Any, last: int, default: np.ndarray) -> np.ndarray:
-    """Whole numbers from 0 to the last epoch, ascending."""
-    if value is None:
-        return default
-    asked = finite_array(argument, value)
-    whole = np.unique(asked.astype(int))
-    if asked.ndim != 1 or not np.array_equal(whole, np.unique(asked)):
-        raise InputError(argument, repr(value), "epochs are whole numbers", f"{argument}=[0, 100]")
-    if len(whole) and (whole[0] < 0 or whole[-1] > last):
-        allowed = f"epochs go from 0 to epochs = {last}"
-        raise InputError(argument, f"{whole[0]} … {whole[-1]}", allowed)
-    if argument == "at" and not len(whole):
-        raise InputError(argument, "no epoch", "there has to be one at least", "at=[0, 100]")
-    return whole

@@ -32,8 +32,11 @@ def as_dataset(
         },
         attrs={who: "-".join(map(str, getattr(given, who))) for who in ("teacher", "student")},
     )
-    reached = xr.apply_ufunc(np.isfinite, made["evaluation_loss"]).all("epoch")
-    made["outcome"] = xr.where(reached, "reached", "diverged")
+    finite = np.isfinite(measured["evaluation_loss"]).all(axis=0)
+    for W in students.weights:  # after the last epoch, which need not be recorded
+        finite &= np.isfinite(W).all(axis=(1, 2))
+    outcome = _unflattened(np.where(finite, "reached", "diverged"), given)
+    made["outcome"] = ("polarity", "run"), outcome
     return made
 
 

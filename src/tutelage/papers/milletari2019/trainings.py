@@ -91,7 +91,9 @@ def _trained(
     examples = DATA[data]()
     activation, beta = UNITS[unit]
     network = spectra.Classifier(examples.sizes(*hidden), activation, beta)
-    return spectra.train(network, examples, epochs, runs, at=at, spectra_at=spectra_at)
+    return spectra.train(
+        network, examples, epochs=epochs, recorded=at, spectra=spectra_at, runs=runs
+    )
 
 
 def fresh_accuracy(run: xr.Dataset, unit: str, points: int = 1000) -> np.ndarray:
