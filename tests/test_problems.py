@@ -17,8 +17,12 @@ from problems import ACTIVATED, COMMITTEES, VALUES, Problem, exact, problems, ra
 DIGITS_25 = mp.mpf(10) ** -25
 
 
-def named(*selected: Problem):
-    return pytest.mark.parametrize("problem", selected, ids=str)
+def named(*selected: Problem, fast: int = 1):
+    """One test for each problem; if ``fast`` is n, only every n-th belongs to the fast ones."""
+    cases = [
+        pytest.param(p, marks=[pytest.mark.slow] * bool(k % fast)) for k, p in enumerate(selected)
+    ]
+    return pytest.mark.parametrize("problem", cases, ids=str)
 
 
 def mpf_entries(C: reference.Matrix) -> list[list]:
@@ -99,7 +103,7 @@ def test_indefinite_covariances_are_refused():
 # ---------------------------------------------------------------- two routes to I4
 
 
-@named(*problems("i4", "piecewise linear"))
+@named(*problems("i4", "piecewise linear"), fast=4)
 def test_both_routes_agree_to_25_digits(problem):
     second = reference_polar.i4_polar(problem.activations, problem.exact_covariance)
     assert abs(exact(problem) - second) <= DIGITS_25 * problem.scale
@@ -333,7 +337,7 @@ def normal_numbers():
     return np.random.default_rng(1).normal(size=(4, 1_000_000))
 
 
-@named(*SAMPLED)
+@named(*SAMPLED, fast=2)
 def test_sampling_agrees_within_five_standard_errors(problem, normal_numbers):
     eigenvalues, axes = np.linalg.eigh(problem.covariance)
     factor = axes * np.sqrt(np.maximum(eigenvalues, 0))
@@ -358,7 +362,7 @@ DIFFERENTIATED = [
 ]
 
 
-@named(*(p for p in DIFFERENTIATED if "piecewise linear" in p.tags))
+@named(*(p for p in DIFFERENTIATED if "piecewise linear" in p.tags), fast=3)
 def test_derivative_obeys_euler_in_the_norm_of_each_field(problem):
     """I4 does not change with the norms of u and v and is linear in those of w and z."""
     D = reference.i4_derivative(problem.activations, problem.covariance)
@@ -369,7 +373,7 @@ def test_derivative_obeys_euler_in_the_norm_of_each_field(problem):
             assert abs(change - degree * exact(problem)) < DIGITS_25 * problem.scale
 
 
-@named(*problems("i4", {"random", "relu"})[9::10])
+@named(*problems("i4", {"random", "relu"})[9::10], fast=4)
 def test_derivative_obeys_price(problem):
     """d I4 / d C_uv = <delta(u) delta(v) w_+ z_+> and d I4 / d C_wz = Prob(all positive)."""
     D = reference.i4_derivative(problem.activations, problem.covariance)

@@ -94,7 +94,7 @@ def test_symmetry_gives_exact_zeros(case):
 
 
 @pytest.mark.parametrize("case", [*CASES, "shifted"])
-@pytest.mark.parametrize("q", [0.3, 4.0])
+@pytest.mark.parametrize("q", [pytest.param(0.3, marks=pytest.mark.slow), 4.0])
 def test_parseval(case, q):
     """Σ_{n ≤ N} c_n² approaches ⟨g²⟩ from below, at least as fast as a kink allows.
 
@@ -176,7 +176,7 @@ def test_coefficients_are_differentiable_in_the_parameters():
     assert np.isclose(by_slope, 1.0, rtol=4 * EPSILON)  # c_1 = (1 + a)√q/2
 
 
-@pytest.mark.parametrize("g", [ReLU(), Erf(1.0), GELU(), Swish()], ids=lambda g: g.name)
+@pytest.mark.parametrize("g", [GELU(), Swish()], ids=lambda g: g.name)
 def test_shapes_follow_the_variance(g):
     q = np.array([[0.1, 0.5, 1.0], [0.0, 2.0, 3.0]])
     c = g.hermite(5, q)

@@ -95,7 +95,7 @@ def test_matching_offsets_do_not_matter():
 
 def test_orthogonal_students_do_not_feel_their_number():
     """R = S = C = 0 with outputs scaled by 1/√K: 1/3 for erf, ½ - 1/2π for ReLU (oostwal2019)."""
-    for K in (1, 2, 5, 20):
+    for K in (1, 20):
         o = tl.Overlaps(np.eye(K), np.zeros((K, K)), np.eye(K))
         for g, expected in ((tl.Erf(1.0), 1 / 3), (tl.ReLU(), 0.5 - 0.5 / math.pi)):
             s = scenario(o, g, g, output_scale=1 / math.sqrt(K))
@@ -121,8 +121,12 @@ def test_batches_and_derivatives():
     errors = tl.generalization_error(s, tl.Overlaps(np.ones((5, 1, 1)), R, s.T))
     assert errors.shape == (5,)
     assert np.all(np.diff(errors) < 0)
-    slope = jax.grad(
-        lambda r: tl.generalization_error(s, tl.Overlaps(jnp.ones((1, 1)), r.reshape(1, 1), s.T))
+    slope = jax.jit(
+        jax.grad(
+            lambda r: tl.generalization_error(
+                s, tl.Overlaps(jnp.ones((1, 1)), r.reshape(1, 1), s.T)
+            )
+        )
     )(jnp.zeros(()))
     assert slope == pytest.approx(-0.25, abs=4 * EPSILON)
 

@@ -110,7 +110,16 @@ def test_truncated_series_is_the_average_of_truncated_expansions():
         assert abs(product.sum() - value[b]) < 1e3 * EPSILON * np.abs(product).sum() + 1e-13
 
 
-@pytest.mark.parametrize("activation, order", [(ReLU(), 3), (ReLU(), 6), (ReLU(), 10), (Erf(), 10)])
+@pytest.mark.parametrize(
+    "activation, order",
+    [
+        (ReLU(), 6),
+        (ReLU(), 10),
+        (Erf(), 6),
+        pytest.param(ReLU(), 3, marks=pytest.mark.slow),
+        pytest.param(Erf(), 10, marks=pytest.mark.slow),
+    ],
+)
 def test_error_of_i4_does_not_understate(activation, order):
     value, error = hermite.i4((activation,) * 4, EVERY, order=order)
     if isinstance(activation, ReLU):
@@ -151,7 +160,7 @@ def test_polynomials_beyond_the_order_are_not_overlooked():
     assert abs(value - exact) <= error
 
 
-@pytest.mark.parametrize("order", [1, 2, 10, 30])
+@pytest.mark.parametrize("order", [1, 2, pytest.param(10, marks=pytest.mark.slow), 30])
 @pytest.mark.parametrize("g, h", [(ReLU(), ReLU()), (Linear(), LeakyReLU(0.3))])
 @pytest.mark.parametrize("name, size", [("i2", 2), ("i3", 3)])
 def test_i2_and_i3_keep_their_rigorous_bounds(name, size, g, h, order):
