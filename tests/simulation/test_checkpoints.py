@@ -40,7 +40,7 @@ def limit_batches(monkeypatch, runs):
     monkeypatch.setattr(module, "MEMORY", runs * 8 * 37 * (3 + 2 + 3 * module.BLOCK))
 
 
-@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_run_does_not_depend_on_the_size_of_its_batch(whole, monkeypatch, batch):
     limit_batches(monkeypatch, batch)
     same(simulated(), whole)

@@ -1,5 +1,7 @@
 """The factor of the overlaps: what it stands for, and what an example does to it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -50,14 +52,15 @@ def test_starts_of_many_runs_are_factorized_together():
             np.testing.assert_allclose(together[run], alone, rtol=0, atol=1e-14)
 
 
-def step(layout, start, d, a, z, χ):
+@partial(jax.jit, static_argnums=0)
+def step(layout, factor, d, a, z, χ):
     """Q, R, x, y before, and Q, R after one example in each of several runs."""
-    P, U, L = factorize(start)
+    P, U, L = (jnp.asarray(x) for x in factor)
     runs = len(χ)
-    before = layout.of(P[None], *(np.broadcast_to(x, (runs, *x.shape)) for x in (U, L)))
-    ξ = Example([jnp.asarray(c) for c in z], jnp.asarray(χ))
+    before = layout.of(P[None], *(jnp.broadcast_to(x, (runs, *x.shape)) for x in (U, L)))
+    ξ = Example(list(z), χ)
     x, y = before.fields(ξ)
-    after = before.learned(d, [jnp.asarray(row) for row in a], ξ)
+    after = before.learned(d, list(a), ξ)
     return *before.overlaps(), jnp.stack(x), jnp.stack(y), *after.overlaps()
 
 
@@ -72,7 +75,9 @@ def test_a_step_is_the_literal_change_of_the_overlaps(start, layout, size):
     χ[0] = 0.0  # N = K + M
     z[:, 1], χ[1] = 0.0, 0.0
     d = 0.97
-    Q, R, x, y, new_Q, new_R = (np.asarray(v) for v in step(layout, start, d, a, z, χ))
+    Q, R, x, y, new_Q, new_R = (
+        np.asarray(v) for v in step(layout, tuple(factorize(start)), d, a, z, χ)
+    )
     square = np.sum(z**2, axis=0) + χ**2
     a, x, y = a.T, x.T, y.T
     outer = a[:, :, None] * x[:, None, :]
