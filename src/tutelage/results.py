@@ -226,9 +226,9 @@ def activation(name: str) -> activations.Activation:
     0.1
     """
     kind, parameter = _call(name)
-    home: Any = getattr(activations, kind, None) if kind in activations.__all__ else None
+    home: Any = getattr(activations, kind, None) if kind in dir(activations) else None
     known = isinstance(home, type) and issubclass(home, activations.Activation)
-    if not known or home in (activations.Custom, activations.Activation):
+    if not known or home is activations.Activation:
         raise InputError(
             "activation", repr(name), "it has to be one that tutelage.activations has by name"
         )

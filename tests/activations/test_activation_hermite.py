@@ -9,7 +9,8 @@ import pytest
 from activations.activation_reference import CASES, CLOSED, coefficients, gaussian_panels, shifted
 
 from tutelage._jax import jnp
-from tutelage.activations import GELU, Erf, LeakyReLU, ReLU, Swish, derivative_coefficients
+from tutelage.activations import GELU, Erf, LeakyReLU, ReLU, Swish
+from tutelage.activations.hermite import derivative_coefficients
 from tutelage.activations.projection import project
 
 EPSILON = np.finfo(float).eps

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from tutelage._checks import InputError
-from tutelage.activations import (
-    Activation,
-    Erf,
-    LeakyReLU,
-    ReLU,
-    Sigmoid,
-    Swish,
-    Tanh,
-    derivative_coefficients,
-)
+from tutelage.activations import Activation, Erf, LeakyReLU, ReLU, Sigmoid, Swish, Tanh
+from tutelage.activations.hermite import derivative_coefficients
 
 from_function = Activation.from_function
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from activations.activation_reference import CASES, gaussian_panels, shifted
 
-from tutelage.activations import Kink, LeakyReLU, Linear, ReLU
+from tutelage.activations import LeakyReLU, Linear, ReLU
+from tutelage.activations.base import Kink
 
 
 def gaussian_average(f, breakpoints=()):

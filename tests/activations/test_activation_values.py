@@ -14,13 +14,13 @@ from tutelage.activations import (
     Erf,
     LeakyReLU,
     Linear,
-    PiecewiseLinear,
     ReLU,
     Sigmoid,
     Softplus,
     Swish,
     Tanh,
 )
+from tutelage.activations.piecewise import PiecewiseLinear
 
 EPSILON = np.finfo(float).eps
 POINTS = np.array([-37.0, -5.0, -1.3, -0.4, -1e-3, 0.0, 1e-9, 0.02, 0.7, 2.5, 9.0, 40.0])

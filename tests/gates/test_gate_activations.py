@@ -10,7 +10,8 @@ from gates.gate_reference import EPSILON, GATES, with_noise
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Kink
+from tutelage.activations import Activation
+from tutelage.activations.base import Kink
 from tutelage.gates import Bent, Expectation, Gate, Interval, Signal, TwoSlopes
 from tutelage.runs.provenance import attribute
 from tutelage.runs.recompute import argument

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import tutelage
 from tutelage import activations
 from tutelage._checks import InputError
 
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.model import Overlaps, Scenario
 
-# The activations that a user of the package calls by name: relu, leaky, linear, erf, ...
+# Every activation that has a name: relu, leaky, linear, erf, ...
 UNITS = {
     name.lower().replace("leakyrelu", "leaky"): name
-    for name in tutelage.__all__
-    if name in activations.__all__ and name != "Activation"
+    for name in dir(activations)
+    if name != "Activation"
 }
 PICTURES = (".png", ".pdf", ".svg")
 FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part

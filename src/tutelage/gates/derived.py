@@ -3,7 +3,8 @@
 from typing import Any
 
 from tutelage._checks import InputError, is_traced
-from tutelage.activations import Activation, Parity
+from tutelage.activations import Activation
+from tutelage.activations.base import Parity
 from tutelage.gates.base import NO_STEP, AbstractGate, number
 from tutelage.gates.door import check_beta
 

@@ -4,9 +4,10 @@ import equinox as eqx
 
 from tutelage._checks import finite_number
 from tutelage._jax import jnp
-from tutelage.activations import Activation, Kink, Parity, PiecewiseLinear
-from tutelage.activations.base import labelled
+from tutelage.activations import Activation
+from tutelage.activations.base import Kink, Parity, labelled
 from tutelage.activations.hermite import HermiteCoefficients
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.gates.base import number
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from tutelage._checks import finite_number, positive_integer
 from tutelage._jax import jnp
-from tutelage.activations import PiecewiseLinear
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario

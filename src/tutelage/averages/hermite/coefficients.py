@@ -14,15 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import (
-    GELU,
-    Activation,
-    Erf,
-    Parity,
-    PiecewiseLinear,
-    derivative_coefficients,
-)
+from tutelage.activations import GELU, Activation, Erf
+from tutelage.activations.base import Parity
+from tutelage.activations.hermite import derivative_coefficients
 from tutelage.activations.panels import graded_edges, on_panels
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.quadrature.rules import panels
 
 # Norms only enter errors; relative to ‖f‖² this is what rounding and quadrature leave.

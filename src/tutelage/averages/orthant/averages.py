@@ -21,7 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf, PiecewiseLinear
+from tutelage.activations import Activation, Erf
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.orthant import moments as _moments
 from tutelage.averages.orthant.rows import Covariance, at, computed_once

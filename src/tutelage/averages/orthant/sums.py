@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
-from tutelage.activations import PiecewiseLinear
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.orthant import moments as _moments
 from tutelage.averages.orthant.averages import normalised
 

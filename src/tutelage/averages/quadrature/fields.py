@@ -24,7 +24,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Kink, PiecewiseLinear
+from tutelage.activations import Activation
+from tutelage.activations.base import Kink
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature.grid import Absolute, Grid, ordered_factor
 from tutelage.averages.quadrature.rules import RANK_TOLERANCE, SMALLEST_VARIANCE, cut_off

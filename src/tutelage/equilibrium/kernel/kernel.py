@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, finite_array
-from tutelage.activations import GELU, Activation, Erf, PiecewiseLinear
+from tutelage.activations import GELU, Activation, Erf
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
 from tutelage.equilibrium.kernel.series import SeriesData, gelu_data, hermite_data
 from tutelage.equilibrium.kernel.table import Table, panels

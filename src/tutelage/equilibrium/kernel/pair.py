@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf, PiecewiseLinear
+from tutelage.activations import Activation, Erf
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel

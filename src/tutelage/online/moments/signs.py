@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
-from tutelage.activations import PiecewiseLinear
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
 from tutelage.averages.orthant.sums import Sums
