@@ -8,7 +8,7 @@ import pytest
 
 import tutelage as tl
 from tutelage.averages import Orthant
-from tutelage.model.layout import Layout, to_overlaps, to_vector
+from tutelage.model.layout import to_vector
 from tutelage.online import Flow
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
@@ -164,10 +164,3 @@ def test_nothing_moves_at_the_solution():
     for g in (tl.ReLU(), tl.Erf()):
         rates = Flow(scenario(o, g, g))(o, np.float64(1.3))
         assert np.max(np.abs(to_vector(rates))) <= 1e-10  # the private coordinate, 1e-11
-
-
-def test_vectors_and_overlaps_are_the_same():
-    o = random_overlaps(3, 2, seed=9)
-    again = to_overlaps(to_vector(o), o.T, 3)
-    assert np.array_equal(again.Q, o.Q) and np.array_equal(again.R, o.R)
-    assert len(Layout(3, 2).labels) == Layout(3, 2).size == to_vector(o).shape[-1]

@@ -77,8 +77,8 @@ class Scenario(eqx.Module):
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
     ):
-        self.student = _committee("student", student)
-        self.teacher = _committee("teacher", teacher)
+        self.student = check_committee("student", student)
+        self.teacher = check_committee("teacher", teacher)
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         self.output_scale = _output_scale(output_scale)
         self.label_noise = finite_number("label_noise", label_noise, at_least=0.0)
@@ -142,7 +142,8 @@ def check_fits(
         )
 
 
-def _committee(argument: str, value: Any) -> Committee:
+def check_committee(argument: str, value: Any) -> Committee:
+    """Who learns or teaches has to be a `Committee`."""
     if not isinstance(value, Committee):
         raise InputError(
             argument, repr(value), "it has to be a Committee", "tl.Committee(2, tl.ReLU())"

@@ -40,8 +40,21 @@ class Trajectory(NamedTuple):
     ended_at: Float[np.ndarray, "..."]
     outcome: Int[np.ndarray, "..."]
 
-    def after_the_end(self, times: Float[np.ndarray, " times"]) -> Bool[np.ndarray, "... times"]:
-        """Which times come later than the end of a run."""
+    def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:
+        """States of several runs; after its end one stays, or is missing if it has diverged."""
+        stays = (self.outcome != DIVERGED)[:, None]
+        afterwards = np.where(stays, self.last, np.nan)[:, None]
+        return np.where(self._late(times)[..., None], afterwards, self.states)
+
+    def until_the_end(self, times: Float[np.ndarray, " times"]) -> tuple[np.ndarray, np.ndarray]:
+        """Times and states of one run, with its end if it has ended by itself."""
+        early = ~self._late(times)
+        times, states = times[early], self.states[early]
+        if self.outcome != REACHED and (not len(times) or times[-1] < self.ended_at):
+            times, states = np.append(times, self.ended_at), np.vstack([states, self.last])
+        return times, states
+
+    def _late(self, times: Float[np.ndarray, " times"]) -> Bool[np.ndarray, "... times"]:
         return times > self.ended_at[..., None] * (1 + 1e-12)
 
 

@@ -130,8 +130,10 @@ def _dataset(
     method: Method | str | None,
 ) -> xr.Dataset:
     several = ("run",) if outcomes.ndim else ()
-    shown = _every_time if several else _until_the_end
-    times, vectors = shown(trajectory, times, outcomes)
+    if several:
+        vectors = trajectory.at_every_time(times)
+    else:
+        times, vectors = trajectory.until_the_end(times)
     states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
     dataset = xr.Dataset(
         {
@@ -150,27 +152,6 @@ def _dataset(
     if several:
         return dataset.assign({name: ("run", value) for name, value in ends.items()})
     return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
-
-
-def _every_time(
-    trajectory: Trajectory, times: np.ndarray, outcomes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """All times; after its end a run keeps its last state, or is missing if it has diverged."""
-    late, stays = trajectory.after_the_end(times), np.isin(outcomes, ("converged", "plateau"))
-    afterwards = np.where(stays[:, None], trajectory.last, np.nan)
-    return times, np.where(late[..., None], afterwards[:, None], trajectory.states)
-
-
-def _until_the_end(
-    trajectory: Trajectory, times: np.ndarray, outcome: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The times until the end, and the end if the run has ended by itself."""
-    late = trajectory.after_the_end(times)
-    vectors, times = trajectory.states[~late], times[~late]
-    if outcome != "reached" and (not len(times) or times[-1] < trajectory.ended_at):
-        vectors = np.concatenate([vectors, trajectory.last[None]])
-        times = np.append(times, trajectory.ended_at)
-    return times, vectors
 
 
 def _errors(

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import ROUNDING, InputError, covariance, is_traced
 from tutelage._jax import jnp
 from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.model.scenario import check_committee
 
 
 class SymmetricState(NamedTuple):
@@ -67,6 +68,8 @@ class SymmetricScenario(eqx.Module):
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
     ):
+        check_committee("student", student)
+        check_committee("teacher", teacher)
         K, M = student.units, teacher.units
         if K != M:
             raise InputError(

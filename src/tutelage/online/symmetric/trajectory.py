@@ -20,7 +20,16 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
-from tutelage.online.integration import GROWS, OUTCOMES, SOLVED, TOO_LARGE
+from tutelage.online.integration import (
+    DIVERGED,
+    GROWS,
+    OUTCOMES,
+    PLATEAU,
+    REACHED,
+    SOLVED,
+    TOO_LARGE,
+    Trajectory,
+)
 from tutelage.online.symmetric.flow import SymmetricFlow
 from tutelage.online.symmetric.scenario import SymmetricScenario, SymmetricState
 from tutelage.runs.provenance import recorded
@@ -49,10 +58,10 @@ def evolve_symmetric(
 
     Returns:
         A Dataset with Q, C, R, S and generalization_error over ``time``, and the outcome and the
-        end of the run as `evolve` gives them.  A run has converged when the error is below its
-        own rounding, about 10⁻¹⁶ K for outputs scaled by 1/√K; it is at rest when the rates fall
-        below the tolerance in units of η s_K s_M.  Whether a state at rest is a plateau is
-        decided by symmetric disturbances alone.
+        end of the run as `evolve` gives them for one run.  A run has converged when the error is
+        below its own rounding, about 10⁻¹⁶ K for outputs scaled by 1/√K; it is at rest when the
+        rates fall below the tolerance in units of η s_K s_M.  Whether a state at rest is a plateau
+        is decided by symmetric disturbances alone.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -70,23 +79,31 @@ def evolve_symmetric(
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
     flow = SymmetricFlow(scenario, method)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
-    vectors, ended_at, outcome = _integrate(flow, y0, rate, times, float(tolerance))
+    trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance))
+    shown, vectors = trajectory.until_the_end(times)
     # One shape whenever a run ends, so that it is not compiled anew for every end.
-    padded = np.concatenate([vectors, np.tile(y0, (len(times) - len(vectors), 1))])
+    padded = np.concatenate([vectors, np.tile(y0, (len(times) + 1 - len(vectors), 1))])
     states = _to_state(flow, jnp.asarray(padded))
     numbers = states._asdict() | {"generalization_error": _errors(flow, states)}
-    kept = slice(len(vectors))
     return xr.Dataset(
-        {name: ("time", np.asarray(x)[kept]) for name, x in numbers.items()},
-        coords={"time": time_axis(times[kept])},
-        attrs={"outcome": outcome, "ended_at": ended_at},
+        {name: ("time", np.asarray(x)[: len(shown)]) for name, x in numbers.items()},
+        coords={"time": time_axis(shown)},
+        attrs={
+            "outcome": _outcome(flow, rate, trajectory),
+            "ended_at": float(trajectory.ended_at),
+        },
     )
 
 
 def _integrate(
-    flow: SymmetricFlow, y0: np.ndarray, rate: Rate | Scheduled, times: np.ndarray, tolerance: float
-) -> tuple[np.ndarray, float, str]:
-    """States at the times up to the end, when that was, and why."""
+    flow: SymmetricFlow,
+    y0: np.ndarray,
+    rate: Rate | Scheduled,
+    times: np.ndarray,
+    until: float,
+    tolerance: float,
+) -> Trajectory:
+    """From the start to the end; states at times after the end are those of the start."""
 
     # Times are arrays here: a number would be part of the program and compile it anew.
     def rates(t: float, y: np.ndarray) -> np.ndarray:
@@ -95,37 +112,48 @@ def _integrate(
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
         return np.asarray(_jacobian(flow, rate, np.asarray(t), y))
 
-    def distance(t: float, y: np.ndarray) -> float:
-        return float(np.min(_distances(flow, rate, np.asarray(t), y, tolerance)))
+    def distances(t: float, y: np.ndarray) -> np.ndarray:
+        return np.asarray(_distances(flow, rate, np.asarray(t), y, tolerance))
 
-    distance.terminal = True  # type: ignore[attr-defined]
-    if distance(0.0, y0) < 0:  # what has happened already is not crossed any more
-        ended, last = 0.0, y0
-        vectors = y0[None] if times[0] == 0 else np.zeros((0, len(y0)))
+    def nearest(t: float, y: np.ndarray) -> float:
+        return float(np.min(distances(t, y)))
+
+    nearest.terminal = True  # type: ignore[attr-defined]
+    states = np.tile(y0, (len(times), 1))
+    if nearest(0.0, y0) < 0:  # what has happened already is not crossed any more
+        reason = 1 + int(np.argmin(distances(0.0, y0)))
+        return Trajectory(states, y0, np.asarray(0.0), np.asarray(reason))
+    found = solve_ivp(
+        rates,
+        (0.0, until),
+        y0,
+        method="LSODA",
+        jac=jacobian,
+        t_eval=times,
+        events=nearest,
+        rtol=tolerance,
+        atol=tolerance,
+    )
+    states[: len(found.t)] = found.y.T.reshape(-1, len(y0))
+    if found.status == 0:
+        ended, last, reason = until, states[-1], REACHED
+    elif found.status < 0:  # a step that shrinks to nothing: a divergence faster than any bound
+        known = len(found.t)
+        ended, last = (found.t[-1], states[known - 1]) if known else (0.0, y0)
+        reason = DIVERGED
     else:
-        found = solve_ivp(
-            rates,
-            (0.0, float(times[-1])),
-            y0,
-            method="LSODA",
-            jac=jacobian,
-            t_eval=times,
-            events=distance,
-            rtol=tolerance,
-            atol=tolerance,
-        )
-        vectors = found.y.T.reshape(-1, len(y0))
-        if found.status == 0:
-            return vectors, float(times[-1]), "reached"
-        if found.status < 0:
-            # A step size that shrinks to nothing is a divergence faster than any bound.
-            return vectors, float(found.t[-1]) if len(found.t) else 0.0, "diverged"
-        ended, last = float(found.t_events[0][-1]), found.y_events[0][-1]
-    nearest = int(np.argmin(_distances(flow, rate, np.asarray(ended), last, tolerance)))
-    outcome = OUTCOMES[1 + nearest]
-    if outcome == "plateau" and not _grows(flow, rate, ended, last):
-        outcome = "converged"
-    return vectors, ended, outcome
+        ended, last = found.t_events[0][-1], found.y_events[0][-1]
+        reason = 1 + int(np.argmin(distances(ended, last)))
+    return Trajectory(states, last, np.asarray(ended), np.asarray(reason))
+
+
+def _outcome(flow: SymmetricFlow, rate: Rate | Scheduled, trajectory: Trajectory) -> str:
+    """A run at rest has converged unless a symmetric disturbance would grow."""
+    if trajectory.outcome == PLATEAU and not _grows(
+        flow, rate, float(trajectory.ended_at), trajectory.last
+    ):
+        return "converged"
+    return OUTCOMES[int(trajectory.outcome)]
 
 
 def _to_vector(flow: SymmetricFlow, state: SymmetricState) -> Float[Array, "... 4"]:
