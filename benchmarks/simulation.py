@@ -20,14 +20,16 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.model.timing import rate_of
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network
-from tutelage.simulation.starts import as_start
+from tutelage.simulation.starts import initial_weights
 
 TWO = tl.Committee(2, tl.ReLU())
 SCENARIO = tl.Scenario(TWO, TWO)
+RATE = rate_of(jnp.asarray(0.5))
 START = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=SCENARIO.T)
 
 
@@ -49,12 +51,12 @@ def steps_per_second(system, runs, steps, repeats=3):
 
 
 def chain(N, runs, steps):
-    return steps_per_second(Chain(SCENARIO, START, 0.5, N), runs, steps)
+    return steps_per_second(Chain(SCENARIO, START, RATE, N), runs, steps)
 
 
 def network(N, runs, steps):
-    start, _ = as_start(SCENARIO, START, N, runs)
-    return steps_per_second(Network(SCENARIO, start, 0.5, N, as_inputs("gaussian", N)), runs, steps)
+    start, inputs = initial_weights(SCENARIO, START, N, runs), as_inputs("gaussian", N)
+    return steps_per_second(Network(SCENARIO, start, RATE, N, inputs), runs, steps)
 
 
 def core_rows(table):

@@ -36,10 +36,10 @@ def start(preference: float) -> tl.Overlaps:
 
 def simulate(saddle: tl.online.Plateau) -> list[xr.Dataset]:
     """Escape times for every N: the moment at which the error falls below half of the plateau."""
-    times = np.linspace(0.0, UNTIL, 321)
+    options = {"until": UNTIL, "runs": RUNS, "times": np.linspace(0.0, UNTIL, 321)}
     return [
         tl.simulation.escape_times(
-            tl.simulation.chain(SCENARIO, start(0.0), RATE, N, UNTIL, RUNS, seed=N, times=times),
+            tl.simulation.chain(SCENARIO, start(0.0), RATE, dimension=N, seed=N, **options),
             height=saddle.height,
         )
         for N in SIZES

@@ -45,8 +45,8 @@ def test_the_time_to_half_of_the_plateau_is_shortest_in_between_too():
 @pytest.mark.slow
 def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
     """η = 2.4 < η_c: what the equations say, by networks; one-sided t test at the level 0.001."""
-    problem = (runs.sigmoidal_scenario(), runs.start(), 2.4, 40_000)
-    found = tl.simulation.chain(*problem, until=30.0, runs=64, seed=5, times=[12.0, 30.0])
+    options = {"dimension": 40_000, "until": 30.0, "runs": 64, "seed": 5, "times": [12.0, 30.0]}
+    found = tl.simulation.chain(runs.sigmoidal_scenario(), runs.start(), 2.4, **options)
     error = found["generalization_error"].values
     rise = error[:, 1] - error[:, 0]
     assert rise.mean() > 3.2 * rise.std(ddof=1) / np.sqrt(len(rise))

@@ -1,5 +1,7 @@
 """The overlap chain: the literal formulas, the law of the network, and the theory for large N."""
 
+import sys
+
 import equinox as eqx
 import numpy as np
 import pytest
@@ -7,9 +9,10 @@ from scipy import stats
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.model.timing import Scheduled
 from tutelage.simulation.chain import Chain
-from tutelage.simulation.ensemble import run_keys, simulate
-from tutelage.simulation.plan import plan
+from tutelage.simulation.ensemble import Ensemble, run_keys
+from tutelage.simulation.simulate import simulate
 
 ONE = tl.Committee(1, tl.ReLU())
 PERCEPTRON = tl.Scenario(ONE, ONE)
@@ -40,14 +43,14 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
         weight_decay=0.2,
     )
     N, runs = 11, 4
-    system, keys = Chain(scenario, overlaps_of(K, M), falling, N), run_keys(5, 0, runs)
+    system, keys = Chain(scenario, overlaps_of(K, M), Scheduled(falling), N), run_keys(5, 0, runs)
     advance = eqx.filter_jit(lambda system, *arguments: system.advance(*arguments))
     state = system.initial(keys, jnp.arange(runs))
     g, h = scenario.student.activation, scenario.teacher.activation
     for s in range(13, 19):
         ξ, noise = jax.tree.map(lambda x: x[0], system._draw(keys, jnp.array([s])))
         x, y = (np.stack(f, axis=-1) for f in state.fields(ξ))
-        Q, R = (np.asarray(v) for v in system.overlaps(state))
+        Q, R = (np.asarray(system.observe(state)[name]) for name in "QR")
         square = np.sum(np.square(ξ.z), axis=0) + np.square(ξ.rest)
         error = 1.3 * np.sum(h(y), -1) + 0.3 * np.asarray(noise[0]) - 0.7 * np.sum(g(x), -1)
         a = falling(s / N) / N * 0.7 * np.asarray(g.derivative(x)) * error[:, None]
@@ -57,22 +60,23 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
         Q = d**2 * Q + d * (ax + np.swapaxes(ax, 1, 2))
         Q += a[:, :, None] * a[:, None, :] * square[:, None, None]
         state = advance(system, state, keys, jnp.asarray(s), jnp.asarray(1))
-        for computed, literal in zip(system.overlaps(state), (Q, R), strict=True):
+        for name, literal in (("Q", Q), ("R", R)):
+            computed = system.observe(state)[name]
             np.testing.assert_allclose(computed, literal, rtol=0, atol=1e-14)  # 50 roundings of 1
 
 
 @pytest.mark.parametrize("units", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_a_run_is_the_same_in_any_batch_and_between_any_times(units):
+def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, monkeypatch):
     """Bit for bit, with starts of their own."""
     c = tl.Committee(units, tl.Erf())
     scenario, N = tl.Scenario(c, c), 40
-    start = tl.simulation.random_start(scenario, N, runs=5, seed=2)
+    start = tl.simulation.random_start(scenario, dimension=N, runs=5, seed=2)
 
     def overlaps(batch, times, runs=5):
         some = jax.tree.map(lambda x: x[:runs], start)
-        what = plan(scenario, 0.5, N, 2.0, runs, 9, times)
-        system = Chain(scenario, some, 0.5, N)
-        return simulate(system, scenario, what, {}, batch=batch).isel(time=-1)
+        monkeypatch.setitem(sys.modules["tutelage.simulation.chain"].RUNS, "cpu", batch)
+        options = {"dimension": N, "until": 2.0, "runs": runs, "seed": 9, "times": times}
+        return tl.simulation.chain(scenario, some, 0.5, **options).isel(time=-1)
 
     expected = overlaps(5, [2.0])
     for batch, times, runs in ((2, [2.0], 5), (5, [0.1, 0.775, 1.9, 2.0], 5), (1, None, 1)):
@@ -103,8 +107,9 @@ def compare_with_network(g, h, K, M, N, eta, runs, other_dimension=None):
     )
     arguments = (scenario, overlaps_of(K, M), eta)
     options = {"until": 3.0, "times": [0.5, 3.0]}
-    full = tl.simulation.network(*arguments, N, runs=runs, seed=1, **options)
-    short = tl.simulation.chain(*arguments, other_dimension or N, runs=4 * runs, seed=2, **options)
+    full = tl.simulation.network(*arguments, dimension=N, runs=runs, seed=1, **options)
+    N = other_dimension or N
+    short = tl.simulation.chain(*arguments, dimension=N, runs=4 * runs, seed=2, **options)
     upper = np.triu_indices(K)
     p_values = []
     for time in (0, 1):
@@ -153,8 +158,8 @@ class HalfSquare(Chain):
 
 def worst_deviation(system_type, scenario, start, eta, N, runs, until):
     """The largest |mean - theory| of R and Q at the end, in standard errors."""
-    what = plan(scenario, eta, N, until, runs, 3, [until])
-    found = simulate(system_type(scenario, start, eta, N), scenario, what, {}).isel(time=-1)
+    several = Ensemble.checked(scenario, N, until, runs, 3, [until])
+    found = simulate(system_type(scenario, start, several.rate(eta), N), several).isel(time=-1)
     theory = tl.online.evolve(scenario, start, eta, until=until, times=[until]).isel(time=-1)
     return max(
         float(np.max(np.abs(d.mean("run") - theory[name]) / (d.std("run") / np.sqrt(runs))))
@@ -182,7 +187,9 @@ def test_the_deviation_from_the_theory_shrinks_as_one_over_N():
     theory = tl.online.evolve(PERCEPTRON, START, eta, until=until, times=[until]).isel(time=-1)
     sizes, scaled, errors = (20, 40, 80), [], []
     for N in sizes:
-        found = tl.simulation.chain(PERCEPTRON, START, eta, N, until, runs, times=[until])
+        found = tl.simulation.chain(
+            PERCEPTRON, START, eta, dimension=N, until=until, runs=runs, times=[until]
+        )
         x = found.isel(time=-1, student=0, teacher=0, student_2=0)
         deviation = np.array([float((x[n] - theory[n].item()).mean()) for n in "QR"])
         scaled.append(N * deviation)
@@ -199,7 +206,8 @@ def test_the_deviation_from_the_theory_shrinks_as_one_over_N():
 def test_ten_million_inputs():
     """A thousand examples of N = 10⁷, 4000 runs: the first order of the equations of motion."""
     N, count, runs = 10**7, 1000, 4000
-    found = tl.simulation.chain(PERCEPTRON, START, 1.0, N, count / N, runs, times=[count / N])
+    options = {"dimension": N, "until": count / N, "runs": runs, "times": [count / N]}
+    found = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
     theory = tl.online.evolve(PERCEPTRON, START, 1.0, until=count / N, times=[count / N])
     for name in "QR":
         x = found[name].isel(time=-1).values.ravel()
@@ -212,7 +220,7 @@ def test_a_student_that_knows_the_teacher_stays_there(T):
     two = tl.Committee(2, tl.ReLU())
     scenario = tl.Scenario(two, two, teacher_overlaps=T)
     start = tl.Overlaps(Q=T, R=T, T=T)
-    found = tl.simulation.chain(scenario, start, 1.0, 10, until=20, runs=3, times=[20])
+    found = tl.simulation.chain(scenario, start, 1.0, dimension=10, until=20, runs=3, times=[20])
     for name in "QR":
         np.testing.assert_allclose(found[name][:, -1], np.broadcast_to(T, (3, 2, 2)), atol=1e-14)
 
@@ -223,7 +231,11 @@ def test_a_student_that_knows_the_teacher_stays_there(T):
 def test_overlaps_stay_a_covariance_and_reach_the_solution(until):
     """N = 10, 10⁴ (or 10⁶) examples: all digits of the solution, no negative eigenvalue."""
     found = tl.simulation.chain(
-        PAIR, PAIR_START, 1.0, 10, until, runs=16, times=np.geomspace(1, until, 20)
+        *(PAIR, PAIR_START, 1.0),
+        dimension=10,
+        until=until,
+        runs=16,
+        times=np.geomspace(1, until, 20),
     )
     Q, R = found.Q.values, found.R.values
     T = np.broadcast_to(PAIR.T, R.shape)
@@ -236,14 +248,15 @@ def test_overlaps_stay_a_covariance_and_reach_the_solution(until):
 
 
 def test_a_run_that_diverges_is_missing_afterwards():
-    found = tl.simulation.chain(PERCEPTRON, START, 8.0, 50, until=60, runs=4)
+    found = tl.simulation.chain(PERCEPTRON, START, 8.0, dimension=50, until=60, runs=4)
     assert set(found.outcome.values) == {"diverged"}
     assert np.all(found.ended_at < 60)
     assert np.all(np.isnan(found.Q.values[:, -1])) and np.all(np.isfinite(found.Q.values[:, 0]))
 
 
 def test_the_dataset_says_how_it_was_made():
-    found = tl.simulation.chain(PERCEPTRON, START, 1.0, 50, until=1, runs=2, seed=7, times=[0, 1])
+    options = {"dimension": 50, "until": 1, "runs": 2, "seed": 7, "times": [0, 1]}
+    found = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
     assert found.attrs["computed_by"] == "simulation.chain"
     assert (found.attrs["dimension"], found.attrs["runs"], found.attrs["seed"]) == (50, 2, 7)
     np.testing.assert_allclose(found.Q[:, 0], [[[0.25]]] * 2, rtol=1e-15)

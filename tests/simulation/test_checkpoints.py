@@ -9,11 +9,8 @@ import xarray as xr
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.runs.provenance import parameters
-from tutelage.simulation import ensemble
-from tutelage.simulation.checkpoint import Checkpoint
-from tutelage.simulation.plan import plan
-from tutelage.simulation.record import Record
+from tutelage.runs import checkpoint as checkpoints
+from tutelage.simulation import simulate
 
 ONE = tl.Committee(1, tl.ReLU())
 SCENARIO = tl.Scenario(ONE, ONE, label_noise=0.1)
@@ -61,32 +58,34 @@ def test_the_same_seed_gives_the_same_and_another_one_another(whole):
     assert np.all(simulated(seed=12).Q.values[:, 1:] != whole.Q.values[:, 1:])
 
 
-def interrupt(monkeypatch, calls):
-    """A KeyboardInterrupt in the middle of the runs."""
-    learn, left = ensemble._learn, [calls]
+def interrupt(monkeypatch, calls, problem=KeyboardInterrupt):
+    """A problem in the middle of the runs."""
+    learn, left = simulate._learn, [calls]
 
     def interrupted(*args):
         left[0] -= 1
         if left[0] < 0:
-            raise KeyboardInterrupt
+            raise problem
         return learn(*args)
 
-    monkeypatch.setattr(ensemble, "_learn", interrupted)
+    monkeypatch.setattr(simulate, "_learn", interrupted)
 
 
-@pytest.mark.parametrize("calls", [0, 3, 150])
+@pytest.mark.parametrize(
+    ("calls", "problem"), [(0, KeyboardInterrupt), (3, MemoryError), (150, KeyboardInterrupt)]
+)
 def test_an_interrupted_simulation_continues_to_the_same_result(
-    whole, tmp_path, monkeypatch, calls
+    whole, tmp_path, monkeypatch, calls, problem
 ):
     file = tmp_path / "run.npz"
     limit_batches(monkeypatch, 2)  # 150 calls are in the second of three batches
     with monkeypatch.context() as patch:
-        interrupt(patch, calls)
-        with pytest.raises(KeyboardInterrupt):
+        interrupt(patch, calls, problem)
+        with pytest.raises(problem):
             simulated(checkpoint=file)
     assert os.listdir(tmp_path) == ["run.npz"]
     same(simulated(checkpoint=file), whole)
-    monkeypatch.setattr(ensemble, "_learn", None)  # nothing is left to learn
+    monkeypatch.setattr(simulate, "_learn", None)  # nothing is left to learn
     same(simulated(checkpoint=str(file)), whole)
 
 
@@ -99,14 +98,14 @@ def test_an_interrupt_without_a_checkpoint_is_only_an_interrupt(tmp_path, monkey
 
 
 def test_checkpoints_are_written_now_and_then(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("tutelage.simulation.checkpoint.SECONDS", 0.0)
-    saved, save = [], Checkpoint.save
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    saved, write = [], checkpoints.write
 
-    def counted(self, record, now=None):
-        saved.append(None if now is None else now.learned)
-        save(self, record, now)
+    def counted(path, content):
+        saved.append(content.get("learned"))
+        write(path, content)
 
-    monkeypatch.setattr(Checkpoint, "save", counted)
+    monkeypatch.setattr(checkpoints, "write", counted)
     same(simulated(checkpoint=tmp_path / "run.npz"), whole)
     assert len(saved) > 100 and saved[-1] is None and sorted(saved[:-1]) == saved[:-1]
 
@@ -117,10 +116,10 @@ def test_checkpoints_are_written_now_and_then(whole, tmp_path, monkeypatch):
         ({"seed": 12}, "seed = 11"),
         ({"runs": 6}, "runs = 5"),
         ({"learning_rate": 1.1}, "learning_rate = 1.0"),
-        ({"learning_rate": lambda time: 1.0 + time}, "learning_rate = 1.0"),
-        ({"times": [0.0, 0.1]}, "times = "),
-        ({"inputs": "sign"}, "inputs = gaussian"),
-        ({"corrected_start": True}, "corrected_start = 0"),
+        ({"learning_rate": lambda time: 1.0 + time}, "learning_rate = "),
+        ({"times": [0.0, 0.1]}, "recorded = "),
+        ({"inputs": "sign"}, "inputs = .*Gaussian"),
+        ({"corrected_start": True}, "corrected_start = False"),
     ],
 )
 def test_a_checkpoint_of_another_simulation_is_refused_and_left_alone(tmp_path, changes, named):
@@ -140,18 +139,10 @@ def scaled(a):
 
 @pytest.mark.parametrize("first", [SCENARIO, scaled(1.1)], ids=["ReLU", "same name"])
 def test_a_checkpoint_of_another_scenario_is_refused(tmp_path, first):
-    file, second = tmp_path / "run.npz", scaled(1.0)
-    what = plan(first, **ARGUMENTS)
-    nothing = Record.empty(what, 1, 1)
-    for scenario in (first, second):
-        attrs = parameters("simulation.network", scenario, START, 1.0)
-        checkpoint = Checkpoint(file, scenario, what, attrs)
-        if scenario is first:
-            checkpoint.save(nothing)
-            checkpoint.load(nothing)
-        else:
-            with pytest.raises(tl.InputError, match=r"checkpoint: .*(scenario|activations) = "):
-                checkpoint.load(nothing)
+    arguments = {**ARGUMENTS, "until": 0.1, "checkpoint": tmp_path / "run.npz"}
+    tl.simulation.network(first, START, **arguments)
+    with pytest.raises(tl.InputError, match=r"checkpoint: .*(scenario|activations) = "):
+        tl.simulation.network(scaled(1.0), START, **arguments)
 
 
 def test_a_file_that_is_no_checkpoint_is_left_alone(tmp_path):

@@ -113,7 +113,9 @@ def test_two_units_agree_up_to_their_plateau_and_a_wrong_factor_does_not():
     curve = tl.online.evolve(scenario, start, 1.0, until=15.0)
     wrong = tl.online.evolve(scenario, start, 0.5, until=30.0)
     wrong = wrong.assign_coords(time=wrong["time"] / 2).drop_attrs()
-    runs = tl.simulation.chain(scenario, start, 1.0, 1000, 15.0, 1000, seed=4, times=TIME * 1.5)
+    runs = tl.simulation.chain(
+        scenario, start, 1.0, dimension=1000, until=15.0, runs=1000, seed=4, times=TIME * 1.5
+    )
     parts = [runs.isel(run=slice(100 * i, 100 * i + 100)) for i in range(10)]
     count = sum(not compare(curve, part, level=0.05).agrees for part in parts)
     assert count <= stats.binom.ppf(0.999, 10, 0.05)

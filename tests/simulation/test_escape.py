@@ -31,14 +31,14 @@ def test_a_run_leaves_where_its_error_is_half_the_height():
 def test_the_height_is_found_where_the_runs_linger(floor):
     found = escape_times(ensemble([18.0, 22.0, 26.0], floor=floor))
     # Beside the plateau is within a tenth; most of that time is spent much closer.
-    assert abs(found.attrs["height"] - HEIGHT) < 0.02 * HEIGHT
+    assert abs(found.attrs["plateau_height"] - HEIGHT) < 0.02 * HEIGHT
 
 
 def test_runs_that_stay_are_missing_and_not_dropped():
     found = escape_times(ensemble([10.0, 100.0, 20.0, 100.0]), height=HEIGHT)
     assert np.isnan(found["escape_time"]).values.tolist() == [False, True, False, True]
     assert found["left"].values[-1] == 0.5
-    assert (found.attrs["runs"], found.attrs["escaped"], found.attrs["diverged"]) == (4, 2, 0)
+    assert (found.attrs["run_count"], found.attrs["escaped"], found.attrs["diverged"]) == (4, 2, 0)
     assert np.isnan(found.attrs["median"])
 
 
@@ -124,7 +124,7 @@ def test_without_a_preference_the_escape_time_grows_as_the_logarithm_of_n():
     plateau = tl.online.plateau(scenario, start(1e-3), 1.0)
     times, options = [], {"runs": 256, "seed": 3, "times": np.linspace(0, 80, 321)}
     for N in (300, 4800):
-        runs = tl.simulation.chain(scenario, start(0.0), 1.0, N, 80.0, **options)
+        runs = tl.simulation.chain(scenario, start(0.0), 1.0, dimension=N, until=80.0, **options)
         found = escape_times(runs, height=plateau.height)
         assert found.attrs["escaped"] > 240
         times.append(found["escape_time"].fillna(np.inf).values)
@@ -142,5 +142,5 @@ def test_a_noisy_floor_is_not_taken_for_the_plateau():
     noise = np.random.default_rng(0).uniform(0.7, 1.3, runs["generalization_error"].shape)
     runs["generalization_error"] = runs["generalization_error"] + 2e-3 * noise
     found = escape_times(runs)
-    assert abs(found.attrs["height"] - HEIGHT) < 0.05 * HEIGHT
+    assert abs(found.attrs["plateau_height"] - HEIGHT) < 0.05 * HEIGHT
     assert np.allclose(found["escape_time"], [18.0, 20.0, 22.0], atol=0.2)  # the floor is 1/40

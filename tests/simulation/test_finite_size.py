@@ -54,8 +54,9 @@ def test_chains_approach_the_theory_as_1_over_n_and_scatter_as_1_over_root_n():
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     times = np.linspace(0.0, 5.0, 11)
     curve = tl.online.evolve(scenario, start, 1.5, until=5.0)
+    options = {"until": 5.0, "runs": 20_000, "times": times}
     runs = [
-        tl.simulation.chain(scenario, start, 1.5, N, 5.0, runs=20_000, seed=N, times=times)
+        tl.simulation.chain(scenario, start, 1.5, dimension=N, seed=N, **options)
         for N in (50, 100, 200, 400)
     ]
     found = finite_size(curve, runs).attrs

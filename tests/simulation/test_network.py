@@ -6,10 +6,11 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jnp
+from tutelage.model.timing import Scheduled
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network, Weights
-from tutelage.simulation.starts import as_start
+from tutelage.simulation.starts import initial_weights
 
 ONE = tl.Committee(1, tl.ReLU())
 PERCEPTRON = tl.Scenario(ONE, ONE)
@@ -47,10 +48,10 @@ def test_a_step_is_the_literal_formula():
     def eta(time):
         return 0.5 + time
 
-    start, _ = as_start(
+    start = initial_weights(
         tl.Scenario(scenario.student, scenario.teacher, B[0] @ B[0].T), (J[0], B[0]), N, 1
     )
-    system = Network(scenario, start, eta, N, as_inputs("gaussian", N))
+    system = Network(scenario, start, Scheduled(eta), N, as_inputs("gaussian", N))
     keys = run_keys(7, 0, runs)
     state = Weights(jnp.asarray(J), jnp.asarray(B))
     advanced = system.advance(state, keys, jnp.asarray(first), jnp.asarray(count))
@@ -67,7 +68,13 @@ def test_a_step_is_the_literal_formula():
 def first_change(inputs, eta, N, runs):
     """N ΔR and N ΔQ of the first example: mean over runs and its standard error."""
     run = tl.simulation.network(
-        PAIR, PAIR_START, eta, N, 1 / N, runs, seed=1, times=[0, 1 / N], inputs=inputs
+        *(PAIR, PAIR_START, eta),
+        dimension=N,
+        until=1 / N,
+        inputs=inputs,
+        runs=runs,
+        seed=1,
+        times=[0, 1 / N],
     )
     change = np.concatenate(
         [N * np.diff(run[x].values, axis=1).reshape(runs, -1) for x in ("R", "Q")], axis=1
@@ -111,10 +118,11 @@ def test_signs_differ_from_gaussian_inputs_if_there_are_few():
 def test_runs_lie_on_the_theory_and_scatter_as_one_over_root_N():
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     times, runs = [0.0, 0.5, 1.5], 200
+    options = {"until": 1.5, "runs": runs, "seed": 2, "times": times}
     theory = tl.online.evolve(PERCEPTRON, start, 1.0, until=1.5, times=times)
     spreads = []
     for N in (25, 400):
-        run = tl.simulation.network(PERCEPTRON, start, 1.0, N, 1.5, runs, seed=2, times=times)
+        run = tl.simulation.network(PERCEPTRON, start, 1.0, dimension=N, **options)
         R = run.R.values[:, 1:, 0, 0]
         spreads.append(R.std(axis=0, ddof=1))
         gap = np.abs(R.mean(axis=0) - theory.R.values[1:, 0, 0])
@@ -139,7 +147,9 @@ def test_larger_networks_lie_on_the_theory(activation, units):
     start = tl.Overlaps(Q, R, scenario.T)
     times, runs, N = [0.0, 1.0, 2.0, 4.0], 40, 2000
     theory = tl.online.evolve(scenario, start, 0.7, until=4.0, times=times)
-    run = tl.simulation.network(scenario, start, 0.7, N, 4.0, runs, seed=3, times=times)
+    run = tl.simulation.network(
+        scenario, start, 0.7, dimension=N, until=4.0, runs=runs, seed=3, times=times
+    )
     for name in ("R", "Q", "generalization_error"):
         values = run[name].values[:, 1:]
         error = values.std(axis=0, ddof=1) / np.sqrt(runs)
@@ -151,7 +161,7 @@ def test_a_run_that_diverges_is_missing_afterwards_and_leaves_the_others_alone()
     perfect, away = [[[1.0]], [[1.0]]], [[[0.25]], [[0.0]]]
     Q, R = (np.array(x) for x in zip(perfect, away, strict=True))
     start = tl.Overlaps(Q, R, np.ones((2, 1, 1)))
-    run = tl.simulation.network(PERCEPTRON, start, 8.0, 200, 20.0, runs=2)
+    run = tl.simulation.network(PERCEPTRON, start, 8.0, dimension=200, until=20.0, runs=2)
     assert run.outcome.values.tolist() == ["reached", "diverged"]
     assert run.ended_at.values[0] == 20 and 0 < run.ended_at.values[1] < 20
     np.testing.assert_allclose(run.Q.values[0], 1.0, rtol=1e-12)  # δ = 0: nothing to learn
@@ -164,7 +174,11 @@ def test_a_run_that_diverges_is_missing_afterwards_and_leaves_the_others_alone()
 
 def test_the_record_has_the_names_of_the_theory_and_the_exact_error():
     run = tl.simulation.network(
-        PAIR, PAIR_START, 0.5, 100, 0.3, runs=2, times=np.geomspace(0.001, 0.3, 20)
+        *(PAIR, PAIR_START, 0.5),
+        dimension=100,
+        until=0.3,
+        runs=2,
+        times=np.geomspace(0.001, 0.3, 20),
     )
     assert run.Q.dims == ("run", "time", "student", "student_2")
     assert run.R.dims == ("run", "time", "student", "teacher")

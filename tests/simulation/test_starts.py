@@ -6,10 +6,11 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jnp
+from tutelage.model.timing import rate_of
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network
-from tutelage.simulation.starts import as_start
+from tutelage.simulation.starts import initial_weights
 
 TWO = tl.Committee(2, tl.ReLU())
 PAIR = tl.Scenario(TWO, TWO, teacher_overlaps=[[1, 0], [0, 2]])
@@ -22,8 +23,8 @@ SAME = tl.Overlaps(Q=[[1, 0], [0, 2]], R=[[1, 0], [0, 2]], T=PAIR.T)  # students
 
 def begun(start, N=50, runs=3, seed=0):
     """Weights with which the runs begin."""
-    source, _ = as_start(PAIR, start, N, runs)
-    system = Network(PAIR, source, 1.0, N, as_inputs("gaussian", N))
+    weights = initial_weights(PAIR, start, N, runs)
+    system = Network(PAIR, weights, rate_of(1.0), N, as_inputs("gaussian", N))
     return system.initial(run_keys(seed, 0, runs), jnp.arange(runs))
 
 
@@ -39,7 +40,7 @@ def test_every_run_realises_the_overlaps_in_a_frame_of_its_own(start, N):
 
 
 def test_each_run_may_have_a_start_of_its_own():
-    starts = tl.simulation.random_start(PAIR, 50, student_norm=[0.5, 2.0], runs=3)
+    starts = tl.simulation.random_start(PAIR, dimension=50, student_norm=[0.5, 2.0], runs=3)
     J, B = begun(starts)
     np.testing.assert_allclose(J @ np.swapaxes(J, 1, 2), starts.Q, rtol=0, atol=1e-14)
     np.testing.assert_allclose(J @ np.swapaxes(B, 1, 2), starts.R, rtol=0, atol=1e-14)
@@ -55,7 +56,7 @@ def test_given_weights_are_taken_as_they_are():
 def test_random_starts_have_the_law_of_random_weights():
     """Against weights that are drawn one by one: means and covariances of all overlaps."""
     N, runs, norm = 6, 20_000, np.array([0.5, 1.5])
-    start = tl.simulation.random_start(PAIR, N, norm, runs, seed=4)
+    start = tl.simulation.random_start(PAIR, dimension=N, student_norm=norm, runs=runs, seed=4)
     rng = np.random.default_rng(8)
     B = np.concatenate([np.diag([1.0, np.sqrt(2.0)]), np.zeros((2, N - 2))], axis=1)
     J = rng.normal(size=(runs, 2, N)) * (norm / np.sqrt(N))[:, None]
@@ -81,7 +82,13 @@ def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_noth
     spread = {}
     for corrected in (False, True):
         run = tl.simulation.network(
-            scenario, start, 1.0, N, 1.0, runs, 1, times=times, corrected_start=corrected
+            *(scenario, start, 1.0),
+            dimension=N,
+            until=1.0,
+            runs=runs,
+            seed=1,
+            times=times,
+            corrected_start=corrected,
         )
         R = run.R.values[:, 1:]
         spread[corrected] = R.std(axis=0, ddof=1)
@@ -98,10 +105,12 @@ def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_noth
 def test_a_corrected_start_leaves_later_examples_alone():
     """After the first N examples the rule is the plain one."""
     N = 12
-    source, _ = as_start(PERCEPTRON, ALONE, N, 2)
+    source = initial_weights(PERCEPTRON, ALONE, N, 2)
     keys = run_keys(0, 0, 2)
     gaussian = as_inputs("gaussian", N)
-    plain, corrected = (Network(PERCEPTRON, source, 1.0, N, gaussian, c) for c in (False, True))
+    plain, corrected = (
+        Network(PERCEPTRON, source, rate_of(1.0), N, gaussian, c) for c in (False, True)
+    )
     state = plain.initial(keys, jnp.arange(2))
 
     def learned(system, first, count):
@@ -121,7 +130,7 @@ def learn(system, state, keys, first, count):
     [
         (tl.Overlaps([[1.0]], [[0.0]], [[1.0]]), "start: got 1 students and 1 teachers"),
         (tl.Overlaps(np.eye(2), np.zeros((2, 2)), np.eye(2)), "start: got another T"),
-        (tl.simulation.random_start(PAIR, 50, runs=4), r"start: got leading axes \(4,\)"),
+        (tl.simulation.random_start(PAIR, dimension=50, runs=4), r"start: got leading axes \(4,\)"),
         ([0.1, 0.2, 0.3], "start: got list"),
         (None, "start: got NoneType"),
         (START.to_weights(40), "start: got weights of 40 components"),
@@ -129,7 +138,7 @@ def learn(system, state, keys, first, count):
 )
 def test_starts_that_cannot_be_used_are_refused(start, message):
     with pytest.raises(tl.InputError, match=message):
-        tl.simulation.network(PAIR, start, 1.0, 50, 1.0, runs=3)
+        tl.simulation.network(PAIR, start, 1.0, dimension=50, until=1.0, runs=3)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_run_that_diverged_is_left_out_from_then_on_and_counted():
     later = runs.where((runs["run"] != 3) | (runs["time"] < 2))
     found, others = summary(later), summary(runs.isel(run=[0, 1, 2, 4, 5, 6]))
     assert found["present"].values.tolist() == [7, 7, 6, 6, 6]
-    assert (found.attrs["runs"], found.attrs["diverged"]) == (7, 1)
+    assert (found.attrs["run_count"], found.attrs["diverged"]) == (7, 1)
     for name in ("R", "R_spread", "R_standard_error", "R_quantile"):
         np.testing.assert_allclose(
             found[name].sel(time=slice(2, None)), others[name].sel(time=slice(2, None)), atol=1e-14

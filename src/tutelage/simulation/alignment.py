@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.simulation.statistics import check_runs
+from tutelage.runs.provenance import recorded
+from tutelage.simulation.statistics import check_runs, problem
 
 MOST_RELABELLINGS = 20_000  # five students with five equal teachers have 14,400
 
@@ -25,6 +26,7 @@ class _Ends(NamedTuple):
     R: np.ndarray
 
 
+@recorded
 def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset:
     """Relabel students, and exchangeable teachers, so that every run ends as the reference does.
 
@@ -57,16 +59,26 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
     students, teachers = _relabellings(runs.sizes["student"], _teacher_overlaps(runs))
     target = _reference(runs, reference)
     Q, R = (runs[name].transpose("run", "time", "student", ...).values for name in "QR")
-    orders = [_closest(_ends(q, r), target, students, teachers) for q, r in zip(Q, R, strict=True)]
-    new_Q = np.stack([q[:, p][:, :, p] for q, (p, _) in zip(Q, orders, strict=True)])
-    new_R = np.stack([r[:, p][:, :, t] for r, (p, t) in zip(R, orders, strict=True)])
-    relabelled = runs.assign_attrs(computed_by="simulation.aligned")
-    return relabelled.assign(
-        Q=(("run", "time", "student", "student_2"), new_Q),
-        R=(("run", "time", "student", "teacher"), new_R),
-        student_order=(("run", "student"), np.array([p for p, _ in orders]) + 1),
-        teacher_order=(("run", "teacher"), np.array([t for _, t in orders]) + 1),
+    closest = [_closest(_ends(q, r), target, students, teachers) for q, r in zip(Q, R, strict=True)]
+    student, teacher = (np.stack(order) for order in zip(*closest, strict=True))
+    orders = {"student": student, "student_2": student, "teacher": teacher}
+    variables = {name: _relabelled(x, orders) for name, x in runs.data_vars.items()}
+    return xr.Dataset(variables, runs.coords, problem(runs)).assign(
+        student_order=(("run", "student"), student + 1),
+        teacher_order=(("run", "teacher"), teacher + 1),
     )
+
+
+def _relabelled(x: xr.DataArray, orders: dict[str, np.ndarray]) -> xr.DataArray:
+    """An observable of every run with its units in other orders, of shape (runs, units)."""
+    if "run" not in x.dims:
+        return x
+    x = x.transpose("run", ...)
+    for dim in orders.keys() & set(x.dims):
+        axis = x.get_axis_num(dim)
+        index = np.expand_dims(orders[dim], [a for a in range(1, x.ndim) if a != axis])
+        x = x.copy(data=np.take_along_axis(x.values, index, axis))
+    return x
 
 
 def _closest(

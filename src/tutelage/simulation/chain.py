@@ -16,11 +16,13 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
-from tutelage.runs.provenance import parameters
+from tutelage.model.timing import Rate, Scheduled
+from tutelage.runs.provenance import recorded
 from tutelage.simulation.draws import Address, chi_squared, normals
-from tutelage.simulation.ensemble import simulate
-from tutelage.simulation.factor import Columns, Entries, Example, Start, factor, factorize
-from tutelage.simulation.plan import as_rate, plan, rate_at
+from tutelage.simulation.ensemble import Ensemble, equal_batches
+from tutelage.simulation.factor import Columns, Entries, Example, Factors, factor, factorize
+from tutelage.simulation.observables import of_overlaps
+from tutelage.simulation.simulate import simulate
 
 # Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
 # enough for them to stay in the cache.
@@ -33,15 +35,16 @@ MANY_RUNS = 2**20
 LANES = 16
 
 
+@recorded
 def chain(
     scenario: Scenario,
     start: Overlaps,
     learning_rate: Any,
+    *,
     dimension: int,
     until: float,
     runs: int = 1,
     seed: int = 0,
-    *,
     times: Any = None,
     checkpoint: Any = None,
     progress: bool = False,
@@ -70,7 +73,9 @@ def chain(
         progress: whether to show a bar on a terminal.
 
     Returns:
-        The Dataset of `tutelage.simulation.network`.
+        The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the exact
+        generalization_error, ``outcome`` ("reached", or "diverged": norms beyond 10⁶, and missing
+        values after that) and ``ended_at``.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -78,34 +83,21 @@ def chain(
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
     >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
-    >>> runs = tl.simulation.chain(tl.Scenario(one, one), start, 1.0, 1000, until=40, runs=5)
+    >>> scenario = tl.Scenario(one, one)
+    >>> runs = tl.simulation.chain(scenario, start, 1.0, dimension=1000, until=40, runs=5)
     >>> bool((runs.generalization_error[:, -1] < 1e-6).all())
     True
     """
-    what = plan(scenario, learning_rate, dimension, until, runs, seed, times)
-    check_fits("start", scenario, start, batches=((), (what.runs,)))
-    system = Chain(scenario, start, learning_rate, what.dimension)
-    attrs = parameters(
-        "simulation.chain",
-        scenario,
-        start,
-        learning_rate,
-        dimension=what.dimension,
-        until=float(until),
-        runs=what.runs,
-        seed=what.seed,
-        inputs="gaussian",
-    )
-    batch = RUNS.get(jax.default_backend(), MANY_RUNS)
-    return simulate(
-        system, scenario, what, attrs, checkpoint=checkpoint, progress=progress, batch=batch
-    )
+    ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
+    check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
+    system = Chain(scenario, start, ensemble.rate(learning_rate), ensemble.dimension)
+    return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
 class Chain(eqx.Module):
     """A system for `tutelage.simulation.ensemble`: the state is a batch of factors.
 
-    scenario, learning_rate: who learns from whom, and η or η(α).
+    scenario, learning_rate: who learns from whom, and how fast.
     start: factors of the start, with a leading axis of runs if these start differently.
     dimension: N, an array, so that another N needs no compilation.
     outside: min(N - K - M, 2).
@@ -113,19 +105,29 @@ class Chain(eqx.Module):
     """
 
     scenario: Scenario
-    learning_rate: Any
-    start: Start
+    learning_rate: Rate | Scheduled
+    start: Factors
     dimension: Float[Array, ""]
     outside: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
 
-    def __init__(self, scenario: Scenario, start: Overlaps, learning_rate: Any, dimension: int):
+    def __init__(
+        self,
+        scenario: Scenario,
+        start: Overlaps,
+        learning_rate: Rate | Scheduled,
+        dimension: int,
+    ):
         self.scenario = scenario
-        self.learning_rate = as_rate(learning_rate)
+        self.learning_rate = learning_rate
         self.start = factorize(start)
         self.dimension = jnp.asarray(dimension, float)
         self.outside = min(dimension - scenario.K - scenario.M, 2)
         self.noisy = float(scenario.label_noise) > 0
+
+    def batch_size(self, runs: int) -> int:
+        """Equal batches of as many runs as are fast together."""
+        return equal_batches(runs, RUNS.get(jax.default_backend(), MANY_RUNS))
 
     def initial(self, keys: Any, runs: Any) -> Entries | Columns:
         """The factor of the start in every run."""
@@ -147,7 +149,7 @@ class Chain(eqx.Module):
         def block(b: Any, state: Any) -> Any:
             s = b * BLOCK + jnp.arange(BLOCK)
             examples, noise = self._draw(keys, s)
-            rates = jax.vmap(lambda s: rate_at(self.learning_rate, s / self.dimension))(s)
+            rates = jax.vmap(lambda s: self.learning_rate.at(s / self.dimension).first)(s)
 
             def learn(i: Any, state: Any) -> Any:
                 ξ, ζ = jax.tree.map(lambda x: x[i], (examples, noise))
@@ -159,11 +161,11 @@ class Chain(eqx.Module):
         state = jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
         return jax.tree.map(lambda x: x[..., :runs], state)
 
-    def overlaps(self, state: Any) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
-        """Q and R of every run."""
+    def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
+        """What follows from the overlaps of every run."""
         runs = jax.tree.leaves(state.L)[0].shape[-1]
         Q, R = _filled(state, runs).overlaps()
-        return Q[:runs], R[:runs]
+        return of_overlaps(Q[:runs], R[:runs])
 
     def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
         """Components of the examples s and noise on their labels, in shapes (s, runs)."""

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage.simulation.statistics import check_runs, components, diverged, summary
+from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 from tutelage.simulation.theory import check_theory, theory_at
 
 MOST_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
@@ -126,14 +126,15 @@ def compare(
     _check(theory, runs, level, bias)
     chosen = _times(theory, runs)
     times = runs["time"].values[chosen]
-    names, x = components(runs.isel(time=chosen))
-    expected, inexact = theory_at(theory, times)
+    names = observed(theory, runs)
+    symbols, x = components(runs.isel(time=chosen), names)
+    expected, inexact = theory_at(theory, times, names)
     d, allowed = x - expected, inexact + bias * _variance(x, expected)
-    observed = _studentized(d, allowed, rounding=2.0**-50 * np.max(np.abs(expected)))
+    beyond = _studentized(d, allowed, rounding=2.0**-50 * np.max(np.abs(expected)))
     noticed = np.sqrt(np.mean(d**2, axis=0)) > inexact
     law = _largest_of_reflections(d[:, noticed], seed)
-    where = np.unravel_index(np.argmax(observed), observed.shape)
-    worst = float(observed[where])
+    where = np.unravel_index(np.argmax(beyond), beyond.shape)
+    worst = float(beyond[where])
     p_value = float(np.mean(law >= worst * (1 - 1e-9)))  # the runs as they are have come first
     return Comparison(
         agrees=p_value > level,
@@ -141,7 +142,7 @@ def compare(
         level=float(level),
         worst=worst,
         threshold=float(np.sort(law)[::-1][int(level * len(law))]),
-        quantity=names[where[1]],
+        quantity=symbols[where[1]],
         time=float(times[where[0]]),
         deviation=float(np.mean(d, axis=0)[where]),
         bias=float(allowed[where]),

@@ -12,13 +12,15 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage.simulation.statistics import check_runs, diverged
+from tutelage.runs.provenance import recorded
+from tutelage.simulation.statistics import check_runs, counts, problem
 
 BESIDE = 0.1  # "on the plateau": an error within a tenth of its height, as in `online.plateau`
 
 
+@recorded
 def escape_times(
-    runs: xr.Dataset, height: float | None = None, fraction: float = 0.5
+    runs: xr.Dataset, *, height: float | None = None, fraction: float = 0.5
 ) -> xr.Dataset:
     """The time at which each run leaves the plateau, and which part of the runs has left by when.
 
@@ -40,8 +42,8 @@ def escape_times(
         - ``left`` over ``time``: the fraction of all runs, those that are missing included, that
           have left by then, the empirical distribution of the escape time;
 
-        and attributes ``height``, ``level``, ``runs``, ``escaped``, ``diverged`` and ``median``
-        (missing where fewer than half have left), beside those of the runs.
+        and attributes ``plateau_height``, ``level``, ``run_count``, ``escaped``, ``diverged`` and
+        ``median`` (missing where fewer than half have left), beside those of the runs.
 
     >>> import numpy as np, xarray as xr
     >>> time = np.linspace(0, 10, 11)
@@ -62,20 +64,18 @@ def escape_times(
     level = fraction * float(height)
     times = np.array([_last_passage(time, one, level) for one in error])
     left = np.mean(times[:, None] <= time, axis=0)
-    kept = {name: runs.attrs[name] for name in ("dimension", "learning_rate") if name in runs.attrs}
     return xr.Dataset(
         {
             "escape_time": ("run", times, {"long_name": "time of leaving the plateau"}),
             "left": ("time", left, {"long_name": "fraction of runs that have left"}),
         },
         coords={"time": runs["time"]},
-        attrs=kept
+        attrs=problem(runs)
+        | counts(runs)
         | {
-            "height": float(height),
+            "plateau_height": float(height),
             "level": level,
-            "runs": len(times),
             "escaped": int(np.sum(np.isfinite(times))),
-            "diverged": diverged(runs),
             "median": _median(times),
         },
     )

@@ -32,7 +32,7 @@ TINY = float(np.finfo(float).tiny)
 FEW_UNITS = 2
 
 
-class Start(NamedTuple):
+class Factors(NamedTuple):
     """P, U and L of given overlaps; P and L are lower triangular."""
 
     P: Float[np.ndarray, "... M M"]
@@ -40,7 +40,7 @@ class Start(NamedTuple):
     L: Float[np.ndarray, "... K K"]
 
 
-def factorize(overlaps: Overlaps) -> Start:
+def factorize(overlaps: Overlaps) -> Factors:
     """P, U and L with T = PPᵀ, R = UPᵀ, Q = UUᵀ + LLᵀ, for singular overlaps, too.
 
     An eigendecomposition gives some factor of the covariance with the teachers first, and
@@ -60,7 +60,7 @@ def factorize(overlaps: Overlaps) -> Start:
     upper = np.linalg.qr(np.swapaxes(F, -1, -2), mode="r")
     signs = np.where(np.diagonal(upper, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     lower = np.swapaxes(upper * signs[..., None], -1, -2)
-    return Start(lower[..., :M, :M], lower[..., M:, :M], lower[..., M:, M:])
+    return Factors(lower[..., :M, :M], lower[..., M:, :M], lower[..., M:, M:])
 
 
 class Example(NamedTuple):

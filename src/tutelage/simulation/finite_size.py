@@ -13,21 +13,26 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from tutelage._checks import InputError, positive_integer
-from tutelage.simulation.statistics import check_runs, components
+from tutelage.runs.provenance import recorded
+from tutelage.runs.seed import check_seed
+from tutelage.simulation.statistics import check_runs, components, observed
 from tutelage.simulation.theory import check_theory, theory_at
 
 RESAMPLES = 200  # a standard error from as many is known to 1/√400 = 5 percent
 STEEPEST = 3.0  # exponents are looked for from -3 to 3
 
 
-class _Ensemble(NamedTuple):
+class _Deviations(NamedTuple):
     """N and the deviations of every run from the theory, shape (runs, components)."""
 
     N: int
     d: Float[np.ndarray, "runs c"]
 
 
-def finite_size(theory: xr.Dataset, ensembles: Sequence[xr.Dataset], seed: int = 0) -> xr.Dataset:
+@recorded
+def finite_size(
+    theory: xr.Dataset, ensembles: Sequence[xr.Dataset], *, seed: int = 0
+) -> xr.Dataset:
     """Deviation from the theory against N, with the exponents of its mean and of its spread.
 
     Of the deviations d_rc of run r in component c (R_in, Q_ik or ε_g at one time), the means
@@ -80,7 +85,7 @@ def finite_size(theory: xr.Dataset, ensembles: Sequence[xr.Dataset], seed: int =
     )
 
 
-def _mean_exponent(data: list[_Ensemble]) -> float:
+def _mean_exponent(data: list[_Deviations]) -> float:
     """p of A_c N^-p: for each p the amplitudes A_c follow from linear least squares."""
     N = np.array([e.N for e in data], dtype=float)[:, None] / data[0].N
     mean = np.stack([np.mean(e.d, axis=0) for e in data])
@@ -93,7 +98,7 @@ def _mean_exponent(data: list[_Ensemble]) -> float:
     return float(minimize_scalar(unexplained, bounds=(-STEEPEST, STEEPEST), method="bounded").x)
 
 
-def _spread_exponent(data: list[_Ensemble]) -> float:
+def _spread_exponent(data: list[_Deviations]) -> float:
     """q of B N^-q: minus the slope in logarithms, each N with the weight of its runs."""
     N = np.log([e.N for e in data])
     spread = np.log([_rms(np.std(e.d, axis=0, ddof=1)) for e in data])
@@ -101,36 +106,38 @@ def _spread_exponent(data: list[_Ensemble]) -> float:
 
 
 def _estimate(
-    data: list[_Ensemble], exponent: Callable[[list[_Ensemble]], float], seed: int
+    data: list[_Deviations], exponent: Callable[[list[_Deviations]], float], seed: int
 ) -> tuple[float, float]:
     """The exponent, and its standard error from runs drawn again."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(check_seed(seed))
     again = [
-        exponent([_Ensemble(e.N, e.d[draw.integers(len(e.d), size=len(e.d))]) for e in data])
+        exponent([_Deviations(e.N, e.d[draw.integers(len(e.d), size=len(e.d))]) for e in data])
         for _ in range(RESAMPLES)
     ]
     return exponent(data), float(np.std(again, ddof=1))
 
 
-def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_Ensemble]:
+def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_Deviations]:
     """The ensembles in the order of N, with the components that scatter in all of them."""
     if isinstance(ensembles, xr.Dataset) or len(ensembles) < 2:
         raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
+    for number, runs in enumerate(ensembles):
+        check_runs(f"ensembles[{number}]", runs, at_least=10)
+        check_theory("theory", theory, runs)
+    names = observed(theory, *ensembles)
     found = []
     for number, runs in enumerate(ensembles):
-        name = f"ensembles[{number}]"
-        check_runs(name, runs, at_least=10)
-        check_theory("theory", theory, runs)
         hint = "tl.simulation.chain, or assign_attrs(dimension=1000)"
-        N = positive_integer(f"the dimension of {name}", runs.attrs.get("dimension"), hint)
-        x = components(runs)[1]
-        expected, inexact = theory_at(theory, runs["time"].values)
+        N = runs.attrs.get("dimension")
+        N = positive_integer(f"the dimension of ensembles[{number}]", N, hint)
+        x = components(runs, names)[1]
+        expected, inexact = theory_at(theory, runs["time"].values, names)
         beyond = runs["time"].values > float(theory["time"][-1]) * (1 + 1e-9)
         if np.any(beyond) and theory.attrs.get("outcome") != "converged":
             expected[beyond] = np.nan
         d = (x - expected).reshape(len(x), -1)
         scatters = np.std(d, axis=0) > inexact.ravel()
-        found.append((_Ensemble(N, d), scatters))
+        found.append((_Deviations(N, d), scatters))
     shapes = {e.d.shape[1] for e, _ in found}
     if len(shapes) > 1 or len({e.N for e, _ in found}) < 2:
         raise InputError(
@@ -142,7 +149,7 @@ def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_En
     kept = np.all([s for _, s in found], axis=0)
     if not np.any(kept):
         raise InputError("ensembles", "runs without scatter", "their runs have to differ")
-    return sorted((_Ensemble(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
+    return sorted((_Deviations(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
 
 
 def _rms(values: Any) -> float:

@@ -23,21 +23,12 @@ class Inputs(eqx.Module):
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
         """One input of N components."""
 
-    @property
-    @abc.abstractmethod
-    def name(self) -> str:
-        """For messages and saved results."""
-
 
 class Gaussian(Inputs):
     """ξ_j ~ N(0, 1)."""
 
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
         return jax.random.normal(key, (N,))
-
-    @property
-    def name(self) -> str:
-        return "gaussian"
 
 
 class Sign(Inputs):
@@ -48,20 +39,12 @@ class Sign(Inputs):
         bits = (words >> jnp.arange(32, dtype=jnp.uint32)) & 1
         return 1.0 - 2.0 * bits.reshape(-1)[:N]
 
-    @property
-    def name(self) -> str:
-        return "sign"
-
 
 class Uniform(Inputs):
     """ξ_j uniform between -√3 and √3, which has variance 1."""
 
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
         return jax.random.uniform(key, (N,), minval=-math.sqrt(3.0), maxval=math.sqrt(3.0))
-
-    @property
-    def name(self) -> str:
-        return "uniform"
 
 
 class Rows(Inputs):
@@ -72,10 +55,6 @@ class Rows(Inputs):
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
         return self.array[jax.random.randint(key, (), 0, len(self.array))]
 
-    @property
-    def name(self) -> str:
-        return f"rows of an array of shape {self.array.shape}"
-
 
 NAMED: dict[str, Inputs] = {"gaussian": Gaussian(), "sign": Sign(), "uniform": Uniform()}
 
@@ -83,8 +62,8 @@ NAMED: dict[str, Inputs] = {"gaussian": Gaussian(), "sign": Sign(), "uniform": U
 def as_inputs(inputs: Any, N: int) -> Inputs:
     """A name, or an array of shape (rows, N), as `Inputs`.
 
-    >>> as_inputs("sign", 100).name
-    'sign'
+    >>> as_inputs("sign", 100)
+    Sign()
     """
     if isinstance(inputs, str):
         if inputs not in NAMED:

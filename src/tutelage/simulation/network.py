@@ -8,13 +8,14 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.model import Scenario
-from tutelage.runs.checkpoint import digest
-from tutelage.runs.provenance import parameters
-from tutelage.simulation.ensemble import simulate
-from tutelage.simulation.inputs import Inputs, Rows, as_inputs
-from tutelage.simulation.plan import as_rate, plan, rate_at
+from tutelage.model.timing import Rate, Scheduled
+from tutelage.runs.provenance import recorded
+from tutelage.simulation.ensemble import Ensemble, equal_batches
+from tutelage.simulation.inputs import Inputs, as_inputs
+from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import learning_signal, mean_change
-from tutelage.simulation.starts import Given, Start, as_start, products
+from tutelage.simulation.simulate import simulate
+from tutelage.simulation.starts import InitialWeights, initial_weights, products
 
 # Inputs of so many examples are drawn together: more would take more memory than the weights.
 BLOCK = 4
@@ -28,18 +29,19 @@ INPUT, NOISE, CORRECTION = range(3)
 START = 2**32 - 1
 
 
+@recorded
 def network(
     scenario: Scenario,
     start: Any,
     learning_rate: Any,
+    *,
     dimension: int,
     until: float,
-    runs: int = 1,
-    seed: int = 0,
-    *,
-    times: Any = None,
     inputs: Any = "gaussian",
     corrected_start: bool = False,
+    runs: int = 1,
+    seed: int = 0,
+    times: Any = None,
     checkpoint: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -50,29 +52,19 @@ def network(
     for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.
 
     Args:
-        scenario: who learns from whom, with label noise ς and weight decay γ.
+        scenario, learning_rate, dimension, until: as for `tutelage.simulation.chain`.
         start: `Overlaps`, which every run realises exactly in a random frame of its own; with a
             leading axis, one start for each run (as from `random_start`); or weights (J, B) of
             shapes (..., K, N) and (..., M, N).
-        learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
-        dimension: N >= K + M.
-        until: the last time α > 0.
-        runs: how many networks.
-        seed: a whole number; what a run does depends on it and on the number of the run alone.
-        times: when to record, rounded to whole examples; by default 401 equidistant times.
         inputs: "gaussian", "sign" (±1), "uniform" (variance 1), or an array of shape (rows, N) of
             which each example is a row drawn at random.  The theory assumes components that are
             independent with mean 0 and variance 1; rows are taken as they are.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
             examples, as `tutelage.simulation.rule.mean_change` says.
-        checkpoint: a file name.  The runs are written to it twice a minute and when interrupted;
-            the same call continues from it, with the same result.
-        progress: whether to show a bar on a terminal.
+        runs, seed, times, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
-        The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the exact
-        generalization_error, ``outcome`` ("reached", or "diverged": norms beyond 10⁶, and missing
-        values after that) and ``ended_at``.
+        The Dataset of `tutelage.simulation.chain`.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -84,42 +76,11 @@ def network(
     >>> bool(run.generalization_error[0, -1] < 1e-6)
     True
     """
-    what = plan(scenario, learning_rate, dimension, until, runs, seed, times)
-    begin, overlaps = as_start(scenario, start, what.dimension, what.runs)
-    source = as_inputs(inputs, what.dimension)
-    system = Network(scenario, begin, learning_rate, what.dimension, source, corrected_start)
-    attrs = parameters(
-        "simulation.network",
-        scenario,
-        overlaps,
-        learning_rate,
-        dimension=what.dimension,
-        until=float(until),
-        runs=what.runs,
-        seed=what.seed,
-        inputs=source.name,
-        corrected_start=int(corrected_start),
-    )
-    for name, owner, kind in (("inputs_sha256", source, Rows), ("weights_sha256", begin, Given)):
-        if isinstance(owner, kind):
-            attrs[name] = digest(owner.array)
-    return simulate(
-        system,
-        scenario,
-        what,
-        attrs,
-        checkpoint=checkpoint,
-        progress=progress,
-        batch=_batch_size(scenario, what.dimension),
-        padded=_on_gpu(),
-    )
-
-
-def _batch_size(scenario: Scenario, N: int) -> int:
-    """Weights before and after, and the inputs of a block with what they are made of."""
-    bytes_per_run = 8 * N * (3 * scenario.K + 2 * scenario.M + 3 * BLOCK)
-    largest = max(1, MEMORY // bytes_per_run)
-    return min(largest, RUNS_ON_GPU) if _on_gpu() else largest
+    ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
+    weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
+    rate, source = ensemble.rate(learning_rate), as_inputs(inputs, ensemble.dimension)
+    system = Network(scenario, weights, rate, ensemble.dimension, source, corrected_start)
+    return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
 def _on_gpu() -> bool:
@@ -141,26 +102,33 @@ class Network(eqx.Module):
     """
 
     scenario: Scenario
-    start: Start
-    learning_rate: Any
+    start: InitialWeights
+    learning_rate: Rate | Scheduled
     dimension: int = eqx.field(static=True)
     inputs: Inputs
-    corrected: bool = eqx.field(static=True)
+    corrected_start: bool = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
 
     def __init__(
         self,
         scenario: Scenario,
-        start: Start,
-        learning_rate: Any,
+        start: InitialWeights,
+        learning_rate: Rate | Scheduled,
         dimension: int,
         inputs: Inputs,
-        corrected: bool = False,
+        corrected_start: bool = False,
     ):
         self.scenario, self.start, self.inputs = scenario, start, inputs
-        self.learning_rate = as_rate(learning_rate)
-        self.dimension, self.corrected = dimension, bool(corrected)
+        self.learning_rate, self.dimension = learning_rate, dimension
+        self.corrected_start = bool(corrected_start)
         self.noisy = float(scenario.label_noise) > 0
+
+    def batch_size(self, runs: int) -> int:
+        """As many as there is memory for: weights before and after, and the inputs of a block."""
+        K, M = self.scenario.K, self.scenario.M
+        bytes_per_run = 8 * self.dimension * (3 * K + 2 * M + 3 * BLOCK)
+        largest = max(1, MEMORY // bytes_per_run)
+        return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
 
     def initial(self, keys: Any, runs: Any) -> Weights:
         """The weights with which every run begins."""
@@ -172,9 +140,9 @@ class Network(eqx.Module):
         W = _over_runs(one, (keys, runs))
         return Weights(W[:, : self.scenario.K], W[:, self.scenario.K :])
 
-    def overlaps(self, state: Weights) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
-        """Q = J Jᵀ and R = J Bᵀ of every run."""
-        return _over_runs(lambda J, B: (products(J, J), products(J, B)), state)
+    def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
+        """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them."""
+        return of_overlaps(*_over_runs(lambda J, B: (products(J, J), products(J, B)), state))
 
     def advance(self, state: Weights, keys: Any, first: Any, count: Any) -> Weights:
         """Learn the examples first, …, first + count - 1."""
@@ -210,12 +178,12 @@ class Network(eqx.Module):
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
         δ = learning_signal(self.scenario, x, y, self.scenario.label_noise * noise)
         change = δ[:, None] * ξ
-        if self.corrected:
+        if self.corrected_start:
             change = jax.lax.cond(
                 s < N, lambda: change + self._correction(J, B, x, y, δ, key), lambda: change
             )
         decay = 1 - self.scenario.weight_decay / N
-        return decay * J + rate_at(self.learning_rate, s / N) / N * change
+        return decay * J + self.learning_rate.at(s / N).first / N * change
 
     def _correction(self, J: Any, B: Any, x: Any, y: Any, δ: Any, key: Any) -> Any:
         """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""

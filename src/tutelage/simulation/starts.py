@@ -11,11 +11,13 @@ from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
-from tutelage.simulation.plan import check_seed
+from tutelage.runs.seed import check_seed
+from tutelage.simulation.ensemble import check_dimension
 
 
 def random_start(
     scenario: Scenario,
+    *,
     dimension: int,
     student_norm: Any = 0.5,
     runs: int | None = None,
@@ -40,10 +42,8 @@ def random_start(
     >>> start.Q.shape, bool(abs(start.Q[:, 0, 0].mean() - 0.25) < 0.01)
     ((50, 2, 2), True)
     """
-    N = positive_integer("dimension", dimension, hint="dimension=1000")
+    N = check_dimension(scenario, dimension)
     K, M = scenario.K, scenario.M
-    if K + M > N:
-        raise InputError("dimension", repr(N), f"{K + M} vectors need at least as many dimensions")
     norm = _norms(student_norm, K)
     count = 1 if runs is None else positive_integer("runs", runs)
     rng = np.random.default_rng(check_seed(seed))
@@ -72,7 +72,7 @@ def _root(C: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "... n n"]:
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
 
 
-class Start(eqx.Module):
+class InitialWeights(eqx.Module):
     """Where runs begin."""
 
     @abc.abstractmethod
@@ -80,7 +80,7 @@ class Start(eqx.Module):
         """Weights of one run: the K students, then the M teachers."""
 
 
-class Frame(Start):
+class Frame(InitialWeights):
     """Weights F O with the overlaps F Fᵀ, O a random orthonormal frame of each run.
 
     The Gram-Schmidt start of straat2019 and citton2025: overlaps are realised to rounding.
@@ -116,7 +116,7 @@ def products(V: Float[Array, "n N"], W: Float[Array, "m N"]) -> Float[Array, "n 
     return jnp.sum(V[:, None] * W, axis=-1)
 
 
-class Given(Start):
+class Given(InitialWeights):
     """Weights as they are, shape (n, N), or (runs, n, N)."""
 
     array: Float[Array, "... n N"]
@@ -125,25 +125,19 @@ class Given(Start):
         return self.array[run] if self.array.ndim == 3 else self.array
 
 
-def as_start(scenario: Scenario, start: Any, N: int, runs: int) -> tuple[Start, Overlaps]:
-    """Overlaps, or weights (J, B), as a `Start`, and its overlaps; checked against the scenario."""
+def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
+    """Overlaps, or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):
         check_fits("start", scenario, start, batches=((), (runs,)))
-        return Frame(jnp.asarray(_root(np.asarray(start.covariance)))), start
+        return Frame(jnp.asarray(_root(np.asarray(start.covariance))))
     if not isinstance(start, tuple | list) or len(start) != 2:
-        raise InputError(
-            "start",
-            type(start).__name__,
-            "it has to be Overlaps, or a pair (J, B) of weights",
-            "tl.Overlaps(Q, R, T)",
-        )
-    overlaps = Overlaps.from_weights(*start)
+        allowed = "it has to be Overlaps, or a pair (J, B) of weights"
+        raise InputError("start", type(start).__name__, allowed, "tl.Overlaps(Q, R, T)")
+    check_fits("start", scenario, Overlaps.from_weights(*start), batches=((), (runs,)))
     J, B = (np.asarray(W, dtype=np.float64) for W in start)
     if J.shape[-1] != N:
-        raise InputError(
-            "start", f"weights of {J.shape[-1]} components", f"dimension is {N}", "the same"
-        )
-    check_fits("start", scenario, overlaps, batches=((), (runs,)))
+        came = f"weights of {J.shape[-1]} components"
+        raise InputError("start", came, f"dimension is {N}", "the same")
     batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
     both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
-    return Given(jnp.asarray(np.concatenate(both, axis=-2))), overlaps
+    return Given(jnp.asarray(np.concatenate(both, axis=-2)))

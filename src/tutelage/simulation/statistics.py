@@ -9,12 +9,16 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array
+from tutelage.runs.provenance import recorded
+from tutelage.simulation.observables import DIMENSIONS, SYMBOLS
 
-QUANTITIES = ("Q", "R", "generalization_error")
+# What every theory and every simulation has.
+NEEDED = ("Q", "R", "generalization_error")
 
 
+@recorded
 def summary(
-    runs: xr.Dataset, quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    runs: xr.Dataset, *, quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
 ) -> xr.Dataset:
     """Mean, spread, standard error and quantiles over the runs of an ensemble.
 
@@ -28,11 +32,11 @@ def summary(
         quantiles: between 0 and 1.
 
     Returns:
-        A Dataset over ``time`` with the means under the names Q, R and generalization_error, so
-        that what draws a run draws them, too; for each of the three ``NAME_spread``,
-        ``NAME_standard_error`` and ``NAME_quantile`` (with the dimension ``quantile``);
-        ``present``, the number n of runs at each time; attributes ``runs`` and ``diverged``.
-        With a single run spread and standard error are missing.
+        A Dataset over ``time`` with the means under the names Q, R, generalization_error and
+        whatever else was observed, so that what draws a run draws them, too; for each of them
+        ``NAME_spread``, ``NAME_standard_error`` and ``NAME_quantile`` (with the dimension
+        ``quantile``); ``present``, the number n of runs at each time; attributes ``run_count``
+        and ``diverged``.  With a single run spread and standard error are missing.
 
     >>> import numpy as np, xarray as xr
     >>> x = np.array([1.0, 2.0, 6.0]).reshape(3, 1, 1, 1)  # three runs, one time, K = M = 1
@@ -45,10 +49,9 @@ def summary(
     """
     check_runs("runs", runs)
     levels = _quantiles(quantiles)
-    variables: dict[str, Any] = {
-        "present": runs["Q"].notnull().all(_but_run_and_time(runs)).sum("run")
-    }
-    for name in QUANTITIES:
+    others = [d for d in runs["Q"].dims if d not in ("run", "time")]
+    variables: dict[str, Any] = {"present": runs["Q"].notnull().all(others).sum("run")}
+    for name in observed(runs):
         x = runs[name]
         n = x.notnull().sum("run")
         mean = x.sum("run") / n.where(n > 0)
@@ -57,9 +60,23 @@ def summary(
         variables[f"{name}_spread"] = spread
         variables[f"{name}_standard_error"] = spread / np.sqrt(n.where(n > 0))
         variables[f"{name}_quantile"] = _quantile(x, levels)
-    attrs = {**runs.attrs, "computed_by": "simulation.summary"}
-    attrs |= {"runs": runs.sizes["run"], "diverged": diverged(runs)}
-    return xr.Dataset(variables, attrs=attrs)
+    return xr.Dataset(variables, attrs=problem(runs) | counts(runs))
+
+
+def observed(*datasets: xr.Dataset) -> list[str]:
+    """Names of what all of these Datasets hold of `DIMENSIONS`."""
+    return [name for name in DIMENSIONS if all(name in dataset for dataset in datasets)]
+
+
+def problem(runs: xr.Dataset) -> dict[str, Any]:
+    """What is kept of the attributes of runs: who learned from whom, how fast, at which N."""
+    names = ("scenario", "learning_rate", "dimension")
+    return {name: runs.attrs[name] for name in names if name in runs.attrs}
+
+
+def counts(runs: xr.Dataset) -> dict[str, int]:
+    """How many runs there are, and how many of them are missing at the last time."""
+    return {"run_count": runs.sizes["run"], "diverged": diverged(runs)}
 
 
 def diverged(runs: xr.Dataset) -> int:
@@ -67,22 +84,27 @@ def diverged(runs: xr.Dataset) -> int:
     return int(runs["generalization_error"].isel(time=-1).isnull().sum())
 
 
-def components(dataset: xr.Dataset) -> tuple[list[str], Float[np.ndarray, "... time c"]]:
-    """Symbols and values of R_in, of Q_ik for i <= k, and of ε_g; runs first if there are some."""
-    K, M = dataset.sizes["student"], dataset.sizes["teacher"]
-    upper, all_R = np.triu_indices(K), np.indices((K, M)).reshape(2, -1)
-    names = [f"R_{i + 1}{n + 1}" for i, n in all_R.T]
-    names += [f"Q_{i + 1}{k + 1}" for i, k in np.transpose(upper)]
-    Q = dataset["Q"].transpose(..., "time", "student", "student_2").values
-    R = dataset["R"].transpose(..., "time", "student", "teacher").values
-    error = dataset["generalization_error"].transpose(..., "time").values[..., None]
-    parts = [R.reshape(*R.shape[:-2], -1), Q[..., upper[0], upper[1]], error]
-    return [*names, "ε_g"], np.concatenate(parts, axis=-1)
+def components(
+    dataset: xr.Dataset, names: Sequence[str] | None = None
+) -> tuple[list[str], Float[np.ndarray, "... time c"]]:
+    """Symbols and values of every number observed, such as R_12; runs first if there are some.
+
+    names: of the observables, by default all; of a symmetric one only i <= k are taken.
+    """
+    symbols, values = [], []
+    for name in observed(dataset) if names is None else names:
+        dims = DIMENSIONS[name]
+        x = dataset[name].transpose(..., "time", *dims).values
+        symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_2"
+        for place in np.ndindex(*(dataset.sizes[d] for d in dims)):
+            if not symmetric or place[0] <= place[1]:
+                numbers = "".join(str(i + 1) for i in place)
+                symbols.append("_".join([SYMBOLS.get(name, name), *[numbers] * bool(dims)]))
+                values.append(x[(..., *place)])
+    return symbols, np.stack(values, axis=-1)
 
 
-def check_runs(
-    argument: str, runs: Any, at_least: int = 1, names: Sequence[str] = QUANTITIES
-) -> None:
+def check_runs(argument: str, runs: Any, at_least: int = 1, names: Sequence[str] = NEEDED) -> None:
     """A Dataset with these quantities over run and time, of so many runs."""
     if not isinstance(runs, xr.Dataset):
         raise InputError(
@@ -99,10 +121,6 @@ def check_runs(
     if runs.sizes["run"] < at_least:
         allowed = f"there have to be at least {at_least}"
         raise InputError(argument, f"{runs.sizes['run']} run(s)", allowed, f"runs={at_least}")
-
-
-def _but_run_and_time(runs: xr.Dataset) -> list[str]:
-    return [str(d) for d in runs["Q"].dims if d not in ("run", "time")]
 
 
 def _quantiles(quantiles: Any) -> np.ndarray:

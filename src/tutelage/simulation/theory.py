@@ -5,6 +5,7 @@ times in between, with an estimate of their error.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,23 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from tutelage._checks import InputError
-from tutelage.simulation.statistics import QUANTITIES, components
+from tutelage.simulation.statistics import NEEDED, components
 
 # Integrated to a tolerance for each step; a thousand steps, and more of them cancel than add up.
 STEPS = 1e3
 
 
 def theory_at(
-    theory: xr.Dataset, times: Float[np.ndarray, " time"]
+    theory: xr.Dataset, times: Float[np.ndarray, " time"], names: Sequence[str] | None = None
 ) -> tuple[Float[np.ndarray, "time c"], Float[np.ndarray, "time c"]]:
-    """Components of the theory (R_in, Q_ik, ε_g) at these times, and how exact they are.
+    """Components of the theory at these times, and how exact they are.
 
     The error of a cubic spline falls as the fourth power of the distance of its knots: that of
     every second knot is 16 times as large, and their difference tells.  After its end a theory
     that has converged stays where it is.
     """
     known = theory["time"].values
-    values = components(theory)[1]
+    values = components(theory, names)[1]
     at = np.minimum(times, known[-1])
     integration = STEPS * float(theory.attrs.get("tolerance", np.finfo(float).eps))
     nearest = np.abs(known - at[:, None]).argmin(axis=1)
@@ -50,10 +51,10 @@ def theory_at(
 
 def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
     """One curve with Q, R and generalization_error over time, of the same units and meaning."""
-    whole = isinstance(theory, xr.Dataset) and all(name in theory for name in QUANTITIES)
+    whole = isinstance(theory, xr.Dataset) and all(name in theory for name in NEEDED)
     if not whole or "time" not in theory.dims or "run" in theory.dims:
         came = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)
-        allowed = f"it has to be one run with {', '.join(QUANTITIES)} over time"
+        allowed = f"it has to be one run with {', '.join(NEEDED)} over time"
         raise InputError(argument, came, allowed, "tl.online.evolve(...)")
     for name in ("student", "teacher"):
         if theory.sizes[name] != runs.sizes[name]:
@@ -61,8 +62,6 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
             raise InputError(argument, came, f"the runs have {runs.sizes[name]}")
     for name in ("scenario", "learning_rate"):
         ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
-        if isinstance(theirs, dict) and "type" not in theirs:  # until every verb is recorded
-            continue
         if ours is not None and theirs is not None and ours != theirs:
             raise InputError(
                 argument,

@@ -97,7 +97,8 @@ def times(full: bool = False) -> xr.Dataset:
     table = np.full((len(sizes), max(runs for runs, _ in sizes.values())), np.nan)
     for row, (N, (runs, until)) in enumerate(sizes.items()):
         at = np.linspace(0.0, until, int(4 * until) + 1)
-        ensemble = simulation.chain(scenario(), start(), RATE, N, until, runs, seed=N, times=at)
+        options = {"dimension": N, "until": until, "runs": runs, "seed": N, "times": at}
+        ensemble = simulation.chain(scenario(), start(), RATE, **options)
         left = simulation.escape_times(ensemble, height=saddle().generalization_error)
         table[row, :runs] = left["escape_time"].fillna(np.inf).values
     return xr.Dataset(

@@ -64,8 +64,8 @@ def fig_1() -> xr.Dataset:
 @cache
 def simulated_1() -> xr.Dataset:
     """Ten runs with d = 1000, by the chain, which has their law; their start is not corrected."""
-    problem = (scenario(), start(), 1.0, DIMENSION, 100.0, RUNS)
-    return simulation.chain(*problem, seed=1, times=_times())
+    options = {"dimension": DIMENSION, "until": 100.0, "runs": RUNS, "seed": 1}
+    return simulation.chain(scenario(), start(), 1.0, **options, times=_times())
 
 
 @cache
@@ -74,8 +74,10 @@ def corrected_1() -> xr.Dataset:
 
     More than ten: their times on the plateau scatter so much that ten decide nothing.
     """
-    problem = (scenario(), start(), 1.0, DIMENSION, 100.0, 4 * RUNS)
-    return simulation.network(*problem, seed=1, times=_times(), corrected_start=True)
+    options = {"dimension": DIMENSION, "until": 100.0, "runs": 4 * RUNS, "seed": 1}
+    return simulation.network(
+        scenario(), start(), 1.0, **options, times=_times(), corrected_start=True
+    )
 
 
 def _times() -> np.ndarray:

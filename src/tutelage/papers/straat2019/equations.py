@@ -96,8 +96,8 @@ def self_averaging(full: bool) -> Iterator[Row]:
     """Sec. 2: "the order parameters self-average": networks of more inputs scatter less."""
     distance = []
     for N in (100, 10_000):
-        problem = (scenario(1, 1), single_start(), 0.5, N)
-        runs = simulation.chain(*problem, until=5.0, runs=100, seed=3, times=[5.0])
+        options = {"dimension": N, "until": 5.0, "runs": 100, "seed": 3, "times": [5.0]}
+        runs = simulation.chain(scenario(1, 1), single_start(), 0.5, **options)
         R = runs["R"].values.ravel()
         distance.append(np.abs(R - np.mean(R)))
     item = "Sec. 2, self-averaging: distance of R from its mean, N = 100 less N = 10⁴, 100 runs"

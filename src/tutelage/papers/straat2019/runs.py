@@ -48,7 +48,7 @@ def simulated_1(eta: float, until: float, runs: int) -> xr.Dataset:
     """N = 1000; the chain has the law of a network with Gaussian inputs."""
     times = np.linspace(0.0, until, 101)
     problem = (scenario(1, 1), single_start(), eta)
-    return simulation.chain(*problem, 1000, until, runs, seed=1, times=times)
+    return simulation.chain(*problem, dimension=1000, until=until, runs=runs, seed=1, times=times)
 
 
 @cache
@@ -67,7 +67,7 @@ def simulated_2(runs: int) -> xr.Dataset:
     """N = 10⁴, η = 0.1; recorded more often up to the plateau."""
     times = np.concatenate([np.arange(0.0, 100.0), np.arange(100.0, 501.0, 4.0)])
     problem = (scenario(2, 2), start_2(), RATE_2)
-    return simulation.chain(*problem, 10_000, 500.0, runs, seed=2, times=times)
+    return simulation.chain(*problem, dimension=10_000, until=500.0, runs=runs, seed=2, times=times)
 
 
 @cache

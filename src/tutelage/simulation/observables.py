@@ -1,0 +1,107 @@
+"""What is observed of the runs, and the Dataset made of it: the same as that of the theory.
+
+A system gives arrays by name; `DIMENSIONS` says what their axes are.  Recording, checkpoints,
+statistics and comparisons take every name of this table that is there.  To observe something
+more of the overlaps, add it here: to `DIMENSIONS`, and to what `of_overlaps` returns.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Int
+
+from tutelage._jax import jnp
+from tutelage.averages.generalization import generalization_error
+from tutelage.model import Overlaps, Scenario
+from tutelage.simulation.ensemble import Ensemble
+
+# Axes beside run and time, in the order in which components are listed.  An array over a
+# dimension and its second copy is symmetric.
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "R": ("student", "teacher"),
+    "Q": ("student", "student_2"),
+    "generalization_error": (),
+}
+# Where the name is not the symbol.
+SYMBOLS = {"generalization_error": "ε_g"}
+
+# Errors are computed for this many states at a time, always: one compilation serves every
+# simulation of a scenario, and no bit depends on how many runs there are.
+AT_ONCE = 512
+
+
+def of_overlaps(
+    Q: Float[Array, "runs K K"], R: Float[Array, "runs K M"]
+) -> dict[str, Float[Array, "runs ..."]]:
+    """What is observed of every system, as it follows from the overlaps."""
+    return {"Q": Q, "R": R}
+
+
+@dataclass
+class Observations:
+    """What was observed of the runs, by name, at the recorded times; missing (NaN) before.
+
+    ended: -1, or the examples after which a run diverged.
+    """
+
+    values: dict[str, Float[np.ndarray, "runs times ..."]]
+    ended: Int[np.ndarray, " runs"]
+
+    @classmethod
+    def empty(cls, like: dict[str, Any], ensemble: Ensemble) -> "Observations":
+        """Nothing yet; ``like``: what a system observes of some runs, or its shapes."""
+        shape = (ensemble.runs, len(ensemble.recorded))
+        values = {name: np.full((*shape, *x.shape[1:]), np.nan) for name, x in like.items()}
+        return cls(values, np.full(ensemble.runs, -1))
+
+    def add(self, runs: slice, time: int, observed: dict[str, Any]) -> None:
+        """What was observed of some runs at the recorded time of this index."""
+        kept = len(self.ended[runs])  # a batch may have more runs than were asked for
+        for name, x in observed.items():
+            self.values[name][runs, time] = np.asarray(x)[:kept]
+
+    def end(self, runs: slice, ended: Any) -> None:
+        """These runs are over."""
+        self.ended[runs] = np.asarray(ended)[: len(self.ended[runs])]
+
+
+def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) -> xr.Dataset:
+    """All that was observed and the exact ε_g; missing (NaN) after a run has diverged."""
+    diverged = observations.ended >= 0
+    missing = diverged[:, None] & (ensemble.recorded > observations.ended[:, None])
+    values = {name: np.array(x) for name, x in observations.values.items()}
+    for x in values.values():
+        x[missing] = np.nan
+    values["generalization_error"] = _errors(scenario, values["Q"], values["R"], ~missing)
+    found = xr.Dataset(
+        {name: (("run", "time", *DIMENSIONS[name]), x) for name, x in values.items()},
+        {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
+    )
+    units = [d for name in values for d in DIMENSIONS[name]]
+    ended = np.where(diverged, observations.ended, ensemble.examples) / ensemble.dimension
+    return found.assign_coords({d: np.arange(1, found.sizes[d] + 1) for d in units}).assign(
+        outcome=("run", np.where(diverged, "diverged", "reached")), ended_at=("run", ended)
+    )
+
+
+def _errors(scenario: Scenario, Q: Any, R: Any, present: np.ndarray) -> np.ndarray:
+    """ε_g of every state that is there."""
+    states_Q, states_R = Q[present], R[present]
+    values = np.empty(len(states_Q))
+    for begin in range(0, len(values), AT_ONCE):
+        end = min(begin + AT_ONCE, len(values))
+        index = np.minimum(np.arange(begin, begin + AT_ONCE), end - 1)
+        values[begin:end] = _error(scenario, states_Q[index], states_R[index])[: end - begin]
+    errors = np.full(present.shape, np.nan)
+    errors[present] = values
+    return errors
+
+
+@eqx.filter_jit
+def _error(scenario: Scenario, Q: Any, R: Any) -> Any:
+    Q, R = jnp.asarray(Q), jnp.asarray(R)
+    T = jnp.broadcast_to(scenario.T, (len(Q), *scenario.T.shape))
+    return generalization_error(scenario, Overlaps(Q, R, T))

@@ -1,0 +1,225 @@
+"""Many runs of a system learn, in batches, with the same result however they are cut.
+
+A `System` says how the runs of a batch start, what examples do to them and what is observed;
+`simulate` does the rest.  The random numbers of run r at example s depend on (seed, r, s) alone,
+so that a run is the same, bit for bit, in a batch of any size, for any recorded times, and after
+an interruption.
+"""
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Int
+
+from tutelage._jax import jax, jnp
+from tutelage.model import Scenario
+from tutelage.model.timing import Rate, Scheduled
+from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
+from tutelage.runs.progress import Progress
+from tutelage.runs.provenance import described
+from tutelage.simulation.ensemble import Ensemble, run_keys
+from tutelage.simulation.observables import Observations, dataset
+
+# Norms beyond this do not come back: the η² terms have outgrown all others by then.
+TOO_LARGE = 1e6
+# A compiled call of about this many seconds can be interrupted soon enough, and is so long that
+# its dispatch costs nothing.
+PATIENCE = 0.2
+
+
+class System(Protocol):
+    """What learns: an equinox module that ``jit`` takes as an argument.
+
+    All its fields are compared before it goes on from a checkpoint.
+    """
+
+    scenario: Scenario
+    learning_rate: Rate | Scheduled
+
+    def batch_size(self, runs: int) -> int:
+        """How many of so many runs learn together; the result is the same."""
+
+    def initial(self, keys: Any, runs: Int[Array, " runs"]) -> Any:
+        """The state of a batch, any pytree of numbers; one JAX key and the number of each run."""
+
+    def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
+        """Learn the examples first, …, first + count - 1 in every run; traced int64, count > 0.
+
+        To learn a then b examples has to give the same bits as to learn a + b.
+        """
+
+    def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
+        """Q, R and more of every run, with the axes that `observables.DIMENSIONS` names."""
+
+
+class Batch(NamedTuple):
+    """Runs under way: examples learned, state, and -1 or after how many examples a run ended."""
+
+    learned: int
+    state: Any
+    ended: Int[Array, " runs"]
+
+
+def simulate(
+    system: System, ensemble: Ensemble, *, checkpoint: Any = None, progress: bool = False
+) -> xr.Dataset:
+    """Let all runs of a system learn; return what is observed at the recorded times, and ε_g.
+
+    Args:
+        system: what learns.
+        ensemble: how many runs, and when they are recorded.
+        checkpoint: a file that the runs are written to now and then and continue from, or None.
+        progress: whether to show a bar, if there is a terminal.
+
+    Returns:
+        A Dataset with ``outcome`` ("reached" or "diverged") and ``ended_at`` of every run: the
+        last time, or the last of the times N/8 examples apart at which the norms were within
+        10⁶; later states are missing.
+    """
+    identity = _identity(system, ensemble) if checkpoint is not None else {}
+    with (
+        Checkpoint(checkpoint, identity) as file,
+        Progress(progress, ensemble.runs * ensemble.examples) as bar,
+    ):
+        kept = file.load() or {}
+        observations = _observations(system, ensemble, kept)
+        size = len(kept.get("batch_ended", ())) or system.batch_size(ensemble.runs)
+        for first in range(int(kept.get("finished", 0)), ensemble.runs, size):
+            runs, keys = slice(first, first + size), run_keys(ensemble.seed, first, size)
+            begin, kept = _begun(system, keys, first, kept), {}
+            for now in _states(system, ensemble, keys, begin):
+                file.keep(partial(_content, observations, first, now))
+                _note(system, ensemble, observations, runs, now)
+                bar.show(first * ensemble.examples + size * now.learned)
+            observations.end(runs, now.ended)
+        file.save(_content(observations, ensemble.runs))
+    return dataset(system.scenario, ensemble, observations)
+
+
+def _observations(system: System, ensemble: Ensemble, kept: dict[str, Any]) -> Observations:
+    """Those of a checkpoint, or none yet."""
+    one = run_keys(ensemble.seed, 0, 1), jnp.arange(1)
+    like = eqx.filter_eval_shape(lambda: system.observe(system.initial(*one)))
+    if not kept:
+        return Observations.empty(like, ensemble)
+    return Observations({name: kept[f"observed_{name}"] for name in like}, kept["ended"])
+
+
+def _content(observations: Observations, finished: int, now: Batch | None = None) -> dict[str, Any]:
+    """What a checkpoint holds: all observations, and the batch that is under way."""
+    under_way = {} if now is None else {"learned": now.learned, "batch_ended": now.ended}
+    return {
+        "finished": finished,
+        "ended": observations.ended,
+        **{f"observed_{name}": x for name, x in observations.values.items()},
+        **under_way,
+        **({} if now is None else flat("state", now.state)),
+    }
+
+
+def _begun(system: System, keys: Any, first: int, kept: dict[str, Any]) -> Batch:
+    """A batch at its start, or where a checkpoint has left it."""
+    state = _initial(system, keys, jnp.arange(first, first + len(keys)))
+    if "learned" not in kept:
+        return Batch(0, state, jnp.full(len(keys), -1))
+    ended = jnp.asarray(kept["batch_ended"])
+    return Batch(int(kept["learned"]), restored("state", state, kept), ended)
+
+
+def _states(system: System, ensemble: Ensemble, keys: Any, now: Batch) -> Iterator[Batch]:
+    """A batch now, and after calls that stop at recorded times and are never long, to its end."""
+    looks = 1
+    yield now
+    while now.learned < ensemble.examples and not bool(jnp.all(now.ended >= 0)):
+        begun = time.perf_counter()
+        now = _learn(system, ensemble, keys, now, looks)
+        looks = _pace(looks, time.perf_counter() - begun)
+        yield now
+
+
+def _note(
+    system: System, ensemble: Ensemble, observations: Observations, runs: slice, now: Batch
+) -> None:
+    """Keep what is observed, if this is a recorded time."""
+    place = int(np.searchsorted(ensemble.recorded, now.learned))
+    if place < len(ensemble.recorded) and ensemble.recorded[place] == now.learned:
+        observations.add(runs, place, _observe(system, now.state))
+
+
+def _learn(system: System, ensemble: Ensemble, keys: Any, now: Batch, looks: int) -> Batch:
+    """Go on to the next recorded time, or for so many looks at the norms, or to the end."""
+    stride = _stride(ensemble.dimension)
+    later = ensemble.recorded[ensemble.recorded > now.learned]
+    stop = min((now.learned // stride + looks) * stride, ensemble.examples, *later[:1].tolist())
+    args = (jnp.asarray(n) for n in (now.learned, stop, stride, ensemble.examples))
+    state, ended = _advance(system, now.state, keys, now.ended, *args)
+    return Batch(stop, state, jax.block_until_ready(ended))
+
+
+def _stride(N: int) -> int:
+    """Norms are looked at every so many examples, whatever is recorded: N/8, of 16 a multiple."""
+    return 16 * (N // 128) if N >= 128 else max(1, N // 8)
+
+
+def _pace(looks: int, seconds: float) -> int:
+    """Twice as many looks in the next call if this one was short, half as many if it was long."""
+    if seconds < PATIENCE / 2:
+        return 2 * looks
+    return max(1, looks // 2) if seconds > PATIENCE else looks
+
+
+@eqx.filter_jit
+def _initial(system: System, keys: Any, runs: Any) -> Any:
+    return system.initial(keys, runs)
+
+
+@eqx.filter_jit
+def _observe(system: System, state: Any) -> Any:
+    return system.observe(state)
+
+
+@eqx.filter_jit
+def _advance(
+    system: System, state: Any, keys: Any, ended: Any, first: Any, last: Any, stride: Any, end: Any
+) -> Any:
+    """Learn from example first to last, with a look at the norms at multiples of the stride."""
+
+    def learn(carry: Any) -> Any:
+        learned, state, ended = carry
+        stop = jnp.minimum((learned // stride + 1) * stride, last)
+        state = system.advance(state, keys, learned, stop - learned)
+        looked = (stop % stride == 0) | (stop == end)
+        # NaN is not within bounds: the comparison is false.
+        large = ~jnp.all(jnp.abs(system.observe(state)["Q"]) <= TOO_LARGE, axis=(-2, -1))
+        in_bounds = (stop - 1) // stride * stride
+        return stop, state, jnp.where(looked & large & (ended < 0), in_bounds, ended)
+
+    _, state, ended = jax.lax.while_loop(
+        lambda carry: carry[0] < last, learn, (first, state, ended)
+    )
+    return state, ended
+
+
+def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
+    """What a checkpoint has to agree with: all fields, and functions by their values."""
+    fields = {
+        field.name: described(getattr(owner, field.name))
+        for owner in (system, ensemble)
+        for field in dataclasses.fields(owner)  # type: ignore[arg-type]
+    }
+    x = np.linspace(-3.0, 3.0, 61)
+    g, h = system.scenario.student.activation, system.scenario.teacher.activation
+    η = np.broadcast_to(system.learning_rate.at(ensemble.times).first, ensemble.times.shape)
+    return {
+        "system": type(system).__name__,
+        **fields,
+        "recorded": digest(ensemble.recorded),
+        "activations": digest(g(x), g.derivative(x), h(x)),
+        "learning_rate": η[0] if isinstance(system.learning_rate, Rate) else digest(η),
+    }
