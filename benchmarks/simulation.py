@@ -25,11 +25,12 @@ from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network
+from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 TWO = tl.Committee(2, tl.ReLU())
 SCENARIO = tl.Scenario(TWO, TWO)
-RATE = rate_of(jnp.asarray(0.5))
+RULE = GradientDescent(SCENARIO, rate_of(jnp.asarray(0.5)))
 START = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=SCENARIO.T)
 
 
@@ -51,12 +52,12 @@ def steps_per_second(system, runs, steps, repeats=3):
 
 
 def chain(N, runs, steps):
-    return steps_per_second(Chain(SCENARIO, START, RATE, N), runs, steps)
+    return steps_per_second(Chain(RULE, START, N), runs, steps)
 
 
 def network(N, runs, steps):
     start, inputs = initial_weights(SCENARIO, START, N, runs), as_inputs("gaussian", N)
-    return steps_per_second(Network(SCENARIO, start, RATE, N, inputs), runs, steps)
+    return steps_per_second(Network(RULE, start, N, inputs), runs, steps)
 
 
 def core_rows(table):

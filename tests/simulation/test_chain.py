@@ -12,6 +12,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.timing import Scheduled
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import Ensemble, run_keys
+from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 
 ONE = tl.Committee(1, tl.ReLU())
@@ -43,7 +44,8 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
         weight_decay=0.2,
     )
     N, runs = 11, 4
-    system, keys = Chain(scenario, overlaps_of(K, M), Scheduled(falling), N), run_keys(5, 0, runs)
+    keys = run_keys(5, 0, runs)
+    system = Chain(GradientDescent(scenario, Scheduled(falling)), overlaps_of(K, M), N)
     advance = eqx.filter_jit(lambda system, *arguments: system.advance(*arguments))
     state = system.initial(keys, jnp.arange(runs))
     g, h = scenario.student.activation, scenario.teacher.activation
@@ -159,7 +161,8 @@ class HalfSquare(Chain):
 def worst_deviation(system_type, scenario, start, eta, N, runs, until):
     """The largest |mean - theory| of R and Q at the end, in standard errors."""
     several = Ensemble.checked(scenario, N, until, runs, 3, [until])
-    found = simulate(system_type(scenario, start, several.rate(eta), N), several).isel(time=-1)
+    rule = GradientDescent(scenario, several.rate(eta))
+    found = simulate(system_type(rule, start, N), several).isel(time=-1)
     theory = tl.online.evolve(scenario, start, eta, until=until, times=[until]).isel(time=-1)
     return max(
         float(np.max(np.abs(d.mean("run") - theory[name]) / (d.std("run") / np.sqrt(runs))))

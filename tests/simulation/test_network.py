@@ -10,6 +10,7 @@ from tutelage.model.timing import Scheduled
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network, Weights
+from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 ONE = tl.Committee(1, tl.ReLU())
@@ -51,7 +52,7 @@ def test_a_step_is_the_literal_formula():
     start = initial_weights(
         tl.Scenario(scenario.student, scenario.teacher, B[0] @ B[0].T), (J[0], B[0]), N, 1
     )
-    system = Network(scenario, start, Scheduled(eta), N, as_inputs("gaussian", N))
+    system = Network(GradientDescent(scenario, Scheduled(eta)), start, N, as_inputs("gaussian", N))
     keys = run_keys(7, 0, runs)
     state = Weights(jnp.asarray(J), jnp.asarray(B))
     advanced = system.advance(state, keys, jnp.asarray(first), jnp.asarray(count))

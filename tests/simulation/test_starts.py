@@ -10,6 +10,7 @@ from tutelage.model.timing import rate_of
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.network import Network
+from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 TWO = tl.Committee(2, tl.ReLU())
@@ -24,7 +25,7 @@ SAME = tl.Overlaps(Q=[[1, 0], [0, 2]], R=[[1, 0], [0, 2]], T=PAIR.T)  # students
 def begun(start, N=50, runs=3, seed=0):
     """Weights with which the runs begin."""
     weights = initial_weights(PAIR, start, N, runs)
-    system = Network(PAIR, weights, rate_of(1.0), N, as_inputs("gaussian", N))
+    system = Network(GradientDescent(PAIR, rate_of(1.0)), weights, N, as_inputs("gaussian", N))
     return system.initial(run_keys(seed, 0, runs), jnp.arange(runs))
 
 
@@ -108,9 +109,8 @@ def test_a_corrected_start_leaves_later_examples_alone():
     source = initial_weights(PERCEPTRON, ALONE, N, 2)
     keys = run_keys(0, 0, 2)
     gaussian = as_inputs("gaussian", N)
-    plain, corrected = (
-        Network(PERCEPTRON, source, rate_of(1.0), N, gaussian, c) for c in (False, True)
-    )
+    rule = GradientDescent(PERCEPTRON, rate_of(1.0))
+    plain, corrected = (Network(rule, source, N, gaussian, c) for c in (False, True))
     state = plain.initial(keys, jnp.arange(2))
 
     def learned(system, first, count):

@@ -16,12 +16,12 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
-from tutelage.model.timing import Rate, Scheduled
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.draws import Address, chi_squared, normals
 from tutelage.simulation.ensemble import Ensemble, equal_batches
 from tutelage.simulation.factor import Columns, Entries, Example, Factors, factor, factorize
 from tutelage.simulation.observables import of_overlaps
+from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 
 # Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
@@ -90,40 +90,28 @@ def chain(
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
-    system = Chain(scenario, start, ensemble.rate(learning_rate), ensemble.dimension)
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate))
+    system = Chain(rule, start, ensemble.dimension)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
 class Chain(eqx.Module):
-    """A system for `tutelage.simulation.ensemble`: the state is a batch of factors.
+    """A system for `tutelage.simulation.simulate`: the state is a batch of factors.
 
-    scenario, learning_rate: who learns from whom, and how fast.
     start: factors of the start, with a leading axis of runs if these start differently.
     dimension: N, an array, so that another N needs no compilation.
     outside: min(N - K - M, 2).
-    noisy: whether labels are.
     """
 
-    scenario: Scenario
-    learning_rate: Rate | Scheduled
+    rule: GradientDescent
     start: Factors
     dimension: Float[Array, ""]
     outside: int = eqx.field(static=True)
-    noisy: bool = eqx.field(static=True)
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        start: Overlaps,
-        learning_rate: Rate | Scheduled,
-        dimension: int,
-    ):
-        self.scenario = scenario
-        self.learning_rate = learning_rate
-        self.start = factorize(start)
+    def __init__(self, rule: GradientDescent, start: Overlaps, dimension: int):
+        self.rule, self.start = rule, factorize(start)
         self.dimension = jnp.asarray(dimension, float)
-        self.outside = min(dimension - scenario.K - scenario.M, 2)
-        self.noisy = float(scenario.label_noise) > 0
+        self.outside = min(dimension - start.K - start.M, 2)
 
     def batch_size(self, runs: int) -> int:
         """Equal batches of as many runs as are fast together."""
@@ -149,7 +137,7 @@ class Chain(eqx.Module):
         def block(b: Any, state: Any) -> Any:
             s = b * BLOCK + jnp.arange(BLOCK)
             examples, noise = self._draw(keys, s)
-            rates = jax.vmap(lambda s: self.learning_rate.at(s / self.dimension).first)(s)
+            rates = jax.vmap(lambda s: self.rule.rate(s, self.dimension))(s)
 
             def learn(i: Any, state: Any) -> Any:
                 ξ, ζ = jax.tree.map(lambda x: x[i], (examples, noise))
@@ -169,24 +157,17 @@ class Chain(eqx.Module):
 
     def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
         """Components of the examples s and noise on their labels, in shapes (s, runs)."""
-        K, M = self.scenario.K, self.scenario.M
+        n = self.rule.scenario.K + self.rule.scenario.M
         at = Address.of(keys, s[:, None])
-        count = K + M + self.noisy
+        count = n + self.rule.noisy
         z = normals(at, count)
-        freedom = self.dimension - K - M
-        χ = jnp.sqrt(chi_squared(at, count + count % 2, freedom, self.outside))
-        return Example(z[: K + M], χ), z[K + M :]
+        χ = jnp.sqrt(chi_squared(at, count + count % 2, self.dimension - n, self.outside))
+        return Example(z[:n], χ), z[n:]
 
     def _learn(self, state: Any, ξ: Example, noise: Any, rate: Any) -> Any:
-        """J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς noise - σ)."""
-        g, h = self.scenario.student.activation, self.scenario.teacher.activation
-        (s_K, s_M), N = self.scenario.output_scale, self.dimension
         x, y = state.fields(ξ)
-        error = s_M * sum(map(h, y)) - s_K * sum(map(g, x))
-        if self.noisy:
-            error = error + self.scenario.label_noise * noise[0]
-        a = [rate / N * s_K * error * g.derivative(x_i) for x_i in x]
-        return state.learned(1 - self.scenario.weight_decay / N, a, ξ)
+        a = self.rule.coefficients(rate / self.dimension, x, y, noise)
+        return state.learned(self.rule.decay(self.dimension), a, ξ)
 
 
 def _filled(tree: Any, runs: int) -> Any:

@@ -8,12 +8,11 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.model import Scenario
-from tutelage.model.timing import Rate, Scheduled
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
 from tutelage.simulation.inputs import Inputs, as_inputs
 from tutelage.simulation.observables import of_overlaps
-from tutelage.simulation.rule import learning_signal, mean_change
+from tutelage.simulation.rule import GradientDescent, mean_change
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.starts import InitialWeights, initial_weights, products
 
@@ -78,8 +77,9 @@ def network(
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
-    rate, source = ensemble.rate(learning_rate), as_inputs(inputs, ensemble.dimension)
-    system = Network(scenario, weights, rate, ensemble.dimension, source, corrected_start)
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate))
+    source = as_inputs(inputs, ensemble.dimension)
+    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
@@ -95,37 +95,21 @@ class Weights(NamedTuple):
 
 
 class Network(eqx.Module):
-    """A system for `tutelage.simulation.ensemble`: the state is a batch of weights.
+    """A system for `tutelage.simulation.simulate`: the state is a batch of weights.
 
     The inputs of a block of examples are drawn together.  Blocks begin at multiples of their
     length, so that the same compiled code learns an example wherever calls begin and end.
     """
 
-    scenario: Scenario
+    rule: GradientDescent
     start: InitialWeights
-    learning_rate: Rate | Scheduled
     dimension: int = eqx.field(static=True)
     inputs: Inputs
-    corrected_start: bool = eqx.field(static=True)
-    noisy: bool = eqx.field(static=True)
-
-    def __init__(
-        self,
-        scenario: Scenario,
-        start: InitialWeights,
-        learning_rate: Rate | Scheduled,
-        dimension: int,
-        inputs: Inputs,
-        corrected_start: bool = False,
-    ):
-        self.scenario, self.start, self.inputs = scenario, start, inputs
-        self.learning_rate, self.dimension = learning_rate, dimension
-        self.corrected_start = bool(corrected_start)
-        self.noisy = float(scenario.label_noise) > 0
+    corrected_start: bool = eqx.field(static=True, default=False)
 
     def batch_size(self, runs: int) -> int:
         """As many as there is memory for: weights before and after, and the inputs of a block."""
-        K, M = self.scenario.K, self.scenario.M
+        K, M = self.rule.scenario.K, self.rule.scenario.M
         bytes_per_run = 8 * self.dimension * (3 * K + 2 * M + 3 * BLOCK)
         largest = max(1, MEMORY // bytes_per_run)
         return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
@@ -137,8 +121,8 @@ class Network(eqx.Module):
             key = jax.random.fold_in(key, jnp.uint32(START))
             return self.start.weights(key, run, self.dimension)
 
-        W = _over_runs(one, (keys, runs))
-        return Weights(W[:, : self.scenario.K], W[:, self.scenario.K :])
+        W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
+        return Weights(W[:, :K], W[:, K:])
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
         """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them."""
@@ -169,26 +153,25 @@ class Network(eqx.Module):
         key = jax.random.fold_in(key, (s >> 32).astype(jnp.uint32))
         key = jax.random.fold_in(key, s.astype(jnp.uint32))
         ξ = self.inputs.draw(jax.random.fold_in(key, INPUT), self.dimension)
-        noise = jax.random.normal(jax.random.fold_in(key, NOISE)) if self.noisy else jnp.zeros(())
+        noisy = self.rule.noisy
+        noise = jax.random.normal(jax.random.fold_in(key, NOISE)) if noisy else jnp.zeros(())
         return ξ, noise, jax.random.fold_in(key, CORRECTION)
 
     def _learn(self, J: Any, B: Any, example: tuple[Any, Any, Any], s: Any) -> Any:
-        """J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ."""
         (ξ, noise, key), N = example, self.dimension
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
-        δ = learning_signal(self.scenario, x, y, self.scenario.label_noise * noise)
+        δ = self.rule.signal(x, y, noise)
         change = δ[:, None] * ξ
         if self.corrected_start:
             change = jax.lax.cond(
                 s < N, lambda: change + self._correction(J, B, x, y, δ, key), lambda: change
             )
-        decay = 1 - self.scenario.weight_decay / N
-        return decay * J + self.learning_rate.at(s / N).first / N * change
+        return self.rule.decay(N) * J + self.rule.rate(s, N) / N * change
 
     def _correction(self, J: Any, B: Any, x: Any, y: Any, δ: Any, key: Any) -> Any:
         """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
         W, f = jnp.concatenate([J, B]), jnp.concatenate([x, y])
-        mean, inverse = mean_change(self.scenario, products(W, W), key)
+        mean, inverse = mean_change(self.rule, products(W, W), key)
         return (mean - δ[:, None] * f) @ inverse @ W
 
 

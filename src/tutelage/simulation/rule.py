@@ -1,30 +1,68 @@
-"""What an example does to the students, and what examples do on average."""
+"""The learning rule: what an example does to the students, and what examples do on average."""
 
 from typing import Any
 
+import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import ROUNDING
 from tutelage._jax import jax, jnp
 from tutelage.model import Scenario
+from tutelage.model.timing import Rate, Scheduled
 
 # The mean change in a step is estimated from so many fields: its fluctuations are 16 times
 # smaller than those of one example.
 DRAWS = 256
 
 
-def learning_signal(
-    scenario: Scenario, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0
-) -> Float[Array, "... K"]:
-    """δ_i = s_K g'(x_i) (τ + noise - σ) (straat2019, eq. (3))."""
-    g, h = scenario.student.activation, scenario.teacher.activation
-    s_K, s_M = scenario.output_scale
-    error = s_M * jnp.sum(h(y), axis=-1) + noise - s_K * jnp.sum(g(x), axis=-1)
-    return s_K * g.derivative(x) * error[..., None]
+class GradientDescent(eqx.Module):
+    """One new example after the other, down the gradient of its error (straat2019, eq. (3)).
+
+    J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς·noise - σ)
+
+    noisy: whether labels are.
+    """
+
+    scenario: Scenario
+    learning_rate: Rate | Scheduled
+    noisy: bool = eqx.field(static=True)
+
+    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
+        self.scenario, self.learning_rate = scenario, learning_rate
+        self.noisy = float(scenario.label_noise) > 0
+
+    def decay(self, N: Any) -> Any:
+        """1 - γ/N."""
+        return 1 - self.scenario.weight_decay / N
+
+    def rate(self, s: Any, N: Any) -> Any:
+        """η(α) at example s."""
+        return self.learning_rate.at(s / N).first
+
+    def signal(
+        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0
+    ) -> Float[Array, "... K"]:
+        """δ_i, units last."""
+        g, h = self.scenario.student.activation, self.scenario.teacher.activation
+        s_K, s_M = self.scenario.output_scale
+        label = s_M * jnp.sum(h(y), axis=-1) + self.scenario.label_noise * noise
+        error = label - s_K * jnp.sum(g(x), axis=-1)
+        return s_K * g.derivative(x) * error[..., None]
+
+    def coefficients(
+        self, step: Any, x: list[Array], y: list[Array], noise: list[Array]
+    ) -> list[Array]:
+        """(η/N) δ_i of all runs with the step η/N, every unit an array of its own: XLA makes one loop of it."""
+        g, h = self.scenario.student.activation, self.scenario.teacher.activation
+        s_K, s_M = self.scenario.output_scale
+        error = s_M * sum(map(h, y)) - s_K * sum(map(g, x))
+        if self.noisy:
+            error = error + self.scenario.label_noise * noise[0]
+        return [step * s_K * error * g.derivative(x_i) for x_i in x]
 
 
 def mean_change(
-    scenario: Scenario, C: Float[Array, "n n"], key: Any
+    rule: GradientDescent, C: Float[Array, "n n"], key: Any
 ) -> tuple[Float[Array, "K n"], Float[Array, "n n"]]:
     """⟨δ_i f⟩ over many fields f ~ N(0, C), and the inverse of C on its range.
 
@@ -46,4 +84,5 @@ def mean_change(
     root = vectors * jnp.where(large, jnp.sqrt(values), 0.0)
     inverse = (vectors * jnp.where(large, 1 / values, 0.0)) @ vectors.T
     f = jax.random.normal(key, (DRAWS, len(C))) @ root.T
-    return learning_signal(scenario, f[:, : scenario.K], f[:, scenario.K :]).T @ f / DRAWS, inverse
+    x, y = f[:, : rule.scenario.K], f[:, rule.scenario.K :]
+    return rule.signal(x, y).T @ f / DRAWS, inverse

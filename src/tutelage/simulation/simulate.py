@@ -18,13 +18,13 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
-from tutelage.model import Scenario
-from tutelage.model.timing import Rate, Scheduled
+from tutelage.model.timing import Rate
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
 from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.observables import Observations, dataset
+from tutelage.simulation.rule import GradientDescent
 
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.
 TOO_LARGE = 1e6
@@ -39,8 +39,7 @@ class System(Protocol):
     All its fields are compared before it goes on from a checkpoint.
     """
 
-    scenario: Scenario
-    learning_rate: Rate | Scheduled
+    rule: GradientDescent
 
     def batch_size(self, runs: int) -> int:
         """How many of so many runs learn together; the result is the same."""
@@ -99,7 +98,7 @@ def simulate(
                 bar.show(first * ensemble.examples + size * now.learned)
             observations.end(runs, now.ended)
         file.save(_content(observations, ensemble.runs))
-    return dataset(system.scenario, ensemble, observations)
+    return dataset(system.rule.scenario, ensemble, observations)
 
 
 def _observations(system: System, ensemble: Ensemble, kept: dict[str, Any]) -> Observations:
@@ -210,16 +209,18 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
     """What a checkpoint has to agree with: all fields, and functions by their values."""
     fields = {
         field.name: described(getattr(owner, field.name))
-        for owner in (system, ensemble)
+        for owner in (system.rule, system, ensemble)
         for field in dataclasses.fields(owner)  # type: ignore[arg-type]
     }
     x = np.linspace(-3.0, 3.0, 61)
-    g, h = system.scenario.student.activation, system.scenario.teacher.activation
-    η = np.broadcast_to(system.learning_rate.at(ensemble.times).first, ensemble.times.shape)
+    g, h = (c.activation for c in (system.rule.scenario.student, system.rule.scenario.teacher))
+    rate = system.rule.learning_rate
+    η = np.broadcast_to(rate.at(ensemble.times).first, ensemble.times.shape)
     return {
-        "system": type(system).__name__,
         **fields,
+        "rule": type(system.rule).__name__,
+        "system": type(system).__name__,
         "recorded": digest(ensemble.recorded),
         "activations": digest(g(x), g.derivative(x), h(x)),
-        "learning_rate": η[0] if isinstance(system.learning_rate, Rate) else digest(η),
+        "learning_rate": η[0] if isinstance(rate, Rate) else digest(η),
     }

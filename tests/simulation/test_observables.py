@@ -1,0 +1,59 @@
+"""What a system observes more is recorded, kept, averaged and relabelled with the rest."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._jax import jnp
+from tutelage.simulation.chain import Chain
+from tutelage.simulation.ensemble import Ensemble
+from tutelage.simulation.observables import DIMENSIONS
+from tutelage.simulation.rule import GradientDescent
+from tutelage.simulation.simulate import simulate
+from tutelage.simulation.statistics import components
+
+TWO = tl.Committee(2, tl.ReLU())
+SCENARIO = tl.Scenario(TWO, tl.Committee(1, tl.ReLU()))
+START = tl.Overlaps(Q=[[0.2, 0.1], [0.1, 0.3]], R=[[0.1], [0.2]], T=[[1.0]])
+
+
+class WithCosines(Chain):
+    """A chain that observes the cosines of the angles between students, too."""
+
+    def observe(self, state):
+        observed = super().observe(state)
+        norm = jnp.sqrt(jnp.diagonal(observed["Q"], axis1=-2, axis2=-1))
+        return observed | {"cosine": observed["Q"] / norm[:, :, None] / norm[:, None, :]}
+
+
+@pytest.fixture
+def simulated(monkeypatch, tmp_path):
+    monkeypatch.setitem(DIMENSIONS, "cosine", ("student", "student_2"))
+    ensemble = Ensemble.checked(SCENARIO, 20, 2.0, 4, 0, [0.0, 1.0, 2.0])
+    system = WithCosines(GradientDescent(SCENARIO, ensemble.rate(0.5)), START, 20)
+    file = tmp_path / "runs.npz"
+    found = simulate(system, ensemble, checkpoint=file)
+    assert simulate(system, ensemble, checkpoint=file).identical(found)
+    return found.assign_attrs(scenario='{"teacher_overlaps": [[1]]}')
+
+
+def test_one_more_observable_needs_no_more_than_its_name_and_its_axes(simulated):
+    assert simulated["cosine"].dims == ("run", "time", "student", "student_2")
+    norm = np.sqrt(simulated["Q"].values[..., [0, 1], [0, 1]])
+    cosine = simulated["Q"].values[..., 0, 1] / norm[..., 0] / norm[..., 1]
+    np.testing.assert_allclose(simulated["cosine"][..., 0, 1], cosine, rtol=1e-14)
+    assert {"cosine", "cosine_spread", "cosine_quantile"} <= set(tl.simulation.summary(simulated))
+    names, values = components(simulated)
+    np.testing.assert_array_equal(
+        values[..., names.index("cosine_12")], simulated["cosine"][..., 0, 1]
+    )
+    theory = simulated.isel(run=0).drop_vars("cosine")
+    assert not tl.simulation.compare(theory, simulated, level=0.5).quantity.startswith("cosine")
+
+
+def test_it_is_relabelled_with_its_units(simulated):
+    reference = simulated.isel(run=0, student=[1, 0], student_2=[1, 0])
+    found = tl.simulation.aligned(simulated.isel(run=[0]), reference)
+    assert found["student_order"].values.tolist() == [[2, 1]]
+    expected = simulated["cosine"].values[:1, :, ::-1, ::-1]
+    np.testing.assert_array_equal(found["cosine"], expected)
