@@ -120,7 +120,7 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
         overlaps(theory, axes[0], which="Q")
         overlaps(theory, axes[1], which="R")
         error(theory, axes[2], label="theory")
-    runs = dataset.sizes.get("run", dataset.attrs.get("runs", 1))
+    runs = dataset.sizes.get("run", dataset.attrs.get("run_count", 1))
     label = f"{runs} runs" if "generalization_error_spread" in dataset or runs > 1 else None
     style = "o" if theory is not None else "-" if _is_mean(_means(dataset)) else None
     overlaps(dataset, axes[0], which="Q", style=style)

@@ -52,7 +52,7 @@ class GradientDescent(eqx.Module):
     def coefficients(
         self, step: Any, x: list[Array], y: list[Array], noise: list[Array]
     ) -> list[Array]:
-        """(η/N) δ_i of all runs with the step η/N, every unit an array of its own: XLA makes one loop of it."""
+        """(η/N) δ_i of all runs, every unit an array of its own: XLA makes one loop of it."""
         g, h = self.scenario.student.activation, self.scenario.teacher.activation
         s_K, s_M = self.scenario.output_scale
         error = s_M * sum(map(h, y)) - s_K * sum(map(g, x))
