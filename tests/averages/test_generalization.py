@@ -4,21 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scenarios import between, random_overlaps
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
 
 EPSILON = np.finfo(float).eps
-
-
-def random_overlaps(K, M, seed=0, N=12):
-    rng = np.random.default_rng(seed)
-    return tl.Overlaps.from_weights(*(rng.normal(size=(n, N)) / math.sqrt(N) for n in (K, M)))
-
-
-def scenario(overlaps, g, h, **keywords):
-    student, teacher = tl.Committee(overlaps.K, g), tl.Committee(overlaps.M, h)
-    return tl.Scenario(student, teacher, overlaps.T, **keywords)
 
 
 def erf_formula(o):
@@ -51,7 +42,7 @@ def test_printed_formulas(K, M):
     """A few dozen terms of order one; √ε where root and angle of the diagonal cancel."""
     o = random_overlaps(K, M)
     for g, formula in ((tl.Erf(), erf_formula), (tl.ReLU(), relu_formula)):
-        error = tl.generalization_error(scenario(o, g, g), o)
+        error = tl.generalization_error(between(o, g, g), o)
         assert error == pytest.approx(formula(o), rel=0, abs=1e-13)
 
 
@@ -62,7 +53,7 @@ def test_printed_formulas(K, M):
 def test_sampled_outputs_have_this_error(g, h):
     """Mean over 4·10⁵ inputs, within five standard errors."""
     o = random_overlaps(3, 2, seed=1)
-    s = scenario(o, g, h, output_scale=(0.5, 0.7))
+    s = between(o, g, h, output_scale=(0.5, 0.7))
     J, B = o.to_weights(5)
     inputs = np.random.default_rng(2).normal(size=(400_000, 5))
     student = 0.5 * np.sum(g(inputs @ J.T), axis=1)
@@ -77,18 +68,18 @@ def test_a_student_that_equals_the_teacher_makes_no_error(g):
     """Also in another order, and with a unit split in two halves if it is homogeneous."""
     B = np.random.default_rng(3).normal(size=(3, 8)) / 3
     o = tl.Overlaps.from_weights(B[::-1], B)
-    estimate = tl.generalization_error(scenario(o, g, g), o, return_error=True)
+    estimate = tl.generalization_error(between(o, g, g), o, return_error=True)
     assert abs(estimate.value) <= estimate.error
     assert estimate.error <= 1e-9
     if g == tl.ReLU():
         split = tl.Overlaps.from_weights([*B[:2], 0.3 * B[2], 0.7 * B[2]], B)
-        assert abs(tl.generalization_error(scenario(split, g, g), split)) <= 64 * EPSILON
+        assert abs(tl.generalization_error(between(split, g, g), split)) <= 64 * EPSILON
 
 
 def test_matching_offsets_do_not_matter():
     o = random_overlaps(2, 2)
     plain, shifted = (
-        tl.generalization_error(scenario(o, tl.Erf(x), tl.Erf(x)), o) for x in (0.0, 1.0)
+        tl.generalization_error(between(o, tl.Erf(x), tl.Erf(x)), o) for x in (0.0, 1.0)
     )
     assert plain == pytest.approx(float(shifted), abs=16 * EPSILON)
 
@@ -98,7 +89,7 @@ def test_orthogonal_students_do_not_feel_their_number():
     for K in (1, 20):
         o = tl.Overlaps(np.eye(K), np.zeros((K, K)), np.eye(K))
         for g, expected in ((tl.Erf(1.0), 1 / 3), (tl.ReLU(), 0.5 - 0.5 / math.pi)):
-            s = scenario(o, g, g, output_scale=1 / math.sqrt(K))
+            s = between(o, g, g, output_scale=1 / math.sqrt(K))
             # K² terms of order 1/K
             error = tl.generalization_error(s, o)
             assert error == pytest.approx(expected, rel=0, abs=8 * K * EPSILON)
@@ -106,7 +97,7 @@ def test_orthogonal_students_do_not_feel_their_number():
 
 def test_methods_agree_and_their_errors_add_up():
     o = random_overlaps(2, 2, seed=4)
-    s = scenario(o, tl.ReLU(), tl.Erf())
+    s = between(o, tl.ReLU(), tl.Erf())
     exact = tl.generalization_error(s, o)
     for method in ("hermite", "quadrature"):
         value, bound = tl.generalization_error(s, o, method=method, return_error=True)
@@ -143,4 +134,4 @@ def test_batches_and_derivatives():
 def test_misfits_are_refused(change, message):
     o = random_overlaps(2, 2)
     with pytest.raises(tl.InputError, match=message):
-        tl.generalization_error(*change(scenario(o, tl.ReLU(), tl.ReLU()), o))
+        tl.generalization_error(*change(between(o, tl.ReLU(), tl.ReLU()), o))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scenarios import GRADED, PERCEPTRON
 
 import tutelage as tl
 from tutelage.model.timing import rate_of
@@ -49,9 +50,8 @@ def test_bad_input_is_refused(noisy):
 
 def test_the_solution_of_the_single_relu_loses_its_stability_at_a_branch_point():
     """λ = η (η/2 - 1) passes through zero at η_c = 2 (straat2019, section 3.1)."""
-    one = tl.Committee(1, tl.ReLU())
     solution = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
-    along = branch(tl.Scenario(one, one), solution, learning_rate=1.5, until=2.5)
+    along = branch(PERCEPTRON, solution, learning_rate=1.5, until=2.5)
     assert list(along.special_kind.values) == ["branch point"]
     assert abs(float(along.special_learning_rate[0]) - 2.0) < 1e-9
     eta = along.learning_rate.values
@@ -63,8 +63,7 @@ def test_the_solution_of_the_single_relu_loses_its_stability_at_a_branch_point()
 
 @pytest.fixture(scope="module")
 def graded():
-    two = tl.Committee(2, tl.ReLU())
-    return tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    return GRADED
 
 
 def symmetric(scenario, R_1, R_2, Q_11, Q_12):

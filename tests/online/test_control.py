@@ -2,17 +2,11 @@
 
 import numpy as np
 import pytest
+from scenarios import GRADED, GRADED_START, PERCEPTRON, PERCEPTRON_START
 
-import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.online.control import Schedule, best_learning_rate, best_schedule
 from tutelage.online.trajectory import evolve
-
-
-def single():
-    one = tl.Committee(1, tl.ReLU())
-    scenario = tl.Scenario(one, one)
-    return scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=scenario.T)
 
 
 def reached(scenario, start, learning_rate, time):
@@ -27,13 +21,16 @@ def test_the_best_rate_of_a_single_relu_makes_the_slowest_mode_fastest():
     A finite error leaves a correction of order 1/ln(1/error).
     """
     errors = (1e-3, 1e-6)
-    rates = [best_learning_rate(*single(), error=e).learning_rate.value for e in errors]
+    rates = [
+        best_learning_rate(PERCEPTRON, PERCEPTRON_START, error=e).learning_rate.value
+        for e in errors
+    ]
     assert abs(rates[1] - 1) < abs(rates[0] - 1) < 1 / np.log(1e3)
 
 
 @pytest.mark.slow
 def test_the_error_is_reached_when_it_is_said_to_be():
-    scenario, start = single()
+    scenario, start = PERCEPTRON, PERCEPTRON_START
     best = best_learning_rate(scenario, start, error=1e-4)
     eta, time = best.learning_rate.value, best.time.value
     # dε_g/dα is about -ε_g there, so an error of the time is a relative error of ε_g.
@@ -43,7 +40,7 @@ def test_the_error_is_reached_when_it_is_said_to_be():
 @pytest.mark.slow
 def test_no_other_rate_is_faster():
     """At the time of the best rate, its neighbours have larger errors."""
-    scenario, start = single()
+    scenario, start = PERCEPTRON, PERCEPTRON_START
     best = best_learning_rate(scenario, start, error=1e-4)
     eta, time = best.learning_rate.value, best.time.value
     for other in (0.5, 0.9, 1.1, 1.5):
@@ -69,15 +66,13 @@ def test_a_schedule_is_a_function_of_time_with_steps():
 )
 def test_what_cannot_be_reached_is_refused(options, argument):
     with pytest.raises(InputError, match=argument):
-        best_learning_rate(*single(), **options)
+        best_learning_rate(PERCEPTRON, PERCEPTRON_START, **options)
 
 
 @pytest.mark.slow
 def test_two_rates_beat_the_best_single_one():
     """citton2025's scenario: one rate for the plateau and another one for convergence."""
-    two = tl.Committee(2, tl.ReLU())
-    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
-    start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
+    scenario, start = GRADED, GRADED_START
     best = best_schedule(scenario, start, error=1e-4)
     assert best.time.value < 0.95 * best.constant.time.value
     # dε_g/dα is about -ε_g/5 here: the error of the time is a relative error of ε_g.

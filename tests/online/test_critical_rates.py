@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
 from tutelage._checks import InputError
@@ -20,13 +21,6 @@ def single(activation):
     return scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=scenario.T)
 
 
-def graded():
-    """citton2025, section 3: T = diag(1, 2), Q_ik = 0.1 k δ_ik, R_in = 1e-3 δ_in."""
-    two = tl.Committee(2, tl.ReLU())
-    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
-    return scenario, tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
-
-
 @pytest.fixture(scope="module")
 def of_single():
     return critical_learning_rates(*single(tl.ReLU()))
@@ -34,7 +28,7 @@ def of_single():
 
 @pytest.fixture(scope="module")
 def of_graded():
-    return critical_learning_rates(*graded())
+    return critical_learning_rates(GRADED, GRADED_START)
 
 
 def test_a_single_relu_no_longer_converges_above_two(of_single):
@@ -109,7 +103,7 @@ def test_the_values_of_citton2025_differ_from_exact_ones_in_the_fourth_digit(
 
 @pytest.mark.slow
 def test_the_run_diverges_just_above_and_converges_just_below(of_graded):
-    scenario, start = graded()
+    scenario, start = GRADED, GRADED_START
     eta, error = of_graded.diverges
     outcomes = [
         evolve(scenario, start, eta + side * (error + 1e-7), until=3000.0, tolerance=1e-11).attrs[
@@ -127,7 +121,7 @@ def test_the_error_rises_just_above_and_falls_just_below(of_graded):
     The slope is then of order 1e-5 for a time of order √1e-5: differences of 1e-9 between
     times 1e-3 apart, against a tolerance of 1e-12.
     """
-    scenario, start = graded()
+    scenario, start = GRADED, GRADED_START
     times = np.linspace(0.0, 40.0, 4001)
     for side, rises in ((-1, False), (1, True)):
         eta = of_graded.non_monotonic.value + side * 1e-5
@@ -138,7 +132,7 @@ def test_the_error_rises_just_above_and_falls_just_below(of_graded):
 @pytest.mark.slow
 def test_the_plateau_is_lost_in_a_fold(of_graded):
     """Second route, as above: λ² is linear in η, up to a relative √δ."""
-    scenario, start = graded()
+    scenario, start = GRADED, GRADED_START
     eta = of_graded.plateau_vanishes.value
     squares = []
     for delta in (1e-4, 2e-4):

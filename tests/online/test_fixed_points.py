@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scenarios import GRADED, ONE, PERCEPTRON, TWO
 
 import tutelage as tl
 from tutelage.model.layout import to_vector
@@ -14,14 +15,12 @@ from tutelage.online.search import fixed_points
 
 @pytest.fixture(scope="module")
 def single():
-    one = tl.Committee(1, tl.ReLU())
-    return tl.Scenario(one, one)
+    return PERCEPTRON
 
 
 @pytest.fixture(scope="module")
 def graded():
-    two = tl.Committee(2, tl.ReLU())
-    return tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
+    return GRADED
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +67,7 @@ def test_every_eigenvalue_at_the_solution_for_two_orthogonal_teachers(graded, et
 
 def test_the_plateau_of_two_students_in_the_limit_of_small_learning_rates():
     """straat2019, section 3.2: R ≈ 0.52, λ = 0.24 along (1, -1, -1, 1)/2."""
-    two = tl.Committee(2, tl.ReLU())
-    scenario = tl.Scenario(two, two)
+    scenario = tl.Scenario(TWO, TWO)
     point = tl.online.fixed_point(scenario, symmetric(scenario, 0.5, 0.5, 0.7, 0.4), 0)
     # The reference values have six digits.
     np.testing.assert_allclose(point.overlaps.R, 0.524579, atol=5e-7)
@@ -134,8 +132,7 @@ def test_the_number_of_starts_and_the_rate_are_checked(single):
 
 def test_noise_leaves_no_state_beyond_the_critical_learning_rate():
     """K = M = 1 with noise has its fixed point at R = 1 and Q < R² for η > 2: not a state."""
-    one = tl.Committee(1, tl.ReLU())
-    noisy = tl.Scenario(one, one, label_noise=0.1)
+    noisy = tl.Scenario(ONE, ONE, label_noise=0.1)
     near = tl.Overlaps(Q=[[1.1]], R=[[1.0]], T=[[1.0]])
     assert tl.online.fixed_point(noisy, near, 1.5).stable
     with pytest.raises(tl.InputError, match="start"):

@@ -5,6 +5,7 @@ import math
 import equinox as eqx
 import numpy as np
 import pytest
+from scenarios import between, random_overlaps
 
 import tutelage as tl
 from tutelage.averages import Orthant
@@ -14,16 +15,6 @@ from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 
 SAMPLES = 400_000
-
-
-def random_overlaps(K, M, seed, N=7):
-    W = np.random.default_rng(seed).normal(size=(K + M, N)) / math.sqrt(N)
-    return tl.Overlaps.from_weights(W[:K], W[K:])
-
-
-def scenario(overlaps, g, h, **keywords):
-    student, teacher = tl.Committee(overlaps.K, g), tl.Committee(overlaps.M, h)
-    return tl.Scenario(student, teacher, overlaps.T, **keywords)
 
 
 def sampled(s, overlaps, seed):
@@ -52,7 +43,7 @@ SCENARIOS = [
 def test_averages_are_those_of_sampled_fields(K, M, g, h):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩, every entry within five standard errors."""
     overlaps = random_overlaps(K, M, seed=K + 10 * M)
-    s = scenario(overlaps, g, h, output_scale=(0.7, 1.2), label_noise=0.3)
+    s = between(overlaps, g, h, output_scale=(0.7, 1.2), label_noise=0.3)
     delta, fields = sampled(s, overlaps, seed=1)
     flow = Flow(s)
     for average, second in (
@@ -67,7 +58,7 @@ def test_averages_are_those_of_sampled_fields(K, M, g, h):
 def test_a_wrong_factor_would_be_seen():
     """The test above has the power to see half of the η² term missing."""
     overlaps = random_overlaps(2, 2, seed=0)
-    s = scenario(overlaps, tl.ReLU(), tl.ReLU())
+    s = between(overlaps, tl.ReLU(), tl.ReLU())
     delta, _ = sampled(s, overlaps, seed=2)
     products = delta[:, :, None] * delta[:, None, :]
     standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
@@ -78,7 +69,7 @@ def test_a_wrong_factor_would_be_seen():
 def test_smooth_units_are_averaged_by_quadrature():
     """⟨δ_i v⟩ for tanh, within five standard errors."""
     overlaps = random_overlaps(2, 1, seed=3)
-    s = scenario(overlaps, tl.Tanh(), tl.Swish(2.0))
+    s = between(overlaps, tl.Tanh(), tl.Swish(2.0))
     delta, fields = sampled(s, overlaps, seed=4)
     products = delta[:, :, None] * fields[:, None, :]
     standard_error = np.std(products, axis=0) / math.sqrt(SAMPLES)
@@ -93,7 +84,7 @@ def test_smooth_units_are_averaged_by_quadrature():
 def test_written_out_sums_are_the_sums_of_single_averages(K, M):
     """Moments of signs computed once, or I3 and I4 one by one: the same to rounding."""
     overlaps = random_overlaps(K, M, seed=5)
-    s = scenario(overlaps, tl.LeakyReLU(0.3), tl.ReLU(), output_scale=(0.5, 2.0), label_noise=0.4)
+    s = between(overlaps, tl.LeakyReLU(0.3), tl.ReLU(), output_scale=(0.5, 2.0), label_noise=0.4)
     ways = (SignMoments(s, Orthant()), SingleMoments(s, Orthant()))
     written_out, one_by_one = (eqx.filter_jit(way.both)(overlaps) for way in ways)
     for a, b in zip(written_out, one_by_one, strict=True):
@@ -104,7 +95,7 @@ def test_single_relu_as_printed():
     """straat2019 eq. (5) and (6) for K = M = 1, η² term included, at the start of its Fig. 1."""
     Q, R, eta = 0.25, 0.1, 0.7
     o = tl.Overlaps([[Q]], [[R]], [[1.0]])
-    s = scenario(o, tl.ReLU(), tl.ReLU())
+    s = between(o, tl.ReLU(), tl.ReLU())
     rho, root = R / math.sqrt(Q), math.sqrt(Q - R**2)
     # ⟨θ(x) y y₊⟩ and ⟨θ(x) x y₊⟩ from eq. (6); ⟨θ(x) y₊²⟩ = ⟨θ(x) y y₊⟩.
     xyy = R * root / (2 * math.pi * Q) + math.asin(rho) / (2 * math.pi) + 0.25
@@ -118,7 +109,7 @@ def test_single_relu_as_printed():
 def test_numerical_routes_are_within_their_errors():
     """Quadrature over all fields at once for erf, where the closed forms are known."""
     o = random_overlaps(1, 2, seed=11)
-    s = scenario(o, tl.Erf(), tl.Erf(), label_noise=0.2)
+    s = between(o, tl.Erf(), tl.Erf(), label_noise=0.2)
     exact, numerical = Flow(s), Flow(s, "quadrature")
     bound = numerical.moments.error(o)
     assert bound < 1e-3
@@ -131,7 +122,7 @@ def test_numerical_routes_are_within_their_errors():
 def test_the_series_is_used_for_four_different_fields_only():
     """citton2025: whatever coincides is known in closed form, and the series needs |ρ| < 1."""
     o = random_overlaps(1, 2, seed=12)
-    s = scenario(o, tl.ReLU(), tl.ReLU())
+    s = between(o, tl.ReLU(), tl.ReLU())
     exact, series = (
         Flow(s, m).moments.second_order(o) for m in ("orthant", tl.averages.Hermite(4))
     )
@@ -141,7 +132,7 @@ def test_the_series_is_used_for_four_different_fields_only():
 def test_the_limit_of_small_rates_is_the_limit():
     """(rates/η - rates of the limit) = η ⟨δδ⟩ for Q and 0 for R."""
     o, eta = random_overlaps(2, 2, seed=6), 1e-3
-    flow = Flow(scenario(o, tl.Erf(), tl.Erf()))
+    flow = Flow(between(o, tl.Erf(), tl.Erf()))
     small, limit = (eqx.filter_jit(flow)(o, rate) for rate in (np.float64(eta), 0))
     deltas = eqx.filter_jit(flow.moments.second_order)(o)
     assert np.all(np.abs(small.R / eta - limit.R) <= 1e-13)
@@ -151,7 +142,7 @@ def test_the_limit_of_small_rates_is_the_limit():
 def test_weight_decay_shrinks():
     o, eta = random_overlaps(2, 2, seed=7), np.float64(0.5)
     plain, decaying = (
-        Flow(scenario(o, tl.Erf(), tl.Erf(), weight_decay=gamma))(o, eta) for gamma in (0.0, 0.3)
+        Flow(between(o, tl.Erf(), tl.Erf(), weight_decay=gamma))(o, eta) for gamma in (0.0, 0.3)
     )
     assert np.allclose(decaying.R - plain.R, -0.3 * o.R, atol=1e-15)
     assert np.allclose(decaying.Q - plain.Q, -0.6 * o.Q, atol=1e-15)
@@ -162,5 +153,5 @@ def test_nothing_moves_at_the_solution():
     B = np.random.default_rng(8).normal(size=(2, 5))
     o = tl.Overlaps.from_weights(B, B)
     for g in (tl.ReLU(), tl.Erf()):
-        rates = Flow(scenario(o, g, g))(o, np.float64(1.3))
+        rates = Flow(between(o, g, g))(o, np.float64(1.3))
         assert np.max(np.abs(to_vector(rates))) <= 1e-10  # the private coordinate, 1e-11

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
 from tutelage._checks import InputError
@@ -104,9 +105,6 @@ def test_learning_rates_have_to_be_positive(rates):
 @pytest.mark.slow
 def test_the_height_at_which_citton2025_shows_the_plateau():
     """R_i1, R_i2, Q_11, Q_12 of the saddle at η = 1, known to six digits from another code."""
-    two = tl.Committee(2, tl.ReLU())
-    scenario = tl.Scenario(two, two, teacher_overlaps=[[1, 0], [0, 2]])
-    start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=scenario.T)
-    overlaps = plateau(scenario, start, 1.0).point.overlaps
+    overlaps = plateau(GRADED, GRADED_START, 1.0).point.overlaps
     values = [*overlaps.R[0], *overlaps.Q[0]]
     np.testing.assert_allclose(values, [0.458277, 1.050455, 1.345386, 0.542161], atol=1e-6)

@@ -4,16 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scenarios import ONE, PERCEPTRON
+from scenarios import PERCEPTRON_START as START
 from scipy.integrate import solve_ivp
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow, evolve
-
-ONE = tl.Committee(1, tl.ReLU())
-PERCEPTRON = tl.Scenario(ONE, ONE)
-START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
 
 
 def test_linear_units_follow_an_exponential():
@@ -101,8 +99,7 @@ def test_starts_may_differ_from_run_to_run():
 )
 def test_noise_and_decay_lead_away_from_the_solution(disturbance, Q):
     """A run from the solution ends where one from beside it does."""
-    one = tl.Committee(1, tl.ReLU())
-    scenario = tl.Scenario(one, one, **disturbance)
+    scenario = tl.Scenario(ONE, ONE, **disturbance)
     ends = [
         evolve(scenario, tl.Overlaps([[1.0]], [[R]], [[1.0]]), 0.5, until=80).Q.values[-1, 0, 0]
         for R in (1.0, 0.999)

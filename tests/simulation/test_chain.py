@@ -5,6 +5,7 @@ import sys
 import equinox as eqx
 import numpy as np
 import pytest
+from scenarios import PERCEPTRON
 from scipy import stats
 
 import tutelage as tl
@@ -15,8 +16,6 @@ from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 
-ONE = tl.Committee(1, tl.ReLU())
-PERCEPTRON = tl.Scenario(ONE, ONE)
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
 TWO = tl.Committee(2, tl.Erf())
 PAIR = tl.Scenario(TWO, TWO)

@@ -6,15 +6,15 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+from scenarios import ONE
+from scenarios import PERCEPTRON_START as START
 
 import tutelage as tl
 from tutelage._jax import jnp
 from tutelage.runs import checkpoint as checkpoints
 from tutelage.simulation import simulate
 
-ONE = tl.Committee(1, tl.ReLU())
 SCENARIO = tl.Scenario(ONE, ONE, label_noise=0.1)
-START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
 ARGUMENTS = {"learning_rate": 1.0, "dimension": 37, "until": 3.0, "runs": 5, "seed": 11}
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_up_runs import TIME, ensemble, theory
+from scenarios import PERCEPTRON as SCENARIO
+from scenarios import PERCEPTRON_START as START
 from scipy import stats
 
 import tutelage as tl
@@ -67,11 +69,6 @@ def test_a_wrong_start_is_found_though_all_runs_start_alike():
     wrong["R"][0] += 1e-3
     found = compare(wrong, runs)
     assert (found.agrees, found.worst, found.time) == (False, np.inf, 0.0)
-
-
-ONE = tl.Committee(1, tl.ReLU())
-SCENARIO = tl.Scenario(ONE, ONE)
-START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
 
 
 def half_the_squared_term(learning_rate, until):

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
+from scenarios import PERCEPTRON
+from scenarios import PERCEPTRON_START as START
 
 import tutelage as tl
 from tutelage._jax import jax
 from tutelage.simulation.inputs import as_inputs
-
-ONE = tl.Committee(1, tl.ReLU())
-PERCEPTRON = tl.Scenario(ONE, ONE)
-START = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
 
 
 def drawn(inputs, N, count=2000):

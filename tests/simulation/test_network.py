@@ -3,6 +3,8 @@
 import equinox as eqx
 import numpy as np
 import pytest
+from scenarios import GRADED as PAIR
+from scenarios import PERCEPTRON
 
 import tutelage as tl
 from tutelage._jax import jnp
@@ -13,10 +15,6 @@ from tutelage.simulation.network import Network, Weights
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
-ONE = tl.Committee(1, tl.ReLU())
-PERCEPTRON = tl.Scenario(ONE, ONE)
-TWO = tl.Committee(2, tl.ReLU())
-PAIR = tl.Scenario(TWO, TWO, teacher_overlaps=[[1, 0], [0, 2]])  # citton2025, Fig. 1
 PAIR_START = tl.Overlaps(Q=[[0.3, 0.1], [0.1, 0.4]], R=[[0.2, 0.1], [-0.1, 0.3]], T=PAIR.T)
 
 

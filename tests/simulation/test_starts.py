@@ -3,6 +3,9 @@
 import equinox as eqx
 import numpy as np
 import pytest
+from scenarios import GRADED as PAIR
+from scenarios import GRADED_START as START
+from scenarios import PERCEPTRON
 
 import tutelage as tl
 from tutelage._jax import jnp
@@ -13,11 +16,6 @@ from tutelage.simulation.network import Network
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
-TWO = tl.Committee(2, tl.ReLU())
-PAIR = tl.Scenario(TWO, TWO, teacher_overlaps=[[1, 0], [0, 2]])
-START = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=[[1e-3, 0], [0, 1e-3]], T=PAIR.T)  # citton2025
-ONE = tl.Committee(1, tl.ReLU())
-PERCEPTRON = tl.Scenario(ONE, ONE)
 ALONE = tl.Overlaps(Q=[[0.25]], R=[[1e-3]], T=[[1.0]])
 SAME = tl.Overlaps(Q=[[1, 0], [0, 2]], R=[[1, 0], [0, 2]], T=PAIR.T)  # students = teachers
 
