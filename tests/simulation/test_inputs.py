@@ -51,9 +51,8 @@ def test_a_network_learns_from_rows():
     rows = np.zeros((3, N))
     rows[:, 0] = [1.0, -1.0, 2.0]
     J, B = np.full((1, N), 0.1), np.eye(1, N)
-    scenario = tl.Scenario(ONE, ONE)
     run = tl.simulation.network(
-        scenario, (J, B), 1.0, dimension=N, until=30.0, inputs=rows, times=[0.0, 30.0]
+        PERCEPTRON, (J, B), 1.0, dimension=N, until=30.0, inputs=rows, times=[0.0, 30.0]
     )
     assert run.R.values[0, 0, 0, 0] == pytest.approx(0.1, abs=1e-15)
     assert run.R.values[0, 1, 0, 0] == pytest.approx(1.0, abs=1e-6)  # as the teacher's
