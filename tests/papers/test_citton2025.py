@@ -50,7 +50,9 @@ def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
     error = found["generalization_error"].values
     rise = error[:, 1] - error[:, 0]
     assert rise.mean() > 3.2 * rise.std(ddof=1) / np.sqrt(len(rise))
-    theory = tl.online.evolve(*problem[:3], until=30.0, times=np.array([12.0, 30.0]))
+    theory = tl.online.evolve(
+        runs.sigmoidal_scenario(), runs.start(), 2.4, until=30.0, times=np.array([12.0, 30.0])
+    )
     expected = np.diff(theory["generalization_error"].values).item()
     assert abs(rise.mean() - expected) < 4 * rise.std(ddof=1) / np.sqrt(len(rise))
 
