@@ -5,6 +5,7 @@ examples on every machine, and does not time them, because the first call compil
 compiled is kept for the other test process and for the next run, in .pytest_cache/jax.
 """
 
+import os
 import sys
 
 import hypothesis
@@ -14,6 +15,7 @@ import pytest
 from tutelage import cli
 from tutelage._jax import jax
 
+os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
 

@@ -53,3 +53,19 @@ def _noise(draw, shape, skew):
         return draw.normal(size=shape)
     freedom = 8 / skew**2
     return (draw.chisquare(freedom, size=shape) - freedom) / np.sqrt(2 * freedom)
+
+
+def two_layers(**more):
+    """Students trained for three epochs, two runs; two layers of two and three teachers each."""
+    random = np.random.default_rng(0)
+    variables = {"evaluation_loss": (("run", "epoch"), random.uniform(0.1, 1, (2, 3)))}
+    for layer, m in ((1, 2), (2, 3)):
+        ρ = random.uniform(-0.4, 1, (2, 3, 2 * m, m))
+        axes = ("run", "epoch")
+        variables |= {
+            f"correlation_{layer}": ((*axes, f"student_{layer}", f"teacher_{layer}"), ρ),
+            f"teacher_correlation_{layer}": ((*axes, f"teacher_{layer}"), ρ.max(axis=2)),
+            f"student_correlation_{layer}": ((*axes, f"student_{layer}"), ρ.max(axis=3)),
+            f"strength_{layer}": ((*axes, f"student_{layer}"), random.uniform(0, 2, ρ.shape[:3])),
+        }
+    return xr.Dataset(variables, coords={"epoch": [0, 5, 10]}).assign(**more)

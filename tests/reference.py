@@ -271,6 +271,22 @@ def _expand(roots: Sequence) -> list:
     return c
 
 
+# Tetrahedra whose mirror images tile the sphere (Coxeter): pairs of walls at the angle π/m, the
+# others at right angles, and the order of the group that the mirrors generate.
+COXETER = {
+    "A4": ({(0, 1): 3, (1, 2): 3, (2, 3): 3}, 120),
+    "B4": ({(0, 1): 4, (1, 2): 3, (2, 3): 3}, 384),
+    "D4": ({(0, 1): 3, (0, 2): 3, (0, 3): 3}, 192),
+    "F4": ({(0, 1): 3, (1, 2): 4, (2, 3): 3}, 1152),
+    "H4": ({(0, 1): 5, (1, 2): 3, (2, 3): 3}, 14400),
+    "H3 x A1": ({(0, 1): 5, (1, 2): 3}, 240),
+    "A3 x A1": ({(0, 1): 3, (1, 2): 3}, 48),
+    "A2 x A2": ({(0, 1): 3, (2, 3): 3}, 36),
+    "I2(7) x I2(9)": ({(0, 1): 7, (2, 3): 9}, 252),
+    "A1 x A1 x A1 x A1": ({}, 16),
+}
+
+
 # ---------------------------------------------------------------- the averages
 
 

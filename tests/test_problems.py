@@ -132,21 +132,10 @@ def test_orthants_known_in_closed_form():
         assert abs(orthant(half) - mp.mpf(1) / 5) < mp.mpf(10) ** -45
 
 
-COXETER = {  # name: denominators of the three dihedral angles of a diagram, and the group's order
-    "A4": ({(0, 1): 3, (1, 2): 3, (2, 3): 3}, 120),
-    "B4": ({(0, 1): 4, (1, 2): 3, (2, 3): 3}, 384),
-    "D4": ({(0, 1): 3, (0, 2): 3, (0, 3): 3}, 192),
-    "F4": ({(0, 1): 3, (1, 2): 4, (2, 3): 3}, 1152),
-    "H4": ({(0, 1): 5, (1, 2): 3, (2, 3): 3}, 14400),
-    "A3 x A1": ({(0, 1): 3, (1, 2): 3}, 48),
-    "A2 x A2": ({(0, 1): 3, (2, 3): 3}, 36),
-}
-
-
-@pytest.mark.parametrize("name", COXETER)
+@pytest.mark.parametrize("name", reference.COXETER)
 def test_images_of_a_coxeter_tetrahedron_tile_the_sphere(name):
     """Its volume is 2 pi^2 / (order of the group); walls not joined in the diagram are at 90."""
-    diagram, order = COXETER[name]
+    diagram, order = reference.COXETER[name]
     with mp.workdps(60):
         pairs = combinations(range(4), 2)
         volume = reference.tetrahedron({ab: mp.pi / diagram.get(ab, 2) for ab in pairs})

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import reference
 from mpmath import mp
 
 from tutelage._jax import jax, jnp
@@ -86,23 +87,9 @@ def test_rows_see_angles_that_cosines_have_lost(gap):
     assert abs(smallest - expected) <= 4 * EPSILON + 1e-22 / expected
 
 
-# Tetrahedra whose mirror images tile the sphere: angles π - π/m between the normals, and the
-# order of the group that the mirrors generate (Coxeter).
-COXETER = {
-    "A4": ({(0, 1): 3, (1, 2): 3, (2, 3): 3}, 120),
-    "B4": ({(0, 1): 4, (1, 2): 3, (2, 3): 3}, 384),
-    "D4": ({(0, 1): 3, (0, 2): 3, (0, 3): 3}, 192),
-    "F4": ({(0, 1): 3, (1, 2): 4, (2, 3): 3}, 1152),
-    "H4": ({(0, 1): 5, (1, 2): 3, (2, 3): 3}, 14400),
-    "H3 x A1": ({(0, 1): 5, (1, 2): 3}, 240),
-    "I2(7) x I2(9)": ({(0, 1): 7, (2, 3): 9}, 252),
-    "A1 x A1 x A1 x A1": ({}, 16),
-}
-
-
-@pytest.mark.parametrize("name", COXETER)
+@pytest.mark.parametrize("name", reference.COXETER)
 def test_volume_is_one_part_of_the_tiled_sphere(name):
-    mirrors, order = COXETER[name]
+    mirrors, order = reference.COXETER[name]
     C = np.eye(4)
     for (i, j), m in mirrors.items():
         C[i, j] = C[j, i] = -np.cos(np.pi / m)

@@ -3,29 +3,14 @@
 import numpy as np
 import pytest
 import xarray as xr
+from made_up_runs import two_layers
 
 import tutelage as tl
 from tutelage import figures
 
 
-def made_up(**more):
-    """Two runs, three epochs; two layers with two and three teacher nodes, students twice that."""
-    random = np.random.default_rng(0)
-    variables = {"evaluation_loss": (("run", "epoch"), random.uniform(0.1, 1, (2, 3)))}
-    for layer, m in ((1, 2), (2, 3)):
-        ρ = random.uniform(-0.4, 1, (2, 3, 2 * m, m))
-        axes = ("run", "epoch")
-        variables |= {
-            f"correlation_{layer}": ((*axes, f"student_{layer}", f"teacher_{layer}"), ρ),
-            f"teacher_correlation_{layer}": ((*axes, f"teacher_{layer}"), ρ.max(axis=2)),
-            f"student_correlation_{layer}": ((*axes, f"student_{layer}"), ρ.max(axis=3)),
-            f"strength_{layer}": ((*axes, f"student_{layer}"), random.uniform(0, 2, ρ.shape[:3])),
-        }
-    return xr.Dataset(variables, coords={"epoch": [0, 5, 10]}).assign(**more)
-
-
 def test_every_student_node_is_a_point():
-    ds = made_up()
+    ds = two_layers()
     lines = figures.specialization(ds, layer=2, epoch=5).get_lines()
     assert len(lines) == 2
     for run, line in enumerate(lines):
@@ -34,7 +19,7 @@ def test_every_student_node_is_a_point():
 
 
 def test_recovery_has_a_line_for_each_multiple_early_and_late():
-    ds = xr.concat([made_up(), made_up()], xr.Variable("multiple", [1, 5]))
+    ds = xr.concat([two_layers(), two_layers()], xr.Variable("multiple", [1, 5]))
     lines = figures.recovery(ds, layer=1, threshold=0.5).get_lines()
     assert len(lines) == 4
     late = (ds.teacher_correlation_1.sel(multiple=5)[:, -1] > 0.5).mean("run")
@@ -44,7 +29,7 @@ def test_recovery_has_a_line_for_each_multiple_early_and_late():
 
 
 def test_best_correlations_are_means_over_runs():
-    ds = made_up()
+    ds = two_layers()
     lines = figures.best_correlations(ds, layer=2).get_lines()
     assert np.array_equal(lines[2].get_ydata(), ds.teacher_correlation_2[:, :, 2].mean("run"))
 
@@ -53,8 +38,8 @@ def test_best_correlations_are_means_over_runs():
     "call",
     [
         lambda: figures.specialization(xr.Dataset()),
-        lambda: figures.specialization(made_up().expand_dims(polarity=[0.0, 1.0])),
-        lambda: figures.best_correlations(made_up().expand_dims(multiple=[1, 2])),
+        lambda: figures.specialization(two_layers().expand_dims(polarity=[0.0, 1.0])),
+        lambda: figures.best_correlations(two_layers().expand_dims(multiple=[1, 2])),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call):

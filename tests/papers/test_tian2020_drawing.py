@@ -1,18 +1,16 @@
 """Pictures of tian2020: what is drawn is what is in the Dataset."""
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from made_up_runs import two_layers
 
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.deep.images.record import as_dataset
 from tutelage.papers.tian2020 import drawing
 from tutelage.papers.tian2020 import drawing_images as draw
-
-matplotlib.use("Agg")
 
 
 @pytest.fixture(autouse=True)
@@ -72,22 +70,6 @@ def test_other_data_are_refused(study):
         draw.specialization_on_images(xr.Dataset({"x": 1}))
     with pytest.raises(InputError, match="multiple: got 3, but there are 1, 5"):
         draw.layer_correlations(study, 3)
-
-
-def two_layers(**more):
-    """Two runs, three epochs; two layers with two and three teacher nodes, students twice that."""
-    random = np.random.default_rng(0)
-    variables = {"evaluation_loss": (("run", "epoch"), random.uniform(0.1, 1, (2, 3)))}
-    for layer, m in ((1, 2), (2, 3)):
-        ρ = random.uniform(-0.4, 1, (2, 3, 2 * m, m))
-        axes = ("run", "epoch")
-        variables |= {
-            f"correlation_{layer}": ((*axes, f"student_{layer}", f"teacher_{layer}"), ρ),
-            f"teacher_correlation_{layer}": ((*axes, f"teacher_{layer}"), ρ.max(axis=2)),
-            f"student_correlation_{layer}": ((*axes, f"student_{layer}"), ρ.max(axis=3)),
-            f"strength_{layer}": ((*axes, f"student_{layer}"), random.uniform(0, 2, ρ.shape[:3])),
-        }
-    return xr.Dataset(variables, coords={"epoch": [0, 5, 10]}).assign(**more)
 
 
 def test_layers_are_drawn_from_the_bottom_up():

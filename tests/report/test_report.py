@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import made_up_paper
-import matplotlib
 import pytest
 import xarray as xr
 from browser import complaints, needs_chromium
@@ -18,8 +17,6 @@ from page import Page
 from tutelage import report
 from tutelage._checks import InputError
 from tutelage.report import version
-
-matplotlib.use("Agg")
 
 
 def content(folder):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import matplotlib
 import pytest
 import verdicts
 from browser import complaints, needs_chromium
@@ -10,9 +9,6 @@ from page import Page
 
 from tutelage import report
 from tutelage.papers import PAPERS, sections
-
-matplotlib.use("Agg")
-
 
 # Sections of every paper that take a second or two.
 SHORT = (
