@@ -39,15 +39,15 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, identity: Mapping[str, Any]):
-        self._path = checked_path(path)
+        self._path = _checked_path(path)
         self._identity = {name: str(value) for name, value in identity.items()}
         self._content: dict[str, np.ndarray] | None = None
         self._pending: Content | Callable[[], Content] | None = None
         self._saved = time.monotonic()
         if self._path is not None and self._path.exists():
-            self._content = read(self._path)
+            self._content = _read(self._path)
             theirs = json.loads(str(self._content.pop("identity")))
-            check_same(theirs, self._identity, self._path)
+            _check_same(theirs, self._identity, self._path)
 
     def load(self) -> dict[str, np.ndarray] | None:
         """What was kept before, or None."""
@@ -69,7 +69,7 @@ class Checkpoint:
             return
         arrays = content() if callable(content) else content
         identity = np.array(json.dumps(self._identity))
-        write(self._path, {"identity": identity, **arrays})
+        _write(self._path, {"identity": identity, **arrays})
         self._saved = time.monotonic()
 
     def __enter__(self) -> "Checkpoint":
@@ -108,7 +108,7 @@ def digest(*arrays: Any) -> str:
     return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
 
-def checked_path(path: Any) -> Path | None:
+def _checked_path(path: Any) -> Path | None:
     """The path, if its folder exists; None if nothing is to be kept."""
     if path is None:
         return None
@@ -120,23 +120,23 @@ def checked_path(path: Any) -> Path | None:
     return path
 
 
-def read(path: Path) -> dict[str, np.ndarray]:
+def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         # NumPy leaves a file open that it cannot read; this one is closed.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             content = dict(file)
-        content["identity"], content["finished"]
+        content["identity"]
         return content
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise InputError(
             "checkpoint",
             repr(str(path)),
-            "this file is no checkpoint of a simulation, and is left as it is",
+            "this file is no checkpoint, and is left as it is",
             "another file name",
         ) from None
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
+def _write(path: Path, content: dict[str, Any]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -148,7 +148,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:
+def _check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:
     """Refuse a file of other work, and name what differs."""
     names = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
     if names:
@@ -156,7 +156,7 @@ def check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None
         others = f" (and {', '.join(names[1:])})" if names[1:] else ""
         raise InputError(
             "checkpoint",
-            f"{str(path)!r}, a simulation with {name} = {theirs.get(name)}{others}",
+            f"{str(path)!r}, of work with {name} = {theirs.get(name)}{others}",
             f"this one has {name} = {ours.get(name)}; the file is left as it is",
             "another file name, or the same arguments",
         )

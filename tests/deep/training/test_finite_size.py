@@ -13,7 +13,7 @@ START = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[0.1, 0], [0, 0.1]], T=np.eye(2))
 @pytest.mark.slow
 def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
     found = tl.deep.online_deviation(
-        SCENARIO, START, 0.5, dimensions=(25, 100, 400), until=4.0, runs=48
+        SCENARIO, START, 0.5, dimension=(25, 100, 400), until=4.0, runs=48
     )
     x, error = found.attrs["exponent"], found.attrs["exponent_standard_error"]
     assert error < 0.06
@@ -36,7 +36,7 @@ def one_unit(R=0.1, Q=0.25):
 
 @pytest.fixture(scope="module")
 def found():
-    return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=(100, 400), **SHORT)
+    return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=(100, 400), **SHORT)
 
 
 def test_a_wrong_learning_rate_does_not_agree(found):
@@ -51,38 +51,38 @@ def test_a_wrong_learning_rate_does_not_agree(found):
     [
         ((tl.Scenario(TWO, tl.Committee(2, tl.Erf())), START, 0.5, (10, 20), 1.0), "scenario"),
         ((SCENARIO, START, 0.0, (10, 20), 1.0), "learning_rate"),
-        ((SCENARIO, START, 0.5, (20, 10), 1.0), "dimensions"),
-        ((SCENARIO, START, 0.5, (), 1.0), "dimensions"),
-        ((SCENARIO, START, 0.5, (10, 20.5), 1.0), "dimensions"),
-        ((SCENARIO, START, 0.5, 3, 1.0), "dimensions"),
-        ((SCENARIO, START, 0.5, (3, 20), 1.0), "dimensions"),
+        ((SCENARIO, START, 0.5, (20, 10), 1.0), "dimension"),
+        ((SCENARIO, START, 0.5, (), 1.0), "dimension"),
+        ((SCENARIO, START, 0.5, (10, 20.5), 1.0), "dimension"),
+        ((SCENARIO, START, 0.5, 3, 1.0), "dimension"),
+        ((SCENARIO, START, 0.5, (3, 20), 1.0), "dimension"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, words):
     with pytest.raises(tl.InputError, match=f"^{words}"):
-        tl.deep.online_deviation(*arguments[:3], dimensions=arguments[3], until=arguments[4])
+        tl.deep.online_deviation(*arguments[:3], dimension=arguments[3], until=arguments[4])
 
 
 def test_one_run_has_no_scatter():
     with pytest.raises(tl.InputError, match=r"^runs"):
-        tl.deep.online_deviation(SCENARIO, START, 0.5, dimensions=(10, 20), until=1.0, runs=1)
+        tl.deep.online_deviation(SCENARIO, START, 0.5, dimension=(10, 20), until=1.0, runs=1)
 
 
 def test_a_theory_that_diverges_is_refused():
     with pytest.raises(tl.InputError, match=r"^learning_rate: .*diverges"):
         tl.deep.online_deviation(
-            ONE, one_unit(), 20.0, dimensions=(100, 400), **SHORT | {"until": 100.0}
+            ONE, one_unit(), 20.0, dimension=(100, 400), **SHORT | {"until": 100.0}
         )
 
 
 def test_one_dimension_has_a_deviation_and_no_exponent(found):
-    one = tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=100, **SHORT)
+    one = tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=100, **SHORT)
     assert float(one.deviation[0]) == float(found.deviation[0])
     assert "exponent" not in one.attrs and np.isfinite(found.attrs["exponent"])
 
 
 def test_a_theory_at_rest_before_the_last_time_stays_there():
-    rest = tl.deep.online_deviation(ONE, one_unit(R=1.0, Q=1.0), 0.5, dimensions=100, **SHORT)
+    rest = tl.deep.online_deviation(ONE, one_unit(R=1.0, Q=1.0), 0.5, dimension=100, **SHORT)
     assert rest.R_theory.values.ravel().tolist() == [1.0, 1.0, 1.0]
     assert float(rest.deviation[0]) < 1e-12  # a student that is its teacher: rounding
 
@@ -90,4 +90,4 @@ def test_a_theory_at_rest_before_the_last_time_stays_there():
 @pytest.mark.parametrize("times", [3, [1.0], [0.0, 5.0], [2.0, 1.0], [-1.0, 1.0]])
 def test_times_are_increasing_and_within_the_training(times):
     with pytest.raises(tl.InputError, match=r"^times"):
-        tl.deep.online_deviation(ONE, one_unit(), 0.5, dimensions=100, **SHORT | {"times": times})
+        tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=100, **SHORT | {"times": times})

@@ -25,7 +25,7 @@ def online_deviation(
     start: Overlaps,
     learning_rate: float,
     *,
-    dimensions: int | Sequence[int],
+    dimension: int | Sequence[int],
     until: float,
     times: Any = None,
     runs: int = 32,
@@ -41,7 +41,7 @@ def online_deviation(
         scenario: ReLU students and teachers, without noise, decay or scale of outputs.
         start: overlaps that every run realises exactly.
         learning_rate: η > 0 of the theory.
-        dimensions: of the inputs, one or several, increasing.
+        dimension: of the inputs, one or several, increasing.
         until: the last time α, in examples per input.
         times: at which both are compared, increasing, up to ``until``; 11 from 0 on when left out.
         runs: for each dimension, at least two.
@@ -52,7 +52,7 @@ def online_deviation(
         overlaps; Q and R of all runs and of the theory; attributes ``exponent`` of the deviation
         against d and its standard error, if there are several dimensions.
     """
-    d = _check(scenario, start, learning_rate, dimensions, until, runs, seed)
+    d = _check(scenario, start, learning_rate, dimension, until, runs, seed)
     when = _times(times, float(until))
     from tutelage import online
 
@@ -81,7 +81,7 @@ def _check(
     scenario: Any,
     start: Any,
     rate: Any,
-    dimensions: Any,
+    dimension: Any,
     until: Any,
     runs: Any,
     seed: Any,
@@ -99,14 +99,14 @@ def _check(
     if positive_integer("runs", runs, "runs=32") < 2:
         raise InputError("runs", repr(runs), "their scatter needs at least 2", "runs=32")
     check_seed(seed)
-    several = np.atleast_1d(np.asarray(dimensions, dtype=object)).tolist()
-    d = [positive_integer("dimensions", n, "dimensions=(50, 100, 200)") for n in several]
+    several = np.atleast_1d(np.asarray(dimension, dtype=object)).tolist()
+    d = [positive_integer("dimension", n, "dimension=(50, 100, 200)") for n in several]
     n = scenario.K + scenario.M
     if d and d[0] < n:
-        raise InputError("dimensions", repr(d[0]), f"{n} filters need at least {n} dimensions")
+        raise InputError("dimension", repr(d[0]), f"{n} filters need at least {n} dimensions")
     if not d or any(a >= b for a, b in pairwise(d)):
         allowed = "there have to be one or several, increasing"
-        raise InputError("dimensions", repr(dimensions), allowed, "dimensions=(50, 100, 200)")
+        raise InputError("dimension", repr(dimension), allowed, "dimension=(50, 100, 200)")
     return d
 
 
