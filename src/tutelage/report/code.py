@@ -18,6 +18,7 @@ SOURCES = Path(tutelage.__file__).parents[1]
 PACKAGE = "tutelage"
 
 
+@cache
 def digest(module: str, section: str, folder: Path = SOURCES) -> str:
     """Changes with the sources of a section, and with no others."""
     parts = _definition(_tree(module, folder), section)
