@@ -15,8 +15,11 @@ Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 # A step that has to be shortened to 2⁻¹¹ leads nowhere.
 HALVINGS = 12
+SHRINKING = 0.5 ** np.arange(HALVINGS)
 # Singular values of J below this, relative to the largest one, are rounding.
 RANK = 1e-13
+# A step below this, relative to 1 + |x|, changes nothing but the last digit.
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 class Root(NamedTuple):
@@ -83,7 +86,7 @@ def newton(
 
 def _at(function: Function, x: np.ndarray) -> _Place:
     f, J = function(x)
-    size = np.max(np.abs(f), axis=-1)
+    size = np.abs(f).max(axis=-1)
     return _Place(x, f, J, np.where(np.isfinite(size), size, np.inf))
 
 
@@ -98,25 +101,41 @@ def _stepped(
     step, before = _step(place), place.size
     rough = before > tolerance
     bound = np.where(rough, before, before / 2)
-    todo, found = going, np.zeros_like(going)
-    for shrink in 0.5 ** np.arange(HALVINGS):
+    moves = (np.abs(step) > ROUNDING * (1 + np.abs(place.x))).any(axis=-1)
+    todo, found = going & (rough | moves), np.zeros_like(going)
+    if not todo.any():
+        return place, found
+    for shrink in SHRINKING:
         x = place.x + shrink * step
         inside = todo if allowed is None else todo & allowed(x)
-        new = _at(function, np.where(inside[..., None], x, place.x))
+        new = _at(function, x if inside.all() else np.where(inside[..., None], x, place.x))
         better = inside & (new.size < bound)
+        if better.all():
+            return new, better
         place = _chosen(better, new, place)
         found, todo = found | better, todo & rough & ~better
-        if not np.any(todo):
+        if not todo.any():
             break
     return place, found
 
 
 def _step(place: _Place) -> np.ndarray:
     """-J⁻¹ f; zero, which leads nowhere, where J is not finite."""
-    finite = np.all(np.isfinite(place.J), axis=(-2, -1)) & np.isfinite(place.size)
-    J = np.where(finite[..., None, None], place.J, 0.0)
-    f = np.where(finite[..., None], place.f, 0.0)
-    return -(np.linalg.pinv(J, rcond=RANK) @ f[..., None])[..., 0]
+    J, f = place.J, place.f
+    finite = np.isfinite(J).all(axis=(-2, -1)) & np.isfinite(place.size)
+    if not finite.all():
+        J, f = np.where(finite[..., None, None], J, 0.0), np.where(finite[..., None], f, 0.0)
+    return -(_inverse(J) @ f[..., None])[..., 0]
+
+
+def _inverse(J: np.ndarray) -> np.ndarray:
+    """The pseudo-inverse; where no J is singular the inverse is the same, ten times faster."""
+    try:
+        inverse = np.linalg.inv(J)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(J, rcond=RANK)
+    condition = np.abs(J).max(axis=(-2, -1)) * np.abs(inverse).max(axis=(-2, -1))
+    return inverse if (condition < 1 / RANK).all() else np.linalg.pinv(J, rcond=RANK)
 
 
 def _chosen(which: np.ndarray, new: _Place, old: _Place) -> _Place:

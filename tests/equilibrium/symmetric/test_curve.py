@@ -9,9 +9,8 @@ import tutelage as tl
 from tutelage import results
 from tutelage._checks import InputError
 from tutelage.equilibrium import learning_curve, states, transitions
-from tutelage.equilibrium.kernel.kernel import kernel_of
-from tutelage.equilibrium.symmetric.branch import _all_at_once, _downwards, _grid
-from tutelage.equilibrium.symmetric.site import Point, Site
+from tutelage.equilibrium.symmetric.branch import grid, step_by_step
+from tutelage.equilibrium.symmetric.theory import Point, theory_of
 
 
 @pytest.mark.parametrize(
@@ -52,18 +51,25 @@ def test_the_parametric_curve_passes_through_the_fold():
 
 
 @pytest.mark.parametrize(("g", "K"), [(tl.ReLU(), 3), (tl.Erf(), 4), (tl.GELU(), 7)], ids=str)
-def test_the_curve_found_all_at_once_is_the_one_found_step_by_step(g, K, monkeypatch):
-    site = Site(kernel_of(g), K)
-    V = _grid(K)
-    together = _all_at_once(site, V)
-    nothing = lambda site, V: (np.full(len(V), np.nan),) * 2  # noqa: E731
-    monkeypatch.setattr("tutelage.equilibrium.symmetric.branch._all_at_once", nothing)
-    steps = Point(*np.array(_downwards(site)).T)
-    good = np.isfinite(together[0])
-    n = int(np.argmin(good)) if not np.all(good) else len(V)
+def test_the_curve_found_all_at_once_is_the_one_found_step_by_step(g, K):
+    theory, V = theory_of(g, K), grid(K)
+    together = theory.at(V, theory.limit(V))
+    steps = Point(*np.array(step_by_step(theory, Point(1.0, 0.0, 0.0), V)).T)
+    n = int(np.argmin([*theory.is_state(together), False]))
     assert n > 150
-    assert np.allclose(together[0][:n], steps.d[:n], atol=1e-13)
-    assert np.allclose(together[1][:n], steps.c[:n], atol=1e-13)
+    assert np.allclose(together.d[:n], steps.d[:n], atol=1e-13)
+    assert np.allclose(together.c[:n], steps.c[:n], atol=1e-13)
+
+
+@pytest.mark.parametrize("K", [2, 5, 1000])
+def test_even_units_specialize_alone(K):
+    """κ' is odd: R = V and S = C = 0 are the states of every K, those of a single unit."""
+    g = tl.gates.Gate([-1, 1]).signal(2.0)
+    found, one = (learning_curve(g, units, [1.0, 2.0, 5.0]) for units in (K, 1))
+    best = found.sel(branch=found["kind"] == "R > S").isel(branch=-1)
+    alone = one.sel(branch=one["kind"] == "R > 0").isel(branch=-1)
+    assert np.allclose(best["R"], alone["R"], rtol=0, atol=1e-12, equal_nan=True)
+    assert np.allclose(best[["S", "C"]].fillna(0).to_array(), 0, rtol=0, atol=1e-12)
 
 
 def test_a_continuous_transition_makes_a_kink_in_the_error():

@@ -6,12 +6,8 @@ from equilibrium.equilibrium_reference import Landscape
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.equilibrium.kernel.kernel import kernel_of
-from tutelage.equilibrium.symmetric.branch import specialized_point
-from tutelage.equilibrium.symmetric.site import Point, Site
-from tutelage.equilibrium.symmetric.stability import block_matrices, blocks, hessian, is_positive
-from tutelage.equilibrium.symmetric.theory import theory_of
-from tutelage.equilibrium.symmetric.unspecialized import unspecialized_point
+from tutelage.equilibrium.symmetric.stability import is_positive
+from tutelage.equilibrium.symmetric.theory import Point, theory_of
 
 UNITS = {"Erf": tl.Erf(), "ReLU": tl.ReLU()}
 
@@ -23,21 +19,20 @@ def point_of(K, R, S, C):
 
 def example(name, K):
     """A specialized and an unspecialized stationary state, each with its load."""
-    site = Site(kernel_of(UNITS[name]), K)
-    guess = Point(0.6, 0.0, 0.1)
-    special = specialized_point(site, 0.6, guess)
-    return site, [(float(site.load(special)), special), (9.0, unspecialized_point(site, 9.0))]
+    theory = theory_of(UNITS[name], K)
+    special = theory.at(0.6, Point(0.6, 0.0, 0.1))
+    return theory, [(float(theory.slope(special)[0]), special), (9.0, theory.unspecialized(9.0))]
 
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("K", [2, 3, 7])
 def test_error_and_free_energy_are_those_of_the_paper(name, K):
     R, S, C = 0.5, 0.1, 0.04
-    site, exact = Site(kernel_of(UNITS[name]), K), Landscape(name, K)
+    theory, exact = theory_of(UNITS[name], K), Landscape(name, K)
     point = point_of(K, R, S, C)
-    assert abs(site.error(point) - float(exact.error(R, S, C))) < 1e-14
+    assert abs(theory.error(point) - float(exact.error(R, S, C))) < 1e-14
     expected = float(exact.free_energy(3.0, R, S, C)) / K
-    assert abs(site.free_energy(3.0, point) - expected) < 1e-14
+    assert abs(theory.free_energy(3.0, point) - expected) < 1e-14
 
 
 @pytest.mark.parametrize("g", [tl.ReLU(), tl.Swish(2.0)], ids=lambda g: g.name)
@@ -47,17 +42,17 @@ def test_the_error_is_the_generalization_error_of_the_overlaps(g):
     both = tl.Committee(K, g)
     scenario = tl.Scenario(both, both, output_scale=0.5)
     state = tl.Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
-    site = Site(kernel_of(g), K)
+    theory = theory_of(g, K)
     exact = tl.generalization_error(scenario, state, return_error=True)
-    assert abs(site.error(point_of(K, R, S, C)) - float(exact.value)) < float(exact.error) + 1e-14
+    assert abs(theory.error(point_of(K, R, S, C)) - float(exact.value)) < float(exact.error) + 1e-14
 
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_states_are_stationary_in_thirty_digits(name, K):
-    site, found = example(name, K)
+    theory, found = example(name, K)
     for load, point in found:
-        at = site.overlap(point)
+        at = theory.overlap(point)
         gradient = Landscape(name, K).gradient(load, at.R, at.S, at.C)
         # Each term is at most αK, of which rounding leaves some tens of units.
         assert max(abs(float(x)) for x in gradient) < 1e-14 * load * K
@@ -65,12 +60,12 @@ def test_states_are_stationary_in_thirty_digits(name, K):
 
 @pytest.mark.parametrize("name", UNITS)
 def test_the_hessian_in_the_order_parameters_is_the_second_derivative(name):
-    site, found = example(name, 5)
+    theory, found = example(name, 5)
     for load, point in found:
-        at = site.overlap(point)
+        at = theory.overlap(point)
         exact = Landscape(name, 5).hessian(load, at.R, at.S, at.C)
         expected = np.array(exact.tolist(), dtype=float)
-        assert np.allclose(hessian(site, load, point), expected, rtol=1e-12)
+        assert np.allclose(theory.hessian(load, point), expected, rtol=1e-12)
 
 
 def general_free_energy(x, K, load, name):
@@ -91,31 +86,31 @@ def general_free_energy(x, K, load, name):
     [("Erf", 2), ("ReLU", 3), ("Erf", 4), pytest.param("ReLU", 5, marks=pytest.mark.slow)],
 )
 def test_eigenvalues_by_representation_are_those_of_the_full_hessian(name, K):
-    site, found = example(name, K)
+    theory, found = example(name, K)
     second = jax.jit(jax.hessian(general_free_energy), static_argnums=(1, 3))
     for load, point in found:
-        at, one = site.overlap(point), np.eye(K)
+        at, one = theory.overlap(point), np.eye(K)
         R = (at.R * one + at.S * (1 - one)).ravel()
         x = jnp.asarray(np.concatenate([R, np.full(K * (K - 1) // 2, at.C)]))
         exact = np.linalg.eigvalsh(np.asarray(second(x, K, load, name)))
-        found_blocks = blocks(site, load, point)
+        found_blocks = theory.blocks(load, point)
         mine = [np.repeat(b.eigenvalues, int(b.multiplicity)) for b in found_blocks]
         assert np.allclose(np.sort(np.concatenate(mine)), exact, rtol=0, atol=1e-13 * exact[-1])
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 9, 10**6])
 def test_every_overlap_is_counted_once(K):
-    site = Site(kernel_of(tl.ReLU()), K)
-    found = blocks(site, 5.0, unspecialized_point(site, 5.0))
+    theory = theory_of(tl.ReLU(), K)
+    found = theory.blocks(5.0, theory.unspecialized(5.0))
     assert sum(b.multiplicity * len(b.eigenvalues) for b in found) == K**2 + K * (K - 1) / 2
 
 
 @pytest.mark.parametrize("K", [3, 10**6])
 def test_pivots_and_eigenvalues_agree_on_stability(K):
-    site = Site(kernel_of(tl.ReLU()), K)
+    theory = theory_of(tl.ReLU(), K)
     for load in (3.0, 6.0, 6.4, 30.0):
-        point = unspecialized_point(site, load)
-        for H in block_matrices(site, load, point).values():
+        point = theory.unspecialized(load)
+        for H in theory.matrices(load, point).values():
             assert is_positive(H) == (np.linalg.eigvalsh(H)[0] > 0)
 
 

@@ -1,20 +1,22 @@
 """Where two states have the same free energy."""
 
 import math
+from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.pieces import Piece
-from tutelage.equilibrium.symmetric.site import Point
-from tutelage.equilibrium.symmetric.theory import Theory
+from tutelage.equilibrium.symmetric.theory import STEPS, Point, Theory
+from tutelage.solve.newton import newton
 
 EPSILON = float(np.finfo(np.float64).eps)
 # Newton's method leaves (d, c) some tens of roundings off; loads inherit them.
 ROUNDINGS = 64.0
 # Free energies of states closer than this are compared by integrating their slopes.
 CLOSE = 0.1
+# Of V, relative: from here on Newton's method goes on to rounding by itself.
+ROUGHLY = 1e-6
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -34,27 +36,45 @@ def coexistence(
     """The state on the outer piece whose free energy is that of the unspecialized state."""
     close = _is_close(fold, unstable)
     difference = _integrated if close else _difference
-    last = fold
+    # Next to V = 0 the load is α_0 + aV + bV², which turns at V = -a/2b, and the difference is
+    # ∝ ∫ (a + 2bV) V² dV, which vanishes at -2a/3b.
+    last = theory.moved(4 / 3 * fold.V, fold) if close else _first_guess(theory, piece)
+    first, scale = last.V, abs(last.V * _rate(theory, last)) or 1.0
+    inner, outer = sorted((fold.V, 4 * fold.V if close else math.copysign(1.0, fold.V)))
 
-    def excess(V):
+    def excess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         nonlocal last
-        last = theory.at(float(V), last) or last
-        return difference(theory, last)
+        last = theory.moved(float(x[0]), last)
+        return (np.array([difference(theory, last)]) / scale,
+                np.array([[_rate(theory, last)]]) / scale)  # fmt: skip
 
-    inner, outer = fold.V, 4 * fold.V if close else (1 - 1e-6) * math.copysign(1, fold.V)
-    outer = max(outer, piece.V[0]) if fold.V < 0 else min(outer, piece.V[-1])
-    if close and not excess(inner) * excess(outer) < 0:
-        # Too close to V = 0 for digits of the difference.  There α ≈ α_0 + aV + bV², which turns
-        # at V = -a/2b, and the difference is ∝ ∫ (a + 2bV) V² dV, which vanishes at -2a/3b.
-        V = 4 / 3 * fold.V
-    else:
-        V = brentq(excess, inner, outer, xtol=1e-300, rtol=1e-11 if close else 1e-14)
-    point = theory.at(float(V), last) or last
+    root = newton(
+        excess,
+        np.array([first]),
+        steps=STEPS,
+        tolerance=ROUGHLY,
+        allowed=lambda x: (inner < x[..., 0]) & (x[..., 0] < outer),
+    )
+    point = theory.moved(float(root.x[0]) if root.converged else first, last)
     load = float(theory.slope(point)[0])
     return point, Estimate(load, _error(theory, point, fold, load, unstable))
 
 
-def _difference(theory: Theory, point: Point) -> float:
+def _first_guess(theory: Theory, piece: Piece) -> Point:
+    """Of the points that are known, the one after which the specialized state has won."""
+    points = Point(piece.V, piece.d, piece.c)
+    order = np.argsort(piece.load)
+    won = _difference(theory, points)[order] < 0
+    return piece.point(int(order[np.argmax(won)]))
+
+
+def _rate(theory: Theory, point: Point) -> float:
+    """d/dV of the difference of free energies: the difference of errors times dα/dV."""
+    load, rate = theory.slope(point)
+    return float(rate * (theory.error(point) - theory.error(theory.unspecialized(load))))
+
+
+def _difference(theory: Theory, point: Point) -> Any:
     """βf/K of a specialized state minus that of the unspecialized one at its load."""
     load = theory.slope(point)[0]
     return theory.free_energy(load, point) - theory.free_energy(load, theory.unspecialized(load))
@@ -66,10 +86,10 @@ def _integrated(theory: Theory, point: Point) -> float:
     Free energies of states that differ by V agree to V³, their errors to V²: the integral of the
     difference of errors keeps digits that the difference of free energies does not have.
     """
-    nodes = theory.at_many(point.V * (1 + NODES) / 2, point)
+    nodes = theory.at(point.V * (1 + NODES) / 2, point)
     loads, rates = theory.slope(nodes)
-    difference = theory.error(nodes) - theory.error(theory.unspecialized_many(loads))
-    return float(WEIGHTS @ (rates * difference))
+    difference = theory.error(nodes) - theory.error(theory.unspecialized(loads))
+    return float(point.V / 2 * (WEIGHTS @ (rates * difference)))
 
 
 def _error(

@@ -7,11 +7,9 @@ import xarray as xr
 
 from tutelage._checks import increasing_array
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.many import states_at
-from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve
-from tutelage.equilibrium.symmetric.site import Point
+from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, states_at
 from tutelage.equilibrium.symmetric.states import kind_of
-from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.runs.provenance import recorded
 
 
@@ -49,8 +47,8 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
     alpha = check_loads(loads)
     branches = curve(theory)
     check_reach("loads", branches, float(alpha[-1]))
-    flat = ("unspecialized", theory.unspecialized_many(alpha))
-    rows = [] if theory.units == 1 and theory.kernel.slope > 0 else [flat]
+    flat = ("unspecialized", theory.unspecialized(alpha))
+    rows = [flat] if theory.has_flat_state else []
     rows += [(kind_of(theory, p.sign), states_at(theory, p, alpha)) for p in branches.pieces]
     return _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
 

@@ -9,10 +9,8 @@ import xarray as xr
 from tutelage._checks import InputError, increasing_array
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.curve import check_loads
-from tutelage.equilibrium.symmetric.many import states_at
-from tutelage.equilibrium.symmetric.pieces import Curve, curve
-from tutelage.equilibrium.symmetric.site import Point
-from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
@@ -104,7 +102,7 @@ def _lowest(theory: Theory, branches: Curve, found: Transitions, loads: np.ndarr
         outward = [p for p in branches.pieces if p.outward and p.sign == sign]
         won = loads > found.coexists.value
         table[:, won] = states_at(theory, outward[0 if sign < 0 else -1], loads[won])
-    table[:, ~won] = theory.unspecialized_many(loads[~won])
+    table[:, ~won] = theory.unspecialized(loads[~won])
     return Point(*table)
 
 

@@ -8,12 +8,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import toms748
 
 from tutelage._checks import InputError
-from tutelage.equilibrium.symmetric.branch import Trace
-from tutelage.equilibrium.symmetric.site import Point
-from tutelage.equilibrium.symmetric.theory import Theory
+from tutelage.equilibrium.symmetric.theory import Point, Theory
 
 # dα/dV at V = 0 vanishes by symmetry for K = 2 and for even κ̃; what is left is rounding.
 FLAT = 1e-10
@@ -55,16 +53,15 @@ class Curve(NamedTuple):
 
 def curve(theory: Theory) -> Curve:
     """All pieces of the specialized curve of a theory."""
-    trace = theory.trace()
-    folds = _folds(theory, trace)
-    zero = np.flatnonzero(trace.V == 0)
-    cuts = [p for p in folds]
+    points = theory.trace()
+    loads, rates = theory.slope(points)
+    folds = _folds(theory, points, loads, rates)
+    zero = np.flatnonzero(points.V == 0)
     start = None
-    if len(zero) and not _is_single(theory):
-        i = int(zero[0])
-        start = Point(0.0, float(trace.d[i]), float(trace.c[i]))
-        cuts.append(start)
-    return Curve(_cut(theory, trace, cuts), folds, start)
+    if len(zero) and theory.has_flat_state:
+        start = Point(*(float(x[zero[0]]) for x in points))
+    cuts = [*folds, *([start] if start else [])]
+    return Curve(_cut(theory, points, loads, cuts), folds, start)
 
 
 def check_reach(argument: str, branches: Curve, load: float) -> None:
@@ -79,36 +76,25 @@ def check_reach(argument: str, branches: Curve, load: float) -> None:
         )
 
 
-def _is_single(theory: Theory) -> bool:
-    """A single unit with a linear part: R grows from 0 at no load, and nothing is symmetric."""
-    return theory.units == 1 and theory.kernel.slope > 0
-
-
-def _folds(theory: Theory, trace: Trace) -> list[Point]:
+def _folds(theory: Theory, points: Point, loads: np.ndarray, rates: np.ndarray) -> list[Point]:
     """Where dα/dV changes its sign away from V = 0, to rounding."""
+    rates = np.where((points.V == 0) & (np.abs(rates) < FLAT * loads), 0.0, rates)
     found = []
-    slope = trace.slope.copy()
-    slope[(trace.V == 0) & (np.abs(slope) < FLAT * trace.load)] = 0.0
-    for i in range(len(slope) - 1):
-        if not slope[i] * slope[i + 1] < 0:
-            continue
-        guess = Point(trace.V[i], trace.d[i], trace.c[i])
+    for i in np.flatnonzero(rates[:-1] * rates[1:] < 0):
+        guess = Point(*(x[i] for x in points))
 
         def rate(V, guess=guess):
-            point = theory.at(float(V), guess)
-            return math.nan if point is None else theory.slope(point)[1]
+            return theory.slope(theory.at(float(V), guess))[1]
 
-        V = brentq(rate, trace.V[i], trace.V[i + 1], xtol=1e-300, rtol=1e-13)
-        point = theory.at(float(V), guess)
-        if point is not None:
-            found.append(point)
-    return found
+        V = toms748(rate, points.V[i], points.V[i + 1], xtol=1e-300, rtol=1e-13)
+        found.append(theory.at(float(V), guess))
+    return [point for point in found if np.isfinite(point.d)]
 
 
-def _cut(theory: Theory, trace: Trace, cuts: list[Point]) -> list[Piece]:
+def _cut(theory: Theory, points: Point, loads: np.ndarray, cuts: list[Point]) -> list[Piece]:
     """Pieces between consecutive cuts; a cut belongs to both of its neighbours."""
-    rows = [np.array([trace.V, trace.d, trace.c, trace.load])]
-    new = [p for p in cuts if not np.any(trace.V == p.V)]
+    rows = [np.array([*points, loads])]
+    new = [p for p in cuts if not np.any(points.V == p.V)]
     rows += [np.array([[p.V], [p.d], [p.c], [theory.slope(p)[0]]]) for p in new]
     table = np.concatenate(rows, axis=1)
     table = table[:, np.argsort(table[0])]
@@ -134,11 +120,31 @@ def state_at(theory: Theory, piece: Piece, load: float) -> Point | None:
     guess = piece.point(j - 1)
 
     def excess(V):
-        point = theory.at(float(V), guess)
-        return math.nan if point is None else theory.slope(point)[0] - load
+        return theory.slope(theory.at(float(V), guess))[0] - load
 
     left, right = excess(piece.V[j - 1]), excess(piece.V[j])
     if left * right > 0:  # at the ends of a piece rounding may hide the sign
         return piece.point(j - 1 if abs(left) < abs(right) else j)
-    V = brentq(excess, piece.V[j - 1], piece.V[j], xtol=1e-300, rtol=1e-15 * 4)
+    V = toms748(excess, piece.V[j - 1], piece.V[j], xtol=1e-300, rtol=1e-15 * 4)
     return theory.at(float(V), guess)
+
+
+def states_at(theory: Theory, piece: Piece, loads: np.ndarray) -> Point:
+    """The state of a piece at each load, NaN where the piece does not reach it."""
+    reached = (loads >= np.min(piece.load)) & (loads <= np.max(piece.load))
+    found = np.full((3, len(loads)), np.nan)
+    if np.any(reached):
+        found[:, reached] = theory.at_load(loads[reached], _guess(piece, loads[reached]))
+    for i in np.flatnonzero(reached & np.isnan(found[0])):
+        point = state_at(theory, piece, float(loads[i]))
+        if point is not None:
+            found[:, i] = point
+    return Point(*found)
+
+
+def _guess(piece: Piece, loads: np.ndarray) -> Point:
+    """Interpolated in √(α − α_fold), of which V is a smooth function next to a fold."""
+    order = slice(None) if piece.load[-1] > piece.load[0] else slice(None, None, -1)
+    known = np.maximum.accumulate(piece.load[order])
+    x, at = np.sqrt(known - known[0]), np.sqrt(np.maximum(loads - known[0], 0.0))
+    return Point(*(np.interp(at, x, column[order]) for column in (piece.V, piece.d, piece.c)))

@@ -26,8 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage.equilibrium.symmetric.site import Point, Site
-
 SWEEPS = 30
 
 
@@ -37,41 +35,6 @@ class Block(NamedTuple):
     representation: str
     multiplicity: float
     eigenvalues: np.ndarray
-
-
-def hessian(site: Site, load: float, point: Point) -> np.ndarray:
-    """Second derivatives of βf(R, S, C), ``oostwal2019`` eq. (20), shape (3, 3)."""
-    K, k, at = site.K, site.kernel, site.overlap(point)
-    A, U, V = site.n * at.KA, 1 + site.n * point.d, point.V
-    dU, dV = np.array([1, K - 1, 0.0]), np.array([1, -1, 0.0])
-    dA = np.array([-2 * U, -2 * (K - 1) * U, K - 1])
-    dB = np.array([-2 * V, 2 * V, -1.0])
-    k2 = k.second(np.array([at.R, at.S, at.C]))
-    energy = load * K * k2 * np.array([-1, -(K - 1), (K - 1) / 2])
-    mean = np.outer(dA, dA) / (2 * A**2) + np.outer(dU, dU) / A
-    rest = np.outer(dB, dB) / (2 * at.B**2) + np.outer(dV, dV) / at.B
-    return np.diag(energy) + mean + (K - 1) * rest
-
-
-def blocks(site: Site, load: float, point: Point) -> list[Block]:
-    """All eigenvalues of the full Hessian, with how often each occurs."""
-    K = site.K
-    often = {"trivial": 1, "standard": K - 1, "[K-2, 2]": K * (K - 3) / 2}
-    often["[K-2, 1, 1]"] = (K - 1) * (K - 2) / 2
-    matrices = block_matrices(site, load, point)
-    return [Block(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
-
-
-def block_matrices(site: Site, load: Any, point: Point) -> dict[str, np.ndarray]:
-    """The blocks in orthonormal coordinates, shape (..., m, m), by representation."""
-    found = {"trivial": _trivial(site, load, point), "standard": _standard(site, load, point)}
-    at, K = site.overlap(point), site.K
-    k2_S, k2_C = site.kernel.second(np.stack([at.S, at.C]))
-    if K > 3:
-        found["[K-2, 2]"] = pairs_block(load, point.V, 1 / at.B, k2_S, k2_C)
-    if K > 2:
-        found["[K-2, 1, 1]"] = antisymmetric_block(load, 1 / at.B, k2_S)
-    return found
 
 
 def is_positive(H: np.ndarray) -> np.ndarray:
@@ -89,14 +52,17 @@ def is_positive(H: np.ndarray) -> np.ndarray:
     return positive
 
 
-def _trivial(site: Site, load: Any, point: Point) -> np.ndarray:
-    """X = u P + v (1−P)/√(K−1) and Z_ij = z √(2/(K(K−1))): coordinates u, z, v."""
-    K, n, k, at = site.K, site.n, site.kernel, site.overlap(point)
-    a, b, U, V = (_scalar(x) for x in (K / at.KA, 1 / at.B, 1 + n * point.d, point.V))
+def trivial_block(
+    load: Any, K: float, U: Any, V: Any, a: Any, b: Any, k2: np.ndarray
+) -> np.ndarray:
+    """X = u P + v (1−P)/√(K−1) and Z_ij = z √(2/(K(K−1))): coordinates u, z, v.
+
+    k2: κ'' at R, S and C.
+    """
+    n, root = 1 / K, math.sqrt(K - 1)
+    a, b, U, V = (_vector(x) for x in (a, b, U, V))
     u, z, v = np.eye(3)
-    k2 = k.second(np.stack([at.R, at.S, at.C]))
     k2_R, k2_S, k2_C = (_matrix(load * x) for x in k2)
-    root = math.sqrt(K - 1)
     H = _matrix(a[..., 0]) * _square(u) + _matrix(b[..., 0]) * _square(v)
     H = H + 0.5 * _square(a * (2 * U * u - math.sqrt(2 * (1 - n)) * z))
     H = H + 0.5 * _square(b * (math.sqrt(2 * n) * z + 2 * V * v))
@@ -104,14 +70,16 @@ def _trivial(site: Site, load: Any, point: Point) -> np.ndarray:
     return H + k2_C * _square(z)
 
 
-def _standard(site: Site, load: Any, point: Point) -> np.ndarray:
+def standard_block(
+    load: Any, K: float, U: Any, V: Any, a: Any, b: Any, k2: np.ndarray
+) -> np.ndarray:
     """X = x₁ diag(e) + x₂ e1ᵀ + x₃ 1eᵀ and Z_ij = z(e_i + e_j), for Σe_i = 0, |e| = 1.
 
     Coordinates: Z, N₋ = e1ᵀ − 1eᵀ, N₊ = e1ᵀ + 1eᵀ − 2 diag(e) and diag(e), each divided by its
     norm √(K−2), √(2K), √(2(K−2)), 1; with two units Z and N₊ vanish.
     """
-    K, n, k, at = site.K, site.n, site.kernel, site.overlap(point)
-    a, b, U, V = (_scalar(x) for x in (K / at.KA, 1 / at.B, 1 + n * point.d, point.V))
+    n = 1 / K
+    a, b, U, V = (_vector(x) for x in (a, b, U, V))
     plus = 1 / math.sqrt(2 * (K - 2)) if K > 2 else 0.0
     minus = 1 / math.sqrt(2 * K)
     x1 = np.array([0, 0, -2 * plus, 1])
@@ -119,7 +87,6 @@ def _standard(site: Site, load: Any, point: Point) -> np.ndarray:
     z = np.array([math.sqrt(2) * plus, 0, 0, 0])
     y_diagonal = -2 * z - 2 * V * x1
     y_sum = z - U * x2 - (U - V) * n * x1 - V * x3  # Y = y_diagonal diag(e) + y_sum (e1ᵀ + 1eᵀ)
-    k2 = k.second(np.stack([at.R, at.S, at.C]))
     k2_R, k2_S, k2_C = (_matrix(load * x) for x in k2)
     diagonal, all_R, all_Q = _square(x1 + x2 + x3), np.diag([0.0, 1, 1, 1]), np.diag([1.0, 0, 0, 0])
     H = _matrix(b[..., 0]) * all_R + _matrix((a - b)[..., 0]) * n * _square(x1 + K * x3)
@@ -145,7 +112,7 @@ def _square(x: np.ndarray) -> np.ndarray:
     return x[..., :, None] * x[..., None, :]
 
 
-def _scalar(x: Any) -> np.ndarray:
+def _vector(x: Any) -> np.ndarray:
     """With one axis more, for products with a vector of coordinates."""
     return np.asarray(x)[..., None]
 

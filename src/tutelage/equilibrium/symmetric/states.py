@@ -9,9 +9,8 @@ import numpy as np
 from tutelage._checks import finite_number
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
-from tutelage.equilibrium.symmetric.site import Point
 from tutelage.equilibrium.symmetric.stability import Block
-from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 
 # βf/K = α ε_g − s/K, with ε_g and s of order one.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -106,7 +105,7 @@ def _compare(a: State, b: State) -> int:
 def stationary(theory: Theory, branches: Curve, load: float) -> list[State]:
     """All stationary states at a load: the unspecialized one, and one on each piece it meets."""
     found = []
-    if not (theory.units == 1 and theory.kernel.slope > 0):
+    if theory.has_flat_state:
         found.append(describe(theory, load, theory.unspecialized(load)))
     for piece in branches.pieces:
         point = state_at(theory, piece, load)

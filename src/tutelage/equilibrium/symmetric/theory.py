@@ -1,7 +1,9 @@
 """One interface for every number of units: K = 1, finite K and K → ∞.
 
-A theory knows its unspecialized state at a load, a curve of specialized states parametrised by
-V, and what a state is worth.  States, learning curves and transitions are written against it.
+A theory knows its unspecialized state at a load, the two equations of specialized states at a
+given V = R − S with their load, and what a state is worth.  Newton's method, the slope of the
+load and stability are the same for all; states, learning curves and transitions are written
+against this interface.
 """
 
 import abc
@@ -14,13 +16,30 @@ import numpy as np
 from tutelage._checks import InputError
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
-from tutelage.equilibrium.symmetric import branch, stability
-from tutelage.equilibrium.symmetric.branch import Trace
-from tutelage.equilibrium.symmetric.site import Point, Site
-from tutelage.equilibrium.symmetric.stability import Block
-from tutelage.equilibrium.symmetric.unspecialized import unspecialized_point, unspecialized_points
+from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
+from tutelage.solve.newton import newton
 
 MOST_UNITS = 10**15  # beyond, K and K - 1 are the same float64
+STEPS = 60
+# Of equations whose terms are of order one; Newton's method goes on to rounding from here.
+TOLERANCE = 1e-12
+CLOSEST = 1e-9  # 1 − |V| at the ends of the specialized curve
+# Within this |V| differences over V are integrals over the derivative: Gauss–Legendre with ten
+# points is exact to (|V|/2r)^20, r ≥ 0.1 the distance to a singularity at ±1 that matters.
+WITHIN = 0.02
+_X, _W = np.polynomial.legendre.leggauss(10)
+NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
+
+
+class Point(NamedTuple):
+    """V = R − S, d = K(U − 1), c = K²C: numbers, or arrays of the same shape.
+
+    U = R + (K−1)S.  With one order parameter R (K = 1 and K → ∞), V is R and d = c = 0.
+    """
+
+    V: Any
+    d: Any
+    c: Any
 
 
 class Order(NamedTuple):
@@ -31,6 +50,21 @@ class Order(NamedTuple):
     C: Any
 
 
+class Equations(NamedTuple):
+    """The equations of a specialized state at a given V.
+
+    F, J: two residuals, and their derivatives in (d, c).
+    along: their derivatives in V.
+    inverse, gradient: 1/α, and its derivatives in (V, d, c).
+    """
+
+    F: np.ndarray
+    J: np.ndarray
+    along: np.ndarray
+    inverse: Any
+    gradient: np.ndarray
+
+
 class Theory(abc.ABC):
     """Stationary states of βf for one activation and one number of units."""
 
@@ -38,28 +72,20 @@ class Theory(abc.ABC):
     units: float
 
     @abc.abstractmethod
-    def unspecialized(self, load: float) -> Point:
-        """The state with R = S at a load."""
+    def unspecialized(self, load: Any) -> Point:
+        """The states with R = S at given loads."""
 
     @abc.abstractmethod
-    def unspecialized_many(self, loads: np.ndarray) -> Point:
-        """The same at many loads."""
-
-    @abc.abstractmethod
-    def trace(self) -> Trace:
+    def trace(self) -> Point:
         """The specialized curve, at increasing V."""
 
     @abc.abstractmethod
-    def at(self, V: float, guess: Point) -> Point | None:
-        """The state of the specialized curve at V, next to a guess."""
+    def equations(self, point: Point) -> Equations:
+        """The equations of the specialized curve."""
 
     @abc.abstractmethod
-    def at_many(self, V: np.ndarray, guess: Point) -> Point:
-        """The same at many V next to one guess; NaN where there is no way."""
-
-    @abc.abstractmethod
-    def slope(self, point: Point) -> tuple[Any, Any]:
-        """α and dα/dV on the specialized curve."""
+    def is_inside(self, point: Point) -> Any:
+        """True where the order parameters are correlations."""
 
     @abc.abstractmethod
     def order(self, point: Point) -> Order:
@@ -74,69 +100,127 @@ class Theory(abc.ABC):
         """βf/K."""
 
     @abc.abstractmethod
+    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+        """Blocks of the full Hessian in orthonormal coordinates, (..., m, m), by representation."""
+
     def hessian(self, load: float, point: Point) -> np.ndarray:
         """Second derivatives in the order parameters."""
+        return self.matrices(load, point)["trivial"]
 
-    @abc.abstractmethod
-    def stable(self, load: Any, point: Point) -> tuple[np.ndarray, np.ndarray]:
-        """True for minima in all overlaps, and for minima among site-symmetric states."""
+    @property
+    def is_mirrored(self) -> bool:
+        """True if V → −V is a symmetry: for two units, and for even activations."""
+        return self.units == 2 or self.kernel.slope == 0
 
-    @abc.abstractmethod
-    def blocks(self, load: float, point: Point) -> list[Block]:
-        """Eigenvalues of the full Hessian, by representation."""
+    @property
+    def has_flat_state(self) -> bool:
+        """False for a single unit with a linear part: R grows from 0 at no load."""
+        return self.units > 1 or self.kernel.slope == 0
 
+    def at(self, V: Any, guess: Point) -> Point:
+        """The states of the specialized curve at V, next to a guess; d and c NaN without one."""
 
-class FiniteTheory(Theory):
-    """2 ≤ K < ∞."""
+        def point(x: np.ndarray) -> Point:
+            return Point(V, x[..., 0], x[..., 1])
 
-    def __init__(self, kernel: Kernel, units: int):
-        self.kernel, self.units, self.site = kernel, float(units), Site(kernel, units)
+        def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = self.equations(point(x))
+            size = 1 + np.abs(x[..., :1])
+            return found.F / size, found.J / size[..., None]
 
-    def unspecialized(self, load: float) -> Point:
-        return unspecialized_point(self.site, load)
+        start = np.stack(np.broadcast_arrays(guess.d, guess.c, V)[:2], -1)
+        return point(_root(residual, start, lambda x: self.is_inside(point(x))))
 
-    def unspecialized_many(self, loads: np.ndarray) -> Point:
-        return unspecialized_points(self.site, loads)
+    def moved(self, V: float, point: Point) -> Point:
+        """The state at V next to a point, or that point where there is none."""
+        found = self.at(V, point)
+        return point if np.isnan(found.d) else found
 
-    def trace(self) -> Trace:
-        return branch.trace(self.site)
+    def at_load(self, load: Any, guess: Point) -> Point:
+        """The states at given loads, next to guesses of the same sign of V; NaN without one."""
+        side = np.sign(np.sum(guess.V))
 
-    def at(self, V: float, guess: Point) -> Point | None:
-        return branch.specialized_point(self.site, V, guess)
+        def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = self.equations(Point(*np.moveaxis(x, -1, 0)))
+            F = np.concatenate([(load * found.inverse - 1)[..., None], found.F], axis=-1)
+            rest = np.concatenate([found.along[..., None], found.J], axis=-1)
+            return F, np.concatenate([(load[..., None] * found.gradient)[..., None, :], rest], -2)
 
-    def at_many(self, V: np.ndarray, guess: Point) -> Point:
-        same = np.ones_like(V)
-        return branch.specialized_points(self.site, V, guess.d * same, guess.c * same)
+        def allowed(x: np.ndarray) -> np.ndarray:
+            return self.is_inside(Point(*np.moveaxis(x, -1, 0))) & (np.sign(x[..., 0]) == side)
+
+        return Point(*np.moveaxis(_root(residual, np.stack(guess, -1), allowed), -1, 0))
 
     def slope(self, point: Point) -> tuple[Any, Any]:
-        return branch.slope(self.site, point)
-
-    def order(self, point: Point) -> Order:
-        at = self.site.overlap(point)
-        return Order(at.R, at.S, at.C)
-
-    def error(self, point: Point) -> Any:
-        return self.site.error(point)
-
-    def free_energy(self, load: Any, point: Point) -> Any:
-        return self.site.free_energy(load, point)
-
-    def hessian(self, load: float, point: Point) -> np.ndarray:
-        return stability.hessian(self.site, load, point)
+        """α and dα/dV on the specialized curve; infinite and NaN where there is no state."""
+        found = self.equations(point)
+        turn = -_solved(found.J, found.along)
+        rate = found.gradient[..., 0] + np.sum(found.gradient[..., 1:] * turn, axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            load = np.where(found.inverse > 0, 1 / found.inverse, np.inf)
+            rate = np.where(found.inverse > 0, -rate * load**2, np.nan)
+        if self.is_mirrored:
+            rate = np.where(point.V == 0, 0.0, rate)
+        return load[()], rate[()]
 
     def stable(self, load: Any, point: Point) -> tuple[np.ndarray, np.ndarray]:
-        matrices = stability.block_matrices(self.site, load, point)
-        positive = [stability.is_positive(H) for H in matrices.values()]
+        """True for minima in all overlaps, and for minima among site-symmetric states."""
+        positive = [is_positive(H) for H in self.matrices(load, point).values()]
         return np.all(positive, axis=0), positive[0]
 
     def blocks(self, load: float, point: Point) -> list[Block]:
-        return stability.blocks(self.site, load, point)
+        """Eigenvalues of the full Hessian by representation, with how often each occurs."""
+        K = self.units
+        often = {"trivial": 1, "standard": K - 1, "[K-2, 2]": K * (K - 3) / 2}
+        often["[K-2, 1, 1]"] = (K - 1) * (K - 2) / 2
+        matrices = self.matrices(load, point)
+        return [Block(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
+
+
+def _root(residual: Any, start: np.ndarray, allowed: Any) -> np.ndarray:
+    """Roots next to the starts; NaN where there is no way, or a start lies outside."""
+    start = np.where(allowed(start)[..., None], start, np.nan)
+    root = newton(residual, start, steps=STEPS, tolerance=TOLERANCE, allowed=allowed)
+    return np.where(root.converged[..., None], root.x, np.nan)
+
+
+def _solved(J: np.ndarray, F: np.ndarray) -> np.ndarray:
+    """J⁻¹F of two equations, shape (..., 2); no number where J is singular."""
+    (a, b), (c, d) = np.moveaxis(J, (-2, -1), (0, 1))
+    f, g = np.moveaxis(F, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.stack([d * f - b * g, a * g - c * f], -1) / (a * d - b * c)[..., None]
+
+
+def divided(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+    """D = [κ'(R) − κ'(S)]/V, and its derivatives in V and in U with the other held, n = 1/K."""
+    small = np.abs(V) < WITHIN
+    if np.all(small) or not np.any(small):
+        return (_integrated if np.all(small) else _differences)(kernel, n, V, R, S)
+    found = np.empty((3, *V.shape))
+    for mask, method in ((small, _integrated), (~small, _differences)):
+        found[:, mask] = method(kernel, n, V[mask], R[mask], S[mask])
+    return found
+
+
+def _differences(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+    ends = np.stack([S, R])
+    first, second = kernel.tilde_first(ends), kernel.second(ends)
+    D = (first[1] - first[0]) / V
+    in_V = ((1 - n) * second[1] + n * second[0] - D) / V
+    return np.stack([D, in_V, n * (second[1] - second[0]) / V])
+
+
+def _integrated(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+    rho = np.multiply.outer(V, NODES) + np.asarray(S)[..., None]
+    third = kernel.third(rho) * WEIGHTS
+    return np.stack([kernel.second(rho) @ WEIGHTS, third @ (NODES - n), n * np.sum(third, axis=-1)])
 
 
 def theory_of(activation: Activation, units: Any) -> Theory:
     """The theory for an activation and K = 1, 2, …, or ``math.inf``."""
-    from tutelage.equilibrium.symmetric.large_k import InfiniteTheory
-    from tutelage.equilibrium.symmetric.single import SingleTheory
+    from tutelage.equilibrium.symmetric.finite import FiniteTheory
+    from tutelage.equilibrium.symmetric.scalar import InfiniteTheory, SingleTheory
 
     infinite = isinstance(units, float) and units == math.inf
     whole = isinstance(units, Integral) and not isinstance(units, bool)

@@ -12,9 +12,8 @@ from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
 from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
-from tutelage.equilibrium.symmetric.site import Point
 from tutelage.equilibrium.symmetric.states import State, describe
-from tutelage.equilibrium.symmetric.theory import Theory, theory_of
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 
 Kind = Literal["continuous", "discontinuous", "none"]
 # Beyond this multiple of the lowest load eigenvalues are too far apart for their signs.
@@ -81,7 +80,7 @@ def transitions_of(theory: Theory, branches: Curve) -> Transitions:
     lowest = _lowest(theory, branches)
     if lowest is None:
         return _nothing(theory)
-    if theory.units == 1 and theory.kernel.slope > 0:
+    if not theory.has_flat_state:
         return _jump_of_one_unit(theory, branches, lowest)
     unstable = _unstable(theory, branches)
     if lowest.V == 0:
@@ -136,7 +135,7 @@ def _exponent(theory: Theory, branches: Curve, load: float) -> Estimate:
     V = np.array([0.01, 0.02, 0.04])
     piece = max((p for p in branches.pieces if p.sign > 0), key=lambda p: p.V[-1])
     near = piece.point(int(np.searchsorted(piece.V, V[0])))
-    loads = np.array([theory.slope(theory.at(float(x), near) or near)[0] for x in V])
+    loads = np.array([theory.slope(theory.moved(float(x), near))[0] for x in V])
     local = np.diff(np.log(V)) / np.diff(np.log(loads - load))
     # Corrections are of order V²: four times smaller for the first pair than for the second.
     return Estimate(float((4 * local[0] - local[1]) / 3), float(abs(local[1] - local[0])))
@@ -227,13 +226,13 @@ def _becomes_stable(theory: Theory, piece: Piece) -> Estimate | None:
     inside, outside = piece.point(int(order[last - 1])), float(piece.V[order[last]])
 
     def lowest(V):
-        point = theory.at(float(V), inside) or inside
+        point = theory.moved(float(V), inside)
         return describe(theory, theory.slope(point)[0], point).lowest_eigenvalue
 
     if lowest(outside) > -ROUNDINGS * EPSILON:  # next to V = 0, where the eigenvalue vanishes
         return load_of(theory, piece.inner)
     V = brentq(lowest, outside, inside.V, xtol=1e-15, rtol=1e-14)
-    load = theory.slope(theory.at(float(V), inside) or inside)[0]
-    ends = theory.slope(inside)[0] - theory.slope(theory.at(outside, inside) or inside)[0]
+    load = theory.slope(theory.moved(float(V), inside))[0]
+    ends = theory.slope(inside)[0] - theory.slope(theory.moved(outside, inside))[0]
     per_eigenvalue = abs(ends / (lowest(inside.V) - lowest(outside)))
     return Estimate(load, ROUNDINGS * EPSILON * (load + per_eigenvalue))
