@@ -1,6 +1,6 @@
 """A training, epoch by epoch: what is measured on the way, and the file it goes on from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,6 +22,8 @@ def run_epochs(
     *,
     watch: Callable[[int, list[Measured]], None] = lambda epoch, records: None,
     diverged: Callable[[State], bool] = lambda state: False,
+    pack: Callable[[State], Any] = lambda state: state,
+    unpack: Callable[[Any], State] = lambda tree: tree,
 ) -> tuple[State, Measured]:
     """The state after all epochs, and what was measured at the recorded ones, stacked.
 
@@ -34,12 +36,24 @@ def run_epochs(
         checkpoint: of this training; it is written at the end, and on every exception.
         watch: called after every epoch with its number and all records so far.
         diverged: whether to end here, and let everything from here on be missing.
+        pack, unpack: to the tree of arrays that the file holds, and back.
     """
-    state, records, epoch = _begin(state, checkpoint)
+    records: list[Measured] = []
+    epoch = 0
+    kept = checkpoint.load()
+    if kept is not None:
+        state = unpack(restored("state", pack(state), kept))
+        records, epoch = _records(kept), int(kept["finished"])
+
+    def content(state: State, records: list[Measured], epoch: int) -> dict[str, Any]:
+        measured = {f"measured_{name}": array for name, array in _stacked(records).items()}
+        tree = flat("state", pack(state))
+        return {"finished": epoch, "recorded": len(records), **tree, **measured}
+
     with checkpoint:
         if epoch == 0 and not records and 0 in recorded:
             records.append(measure(state))
-        checkpoint.keep(partial(_content, state, records.copy(), epoch))
+        checkpoint.keep(partial(content, state, records.copy(), epoch))
         while epoch < epochs:
             state, epoch = advance(state, epoch), epoch + 1
             if diverged(state):
@@ -47,27 +61,18 @@ def run_epochs(
                 epoch = epochs
             elif epoch in recorded:
                 records.append(measure(state))
-            checkpoint.keep(partial(_content, state, records.copy(), epoch))
+            checkpoint.keep(partial(content, state, records.copy(), epoch))
             watch(epoch, records)
-    checkpoint.save(partial(_content, state, records, epoch))
+    checkpoint.save(partial(content, state, records, epoch))
     return state, _stacked(records)
 
 
-def _begin(state: State, checkpoint: Checkpoint) -> tuple[State, list[Measured], int]:
-    kept = checkpoint.load()
-    if kept is None:
-        return state, [], 0
+def _records(kept: Mapping[str, np.ndarray]) -> list[Measured]:
     names = [name for name in kept if name.startswith("measured_")]
-    records = [
+    return [
         {name.removeprefix("measured_"): kept[name][i] for name in names}
         for i in range(int(kept["recorded"]))
     ]
-    return restored("state", state, kept), records, int(kept["finished"])
-
-
-def _content(state: Any, records: list[Measured], epoch: int) -> dict[str, Any]:
-    measured = {f"measured_{name}": array for name, array in _stacked(records).items()}
-    return {"finished": epoch, "recorded": len(records), **flat("state", state), **measured}
 
 
 def _stacked(records: list[Measured]) -> Measured:

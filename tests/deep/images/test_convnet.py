@@ -31,7 +31,7 @@ def images(number=7, size=9):
 
 def slow(net, x):
     """Activations of all layers for one image, with SciPy's correlation of planes."""
-    f, told = x, []
+    f, found = x, []
     for layer, (W, b) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
         W, step = np.asarray(W), (1, 2)[layer % 2]
         wide = np.pad(f, ((1, 1), (1, 1), (0, 0)))
@@ -40,8 +40,8 @@ def slow(net, x):
             for k in range(W.shape[3])
         ]
         f = np.maximum(np.stack(planes, -1)[::step, ::step] + b, 0.0)
-        told.append(f)
-    return [*told, f.ravel() @ np.asarray(net.weights[-1]) + net.biases[-1]]
+        found.append(f)
+    return [*found, f.ravel() @ np.asarray(net.weights[-1]) + net.biases[-1]]
 
 
 @pytest.mark.parametrize("size", [8, 9])
@@ -133,13 +133,13 @@ def test_a_channel_that_is_never_active_follows_nobody():
 def test_what_is_recorded_is_what_can_be_counted():
     student, teacher, x = network(seed=1), network((2, 3, 4), seed=2), images()
     labels = np.array([0, 1, 2, 3, 4, 5, 0])
-    told = measure(student, teacher, x, labels, None)
+    found = measure(student, teacher, x, labels, None)
     out, target = (np.asarray(activations(net, x)[-1]) for net in (student, teacher))
-    assert told["accuracy"] == np.mean(out.argmax(1) == labels)
-    assert told["evaluation_loss"] == pytest.approx(np.mean((out - target) ** 2), rel=1e-12)
+    assert found["accuracy"] == np.mean(out.argmax(1) == labels)
+    assert found["evaluation_loss"] == pytest.approx(np.mean((out - target) ** 2), rel=1e-12)
     for layer, ρ in enumerate(channel_correlations(student, teacher, x), start=1):
-        np.testing.assert_array_equal(told[f"teacher_correlation_{layer}"], ρ.max(axis=0))
-        np.testing.assert_array_equal(told[f"winner_{layer}"], ρ.argmax(axis=0))
+        np.testing.assert_array_equal(found[f"teacher_correlation_{layer}"], ρ.max(axis=0))
+        np.testing.assert_array_equal(found[f"winner_{layer}"], ρ.argmax(axis=0))
 
 
 def test_strength_is_what_a_channel_gives_and_its_own_scale_does_not_change_it():

@@ -41,7 +41,8 @@ def begun(runs, fresh=True, **more):
 
 def learned(given, groups, epoch=0):
     """Students of all runs after an epoch from the start."""
-    return training.advance(given, groups, first_students(given), epoch)
+    students = parted(first_students(given), groups)
+    return joined(training.advance(given, groups, students, epoch))
 
 
 def run_of(networks, run):

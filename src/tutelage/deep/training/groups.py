@@ -1,6 +1,6 @@
 """What there is before the first step: networks, keys, data, in groups that are computed together.
 
-The students of all runs are one batch of networks, for one polarity after the other.
+Runs come for one polarity after the other.
 """
 
 from collections.abc import Sequence
@@ -93,15 +93,11 @@ def stacked(networks: list[Network]) -> Network:
 
 def joined(batches: Sequence[Network]) -> Network:
     """One batch of several."""
-    if len(batches) == 1:
-        return batches[0]
     return as_jax(jax.tree.map(lambda *arrays: np.concatenate(arrays), *batches))
 
 
 def parted(batch: Network, groups: Sequence[Group]) -> list[Network]:
     """The batches of the groups, which `joined` makes one of."""
-    if len(groups) == 1:
-        return [batch]
     ends = np.cumsum([len(group.keys) for group in groups])
     parts = (np.split(np.asarray(x), ends[:-1]) for x in jax.tree.leaves(batch))
     shape = jax.tree.structure(batch)

@@ -150,29 +150,34 @@ def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
     groups, x = groups_of(given), evaluation_set(given)
     with Progress(progress, given.epochs * given.iterations, "steps") as bar:
         students, measured = run_epochs(
-            first_students(given),
+            parted(first_students(given), groups),
             given.epochs,
             given.recorded,
             lambda students, epoch: advance(given, groups, students, epoch),
             lambda students: _measured(groups, students, x, given.correlations),
             saved,
             watch=lambda epoch, _: bar.show(epoch * given.iterations),
+            pack=joined,
+            unpack=lambda students: parted(students, groups),
         )
-    return as_dataset(given, joined([group.teachers for group in groups]), students, measured)
+    teachers = joined([group.teachers for group in groups])
+    return as_dataset(given, teachers, joined(students), measured)
 
 
-def _measured(groups: Sequence[Group], students: Network, x: Any, whole: bool) -> Measured:
+def _measured(groups: Sequence[Group], students: list[Network], x: Any, whole: bool) -> Measured:
     """What is recorded of all runs at one epoch."""
 
     def one(group: Group, students: Network) -> dict[str, Any]:
         return measure_runs(students, group.teachers, x, whole)
 
-    parts = _on_all_cores(one, groups, parted(students, groups))
+    parts = _on_all_cores(one, groups, students)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def advance(given: Settings, groups: Sequence[Group], students: Network, epoch: int) -> Network:
-    """One epoch of all runs."""
+def advance(
+    given: Settings, groups: Sequence[Group], students: list[Network], epoch: int
+) -> list[Network]:
+    """One epoch of all groups of runs."""
     number, η = jnp.asarray(epoch), jnp.asarray(given.learning_rate)
 
     def one(group: Group, students: Network) -> Network:
@@ -186,7 +191,7 @@ def advance(given: Settings, groups: Sequence[Group], students: Network, epoch: 
             )
         return students
 
-    return joined(_on_all_cores(one, groups, parted(students, groups)))
+    return _on_all_cores(one, groups, students)
 
 
 def _on_all_cores(call: Any, *lists: Any) -> list[Any]:
