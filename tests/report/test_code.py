@@ -68,8 +68,7 @@ def test_other_code_does_not(changed, file, text):
 
 
 def test_the_definition_of_a_section_is_its_code(changed):
-    assert changed("eq11", OWN, '\nSection("eq11", "another", "", _eq11)\n')
-    assert changed("eq11", OWN, '\nSECTIONS = (Section("eq11", "", "", _eq20),)\n')
+    assert changed("eq11", OWN, '\nSECTIONS += (Section("eq11", "another", "", _fig4),)\n')
 
 
 RUN = """

@@ -7,26 +7,10 @@ from tutelage.papers.row import Row
 from tutelage.papers.section import Figure, Section
 
 
-def _eq2(full: bool) -> Iterator[Row]:
-    yield from equations.probabilities()
-
-
-def _eq5(full: bool) -> Iterator[Row]:
-    yield from equations.signals()
-
-
-def _eq7(full: bool) -> Iterator[Row]:
-    yield from equations.slopes()
-
-
 def _text3(full: bool) -> Iterator[Row]:
     yield from architectures.sizes()
     yield from architectures.unseen(full)
     yield from architectures.stuck(full)
-
-
-def _eq16(full: bool) -> Iterator[Row]:
-    yield from equations.labels()
 
 
 def _fig1(full: bool) -> Iterator[Row | Figure]:
@@ -48,21 +32,21 @@ SECTIONS = (
         "The partition function of a layer, and the mean state of gates {0, 1} and {−1, 1} by "
         "automatic differentiation of log Z. Gates that are drawn have the mean-field signal in "
         "the first layer; behind other gates they do not.",
-        _eq2,
+        lambda full: equations.probabilities(),
     ),
     Section(
         "eq5",
         "Equations (5) and (6): the mean transmitted signal is Swish, and without noise the ReLU",
         "⟨j⟩ = h σ(βh) as it follows from log Z, at two levels of noise and both signs of the "
         "field, and the limits β → ∞ and β → 0.",
-        _eq5,
+        lambda full: equations.signals(),
     ),
     Section(
         "eq7",
         "Equation (7): factors of back-propagation",
         "The gradient of eq. (7) against automatic differentiation, the factors of Swish and of a "
         "sigmoid at two levels of noise, and what Section 2.4 says of their limits.",
-        _eq7,
+        lambda full: equations.slopes(),
     ),
     Section(
         "text3",
@@ -80,7 +64,7 @@ SECTIONS = (
         "Equations (15) and (16): the cross-entropy",
         "The probability of labels by summing over all multipliers, and the saddle point for the "
         "number of labels that are 1, against the printed expressions.",
-        _eq16,
+        lambda full: equations.labels(),
     ),
     Section(
         "fig1",

@@ -24,14 +24,6 @@ def _fig1(full: bool) -> Iterator[Row | Figure]:
     yield states.other_sigmoids()
 
 
-def _eq11(full: bool) -> Iterator[Row]:
-    yield from error.section_ii()
-
-
-def _eq20(full: bool) -> Iterator[Row]:
-    yield from free_energy.free_energy()
-
-
 def _fig2(full: bool) -> Iterator[Row | Figure]:
     yield figures.learning_curves(Erf(), (2, 5), full)
     yield from loads.sigmoidal_loads()
@@ -67,10 +59,6 @@ def _fig5(full: bool) -> Iterator[Row | Figure]:
     yield from states.student_overlaps()
 
 
-def _eq26(full: bool) -> Iterator[Row]:
-    yield from error.appendix_b()
-
-
 def _eq32(full: bool) -> Iterator[Row]:
     yield from error.single_unit()
     yield from free_energy.one_unit()
@@ -96,7 +84,7 @@ SECTIONS = (
         "ε_g of students that know nothing, of students that know everything, and at three states "
         "(R, S, C) between. Computed from eq. (9) with Gaussian averages, and compared with what "
         "eqs. (11) and (12) give as they are printed.",
-        _eq11,
+        lambda full: error.section_ii(),
     ),
     Section(
         "eq20",
@@ -104,7 +92,7 @@ SECTIONS = (
         "The entropy of eq. (19) against ½ ln det of all overlaps, the free energy of eq. (20) at "
         "two states, the number of directions in which a state may be unstable, the noise that "
         "makes exp(-βE) stationary, and what a factor γ of the activation does.",
-        _eq20,
+        lambda full: free_energy.free_energy(),
     ),
     Section(
         "fig2",
@@ -158,7 +146,7 @@ SECTIONS = (
         "Equations (25) to (28): generalization error for any overlaps",
         "ε_g of three students and three teachers without any symmetry, and the average of two "
         "ReLUs at several covariances, against the printed formulas.",
-        _eq26,
+        lambda full: error.appendix_b(),
     ),
     Section(
         "eq32",
