@@ -65,8 +65,7 @@ def draw(folder, pictures):
 
 def figures():
     """For each one: the training, what draws it and decides, and what part of the data is seen."""
-    from tutelage.papers.tian2020 import figures as two_layers
-    from tutelage.papers.tian2020 import layers as deeper
+    from tutelage.papers.tian2020 import figures as two_layers, layers as deeper
 
     return {
         "fig3": ("nodes", lambda ds: two_layers.nodes(ds, True), _nodes),

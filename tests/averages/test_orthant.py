@@ -5,8 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from problems import problems
 from units import covariances, grouped, true_errors, units
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from gates import gate_reference as reference
 from gates.gate_reference import EPSILON, GATES
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tutelage as tl
 from tutelage._jax import jax, jnp

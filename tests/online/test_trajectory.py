@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import ONE, PERCEPTRON
-from scenarios import PERCEPTRON_START as START
+from scenarios import ONE, PERCEPTRON, PERCEPTRON_START as START
 from scipy.integrate import solve_ivp
 
 import tutelage as tl

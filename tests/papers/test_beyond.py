@@ -15,13 +15,15 @@ from scipy.stats import kstest
 import tutelage as tl
 from tutelage import averages
 from tutelage.papers import PAPERS
-from tutelage.papers.beyond import activations as beyond_activations
-from tutelage.papers.beyond import escape as beyond_escape
-from tutelage.papers.beyond import mismatch as beyond_mismatch
-from tutelage.papers.beyond import noise as beyond_noise
-from tutelage.papers.beyond import rates as beyond_rates
-from tutelage.papers.beyond import relu as beyond_relu
-from tutelage.papers.beyond import schedules as beyond_schedules
+from tutelage.papers.beyond import (
+    activations as beyond_activations,
+    escape as beyond_escape,
+    mismatch as beyond_mismatch,
+    noise as beyond_noise,
+    rates as beyond_rates,
+    relu as beyond_relu,
+    schedules as beyond_schedules,
+)
 from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
 

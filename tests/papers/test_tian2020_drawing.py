@@ -9,8 +9,7 @@ from made_up_runs import two_layers
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.deep.images.record import as_dataset
-from tutelage.papers.tian2020 import drawing
-from tutelage.papers.tian2020 import drawing_images as draw
+from tutelage.papers.tian2020 import drawing, drawing_images as draw
 
 
 @pytest.fixture(autouse=True)

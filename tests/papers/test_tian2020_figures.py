@@ -10,8 +10,7 @@ from matplotlib.animation import PillowWriter
 import tutelage as tl
 from tutelage import results
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020 import figures as tian2020_figures
-from tutelage.papers.tian2020 import trainings as tian2020_trainings
+from tutelage.papers.tian2020 import figures as tian2020_figures, trainings as tian2020_trainings
 from tutelage.papers.tian2020.drawing import boundary_animation
 from tutelage.papers.tian2020.sections import SECTIONS
 

@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from scenarios import ONE
-from scenarios import PERCEPTRON_START as START
+from scenarios import ONE, PERCEPTRON_START as START
 
 import tutelage as tl
 from tutelage._jax import jnp

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_up_runs import TIME, ensemble, theory
-from scenarios import PERCEPTRON as SCENARIO
-from scenarios import PERCEPTRON_START as START
+from scenarios import PERCEPTRON as SCENARIO, PERCEPTRON_START as START
 from scipy import stats
 
 import tutelage as tl

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scenarios import PERCEPTRON
-from scenarios import PERCEPTRON_START as START
+from scenarios import PERCEPTRON, PERCEPTRON_START as START
 
 import tutelage as tl
 from tutelage._jax import jax

@@ -3,8 +3,7 @@
 import equinox as eqx
 import numpy as np
 import pytest
-from scenarios import GRADED as PAIR
-from scenarios import PERCEPTRON
+from scenarios import GRADED as PAIR, PERCEPTRON
 
 import tutelage as tl
 from tutelage._jax import jnp

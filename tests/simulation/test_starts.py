@@ -3,9 +3,7 @@
 import equinox as eqx
 import numpy as np
 import pytest
-from scenarios import GRADED as PAIR
-from scenarios import GRADED_START as START
-from scenarios import PERCEPTRON
+from scenarios import GRADED as PAIR, GRADED_START as START, PERCEPTRON
 
 import tutelage as tl
 from tutelage._jax import jnp

@@ -5,8 +5,7 @@ from functools import partial
 import equinox as eqx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tutelage as tl
 from tutelage._checks import InputError

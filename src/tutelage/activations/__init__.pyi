@@ -1,10 +1,4 @@
 from .base import Activation as Activation
-from .piecewise import LeakyReLU as LeakyReLU
-from .piecewise import Linear as Linear
-from .piecewise import ReLU as ReLU
-from .sigmoidal import Erf as Erf
-from .sigmoidal import Sigmoid as Sigmoid
-from .sigmoidal import Tanh as Tanh
-from .smooth import GELU as GELU
-from .smooth import Softplus as Softplus
-from .smooth import Swish as Swish
+from .piecewise import LeakyReLU as LeakyReLU, Linear as Linear, ReLU as ReLU
+from .sigmoidal import Erf as Erf, Sigmoid as Sigmoid, Tanh as Tanh
+from .smooth import GELU as GELU, Softplus as Softplus, Swish as Swish

@@ -6,8 +6,12 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array
 
-from tutelage._checks import InputError, covariance_shape, is_traced
-from tutelage._checks import covariance as checked_covariance
+from tutelage._checks import (
+    InputError,
+    covariance as checked_covariance,
+    covariance_shape,
+    is_traced,
+)
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate

@@ -1,13 +1,12 @@
-from . import images as images
-from . import theorems as theorems
-from .measures import correlations as correlations
-from .measures import focus_shifts as focus_shifts
-from .measures import mean_correlation as mean_correlation
-from .measures import recovery_rate as recovery_rate
-from .network import Network as Network
-from .network import network as network
-from .training.construction import student as student
-from .training.construction import teacher as teacher
+from . import images as images, theorems as theorems
+from .measures import (
+    correlations as correlations,
+    focus_shifts as focus_shifts,
+    mean_correlation as mean_correlation,
+    recovery_rate as recovery_rate,
+)
+from .network import Network as Network, network as network
+from .training.construction import student as student, teacher as teacher
 from .training.finite_size import online_deviation as online_deviation
 from .training.pruning import prune as prune
 from .training.record import networks as networks

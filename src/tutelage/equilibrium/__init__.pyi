@@ -1,16 +1,9 @@
-from .general.blocks import Blocks as Blocks
-from .general.blocks import blocks as blocks
-from .general.minima import Minimum as Minimum
-from .general.minima import minima as minima
-from .kernel.kernel import Kernel as Kernel
-from .kernel.kernel import kernel_of as kernel_of
-from .sampling.sample import hysteresis as hysteresis
-from .sampling.sample import sample as sample
+from .general.blocks import Blocks as Blocks, blocks as blocks
+from .general.minima import Minimum as Minimum, minima as minima
+from .kernel.kernel import Kernel as Kernel, kernel_of as kernel_of
+from .sampling.sample import hysteresis as hysteresis, sample as sample
 from .symmetric.curve import learning_curve as learning_curve
-from .symmetric.kind import TransitionKind as TransitionKind
-from .symmetric.kind import transition_kind as transition_kind
+from .symmetric.kind import TransitionKind as TransitionKind, transition_kind as transition_kind
 from .symmetric.phase_diagram import phase_diagram as phase_diagram
-from .symmetric.states import State as State
-from .symmetric.states import states as states
-from .symmetric.transitions import Transitions as Transitions
-from .symmetric.transitions import transitions as transitions
+from .symmetric.states import State as State, states as states
+from .symmetric.transitions import Transitions as Transitions, transitions as transitions

@@ -1,23 +1,32 @@
-from .deep import best_correlations as best_correlations
-from .deep import recovery as recovery
-from .deep import specialization as specialization
-from .equilibrium import equilibrium_curves as equilibrium_curves
-from .equilibrium import hysteresis as hysteresis
-from .equilibrium import order_parameters as order_parameters
-from .equilibrium import phase_diagram as phase_diagram
+from .deep import (
+    best_correlations as best_correlations,
+    recovery as recovery,
+    specialization as specialization,
+)
+from .equilibrium import (
+    equilibrium_curves as equilibrium_curves,
+    hysteresis as hysteresis,
+    order_parameters as order_parameters,
+    phase_diagram as phase_diagram,
+)
 from .film import eigenvalue_animation as eigenvalue_animation
-from .gates import critical_load as critical_load
-from .gates import gate_activations as gate_activations
-from .gates import sampled_gates as sampled_gates
-from .online import branch as branch
-from .online import comparison as comparison
-from .online import error as error
-from .online import learning_curves as learning_curves
-from .online import overlaps as overlaps
-from .simulation import escapes as escapes
-from .simulation import finite_size as finite_size
-from .spectra import eigenvalue_ridges as eigenvalue_ridges
-from .spectra import index_against_loss as index_against_loss
-from .spectra import spectral_density as spectral_density
-from .spectra import training as training
-from .spectra import zeros_against_tolerance as zeros_against_tolerance
+from .gates import (
+    critical_load as critical_load,
+    gate_activations as gate_activations,
+    sampled_gates as sampled_gates,
+)
+from .online import (
+    branch as branch,
+    comparison as comparison,
+    error as error,
+    learning_curves as learning_curves,
+    overlaps as overlaps,
+)
+from .simulation import escapes as escapes, finite_size as finite_size
+from .spectra import (
+    eigenvalue_ridges as eigenvalue_ridges,
+    index_against_loss as index_against_loss,
+    spectral_density as spectral_density,
+    training as training,
+    zeros_against_tolerance as zeros_against_tolerance,
+)

@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.axes import STYLES as LINES
-from tutelage.figures.axes import finished, new_axes
+from tutelage.figures.axes import STYLES as LINES, finished, new_axes
 
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}

@@ -1,45 +1,28 @@
 from .branches import branch as branch
 from .control import (
     BestLearningRate as BestLearningRate,
-)
-from .control import (
     BestSchedule as BestSchedule,
-)
-from .control import (
     Schedule as Schedule,
-)
-from .control import (
     best_learning_rate as best_learning_rate,
-)
-from .control import (
     best_schedule as best_schedule,
 )
 from .critical_rates import (
     CriticalLearningRates as CriticalLearningRates,
-)
-from .critical_rates import (
     critical_learning_rates as critical_learning_rates,
 )
 from .flow import Flow as Flow
 from .plateaus import (
     Plateau as Plateau,
-)
-from .plateaus import (
     plateau as plateau,
-)
-from .plateaus import (
     plateau_over_learning_rates as plateau_over_learning_rates,
 )
 from .search import fixed_points as fixed_points
-from .stationary import FixedPoint as FixedPoint
-from .stationary import fixed_point as fixed_point
+from .stationary import FixedPoint as FixedPoint, fixed_point as fixed_point
 from .symmetric.flow import (
     SymmetricFlow as SymmetricFlow,
 )
 from .symmetric.scenario import (
     SymmetricScenario as SymmetricScenario,
-)
-from .symmetric.scenario import (
     SymmetricState as SymmetricState,
 )
 from .symmetric.trajectory import evolve_symmetric as evolve_symmetric

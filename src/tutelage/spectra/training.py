@@ -12,8 +12,7 @@ from tutelage._jax import jax, jnp
 from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier
-from tutelage.spectra.examples import Examples
-from tutelage.spectra.examples import examples as check_examples
+from tutelage.spectra.examples import Examples, examples as check_examples
 from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_memory, matrix
 from tutelage.spectra.indices import check_tolerance
 from tutelage.spectra.objective import Adam, Loss, Optimizer, accuracy, residuals

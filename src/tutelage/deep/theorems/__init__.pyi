@@ -1,14 +1,12 @@
 from .alignment import alignment as alignment
-from .critical import disguise as disguise
-from .critical import interpolation as interpolation
-from .gradients import backpropagated_gradients as backpropagated_gradients
-from .gradients import mixtures as mixtures
-from .gradients import pieces as pieces
-from .gradients import recursion_error as recursion_error
-from .gradients import recursive_gradients as recursive_gradients
-from .growth import descent as descent
-from .growth import growth as growth
-from .growth import symmetric_flow as symmetric_flow
+from .critical import disguise as disguise, interpolation as interpolation
+from .gradients import (
+    backpropagated_gradients as backpropagated_gradients,
+    mixtures as mixtures,
+    pieces as pieces,
+    recursion_error as recursion_error,
+    recursive_gradients as recursive_gradients,
+)
+from .growth import descent as descent, growth as growth, symmetric_flow as symmetric_flow
 from .noisy import noisy_recovery as noisy_recovery
-from .push import escape_time as escape_time
-from .push import mean_push as mean_push
+from .push import escape_time as escape_time, mean_push as mean_push
