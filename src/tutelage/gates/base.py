@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Where t = βh stands for an infinite one: the exponents of two states differ by more than the
 # exponential function can hold, and still none of them overflows.
-FAR = 1e300
+LARGEST = 1e300
 # States that mirror each other up to this are symmetric: each of them was rounded once.
 MIRRORED = 4 * float(np.finfo(np.float64).eps)
 
@@ -151,7 +151,7 @@ class AbstractGate(eqx.Module):
         if is_traced(beta) or not np.any(np.isinf(beta)):
             return jnp.asarray(beta) * h
         sharp = np.isinf(beta)
-        far = FAR / max(1.0, *(abs(s) for s in self.ends))
+        far = LARGEST / max(1.0, *(abs(s) for s in self.ends))
         return jnp.where(sharp, jnp.sign(h) * far, np.where(sharp, 0.0, beta) * h)
 
 

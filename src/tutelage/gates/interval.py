@@ -15,7 +15,7 @@ from tutelage.gates.base import AbstractGate, number
 # fall by π² each, and 20 of them are enough for the third derivative, which multiplies by (2n)³.
 N = np.arange(1, 21)
 COEFFICIENTS = (-1.0) ** (N + 1) * scipy.special.zeta(2.0 * N) / N / math.pi ** (2.0 * N)
-SMALL = 1.0
+SERIES_UP_TO = 1.0
 
 
 class Interval(AbstractGate):
@@ -65,7 +65,7 @@ class Interval(AbstractGate):
     def _entropy(self, t):
         """log w + log(sinh x/x) − x coth x + 1, the terms ±|x| for large |x| taken out by hand."""
         x = jnp.abs(0.5 * self._width * t)
-        small = x < SMALL
+        small = x < SERIES_UP_TO
         near, far = jnp.where(small, x, 0.0), jnp.where(small, 1.0, x)
         # Σ a_n (1 − 2n) x²ⁿ, because x d/dx multiplies x²ⁿ by 2n.
         series = near**2 * _polynomial(COEFFICIENTS * (1 - 2 * N), near**2)
@@ -88,7 +88,7 @@ class Interval(AbstractGate):
 
 def _log_sinhc(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """log(sinh x/x), with accurate derivatives at 0 and without overflow."""
-    small = jnp.abs(x) < SMALL
+    small = jnp.abs(x) < SERIES_UP_TO
     near, far = jnp.where(small, x, 0.0), jnp.where(small, 1.0, jnp.abs(x))
     y = near**2
     series = y * _polynomial(COEFFICIENTS, y)

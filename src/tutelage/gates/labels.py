@@ -13,7 +13,8 @@ descent for a large number m of labels.  What holds:
 """
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -80,7 +81,8 @@ def count_probabilities(probabilities: Any) -> np.ndarray:
     return P
 
 
-class SaddlePoint(NamedTuple):
+@dataclass(frozen=True)
+class SaddlePoint:
     """The integral over λ for k labels that are 1, by steepest descent.
 
     multiplier: x = −iλ_c, real; eq. (15) with y = k/m if all q are equal.

@@ -1,8 +1,8 @@
 """The block structure of a state: which units play the same part, and what that is called."""
 
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -12,7 +12,8 @@ from tutelage.model import Overlaps
 Group = tuple[int, ...]
 
 
-class Blocks(eqx.Module):
+@dataclass(frozen=True)
+class Blocks:
     """Groups of units with equal overlaps, and the part each group of students plays.
 
     students, teachers: groups of units, numbered from 1, that overlap equally with all others.
@@ -23,11 +24,11 @@ class Blocks(eqx.Module):
     name: the state in words.
     """
 
-    students: tuple[Group, ...] = eqx.field(static=True)
-    teachers: tuple[Group, ...] = eqx.field(static=True)
-    assigned: tuple[int, ...] = eqx.field(static=True)
-    signs: tuple[int, ...] = eqx.field(static=True)
-    name: str = eqx.field(static=True)
+    students: tuple[Group, ...]
+    teachers: tuple[Group, ...]
+    assigned: tuple[int, ...]
+    signs: tuple[int, ...]
+    name: str
 
 
 def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:

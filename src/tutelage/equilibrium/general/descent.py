@@ -17,77 +17,78 @@ SMALLEST_STEP = 1e-14
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
-class Walkers(NamedTuple):
-    """Where the descents are, what the free energy does there, and how far the next may go.
+class Place(NamedTuple):
+    """Coordinates, and what the free energy does there."""
 
-    step: the length of the last full Newton step, relative to z; at a minimum the accuracy.
+    z: Float[Array, "... d"]
+    value: Float[Array, "..."]
+    gradient: Float[Array, "... d"]
+    hessian: Float[Array, "... d d"]
+
+
+class Descent(NamedTuple):
+    """Where a descent is, how far its next step may go, and the length of the last full one.
+
+    step: relative to z; at a minimum the accuracy.
     """
 
-    z: Float[Array, "n d"]
-    value: Float[Array, " n"]
-    gradient: Float[Array, "n d"]
-    hessian: Float[Array, "n d d"]
-    radius: Float[Array, " n"]
-    step: Float[Array, " n"]
-    done: Bool[Array, " n"]
+    place: Place
+    radius: Float[Array, "..."]
+    step: Float[Array, "..."]
+    done: Bool[Array, "..."]
 
 
-def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> Walkers:
+def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> Descent:
     """The bottom below each start.
 
     Steps are -|H|⁻¹ ∇βf, with the absolute values of the eigenvalues of H (Dauphin et al. 2014):
     Newton's near a minimum, away from saddles everywhere else.  They are cut to a radius that
     grows while βf falls and shrinks when it does not.
     """
-    n, d = starts.shape
-    infinite = jnp.full(n, jnp.inf, dtype=jnp.float64)
-    # Without a gradient the first step goes nowhere, and finds the gradient of the start.
-    nowhere = jnp.zeros_like(starts), jnp.broadcast_to(jnp.eye(d, dtype=jnp.float64), (n, d, d))
-    walkers = Walkers(
-        starts,
-        infinite,
-        *nowhere,
-        jnp.full(n, FIRST_STEP, dtype=jnp.float64),
-        infinite,
-        infinite < 0,
-    )
-    for number in range(MOST_STEPS):
-        walkers = _advance(landscape, jnp.asarray(load, dtype=jnp.float64), walkers)
-        if number > 0 and bool(jnp.all(walkers.done)):
+    alpha = jnp.asarray(load, dtype=jnp.float64)
+    now = _begun(landscape, alpha, starts)
+    for _ in range(MOST_STEPS):
+        now = _advance(landscape, alpha, now)
+        if bool(jnp.all(now.done)):
             break
-    return walkers
+    return now
 
 
 @eqx.filter_jit
-def _advance(landscape: Landscape, load: Array, walkers: Walkers) -> Walkers:
-    w = walkers
-    full = jax.vmap(_saddle_free)(w.gradient, w.hessian)
-    length = jnp.sqrt(jnp.sum(full**2, axis=1))
-    cut = full * jnp.minimum(1.0, w.radius / jnp.maximum(length, 1e-300))[:, None]
-    value, gradient, hessian = jax.vmap(lambda z: landscape.derivatives(z, load))(w.z + cut)
+def _begun(landscape: Landscape, load: Array, starts: Float[Array, "n d"]) -> Descent:
+    def one(z: Array) -> Descent:
+        place = Place(z, *landscape.derivatives(z, load))
+        return Descent(place, jnp.asarray(FIRST_STEP), jnp.asarray(jnp.inf), jnp.asarray(False))
+
+    return jax.vmap(one)(starts)
+
+
+@eqx.filter_jit
+def _advance(landscape: Landscape, load: Array, now: Descent) -> Descent:
+    return jax.vmap(lambda one: _stepped(landscape, load, one))(now)
+
+
+def _stepped(landscape: Landscape, load: Array, now: Descent) -> Descent:
+    """One descent after one step, taken back where βf grows."""
+    full = _saddle_free(now.place.gradient, now.place.hessian)
+    length = jnp.sqrt(jnp.sum(full**2))
+    z = now.place.z + full * jnp.minimum(1.0, now.radius / jnp.maximum(length, 1e-300))
+    new = Place(z, *landscape.derivatives(z, load))
     # Near the bottom βf no longer tells a good step from a bad one; its terms are of size α K.
-    noise = ROUNDING * (1 + jnp.abs(value) + load * landscape.error.scenario.K)
-    better = value <= w.value + noise
-    size = 1 + jnp.max(jnp.abs(w.z), axis=1)
-    smaller = length / size
+    noise = ROUNDING * (1 + jnp.abs(new.value) + load * landscape.error.scenario.K)
+    better = new.value <= now.place.value + noise
+    size = 1 + jnp.max(jnp.abs(now.place.z))
+    step = length / size
     # Newton's steps shrink until they are rounding, and then no more.
-    settled = (smaller < SMALLEST_STEP) | ((smaller < 1e-10) & (smaller >= w.step))
-    arrived = settled & jnp.isfinite(w.value)
-    cutting, shorter = length > w.radius, 0.25 * jnp.minimum(w.radius, length)
-    longer = jnp.minimum(2 * w.radius, LONGEST_STEP * size)
-    move = better & ~w.done
-
-    def moved(new: Array, old: Array) -> Array:
-        return jnp.where(move.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-
-    return Walkers(
-        moved(w.z + cut, w.z),
-        moved(value, w.value),
-        moved(gradient, w.gradient),
-        moved(hessian, w.hessian),
-        jnp.where(better, jnp.where(cutting, longer, w.radius), shorter),
-        jnp.where(w.done, w.step, smaller),
-        w.done | arrived | (w.radius < SMALLEST_STEP),
+    settled = (step < SMALLEST_STEP) | ((step < 1e-10) & (step >= now.step))
+    longer = jnp.minimum(2 * now.radius, LONGEST_STEP * size)
+    taken = jnp.where(length > now.radius, longer, now.radius)
+    moves = better & ~now.done
+    return Descent(
+        jax.tree.map(lambda a, b: jnp.where(moves, a, b), new, now.place),
+        jnp.where(better, taken, 0.25 * jnp.minimum(now.radius, length)),
+        jnp.where(now.done, now.step, step),
+        now.done | settled | (now.radius < SMALLEST_STEP),
     )
 
 

@@ -1,6 +1,6 @@
 """Beyond site symmetry: every minimum of the free energy over all overlaps."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import equinox as eqx
 import numpy as np
@@ -10,7 +10,7 @@ from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import Blocks, blocks, canonical_order
-from tutelage.equilibrium.general.descent import Walkers, descend
+from tutelage.equilibrium.general.descent import Descent, descend
 from tutelage.equilibrium.general.landscape import Landscape
 from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
@@ -24,7 +24,8 @@ SAME = 1e-6
 ZERO = 1e-9
 
 
-class Minimum(eqx.Module):
+@dataclass(frozen=True)
+class Minimum:
     """A minimum of βf over all overlaps.
 
     overlaps: Q, R and T, students and exchangeable teachers in canonical order.
@@ -51,7 +52,7 @@ class Minimum(eqx.Module):
 
     @property
     def stable(self) -> bool:
-        """True if every direction leads upwards; at a continuous transition one is flat."""
+        """True for a local minimum in all overlaps; at a continuous transition one is flat."""
         return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
 
 
@@ -94,26 +95,26 @@ def minima(
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
     count = positive_integer("starts", starts, "starts=64")
     landscape = Landscape(scenario, method)
-    walkers = descend(landscape, alpha, starting_points(landscape, count, check_seed(seed)))
-    spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), walkers))
-    groups = _distinct(walkers, spectra, Q, R)
+    ends = descend(landscape, alpha, starting_points(landscape, count, check_seed(seed)))
+    spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), ends.place.z))
+    groups = _distinct(np.asarray(ends.step), spectra, Q, R)
     if not groups:
         raise InputError(
             "starts", f"{count}, and no descent arrived", "one has to", "more starts, another seed"
         )
-    found = [_minimum(landscape, alpha, walkers, spectra, Q, R, group) for group in groups]
+    found = [_minimum(landscape, ends, spectra, Q, R, group) for group in groups]
     return tuple(sorted(found, key=lambda minimum: minimum.free_energy))
 
 
 @eqx.filter_jit
-def _described(landscape: Landscape, load: Array, walkers: Walkers) -> tuple[Array, ...]:
+def _described(landscape: Landscape, load: Array, z: Float[Array, "n d"]) -> tuple[Array, ...]:
     """Eigenvalues of the Hessian, Q and R of every state."""
-    hessians = jax.vmap(lambda z: landscape.hessian(z, load))(walkers.z)
-    return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(walkers.z)
+    hessians = jax.vmap(lambda z: landscape.hessian(z, load))(z)
+    return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(z)
 
 
 def _distinct(
-    walkers: Walkers, spectra: np.ndarray, Q: np.ndarray, R: np.ndarray
+    steps: np.ndarray, spectra: np.ndarray, Q: np.ndarray, R: np.ndarray
 ) -> list[list[int]]:
     """Descents that ended in the same minimum, up to the names of the units.
 
@@ -123,7 +124,7 @@ def _distinct(
     names = [np.sort(x.reshape(n, -1), axis=1) for x in (Q, R)]
     signature = np.hstack([*names, spectra / (1 + np.abs(spectra[:, -1:]))])
     lowest = spectra[:, 0] > -ZERO * np.abs(spectra[:, -1])
-    arrived = (np.asarray(walkers.step) < ARRIVED) & lowest & np.all(np.isfinite(signature), axis=1)
+    arrived = (steps < ARRIVED) & lowest & np.all(np.isfinite(signature), axis=1)
     groups: list[list[int]] = []
     for i in np.flatnonzero(arrived):
         for group in groups:
@@ -135,18 +136,18 @@ def _distinct(
     return groups
 
 
-def _minimum(landscape: Landscape, load: float, walkers: Walkers, spectra, Q, R, group) -> Any:
+def _minimum(landscape: Landscape, ends: Descent, spectra, Q, R, group) -> Minimum:
     """The best polished of several descents, described."""
-    i = min(group, key=lambda j: float(walkers.step[j]))
+    i = min(group, key=lambda j: float(ends.step[j]))
     scenario = landscape.error.scenario
     overlaps = canonical_order(Overlaps(Q[i], R[i], scenario.T))
     error = float(landscape.error(landscape.error.pairs(jnp.asarray(Q[i]), jnp.asarray(R[i]))))
     return Minimum(
         overlaps=overlaps,
-        free_energy=float(walkers.value[i]),
+        free_energy=float(ends.place.value[i]),
         generalization_error=error,
         eigenvalues=spectra[i],
-        residual=float(walkers.step[i]),
+        residual=float(ends.step[i]),
         found=len(group),
         blocks=blocks(overlaps),
     )

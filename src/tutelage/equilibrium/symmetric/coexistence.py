@@ -14,7 +14,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 # Newton's method leaves (d, c) some tens of roundings off; loads inherit them.
 ROUNDINGS = 64.0
 # Free energies of states closer than this are compared by integrating their slopes.
-CLOSE = 0.1
+INTEGRATED_UP_TO = 0.1
 # Of V, relative: from here on Newton's method goes on to rounding by itself.
 ROUGHLY = 1e-6
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -27,7 +27,7 @@ def load_of(theory: Theory, point: Point) -> Estimate:
 
 
 def _is_close(fold: Point, unstable: Estimate | None) -> bool:
-    return abs(fold.V) < CLOSE and unstable is not None
+    return abs(fold.V) < INTEGRATED_UP_TO and unstable is not None
 
 
 def coexistence(

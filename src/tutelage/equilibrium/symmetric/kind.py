@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from tutelage.activations import Activation
+from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.pieces import FLAT, curve
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Kind, transitions_of
@@ -48,15 +49,15 @@ class TransitionKind:
     because: the deciding fact, in words.
     squares: c_0², …, c_4².
     unstable: the load at which the unspecialized state loses its stability: 1/(2c_2²) for
-        K → ∞; infinite if it never does.
-    slope: dα/dV at V = 0; for K → ∞ it is −3c_3²/(4c_2⁴).  NaN if ``unstable`` is infinite.
+        K → ∞; None if it never does, for which ``because`` is the reason.
+    slope: dα/dV at V = 0; for K → ∞ it is −3c_3²/(4c_2⁴).  None without ``unstable``.
     """
 
     order: Kind
     because: str
     squares: np.ndarray
-    unstable: float
-    slope: float
+    unstable: Estimate | None
+    slope: float | None
 
 
 def transition_kind(activation: Activation, units: Any = math.inf) -> TransitionKind:
@@ -64,7 +65,7 @@ def transition_kind(activation: Activation, units: Any = math.inf) -> Transition
 
     >>> import tutelage as tl
     >>> kind = transition_kind(tl.ReLU())
-    >>> print(kind.order, f"{kind.unstable:.9f}")  # 2π
+    >>> print(kind.order, f"{kind.unstable.value:.9f}")  # 2π
     continuous 6.283185307
     >>> transition_kind(tl.Erf()).because
     'c_2 = 0: the unspecialized state is stable at every load'
@@ -74,22 +75,22 @@ def transition_kind(activation: Activation, units: Any = math.inf) -> Transition
     found = transitions_of(theory, branches)
     squares = theory.kernel.squares(ORDER)
     squares = np.where(squares > ZERO * np.sum(squares[1:]), squares, 0.0)
-    slope = math.nan if branches.start is None else float(theory.slope(branches.start)[1])
+    slope = None if branches.start is None else float(theory.slope(branches.start)[1])
     return TransitionKind(
         order=found.order,
         because=_because(theory, found.order, squares, slope),
         squares=squares[:5],
-        unstable=math.inf if found.unstable is None else float(found.unstable.value),
+        unstable=found.unstable,
         slope=slope,
     )
 
 
-def _because(theory: Theory, order: Kind, squares: np.ndarray, slope: float) -> str:
+def _because(theory: Theory, order: Kind, squares: np.ndarray, slope: float | None) -> str:
     if order == "none":
         return "one unit" if theory.units == 1 else "c_n = 0 for n ≥ 2: the units are linear"
     if math.isinf(theory.units):
         return _infinite(order, squares)
-    if theory.units > 2 and abs(slope) > FLAT:
+    if theory.units > 2 and slope is not None and abs(slope) > FLAT:
         return f"K ≥ 3: the load has the slope {slope:.3g} in R − S where R = S"
     if order == "continuous":
         return f"K = {theory.units:.0f}: the load is even in R − S and lowest where R = S"

@@ -1,6 +1,5 @@
 """Where hidden units specialize: loads α at which the landscape of βf changes, and how."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -151,14 +150,15 @@ def _discontinuous(
     opposite, opposite_stable = _opposite(theory, branches, 1 if fold.V > 0 else -1)
     reasons = {"exponent": "the transition is discontinuous"}
     if unstable is None:
-        reasons["unstable"] = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
+        why = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
+        reasons |= dict.fromkeys(("unstable", "width", "slope"), why)
     return Transitions(
         appears=appears,
         coexists=coexists,
         unstable=unstable,
         order="discontinuous",
         jump=abs(point.V),
-        width=math.inf if unstable is None else unstable.value - appears.value,
+        width=None if unstable is None else unstable.value - appears.value,
         slope=float(theory.slope(branches.start)[1]) if branches.start else None,
         specialized=describe(theory, coexists.value, point),
         unspecialized=describe(theory, coexists.value, theory.unspecialized(coexists.value)),
