@@ -33,6 +33,14 @@ def test_what_is_printed_are_counts_what_differs_and_where_the_report_is(run, ma
     assert "\x1b" not in out, "no colours where there is no terminal"
 
 
+def test_what_is_too_long_is_cut_and_still_has_its_verdict_and_its_number(run, monkeypatch):
+    long = Row("p", 40 * "item ", 1.0, 2.5, 1.5, "differs", "why", printed=20 * "words ").as_dict()
+    monkeypatch.setattr(reproduce, "_build", lambda *arguments: [long])
+    (line,) = [line for line in run("reproduce")[1].splitlines() if "item item" in line]
+    assert line.split()[:2] == ["differs", "p"] and line.split()[-1] == "2.5"
+    assert line.count("…") == 2
+
+
 def test_rows_prints_all_of_them_with_the_notes_below(run, made, there):
     _, out, _ = run("reproduce", "--rows")
     assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))

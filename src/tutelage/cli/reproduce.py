@@ -136,14 +136,20 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_notable(rows: list[dict[str, Any]]) -> None:
-    """A line for each row that differs or was corrected."""
+    """A line for each row that differs or was corrected; what is too long for it ends in …"""
+    from rich.text import Text
+
     notable = [row for verdict in NOTABLE for row in rows if row["verdict"] == verdict]
-    shown = table("verdict", "paper", "item", "published", "computed")
-    for column in shown.columns:
-        column.no_wrap = True
+    shown = table()
+    for heading in ("verdict", "paper"):
+        shown.add_column(heading, no_wrap=True)
+    shown.add_column("item")  # which leaves room for the others
+    shown.add_column("published", no_wrap=True, max_width=WORDS)
+    shown.add_column("computed", no_wrap=True)
     for row in notable:
-        texts = (row["paper"], row["item"], row["printed"], _text(row["computed"], ".6g"))
-        shown.add_row(_verdict(row), *map(plain, texts))
+        item = Text(row["item"], no_wrap=True, overflow="ellipsis")
+        numbers = (plain(row["printed"]), _text(row["computed"], ".6g"))
+        shown.add_row(_verdict(row), row["paper"], item, *numbers)
     if notable:
         console().print(shown, "")
 
