@@ -115,7 +115,7 @@ def test_truncated_series_is_the_average_of_truncated_expansions():
     [
         (ReLU(), 6),
         (ReLU(), 10),
-        (Erf(), 6),
+        pytest.param(Erf(), 6, marks=pytest.mark.slow),
         pytest.param(ReLU(), 3, marks=pytest.mark.slow),
         pytest.param(Erf(), 10, marks=pytest.mark.slow),
     ],
@@ -188,7 +188,9 @@ def test_i3_of_erf_is_that_of_saad_and_solla():
     assert jnp.median(error) < 1e-9
 
 
-@pytest.mark.parametrize("name, size", [("i2", 2), ("i3", 3), ("i4", 4)])
+@pytest.mark.parametrize(
+    "name, size", [("i2", 2), pytest.param("i3", 3, marks=pytest.mark.slow), ("i4", 4)]
+)
 def test_derivatives_are_finite_everywhere_and_right_where_the_series_is(name, size):
     f, few = getattr(hermite, name), jnp.concatenate([C[:2] for C in FAMILIES.values()])
     few = few.at[-1].set(FAMILIES["weakly correlated"][0])[:, :size, :size]

@@ -18,6 +18,7 @@ EPSILON = np.finfo(float).eps
 
 
 RELUS = (ReLU(),) * 4
+THREE_SIGNS = (ReLU(), ReLU(), ReLU(), Erf())
 BATCH = 500  # of every call of a compiled function: one shape, one compilation
 
 
@@ -169,7 +170,14 @@ DERIVATIVES = [
 ][::24]
 
 
-@pytest.mark.parametrize("group", grouped(DERIVATIVES), ids=str)
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=[pytest.mark.slow] * ("erf" in group[1]))
+        for group in grouped(DERIVATIVES)
+    ],
+    ids=str,
+)
 def test_gradient_is_the_exact_one(group):
     """Price's theorem in float64 against differences in 100 digits.
 
@@ -195,7 +203,10 @@ def test_gradients_of_pairs_are_differences(kind, activations):
 
 @pytest.mark.parametrize(
     "activations",
-    [(ReLU(), ReLU(), ReLU(), Erf()), (ReLU(), LeakyReLU(0.3), Erf(1.0), Erf())],
+    [
+        pytest.param(THREE_SIGNS, marks=pytest.mark.slow),
+        (ReLU(), LeakyReLU(0.3), Erf(1.0), Erf()),
+    ],
     ids=["three signs", "four signs"],
 )
 def test_mixed_gradients_with_three_and_four_signs_are_differences(activations):

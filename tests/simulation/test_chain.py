@@ -46,12 +46,14 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
     keys = run_keys(5, 0, runs)
     system = Chain(GradientDescent(scenario, Scheduled(falling)), overlaps_of(K, M), N)
     advance = eqx.filter_jit(lambda system, *arguments: system.advance(*arguments))
+    draw, observe = (eqx.filter_jit(f) for f in (system._draw, system.observe))
+    fields = eqx.filter_jit(lambda state, example: state.fields(example))
     state = system.initial(keys, jnp.arange(runs))
     g, h = scenario.student.activation, scenario.teacher.activation
     for s in range(13, 19):
-        ξ, noise = jax.tree.map(lambda x: x[0], system._draw(keys, jnp.array([s])))
-        x, y = (np.stack(f, axis=-1) for f in state.fields(ξ))
-        Q, R = (np.asarray(system.observe(state)[name]) for name in "QR")
+        ξ, noise = jax.tree.map(lambda x: x[0], draw(keys, jnp.array([s])))
+        x, y = (np.stack(f, axis=-1) for f in fields(state, ξ))
+        Q, R = (np.asarray(observe(state)[name]) for name in "QR")
         square = np.sum(np.square(ξ.z), axis=0) + np.square(ξ.rest)
         error = 1.3 * np.sum(h(y), -1) + 0.3 * np.asarray(noise[0]) - 0.7 * np.sum(g(x), -1)
         a = falling(s / N) / N * 0.7 * np.asarray(g.derivative(x)) * error[:, None]
@@ -62,7 +64,7 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
         Q += a[:, :, None] * a[:, None, :] * square[:, None, None]
         state = advance(system, state, keys, jnp.asarray(s), jnp.asarray(1))
         for name, literal in (("Q", Q), ("R", R)):
-            computed = system.observe(state)[name]
+            computed = observe(state)[name]
             np.testing.assert_allclose(computed, literal, rtol=0, atol=1e-14)  # 50 roundings of 1
 
 

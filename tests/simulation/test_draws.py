@@ -12,8 +12,11 @@ from scipy import stats
 
 from tutelage._jax import jax, jnp
 from tutelage.simulation import draws
-from tutelage.simulation.draws import Address, bits, chi_squared, normals, two_normals, uniform
+from tutelage.simulation.draws import Address, bits, chi_squared, two_normals, uniform
 from tutelage.simulation.ensemble import run_keys
+
+normals = jax.jit(draws.normals, static_argnums=1)
+draw_chi = jax.jit(lambda at, freedom, few: chi_squared(at, 4, freedom, few), static_argnums=2)
 
 LEVEL = 1e-3
 EXAMPLES, RUNS = 400, 500
@@ -113,9 +116,6 @@ def test_chi_squared_has_its_law(freedom):
     assert abs(x.mean() - freedom) < 4 * math.sqrt(2 * freedom / n)
     fourth = 12 * freedom * (freedom + 4)
     assert abs(x.var() - 2 * freedom) < 4 * math.sqrt((fourth - 4 * freedom**2) / n)
-
-
-draw_chi = jax.jit(lambda at, freedom, few: chi_squared(at, 4, freedom, few), static_argnums=2)
 
 
 def test_no_degree_of_freedom_leaves_nothing():

@@ -74,7 +74,7 @@ def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
             assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("hidden", ["3", "5-4-3"])
+@pytest.mark.parametrize("hidden", [pytest.param("3", marks=pytest.mark.slow), "5-4-3"])
 def test_a_step_goes_down_the_automatic_derivative(hidden):
     teacher = tl.deep.teacher(hidden, inputs=6, outputs=4)
     student = tl.deep.student(teacher, 2, seed=1)
@@ -172,7 +172,11 @@ def test_a_training_interrupted_before_its_first_record_goes_on(tmp_path, monkey
     [
         ({"polarity": 1 / 3}, {"polarity": 0.3333334}),
         ({"data": "gaussian:0.3333333"}, {"data": "gaussian:0.33333334"}),
-        ({"data": "uniform:1.0000001"}, {"data": "uniform:1.0000002"}),
+        pytest.param(
+            {"data": "uniform:1.0000001"},
+            {"data": "uniform:1.0000002"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_checkpoint_of_a_number_that_is_nearly_the_same_is_refused(tmp_path, mine, other):

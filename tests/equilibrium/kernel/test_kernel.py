@@ -21,7 +21,11 @@ def hard_tanh() -> tl.Activation:
     return tl.Activation.from_function(lambda x: jnp.clip(x, -1, 1), kinks=(-1, 1), parity="odd")
 
 
-@pytest.mark.parametrize("g", [*EXACT, *SMOOTH], ids=lambda g: g.name)
+@pytest.mark.parametrize(
+    "g",
+    [*EXACT, SMOOTH[0], *(pytest.param(g, marks=pytest.mark.slow) for g in SMOOTH[1:])],
+    ids=lambda g: g.name,
+)
 def test_the_kernel_is_the_average_i2_at_unit_norm(g):
     C = np.array([[[1, r], [r, 1]] for r in RHO])
     exact = tl.averages.i2(g, C, return_error=True)

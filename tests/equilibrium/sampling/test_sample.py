@@ -53,7 +53,10 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("name", "unit"), [("erf", tl.Erf()), ("relu", tl.ReLU())])
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [pytest.param("erf", tl.Erf(), marks=pytest.mark.slow), ("relu", tl.ReLU())],
+)
 def test_one_unit_has_the_exact_moments_of_finite_dimension(name, unit):
     """Density of R: (1 - R²)^((N-3)/2) exp(-αN ε_g), oostwal2019 eqs. (30) and (31)."""
     N, load = 20, 5.0
