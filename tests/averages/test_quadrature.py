@@ -123,8 +123,9 @@ def test_agrees_with_the_hermite_series_without_closed_forms(name, g, order, nod
     "name, unit",
     [
         ("i2", ReLU()),
-        ("i4", Tanh()),
+        ("i3", Tanh()),
         pytest.param("i3", ReLU(), marks=pytest.mark.slow),
+        pytest.param("i4", Tanh(), marks=pytest.mark.slow),
         pytest.param("i4", ReLU(), marks=pytest.mark.slow),
     ],
 )
@@ -149,7 +150,8 @@ def test_derivatives_are_finite_on_every_covariance_and_right_through_kinks(name
     else:
         D = 1e-4 * (jnp.ones((size, size)) + jnp.eye(size))
         up, down = (gradient(C + step)[1][0, -1] for step in (D, -D))
-        assert abs((up - down) / 2 - jnp.sum(slope[-1] * D)) < tolerance * jnp.sum(D)
+        # the difference itself is good to (1e-4)²
+        assert abs((up - down) / 2 - jnp.sum(slope[-1] * D)) < (tolerance + 1e-7) * jnp.sum(D)
 
 
 @pytest.mark.slow
