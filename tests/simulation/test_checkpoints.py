@@ -98,13 +98,13 @@ def test_an_interrupt_without_a_checkpoint_is_only_an_interrupt(tmp_path, monkey
 
 def test_checkpoints_are_written_now_and_then(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
-    saved, write = [], checkpoints.write
+    saved, write = [], checkpoints._write
 
     def counted(path, content):
         saved.append(content.get("learned"))
         write(path, content)
 
-    monkeypatch.setattr(checkpoints, "write", counted)
+    monkeypatch.setattr(checkpoints, "_write", counted)
     same(simulated(checkpoint=tmp_path / "run.npz"), whole)
     assert len(saved) > 100 and saved[-1] is None and sorted(saved[:-1]) == saved[:-1]
 
@@ -147,7 +147,7 @@ def test_a_checkpoint_of_another_scenario_is_refused(tmp_path, first):
 def test_a_file_that_is_no_checkpoint_is_left_alone(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("important")
-    with pytest.raises(tl.InputError, match=r"checkpoint: .*no checkpoint of a simulation"):
+    with pytest.raises(tl.InputError, match=r"checkpoint: .*no checkpoint"):
         simulated(checkpoint=file)
     assert file.read_text() == "important"
 
