@@ -24,7 +24,7 @@ from tutelage.papers.section import Figure, Section
 UNITS = (*range(3, 13), 15, 20, 30, 50, 100, 200, 500, 1000)
 SHOWN = (3, 4, 5, 10)
 LIMITS = {"jump": 2 / 5, "width": 3 * math.pi / 20}  # of K jump and K² width
-FAR = (500, 1000, 2000)  # larger K lose digits: the width is a difference of loads
+LARGE_K = (500, 1000, 2000)  # larger K lose digits: the width is a difference of loads
 ASIDE = 1e-5  # of the width of coexistence: states on both sides of α_c
 NOTE = (
     "oostwal2019 Sec. III B calls the transition continuous for all K. The unspecialized state and "
@@ -80,7 +80,7 @@ def _width(K: int) -> tuple[float, float]:
 
 def _limit(name: str, power: int) -> tuple[float, float]:
     """K^power · value at 1/K → 0, by Richardson from three K; the error is what the last adds."""
-    a, b, c = (K**power * float(getattr(_transitions(K), name)) for K in FAR)
+    a, b, c = (K**power * float(getattr(_transitions(K), name)) for K in LARGE_K)
     first, second = 2 * b - a, 2 * c - b
     return (4 * second - first) / 3, abs(second - first)
 
