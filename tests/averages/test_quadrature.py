@@ -49,7 +49,7 @@ def test_factor_reproduces_covariances_of_every_rank(rank):
 @pytest.mark.parametrize(
     "kind, units_, nodes",
     [
-        ("i2", ("relu", "erf"), None),
+        pytest.param("i2", ("relu", "erf"), None, marks=pytest.mark.slow),
         ("i3", ("erf", "relu"), None),
         pytest.param("i4", ("relu",) * 4, 32, marks=pytest.mark.slow),
         pytest.param("i4", ("erf",) * 4, 32, marks=pytest.mark.slow),
@@ -105,7 +105,7 @@ def test_polynomials_are_integrated_to_rounding():
     "name, g, order, nodes",
     [
         ("i2", (Tanh(), Swish()), 20, None),
-        ("i3", (Swish(), Tanh()), 20, None),
+        pytest.param("i3", (Swish(), Tanh()), 20, None, marks=pytest.mark.slow),
         ("i4", (Tanh(), Tanh(), ReLU(), Tanh()), 8, 24),
     ],
 )

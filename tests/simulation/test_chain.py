@@ -171,6 +171,7 @@ def worst_deviation(system_type, scenario, start, eta, N, runs, until):
     )
 
 
+@pytest.mark.slow
 def test_a_wrong_factor_one_half_in_the_square_of_the_learning_rate_is_detected():
     """N = 2000, 100 runs: the bias of 1/N is a tenth of a standard error.  Five are allowed."""
     arguments = (PAIR, PAIR_START, 1.0, 2000, 100, 3.0)

@@ -88,7 +88,8 @@ def rates(eta):
 
 
 @pytest.mark.parametrize(
-    "inputs", ["gaussian", "sign", pytest.param("uniform", marks=pytest.mark.slow)]
+    "inputs",
+    ["gaussian", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sign", "uniform"))],
 )
 def test_the_first_example_changes_overlaps_by_the_rates_of_the_theory_on_average(inputs):
     eta, N, runs = 2.0, 1000, 3000

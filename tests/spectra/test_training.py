@@ -211,7 +211,10 @@ def test_a_density_of_a_function_is_not_computed_again():
 
 @pytest.mark.parametrize(
     "activation",
-    [tl.gates.Gate([-1, 1]).signal(2.0), tl.gates.Gate([0, 1, 2], [1, 2, 1]).signal(0.7)],
+    [
+        pytest.param(tl.gates.Gate([-1, 1]).signal(2.0), marks=pytest.mark.slow),
+        tl.gates.Gate([0, 1, 2], [1, 2, 1]).signal(0.7),
+    ],
     ids=["two states", "three states"],
 )
 def test_the_units_of_a_gate_are_made_again(activation, tmp_path):

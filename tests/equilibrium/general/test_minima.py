@@ -166,7 +166,7 @@ def test_a_single_unit_is_in_the_state_of_appendix_c(name, load, R):
     ("name", "K", "load", "guess"),
     [("relu", 2, 12.0, [0.85, 0.1, 0.0]),
      pytest.param("relu", 3, 9.0, [0.7, 0.1, 0.0], marks=pytest.mark.slow),
-     ("erf", 3, 60.0, [0.85, 0.04, 0.0])],
+     pytest.param("erf", 3, 60.0, [0.85, 0.04, 0.0], marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_the_lowest_minimum_is_the_specialized_state_of_the_paper(name, K, load, guess):
     R, S, C, free_energy, error = site_symmetric(name, K, load, guess)
@@ -213,6 +213,7 @@ def test_a_longer_teacher_cannot_be_learned_by_students_of_norm_one():
     np.testing.assert_allclose(state.generalization_error, 0.25, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_more_students_than_teachers_and_more_teachers_than_students():
     over = minima(scenario(3, 2, tl.ReLU()), 20.0, starts=16)
     assert [s.name for s in over] == ["2 of 3 students specialized, student 3 unspecialized"]
