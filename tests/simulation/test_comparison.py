@@ -51,15 +51,33 @@ def test_a_shift_of_one_overlap_by_a_few_standard_errors_is_found():
         wrong["R"] = wrong["R"] + shift * error
         found = compare(wrong, runs, bias=0.0)
         assert found.agrees is expected
-    assert found.quantity == "R_11" and found.worst > found.threshold
-    assert found.p_value <= found.level
+    assert found.raw.quantity == "R_11" and found.raw.standard_errors > found.threshold
+    assert found.raw.p_value <= found.level
 
 
 def test_a_bias_of_the_order_of_the_variance_is_allowed_if_it_is_meant_to_be():
     """More runs than N: the 1/N shift of the mean is many standard errors, and no disagreement."""
     runs = ensemble(np.random.default_rng(3), runs=2000, N=100, bias=0.5)
-    assert compare(theory(), runs).agrees
-    assert not compare(theory(), runs, bias=0.0).agrees
+    found = compare(theory(), runs)
+    assert found.agrees and found.rests_on == "beyond_bias"
+    assert found.beyond_bias.p_value > found.level >= found.raw.p_value
+    strict = compare(theory(), runs, bias=0.0)
+    assert not strict.agrees and (strict.rests_on, strict.beyond_bias) == ("raw", None)
+    assert strict.raw == found.raw  # the same deviation, with or without a bias to explain it
+
+
+def test_the_deviation_as_it_stands_is_the_largest_of_the_summary():
+    """A second route: mean and standard error of `summary`, theory at the same times."""
+    runs = ensemble(np.random.default_rng(9), runs=50, N=100, bias=2.0)
+    found, curve, means = compare(theory(), runs), theory(), tl.simulation.summary(runs)
+    later = slice(1, None)  # all runs start alike
+    t = max(
+        float(np.max(np.abs((means[x] - curve[x]) / means[f"{x}_standard_error"])[later]))
+        for x in ("Q", "R", "generalization_error")
+    )
+    # The theory is taken to be known to a thousand roundings of an overlap of order one.
+    assert found.raw.standard_errors == pytest.approx(t, rel=1e-9)
+    assert f"largest deviation {t:.2f} standard errors" in str(found).splitlines()[0]
 
 
 def test_a_wrong_start_is_found_though_all_runs_start_alike():
@@ -67,7 +85,7 @@ def test_a_wrong_start_is_found_though_all_runs_start_alike():
     wrong = theory()
     wrong["R"][0] += 1e-3
     found = compare(wrong, runs)
-    assert (found.agrees, found.worst, found.time) == (False, np.inf, 0.0)
+    assert not found.agrees and (found.raw.standard_errors, found.raw.time) == (np.inf, 0.0)
 
 
 def half_the_squared_term(learning_rate, until):
@@ -82,7 +100,7 @@ def test_a_wrong_factor_one_half_in_the_squared_learning_rate_is_detected():
     right = compare(tl.online.evolve(SCENARIO, START, 1.0, until=5.0), runs)
     wrong = compare(half_the_squared_term(1.0, 5.0), runs)
     assert right.agrees, right
-    assert not wrong.agrees and wrong.worst > 10, wrong
+    assert not wrong.agrees and wrong.beyond_bias.standard_errors > 10, wrong
     assert (right.runs, right.diverged, right.level) == (100, 0, 0.01)
 
 
@@ -136,26 +154,44 @@ def test_a_theory_that_has_converged_stays_where_it_is():
     np.testing.assert_array_equal(value[1], last)
 
 
-def test_only_times_at_which_all_is_there_are_compared():
+def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told():
     runs = ensemble(np.random.default_rng(5), runs=20)
     gone = runs.where((runs["run"] != 3) | (runs["time"] < 6.0))
     found = compare(theory().sel(time=slice(0, 8)), gone)
     assert found.times[-1] == 5.75 and found.diverged == 1
-    assert compare(theory().sel(time=slice(0, 4)), runs).times[-1] == 4.0
+    told = "43% of the time was not compared: α = 5.75 to 10; a run diverges after that"
+    assert found.left_out == told
+    short = compare(theory().sel(time=slice(0, 4)), runs)
+    assert short.times[-1] == 4.0
+    told = "60% of the time was not compared: α = 4 to 10; the theory ends there"
+    assert short.left_out == told and told in str(short)
+    assert compare(theory(), runs).left_out == ""
 
 
-def test_the_verdict_is_told_in_words():
-    runs = ensemble(np.random.default_rng(6), runs=20)
-    found = compare(theory(), runs)
-    assert str(found).startswith("theory and 20 runs agree: largest deviation ")
-    shifted = theory().assign(R=theory()["R"] + 1)
-    assert "20 runs differ: largest deviation inf standard errors" in str(compare(shifted, runs))
+@pytest.mark.parametrize(
+    ("N", "bias", "shift", "verdict"),
+    [
+        (1000, 0.0, 0.0, "theory and 2000 runs agree, without any bias"),
+        (100, 0.5, 0.0, "theory and 2000 runs agree only with such a bias"),
+        (1000, 0.0, 0.1, "theory and 2000 runs differ, even with such a bias"),
+    ],
+)
+def test_the_deviation_is_told_first_then_the_bias_then_what_the_verdict_rests_on(
+    N, bias, shift, verdict
+):
+    runs = ensemble(np.random.default_rng(6), runs=2000, N=N, bias=bias)
+    shifted = theory().assign(R=theory()["R"] + shift * TIME[:, None, None])
+    first, second, last = str(compare(shifted, runs)).splitlines()
+    assert first.startswith("largest deviation ") and "p = " in first
+    assert second.startswith("a bias of order 1/N, if it is no larger than 2 × variance over runs")
+    assert last == verdict
+    assert len(str(compare(shifted, runs, bias=0)).splitlines()) == 2
 
 
 def test_the_result_repeats_itself():
     runs = ensemble(np.random.default_rng(7), runs=20)
     first, second = (compare(theory(), runs, seed=3) for _ in range(2))
-    assert (first.p_value, first.threshold) == (second.p_value, second.threshold)
+    assert (first.raw, first.threshold) == (second.raw, second.threshold)
 
 
 RUNS = ensemble(np.random.default_rng(8), runs=20)

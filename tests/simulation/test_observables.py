@@ -48,7 +48,7 @@ def test_one_more_observable_needs_no_more_than_its_name_and_its_axes(simulated)
         values[..., names.index("cosine_12")], simulated["cosine"][..., 0, 1]
     )
     theory = simulated.isel(run=0).drop_vars("cosine")
-    assert not tl.simulation.compare(theory, simulated, level=0.5).quantity.startswith("cosine")
+    assert not tl.simulation.compare(theory, simulated, level=0.5).raw.quantity.startswith("cosine")
 
 
 def test_it_is_relabelled_with_its_units(simulated):

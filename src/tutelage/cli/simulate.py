@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tutelage.simulation.comparison import Comparison
 
 INPUTS = ("gaussian", "sign", "uniform")
-VERDICT = ("agrees", "p_value", "level", "worst", "threshold", "quantity", "time", "deviation")
+VERDICT = ("agrees", "verdict", "rests_on", "level", "threshold", "left_out", "runs", "diverged")
 
 
 class Simulator(StrEnum):
@@ -170,12 +170,13 @@ def _evolve(
 class Study(NamedTuple):
     """Means of the runs, relabelled if that is possible, and what the theory has to say.
 
+    units: how they are labelled, in words, where that makes a difference.
     theory, comparison: None where they were not asked for; reason: why there is no comparison.
     Compared are the runs as they are: once relabelled they no longer start as the theory does.
     """
 
     summary: "xr.Dataset"
-    relabelled: bool
+    units: str
     theory: "xr.Dataset | None" = None
     comparison: "Comparison | None" = None
     reason: str = ""
@@ -185,24 +186,25 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
     """Relabel, summarize, compare; what cannot be done with these runs is said, not raised."""
     from tutelage.simulation import aligned, compare, summary
 
-    relabelled = True
     try:
-        means = summary(aligned(runs, theory))
+        alike = aligned(runs, theory)
+        units = "" if alike["R"].equals(runs["R"]) else ", units relabelled so that all end alike"
+        means = summary(alike)
     except InputError:  # more units than can be relabelled in all ways
-        means, relabelled = summary(runs), False
+        means, units = summary(runs), ", units as they are"
     if theory is None:
-        return Study(means, relabelled)
+        return Study(means, units)
     try:
-        return Study(means, relabelled, theory, compare(theory, runs))
+        return Study(means, units, theory, compare(theory, runs))
     except InputError as problem:
-        return Study(means, relabelled, theory, reason=str(problem))
+        return Study(means, units, theory, reason=str(problem))
 
 
 def _picture(figures: Any, found: Study) -> Any:
-    figure = figures.learning_curves(found.summary, found.theory)[0].figure
+    """What was compared, as it was compared; else the runs, relabelled."""
     if found.comparison is not None:
-        figure.suptitle(str(found.comparison), fontsize="small")
-    return figure
+        return figures.comparison(found.comparison)[0].figure
+    return figures.learning_curves(found.summary, found.theory)[0].figure
 
 
 def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
@@ -213,8 +215,16 @@ def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
     content["theory"] = telling.dataset_for_json(found.theory, "time")
     content["comparison"] = None
     if found.comparison is not None:
-        verdict = {name: getattr(found.comparison, name) for name in VERDICT}
-        content["comparison"] = {name: telling.for_json(x) for name, x in verdict.items()}
+        content["comparison"] = _comparison_for_json(found.comparison)
+    return content
+
+
+def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
+    """The verdict, the deviation as it stands and what is left of it beyond a bias."""
+    content: dict[str, Any] = {name: getattr(found, name) for name in VERDICT}
+    for name in ("raw", "beyond_bias"):
+        deviation = getattr(found, name)
+        content[name] = deviation and {k: telling.for_json(x) for k, x in vars(deviation).items()}
     return content
 
 
@@ -225,8 +235,7 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
     heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
     table = telling.table("runs", heading)
     if several:
-        labels = "" if found.relabelled else ", units as they are"
-        table.add_row("", f"mean over runs ± standard deviation{labels}")
+        table.add_row("", f"mean over runs ± standard deviation{found.units}")
     for name in ("Q", "R", "generalization_error") if int(last["present"]) else ():
         mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
         shown = "error" if name == "generalization_error" else name

@@ -15,13 +15,20 @@ def correspondence(
 ) -> Row:
     """The row of a statement that simulations and theory agree, in the paper's words.
 
-    The number computed is the largest deviation in standard errors, as `simulation.compare`
-    finds it, and 0 is published; the verdict is that of its test, at the level 0.01.
+    The number computed is the largest deviation in standard errors on which the verdict of
+    `simulation.compare` rests, and 0 is published; the verdict is that of its test, at the level
+    0.01.  The note says what it rests on.
     """
     found = simulation.compare(theory, runs)
-    row = compare(paper, item, method(words, 0.0, found.threshold), found.worst)
-    allowed = f"{found.threshold:.1f} standard errors are allowed at the level 0.01."
-    return replace(row, note=f"{allowed} {note}".strip())
+    deviation = getattr(found, found.rests_on)
+    row = compare(paper, item, method(words, 0.0, found.threshold), deviation.standard_errors)
+    told = [f"{found.threshold:.1f} standard errors are allowed at the level 0.01."]
+    if found.rests_on != "raw":
+        raw = f"{found.raw.standard_errors:.1f} (p = {found.raw.p_value:.2g})"
+        told += [f"This is beyond a bias of order 1/N; as it stands, the deviation is {raw}."]
+    if found.left_out:
+        told += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
+    return replace(row, note=" ".join([*told, note]).strip())
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:

@@ -1,14 +1,15 @@
 """Do theory and simulation agree within errors?
 
-The null hypothesis: at every compared time the mean of Q, R and ε_g over all runs that could be
-drawn at this N is that of the theory, up to a bias of the order of the variance over runs.  Times
-and overlaps are many and correlated; one test takes them together, through the largest deviation
-in units of its standard error.  Its law under the null hypothesis comes from the runs themselves:
-whole runs, with all their correlations, are reflected about the theory at random.
+Two null hypotheses, one after the other.  First: at every compared time the mean of Q, R and ε_g
+over all runs that could be drawn at this N is that of the theory.  Then, weaker: it is, up to a
+bias of the order of the variance over runs, as finite N has it.  Times and overlaps are many and
+correlated; one test takes them together, through the largest deviation in units of its standard
+error.  Its law under the null hypothesis comes from the runs themselves: whole runs, with all their
+correlations, are reflected about the theory at random.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,36 +28,66 @@ AT_ONCE = 2**22  # entries of the arrays of the reflections
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What `compare` found.
+class Deviation:
+    """The largest deviation of a mean over runs from the theory, and where it is.
 
-    agrees: whether the deviations are within errors at the level of the test.
-    p_value: how often correct theory deviates as much, or more.
+    standard_errors: how large it is, beyond ``bias``.
+    p_value: how often the mean of correct theory deviates as much, or more.
+    quantity, time: such as "R_12", and α.
+    mean, expected: of the runs, and of the theory, there.
+    bias: the part of their difference that was allowed before it was counted; 0 for none.
+    """
+
+    standard_errors: float
+    p_value: float
+    quantity: str
+    time: float
+    mean: float
+    expected: float
+    bias: float
+
+    @property
+    def place(self) -> str:
+        return f"{self.quantity} at α = {self.time:.6g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found; as a string, in words.
+
+    raw: the largest deviation as it stands.
+    beyond_bias: the largest one beyond a bias of order 1/N; None where none is allowed.
+    rests_on: what the verdict rests on, "raw" or, if that is too large, "beyond_bias".
+    agrees: whether the deviation it rests on is within errors at the level of the test.
     level: how often correct theory is rejected.
-    worst: the largest deviation of a mean, in standard errors, after the allowed bias.
-    threshold: the largest ``worst`` that still agrees.
-    quantity, time: where the largest deviation is, such as "R_12".
-    deviation: the mean over runs minus the theory there.
-    bias: the deviation that was allowed there.
-    times: the times that were compared, at all of which every run is there.
+    threshold: the largest deviation, in standard errors, that still agrees.
+    factor: of the allowed bias, in variances over the largest overlap.
+    times: the times that were compared, at all of which the theory and every run are there.
+    left_out: which times of the runs were not compared, and why; empty if none.
     runs, diverged: how many runs there are, and how many of them have diverged.
     theory, ensemble: what was compared.
     """
 
-    agrees: bool
-    p_value: float
+    raw: Deviation
+    beyond_bias: Deviation | None
     level: float
-    worst: float
     threshold: float
-    quantity: str
-    time: float
-    deviation: float
-    bias: float
+    factor: float
     times: np.ndarray
+    left_out: str
     runs: int
     diverged: int
     theory: xr.Dataset = field(repr=False)
     ensemble: xr.Dataset = field(repr=False)
+
+    @property
+    def rests_on(self) -> str:
+        as_it_stands = self.beyond_bias is None or self.raw.p_value > self.level
+        return "raw" if as_it_stands else "beyond_bias"
+
+    @property
+    def agrees(self) -> bool:
+        return bool(getattr(self, self.rests_on).p_value > self.level)
 
     @cached_property
     def summary(self) -> xr.Dataset:
@@ -64,12 +95,32 @@ class Comparison:
         return summary(self.ensemble)
 
     def __str__(self) -> str:
-        verdict = "agree" if self.agrees else "differ"
+        return "\n".join(filter(None, (self._raw(), self._bias(), self.left_out, self.verdict)))
+
+    def _raw(self) -> str:
         return (
-            f"theory and {self.runs} runs {verdict}: largest deviation {self.worst:.2f} standard "
-            f"errors ({self.quantity} at α = {self.time:.6g}), {self.threshold:.2f} allowed at the "
-            f"level {self.level:g}; p = {self.p_value:.2g}"
+            f"largest deviation {self.raw.standard_errors:.2f} standard errors ({self.raw.place}: "
+            f"mean {self.raw.mean:.6g}, theory {self.raw.expected:.6g}), p = {self.raw.p_value:.2g}"
+            f"; {self.threshold:.2f} allowed at the level {self.level:g}"
         )
+
+    def _bias(self) -> str:
+        if self.beyond_bias is None:
+            return ""
+        return (
+            "a bias of order 1/N, if it is no larger than "
+            f"{self.factor:g} × variance over runs / largest overlap, would leave "
+            f"{self.beyond_bias.standard_errors:.2f} ({self.beyond_bias.place}), "
+            f"p = {self.beyond_bias.p_value:.2g}"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Whether they agree, and what that rests on."""
+        who = f"theory and {self.runs} runs"
+        if self.rests_on == "raw":
+            return f"{who} {'agree' if self.agrees else 'differ'}, without any bias"
+        return f"{who} {'agree only with' if self.agrees else 'differ, even with'} such a bias"
 
 
 def compare(
@@ -85,19 +136,22 @@ def compare(
     With d_rc the deviation of run r from the theory in the component c (R_in, Q_ik or ε_g at one
     time), b_c the allowed bias and n runs,
 
-        worst = max_c (|Σ_r d_rc/n| - b_c)₊ √n/s_c,   s_c² = Σ_r (d_rc - mean)²/(n - 1).
+        max_c (|Σ_r d_rc/n| - b_c)₊ √n/s_c,   s_c² = Σ_r (d_rc - mean)²/(n - 1).
 
-    It is compared with the same maximum, without b_c, for ±d_rc with one random sign for each run:
-    an exact test where the law of deviations is symmetric, for any n and any correlations, and good
-    where it is not too skewed (with skewness 2 and 30 runs it rejected 6 instead of 1 percent).
+    first with b_c = 0, the deviation as it stands, and if that is too large with the bias that a
+    finite N may have.  Each is compared with the same maximum, without b_c, for ±d_rc with one
+    random sign for each run: an exact test where the law of deviations is symmetric, for any n and
+    any correlations, and good where it is not too skewed (with skewness 2 and 30 runs it rejected 6
+    instead of 1 percent).
 
     At finite N the mean itself deviates by O(1/N), as the variance does: both are the first terms
     of one expansion.  The deviation ``bias`` · (largest variance of any component up to this
-    time)/(largest overlap) is therefore allowed; for ReLU networks with one and two units and η
+    time)/(largest overlap) is what may be allowed; for ReLU networks with one and two units and η
     from 0.1 to 1.5 the bias was between 0.5 and 2.1 times the variance.  Where runs scatter by
     more than a tenth of the largest overlap the expansion means nothing, and no more is allowed
-    than at a tenth.  ``bias=0`` tests the mean at this N as it stands, and rejects every theory
-    once n exceeds N or so.
+    than at a tenth.  Without any, every theory is rejected once n exceeds N or so.  That a
+    deviation is within this bound does not show that it is of order 1/N: runs at other N do
+    (`finite_size`).
 
     Args:
         theory: from `tutelage.online.evolve`, one run; splines give the times in between.
@@ -106,11 +160,13 @@ def compare(
             Where chance decides when and how they specialize, they do not follow the theory
             beyond the plateau; ``runs.sel(time=slice(0, 15))`` compares what comes before.
         level: the probability to reject correct theory.
-        bias: allowed, in units of variance over overlap.
+        bias: allowed where the deviation as it stands is too large, in units of variance over
+            overlap; 0 for none.
         seed: of the random signs.
 
     Returns:
-        A `Comparison`: ``agrees`` is the verdict, and as a string it tells it in words.
+        A `Comparison`: ``agrees`` is the verdict and ``rests_on`` what it rests on; as a string it
+        tells both in words, and which times were not compared.
 
     >>> import numpy as np, xarray as xr
     >>> def curves(R):  # K = M = 1 at two times, R constant
@@ -124,34 +180,60 @@ def compare(
     [True, False]
     """
     _check(theory, runs, level, bias)
-    chosen = _times(theory, runs)
+    chosen, left_out = _times(theory, runs)
     times = runs["time"].values[chosen]
     names = observed(theory, runs)
     symbols, x = components(runs.isel(time=chosen), names)
     expected, inexact = theory_at(theory, times, names)
-    d, allowed = x - expected, inexact + bias * _variance(x, expected)
-    beyond = _studentized(d, allowed, rounding=2.0**-50 * np.max(np.abs(expected)))
-    noticed = np.sqrt(np.mean(d**2, axis=0)) > inexact
-    law = _largest_of_reflections(d[:, noticed], seed)
-    where = np.unravel_index(np.argmax(beyond), beyond.shape)
-    worst = float(beyond[where])
-    p_value = float(np.mean(law >= worst * (1 - 1e-9)))  # the runs as they are have come first
+    test = _Test(symbols, times, x, expected, inexact, seed)
+    allowed = bias * _variance(x, expected)
     return Comparison(
-        agrees=p_value > level,
-        p_value=p_value,
+        raw=test.largest(np.zeros_like(allowed)),
+        beyond_bias=test.largest(allowed) if bias > 0 else None,
         level=float(level),
-        worst=worst,
-        threshold=float(np.sort(law)[::-1][int(level * len(law))]),
-        quantity=symbols[where[1]],
-        time=float(times[where[0]]),
-        deviation=float(np.mean(d, axis=0)[where]),
-        bias=float(allowed[where]),
+        threshold=float(np.sort(test.law)[::-1][int(level * len(test.law))]),
+        factor=float(bias),
         times=times,
+        left_out=left_out,
         runs=runs.sizes["run"],
         diverged=diverged(runs),
         theory=theory,
         ensemble=runs,
     )
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The runs and the theory at the compared times; the law of the largest deviation."""
+
+    symbols: Sequence[str]
+    times: Float[np.ndarray, " time"]
+    x: Float[np.ndarray, "runs time c"]
+    expected: Float[np.ndarray, "time c"]
+    inexact: Float[np.ndarray, "time c"]
+    seed: int
+
+    @cached_property
+    def law(self) -> np.ndarray:
+        """Of the largest deviation, in standard errors; the runs as they are come first."""
+        d = self.x - self.expected
+        noticed = np.sqrt(np.mean(d**2, axis=0)) > self.inexact
+        return _largest_of_reflections(d[:, noticed], self.seed)
+
+    def largest(self, bias: Float[np.ndarray, "time 1"]) -> Deviation:
+        """The largest deviation beyond a bias and the error of the theory itself."""
+        rounding = 2.0**-50 * np.max(np.abs(self.expected))
+        beyond = _studentized(self.x - self.expected, self.inexact + bias, rounding)
+        time, c = (int(k) for k in np.unravel_index(np.argmax(beyond), beyond.shape))
+        return Deviation(
+            standard_errors=float(beyond[time, c]),
+            p_value=float(np.mean(self.law >= beyond[time, c] * (1 - 1e-9))),
+            quantity=self.symbols[c],
+            time=float(self.times[time]),
+            mean=float(np.mean(self.x[:, time, c])),
+            expected=float(self.expected[time, c]),
+            bias=float(bias[time, 0]),
+        )
 
 
 def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> None:
@@ -168,12 +250,18 @@ def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> N
         raise InputError("runs", f"{n} runs", allowed, f"runs={needed}")
 
 
-def _times(theory: xr.Dataset, runs: xr.Dataset) -> np.ndarray:
-    """Indices of at most `MOST_TIMES` times at which the theory and every run are there."""
+def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
+    """Indices of at most `MOST_TIMES` times at which the theory and every run are there.
+
+    With them, in words, what of the runs is left out for that.
+    """
     there = runs["generalization_error"].notnull().all("run").values
+    ends = "a run diverges after that"
     if theory.attrs.get("outcome") not in ("converged", "plateau"):  # those stay where they are
         last = float(theory["time"].values[-1])
-        there &= runs["time"].values <= last * (1 + 1e-9)
+        known = runs["time"].values <= last * (1 + 1e-9)
+        ends = "the theory ends there" if np.any(there & ~known) else ends
+        there &= known
     common = np.flatnonzero(there)
     if not len(common) or runs["time"].values[common[-1]] <= 0:
         raise InputError(
@@ -182,7 +270,11 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> np.ndarray:
             "there has to be a time after 0 at which the theory and every run are there",
             "runs.sel(time=slice(0, 10)), or without those that diverged",
         )
-    return np.unique(common[np.linspace(0, len(common) - 1, MOST_TIMES).round().astype(int)])
+    compared, whole = (float(runs["time"][k]) for k in (common[-1], -1))
+    share = f"{1 - compared / whole:.0%} of the time was not compared"
+    left_out = f"{share}: α = {compared:.6g} to {whole:.6g}; {ends}" if compared < whole else ""
+    chosen = common[np.linspace(0, len(common) - 1, MOST_TIMES).round().astype(int)]
+    return np.unique(chosen), left_out
 
 
 def _variance(
