@@ -16,7 +16,16 @@ from pathlib import Path
 
 TABLE = Path(__file__).parent / "papers" / "verdicts.csv"
 COLUMNS = ("paper", "section", "item", "verdict")
-ORDER = ("agrees", "corrected", "differs", "undecided", "not comparable", "missing", "new")
+ORDER = (
+    "agrees",
+    "corrected",
+    "differs",
+    "depends",
+    "undecided",
+    "not comparable",
+    "missing",
+    "new",
+)
 
 
 def expected() -> list[tuple[str, ...]]:

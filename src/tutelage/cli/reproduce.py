@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORDS = 24  # letters of what a paper says in words, on each line
-NOTABLE = ("differs", "corrected")
+NOTABLE = ("differs", "depends", "corrected")
 COLOURS = {
     "agrees": "green",
     "corrected": "yellow",
     "differs": "bold red",
-    "undecided": "magenta",
+    "depends": "magenta",
+    "undecided": "blue",
     "not comparable": "dim",
     "missing": "dim",
     "new": "cyan",
@@ -60,7 +61,8 @@ def reproduce(
     """Draw the papers' figures and compare published numbers with computed ones.
 
     The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows;
-    printed are how many have which verdict, and those that differ or were corrected. What has
+    printed are how many have which verdict, and those that differ, depend on something that is
+    not printed, or were corrected. What has
     been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
     seconds. The exit code is 1 if a number differs and no note says why.
     """
@@ -136,7 +138,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_notable(rows: list[dict[str, Any]]) -> None:
-    """A line for each row that differs or was corrected; what is too long for it ends in …"""
+    """A line for each row that differs, depends or was corrected; what is too long ends in …"""
     from rich.text import Text
 
     notable = [row for verdict in NOTABLE for row in rows if row["verdict"] == verdict]

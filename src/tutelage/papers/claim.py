@@ -18,15 +18,18 @@ def claim(
     relation: Literal[">", "<"] = ">",
     limit: float = 0.0,
     note: str = "",
+    *,
+    level: float = LEVEL,
 ) -> Row:
     """The row of a statement that a mean is greater, or less, than a limit.
 
-    It "agrees" if a one-sided t test of the samples says so at the level 0.01, "differs" if one
+    It "agrees" if a one-sided t test of the samples says so at the level, 0.01, "differs" if one
     says the opposite, and is "undecided" if they say neither.  ``computed`` is the mean,
     ``uncertainty`` its standard error, and ``error`` its distance from the limit.
 
     Args:
         samples: one number for each run, independent of the others; at least two.
+        level: of this test, if it is one of several (`tutelage.papers.sequential`).
 
     >>> claim("p", "i", [1.0, 1.2, 0.9, 1.1]).verdict
     'agrees'
@@ -43,12 +46,12 @@ def claim(
     excess = values - limit if relation == ">" else limit - values
     chance = _chance(excess)
     verdict: Verdict = "undecided"
-    if chance < LEVEL:
+    if chance < level:
         verdict = "agrees"
-    elif chance > 1 - LEVEL:
+    elif chance > 1 - level:
         verdict = "differs"
     else:
-        note = f"{len(values)} runs do not decide it at the level {LEVEL:g}. {note}".strip()
+        note = f"{len(values)} runs do not decide it at the level {level:.2g}. {note}".strip()
     distance, printed = abs(float(np.mean(excess))), f"{relation} {limit:g}"
     return Row(paper, item, limit, mean, distance, verdict, note, printed, error)
 

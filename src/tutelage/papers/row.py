@@ -15,12 +15,22 @@ from tutelage._checks import InputError
 
 # agrees: within the digits printed, or the uncertainty of what is computed.
 # corrected: differs, and the computed number meets the exact form or value that replaces it.
-# differs: neither; of a statement, that a test says the opposite.
+# differs: neither; of a statement, that a test says the opposite, in every reading of the paper.
+# depends: on something that the paper does not print, as the note says, with what comes out.
 # undecided: a statement that the runs neither confirm nor refute.
 # not comparable: computed, but under other conditions than the paper's, as the note says.
 # missing: published, but not computed here, as the note says.
 # new: computed here, and not in any of the papers.
-Verdict = Literal["agrees", "corrected", "differs", "undecided", "not comparable", "missing", "new"]
+Verdict = Literal[
+    "agrees",
+    "corrected",
+    "differs",
+    "depends",
+    "undecided",
+    "not comparable",
+    "missing",
+    "new",
+]
 
 GRAVITY: tuple[Verdict, ...] = ("agrees", "corrected", "differs")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tutelage.papers import Entry, Paper, Row
+from tutelage.papers.numbers import computed_text
 from tutelage.papers.row import Verdict
 from tutelage.report.files import replace
-from tutelage.report.numbers import computed_text
 from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
 
@@ -16,7 +16,8 @@ from tutelage.report.version import versions
 VERDICTS: dict[Verdict, str] = {
     "agrees": "within the digits printed, or the uncertainty of what is computed",
     "corrected": "differs; the computed number meets the exact form or value that replaces it",
-    "differs": "the computed number, or a test of the statement, says otherwise",
+    "differs": "the computed number, or a test of the statement, says otherwise in every reading",
+    "depends": "on what the paper does not print: holds in one reading and not in another",
     "undecided": "a test of the statement says neither that it holds nor that it does not",
     "not comparable": "computed under other conditions than the paper's",
     "missing": "published, and not computed here",

@@ -1,0 +1,58 @@
+"""A statement whose outcome depends on something that the paper does not print.
+
+What is not printed has to be chosen, and a paper may be read in several ways: as its text says, or
+as the public code of its authors does.  The statement is decided in each reading, and these
+verdicts together make that of the row.  It *differs* only if it fails in every one of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tutelage._checks import InputError
+from tutelage.papers.numbers import computed_text
+from tutelage.papers.row import Row, Verdict
+
+FAILED: tuple[Verdict, ...] = ("corrected", "differs")
+
+
+def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str = "") -> Row:
+    """One row for a statement that is decided in several readings of the paper.
+
+    It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
+    one and fails in another it "depends", and its note says on what, with the outcome on both
+    sides.  If some readings are undecided and the others say the same, it is "undecided".  Numbers
+    are those of the first reading.
+
+    Args:
+        on: what is not printed, such as "the scale of the students' start".
+        readings: the row of each reading that is reasonable, by its name; the authors' own first.
+        note: what else there is to say.
+
+    >>> from tutelage.papers.claim import claim
+    >>> row = in_each_reading("it grows", "η", {
+    ...     "η = 1": claim("p", "i", [1.0, 1.2, 0.9, 1.1]),
+    ...     "η = 2": claim("p", "i", [-1.0, -1.2, -0.9, -1.1]),
+    ... })
+    >>> row.verdict
+    'depends'
+    >>> row.note
+    'Depends on η. η = 1: 1.050 ± 0.065, agrees. η = 2: -1.050 ± 0.065, differs.'
+    """
+    if len(readings) < 2:
+        raise InputError("readings", f"{len(readings)}", "there have to be at least two")
+    verdict = _together([row.verdict for row in readings.values()])
+    opening = f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
+    outcomes = [f"{name}: {computed_text(row)}, {row.verdict}." for name, row in readings.items()]
+    own = dict.fromkeys(row.note for row in readings.values() if row.verdict != "agrees")
+    words = " ".join(filter(None, (opening, *outcomes, *own, note)))
+    return replace(next(iter(readings.values())), item=item, verdict=verdict, note=words)
+
+
+def _together(verdicts: list[Verdict]) -> Verdict:
+    decided = [one for one in verdicts if one == "agrees" or one in FAILED]
+    failed = [one for one in decided if one in FAILED]
+    if failed and len(failed) < len(decided):
+        return "depends"
+    if len(set(verdicts)) == 1:
+        return verdicts[0]
+    return "differs" if len(failed) == len(verdicts) else "undecided"

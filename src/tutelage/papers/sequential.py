@@ -1,0 +1,87 @@
+"""How many random runs a claim takes: a rule that is stated before the first of them.
+
+There are at most L looks.  At look l = 1, …, L there are n 2^(l-1) runs in all, and every claim
+that has not been decided before is tested at the level 0.01/L.  The first decision stands: the
+chance that any look decides wrongly is at most the sum of their levels, 0.01, however much the
+looks have in common (Bonferroni).  The cost is stated by n 2^(L-1): what is
+undecided then stays undecided.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from tutelage._checks import positive_integer
+from tutelage.papers.claim import LEVEL, claim
+from tutelage.papers.row import Row
+
+LOOKS = 4  # the most runs are 8 times as many as the first
+
+
+def until_decided(
+    draw: Callable[[int, int], Any],
+    claims: Callable[[Any, float], Iterable[Row]],
+    runs: int,
+    looks: int = LOOKS,
+) -> tuple[Any, list[Row]]:
+    """All runs that were drawn, and the row of each claim at the look that has decided it.
+
+    Args:
+        draw: from the number of the first new run and how many there are, their results: an array
+            that begins with runs, or a Dataset with the dimension ``run``.  New runs are
+            independent of those before.
+        claims: from all runs so far and the level of one look, the rows, the same every time.
+        runs: n, those of the first look.
+        looks: L.
+
+    >>> random = np.random.default_rng(0)
+    >>> drawn, (row,) = until_decided(
+    ...     lambda first, count: random.normal(0.5, 1.0, count),
+    ...     lambda samples, level: [claim("p", "i", samples, level=level)],
+    ...     runs=4,
+    ... )
+    >>> len(drawn), row.verdict
+    (8, 'agrees')
+    """
+    positive_integer("runs", runs, "runs=8")
+    positive_integer("looks", looks, "looks=4")
+    everything = draw(0, runs)
+    rows = list(claims(everything, LEVEL / looks))
+    for look in range(1, looks):
+        if not any(row.verdict == "undecided" for row in rows):
+            break
+        there = runs * 2 ** (look - 1)
+        everything = _joined(everything, draw(there, there))
+        now = claims(everything, LEVEL / looks)
+        rows = [
+            new if old.verdict == "undecided" else old for old, new in zip(rows, now, strict=True)
+        ]
+    return everything, rows
+
+
+def sequential_claim(
+    paper: str,
+    item: str,
+    draw: Callable[[int, int], Any],
+    relation: Literal[">", "<"] = ">",
+    limit: float = 0.0,
+    note: str = "",
+    *,
+    runs: int = 8,
+    looks: int = LOOKS,
+) -> Row:
+    """`claim` of a mean, with as many runs as it takes (`until_decided`)."""
+
+    def claims(samples: Any, level: float) -> list[Row]:
+        return [claim(paper, item, samples, relation, limit, note, level=level)]
+
+    return until_decided(draw, claims, runs, looks)[1][0]
+
+
+def _joined(before: Any, new: Any) -> Any:
+    if isinstance(before, xr.Dataset):
+        joined = xr.concat([before, new], "run", data_vars="minimal")
+        return joined.assign_coords(run=np.arange(joined.sizes["run"]))
+    return np.concatenate([before, new])

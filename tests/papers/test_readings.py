@@ -1,0 +1,94 @@
+"""Statements that are decided in several readings, and how many runs that takes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tutelage._checks import InputError
+from tutelage.papers.claim import LEVEL, claim
+from tutelage.papers.readings import in_each_reading
+from tutelage.papers.row import compare, digits
+from tutelage.papers.sequential import sequential_claim, until_decided
+
+HOLDS = claim("p", "i", [1.0, 1.2, 0.9, 1.1])
+FAILS = claim("p", "i", [-1.0, -1.2, -0.9, -1.1])
+OPEN = claim("p", "i", [-1.0, 1.2, -0.9, 1.1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ((HOLDS, HOLDS), "agrees"),
+        ((FAILS, FAILS), "differs"),
+        ((HOLDS, FAILS), "depends"),
+        ((FAILS, OPEN, HOLDS), "depends"),
+        ((HOLDS, OPEN), "undecided"),
+        ((FAILS, OPEN), "undecided"),
+        ((OPEN, OPEN), "undecided"),
+    ],
+)
+def test_a_statement_differs_only_if_it_fails_in_every_reading(rows, verdict):
+    readings = {f"reading {number}": row for number, row in enumerate(rows)}
+    found = in_each_reading("it grows", "the start", readings)
+    assert found.verdict == verdict
+    assert found.computed == rows[0].computed and found.item == "it grows"
+    for name, row in readings.items():
+        assert f"{name}: " in found.note and row.verdict in found.note
+
+
+def test_numbers_have_readings_too():
+    both = {
+        "text": compare("p", "i", digits("0.34"), 0.5),
+        "code": compare("p", "i", digits("0.34"), 0.341),
+    }
+    found = in_each_reading("i", "σ", both)
+    assert found.verdict == "depends" and found.note.startswith("Depends on σ. text: 0.5, differs.")
+
+
+def test_one_reading_is_not_several():
+    with pytest.raises(InputError, match="readings"):
+        in_each_reading("i", "σ", {"text": HOLDS})
+
+
+def test_looking_again_and_again_does_not_decide_wrongly_more_often_than_the_level():
+    """1000 claims that do not hold, four looks each: at most Binomial(1000, 0.01), 10 ± 3.1."""
+    random = np.random.default_rng(5)
+    rows = [
+        sequential_claim("p", "i", lambda first, count: random.normal(size=count))
+        for _ in range(1000)
+    ]
+    agreed = sum(row.verdict == "agrees" for row in rows)
+    assert agreed < 1000 * LEVEL + 4 * math.sqrt(1000 * LEVEL)  # beyond it with probability 3e-4
+    # Looks at the level of a single test would agree with about 25 of them.
+    assert any(row.verdict == "undecided" for row in rows)
+
+
+def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_stands():
+    drawn = []
+
+    def draw(first, count):
+        drawn.append((first, count))
+        return np.full(count, 1.0)
+
+    looked = []
+
+    def claims(samples, level):
+        looked.append((len(samples), level))
+        # The second is decided at the first look, and would say otherwise at a later one.
+        sooner = HOLDS if len(samples) == 4 else FAILS
+        return [claim("p", "i", samples, level=level), sooner]
+
+    runs, (slow, quick) = until_decided(draw, claims, runs=4, looks=5)
+    assert drawn == [(0, 4), (4, 4), (8, 8)] and len(runs) == 16  # 2⁻¹⁶ < 0.002 < 2⁻⁸
+    assert looked == [(4, LEVEL / 5), (8, LEVEL / 5), (16, LEVEL / 5)]
+    assert slow.verdict == "agrees" and quick is HOLDS
+
+
+def test_what_is_not_decided_at_the_stated_cost_says_so():
+    row = sequential_claim(
+        "p", "i", lambda first, count: np.tile([1.0, -1.0], count // 2), runs=4, looks=3
+    )
+    assert (
+        row.verdict == "undecided" and row.note == "16 runs do not decide it at the level 0.0033."
+    )
