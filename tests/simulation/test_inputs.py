@@ -60,6 +60,24 @@ def test_a_network_learns_from_rows():
     assert tl.results.recompute(run).identical(run)  # so few numbers a file holds
 
 
+def test_the_error_is_that_on_the_rows_that_were_given():
+    """Rows of twice the length: a linear network errs four times as much, ½·4·(1 + 0.25)."""
+    N, linear = 50, tl.Committee(1, tl.Linear())
+    J, B = np.zeros((1, N)), np.zeros((1, N))
+    J[0, 0], B[0, 1] = 0.5, 1.0
+    rows = 2 * np.sqrt(N) * np.eye(N)  # ⟨ξξᵀ⟩ = 4, exactly
+    keywords = {"dimension": N, "until": 1.0, "times": [0.0, 1.0]}
+    run = tl.simulation.network(tl.Scenario(linear, linear), (J, B), 0.1, inputs=rows, **keywords)
+    assert run.generalization_error.values[0, 0] == pytest.approx(2.5, rel=1e-14)
+    assert run.generalization_error.attrs["inputs"] == "the given rows, measured"
+    # |J - B|² from the overlaps: what an error of white inputs would be, times 4.
+    distance = (run.Q - 2 * run.R.values + 1).values[..., 0, 0]
+    np.testing.assert_allclose(run.generalization_error, 2 * distance, rtol=1e-12)
+    white = tl.simulation.network(tl.Scenario(linear, linear), (J, B), 0.1, **keywords)
+    assert white.generalization_error.values[0, 0] == pytest.approx(0.625, rel=1e-14)
+    assert white.generalization_error.attrs["inputs"] == "Gaussian, from the overlaps"
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -73,8 +73,8 @@ def chain(
         progress: whether to show a bar on a terminal.
 
     Returns:
-        The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the exact
-        generalization_error, ``outcome`` ("reached", or "diverged": norms beyond 10⁶, and missing
+        The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the
+        generalization_error that follows from them, ``outcome`` ("reached", or "diverged": norms beyond 10⁶, and missing
         values after that) and ``ended_at``.
 
     Raises:

@@ -1,7 +1,8 @@
 """Inputs ξ of the examples: Gaussian, ±1, uniform, or rows of an array.
 
 The theory holds for N → ∞ if the components of ξ are independent with mean 0 and variance 1: then
-the fields are Gaussian with the covariance [[Q, R], [Rᵀ, T]], whatever else the components are.
+the fields are Gaussian with the covariance [[Q, R], [Rᵀ, T]], whatever else the components are, and
+ε_g follows from the overlaps.  Of rows nothing is assumed: the error on them is measured.
 """
 
 import abc

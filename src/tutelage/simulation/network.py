@@ -10,7 +10,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model import Scenario
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
-from tutelage.simulation.inputs import Inputs, as_inputs
+from tutelage.simulation.inputs import Inputs, Rows, as_inputs
 from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import GradientDescent, mean_change
 from tutelage.simulation.simulate import simulate
@@ -57,13 +57,17 @@ def network(
             shapes (..., K, N) and (..., M, N).
         inputs: "gaussian", "sign" (±1), "uniform" (variance 1), or an array of shape (rows, N) of
             which each example is a row drawn at random.  The theory assumes components that are
-            independent with mean 0 and variance 1; rows are taken as they are.
+            independent with mean 0 and variance 1; rows are taken as they are.  The error is that
+            of Gaussian inputs with the same overlaps, which for signs and uniform components holds
+            up to O(1/N); with rows it is the mean over all rows, measured at every recorded time:
+            for many rows ask for few ``times``.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
             examples, as `tutelage.simulation.rule.mean_change` says.
         runs, seed, times, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
-        The Dataset of `tutelage.simulation.chain`.
+        The Dataset of `tutelage.simulation.chain`; the attribute ``inputs`` of its
+        generalization_error says on which inputs that is.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -125,8 +129,17 @@ class Network(eqx.Module):
         return Weights(W[:, :K], W[:, K:])
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
-        """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them."""
-        return of_overlaps(*_over_runs(lambda J, B: (products(J, J), products(J, B)), state))
+        """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them; the error on rows."""
+        observed = of_overlaps(*_over_runs(lambda J, B: (products(J, J), products(J, B)), state))
+        if isinstance(self.inputs, Rows):
+            observed["generalization_error"] = _over_runs(self._error_on_rows, state)
+        return observed
+
+    def _error_on_rows(self, J: Any, B: Any) -> Any:
+        """½⟨(τ - σ)²⟩ over all rows."""
+        assert isinstance(self.inputs, Rows)
+        x, y = (self.inputs.array @ W.T for W in (J, B))
+        return 0.5 * jnp.mean(self.rule.missing(x, y) ** 2)
 
     def advance(self, state: Weights, keys: Any, first: Any, count: Any) -> Weights:
         """Learn the examples first, …, first + count - 1."""

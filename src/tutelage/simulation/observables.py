@@ -27,6 +27,9 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
 }
 # Where the name is not the symbol.
 SYMBOLS = {"generalization_error": "ε_g"}
+# The inputs of which ε_g is the mean error.
+GAUSSIAN = "Gaussian, from the overlaps"
+ON_ROWS = "the given rows, measured"
 
 # Errors are computed for this many states at a time, always: one compilation serves every
 # simulation of a scenario, and no bit depends on how many runs there are.
@@ -69,17 +72,23 @@ class Observations:
 
 
 def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) -> xr.Dataset:
-    """All that was observed and the exact ε_g; missing (NaN) after a run has diverged."""
+    """All that was observed, and ε_g of Gaussian inputs unless a system has measured it.
+
+    Missing (NaN) after a run has diverged.
+    """
     diverged = observations.ended >= 0
     missing = diverged[:, None] & (ensemble.recorded > observations.ended[:, None])
     values = {name: np.array(x) for name, x in observations.values.items()}
     for x in values.values():
         x[missing] = np.nan
-    values["generalization_error"] = _errors(scenario, values["Q"], values["R"], ~missing)
+    measured = "generalization_error" in values
+    if not measured:
+        values["generalization_error"] = _errors(scenario, values["Q"], values["R"], ~missing)
     found = xr.Dataset(
         {name: (("run", "time", *DIMENSIONS[name]), x) for name, x in values.items()},
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
     )
+    found["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
     units = [d for name in values for d in DIMENSIONS[name]]
     ended = np.where(diverged, observations.ended, ensemble.examples) / ensemble.dimension
     return found.assign_coords({d: np.arange(1, found.sizes[d] + 1) for d in units}).assign(

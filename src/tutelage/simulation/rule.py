@@ -43,11 +43,15 @@ class GradientDescent(eqx.Module):
         self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0
     ) -> Float[Array, "... K"]:
         """δ_i, units last."""
+        error = self.missing(x, y) + self.scenario.label_noise * noise
+        slope = self.scenario.student.activation.derivative(x)
+        return self.scenario.output_scale[0] * slope * error[..., None]
+
+    def missing(self, x: Float[Array, "... K"], y: Float[Array, "... M"]) -> Float[Array, "..."]:
+        """τ - σ, what the student's output lacks."""
         g, h = self.scenario.student.activation, self.scenario.teacher.activation
         s_K, s_M = self.scenario.output_scale
-        label = s_M * jnp.sum(h(y), axis=-1) + self.scenario.label_noise * noise
-        error = label - s_K * jnp.sum(g(x), axis=-1)
-        return s_K * g.derivative(x) * error[..., None]
+        return s_M * jnp.sum(h(y), axis=-1) - s_K * jnp.sum(g(x), axis=-1)
 
     def coefficients(
         self, step: Any, x: list[Array], y: list[Array], noise: list[Array]
