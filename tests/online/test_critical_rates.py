@@ -31,9 +31,9 @@ def of_graded():
     return critical_learning_rates(GRADED, GRADED_START)
 
 
-def test_a_single_relu_no_longer_converges_above_two(of_single):
+def test_the_solution_of_a_single_relu_is_unstable_above_two(of_single):
     """λ = η²/2 - η changes its sign (straat2019 section 3)."""
-    value, error = of_single.diverges
+    value, error = of_single.loses_stability
     assert abs(value - 2.0) < 1e-9
     assert abs(value - 2.0) <= error <= 1e-6
 
@@ -60,7 +60,7 @@ def test_the_norm_of_a_single_relu_explodes_where_that_state_has_its_fold(of_sin
     The next term is of relative size √δ, with δ the distance 1e-4 to the fold.
     """
     scenario, start = single(tl.ReLU())
-    eta = of_single.unbounded.value
+    eta = of_single.diverges.value
     squares = []
     for delta in (1e-4, 2e-4):
         run = evolve(scenario, start, eta - delta, until=3000.0).isel(time=-1)
@@ -71,14 +71,18 @@ def test_the_norm_of_a_single_relu_explodes_where_that_state_has_its_fold(of_sin
     assert evolve(scenario, start, eta * 1.01, until=3000.0).attrs["outcome"] == "diverged"
 
 
-def test_a_single_erf_no_longer_converges_above_its_exact_value():
+def test_the_solution_of_a_single_erf_is_unstable_above_its_exact_value_and_norms_stay_bounded():
     """A deviation orthogonal to the teacher obeys d|u|²/dα = (η²⟨g'⁴⟩ - 2η⟨g'²⟩)|u|².
 
     ⟨g'²⟩ = 2/(π√3) and ⟨g'⁴⟩ = 4/(π²√5) give η = π√(5/3).
     """
     found = critical_learning_rates(*single(tl.Erf()), upper=8.0)
-    value, error = found.diverges
+    value, error = found.loses_stability
     assert abs(value - math.pi * math.sqrt(5 / 3)) <= error <= 1e-6
+    assert found.diverges is None and "bounded" in found.reasons["diverges"]
+    # Above it the run converges all the same, to a state with an error.
+    end = evolve(*single(tl.Erf()), 5.0, until=1000.0)
+    assert end.attrs["outcome"] == "converged" and end.generalization_error.values[-1] > 0.03
 
 
 @pytest.mark.parametrize("upper", [0.0, -1.0, math.nan, "4"])

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 CRITICAL = {
     "non_monotonic": "error not monotonic above",
     "plateau_vanishes": "no plateau above",
-    "diverges": "diverges above",
+    "loses_stability": "final state unstable above",
+    "diverges": "norms diverge above",
 }
 
 
@@ -57,8 +58,9 @@ def online(
 ) -> None:
     """Follow a student that learns from a teacher, example by example.
 
-    Integrates the equations of the overlaps R and Q, exact in the learning rate, and
-    shows how the run ended: converged, plateau, diverged, or reached the last time.
+    Integrates the equations of the overlaps R and Q, at any learning rate, and shows how
+    the run ended: converged (at rest in a stable state, perhaps with an error), plateau
+    (beside an unstable one), diverged (norms beyond 10⁶), or reached the last time.
     """
     reading.check_files(out, plot)
     scenario = reading.scenario(

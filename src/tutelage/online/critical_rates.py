@@ -31,16 +31,16 @@ class CriticalLearningRates:
 
     non_monotonic: above it the error grows for a while before it falls again.
     plateau_vanishes: above it the saddle that makes the plateau does not exist.
-    diverges: above it the run does not converge: the point it went to is unstable or not reached.
-    unbounded: above it the norms grow without bound, exponentially; higher than ``diverges`` if
-        the run ends in another state in between.
+    loses_stability: above it the state in which the run ends at small rates is unstable.  The run
+        may still converge, to another state.
+    diverges: above it the norms of the run grow without bound; `evolve` says "diverged".
     reasons: why a field is None, by its name.
     """
 
     non_monotonic: Estimate | None
     plateau_vanishes: Estimate | None
+    loses_stability: Estimate | None
     diverges: Estimate | None
-    unbounded: Estimate | None
     reasons: Mapping[str, str]
 
 
@@ -55,15 +55,15 @@ def critical_learning_rates(
     upper: float | None = None,
     method: Method | str | None = None,
 ) -> CriticalLearningRates:
-    """Where the error stops to fall monotonically, the plateau vanishes, the run diverges.
+    """Where the error is no longer monotonic, the plateau vanishes, the end is lost, norms diverge.
 
     Defined, not fitted:
 
-    - ``diverges``: the lower one of two.  The attractor of the run loses its stability
-      (max Re λ(η) = 0; for the single ReLU λ = η²/2 - η and η = 2 exactly, straat2019 section 3),
-      or the run no longer gets there and its norms grow, found by bisection on its fate.
-    - ``unbounded``: the norms explode.  Not the same: a single ReLU ends in a stable state with
-      a finite error from η = 2 up to the fold of that state, at η = 2.2465.
+    - ``loses_stability``: max Re λ(η) = 0 for the state in which the run ends at small rates.  For
+      the single ReLU λ = η²/2 - η and η = 2 exactly (straat2019 section 3).
+    - ``diverges``: the norms grow without bound, found by bisection on the fate of the run.  Not
+      the same: a single ReLU converges to another state, with a finite error, from η = 2 up to
+      the fold of that state, at η = 2.2465.
     - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
       flow; rates below 1e-8 count as integration error.
     - ``plateau_vanishes``: the saddle beside which the run lingers is followed in η to its fold,
@@ -81,8 +81,8 @@ def critical_learning_rates(
     >>> one = tl.Committee(1, tl.ReLU())
     >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
     >>> found = tl.online.critical_learning_rates(tl.Scenario(one, one), start)
-    >>> print(f"{found.diverges.value:.9f}")
-    2.000000000
+    >>> print(f"{found.loses_stability.value:.9f} {found.diverges.value:.4f}")
+    2.000000000 2.2465
     """
     check_fits("start", scenario, start, batches=((),))
     if upper is not None:
@@ -98,14 +98,15 @@ def critical_learning_rates(
             reasons[name] = str(why)
             return None
 
-    unbounded = attempt("unbounded", _unbounded, top)
-    diverges = attempt("diverges", _diverges, unbounded, top)
-    limit = top if diverges is None else float(diverges.value)
+    diverges = attempt("diverges", _diverges, top)
+    highest = top if diverges is None else float(diverges.value)
+    loses_stability = attempt("loses_stability", _loses_stability, highest)
+    limit = highest if loses_stability is None else min(highest, float(loses_stability.value))
     return CriticalLearningRates(
         non_monotonic=attempt("non_monotonic", _non_monotonic, limit),
         plateau_vanishes=attempt("plateau_vanishes", _plateau_vanishes, limit),
+        loses_stability=loses_stability,
         diverges=diverges,
-        unbounded=unbounded,
         reasons=reasons,
     )
 
@@ -117,18 +118,18 @@ def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Ste
 # Divergence ------------------------------------------------------------------------------
 
 
-def _diverges(flow: Flow, y0: np.ndarray, unbounded: Estimate | None, top: float) -> Estimate:
-    """The lower one of: the attractor loses its stability, the run grows without bound."""
-    highest = top if unbounded is None else float(unbounded.value)
+def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
+    """Where the state in which a run at a small rate ends becomes unstable."""
     eta = min(0.5, 0.5 * highest)
-    stability = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
-    found = [limit for limit in (stability, unbounded) if limit is not None]
-    if not found:
-        raise _Missing(f"runs converge at every learning rate up to {top:g}")
-    return min(found, key=lambda limit: limit.value)
+    found = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
+    if found is None:
+        raise _Missing(
+            f"the run ends in a state that is stable up to {1.1 * highest:g}, or in none"
+        )
+    return found
 
 
-def _unbounded(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
+def _diverges(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     """Where norms begin to grow without bound: bisection on the fate of the run.
 
     Where the last attractor is lost growth begins slowly, and bisection over a finite time comes
@@ -160,7 +161,7 @@ def _bracket(escapes: Callable[[float], bool], top: float) -> tuple[float, float
     high = min(1.0, top)
     while not escapes(high):
         if high >= top:
-            raise _Missing(f"norms do not explode at any learning rate up to {top:g}")
+            raise _Missing(f"norms stay bounded at every learning rate up to {top:g}")
         high = min(2 * high, top)
     low = 0.5 * high
     while escapes(low):

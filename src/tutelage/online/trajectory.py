@@ -20,6 +20,9 @@ from tutelage.online.flow import Flow
 from tutelage.online.integration import FINEST, GROWS, OUTCOMES, PLATEAU, Trajectory, integrate
 from tutelage.runs.provenance import recorded
 
+# What the attribute averages_error is.
+BOUNDED = "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start"
+
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 
 
@@ -54,7 +57,9 @@ def evolve(
           "diverged" (norms beyond 10⁶) or "reached" (the last time);
         - ``ended_at``: the time at which the run ended.
 
-        The attribute ``averages_error`` bounds the error of the averages at the start.
+        The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
+        ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
+        quadrature or series else.  What it does to a curve grows with its length.
 
         For one run these are attributes; a run that has ended by itself has its end as the last
         time, instead of those that come later.  Of several runs those that have converged keep
@@ -80,7 +85,8 @@ def evolve(
     trajectory = integrate(flow, to_vector(begin), T, rate, times, float(until), tolerance)
     outcomes = _outcomes(flow, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
-    return states.assign_attrs(averages_error=flow.moments.error(jax.tree.map(_first, begin)))
+    error = flow.moments.error(jax.tree.map(_first, begin))
+    return states.assign_attrs(averages_error=error, averages_error_bounds=BOUNDED)
 
 
 def _first(x: Any) -> Any:

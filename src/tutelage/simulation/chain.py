@@ -74,8 +74,8 @@ def chain(
 
     Returns:
         The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the
-        generalization_error that follows from them, ``outcome`` ("reached", or "diverged": norms beyond 10⁶, and missing
-        values after that) and ``ended_at``.
+        generalization_error that follows from them, ``outcome`` ("reached", or "diverged": norms
+        beyond 10⁶, and missing values after that) and ``ended_at``.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
