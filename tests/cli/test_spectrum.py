@@ -44,16 +44,18 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(spectrum, "_train", lambda *a: sys.exit(asked.append(a)))
     options = ["--data", str(tmp_path / "a.npz"), "--inputs", "points", "--labels", "group"]
-    options += ["--hidden", "8,2", "--activation", "sigmoid:2", "--beta", "per-unit"]
+    options += ["--hidden", "8,2", "--activation", "sigmoid:2", "--beta", "every-unit"]
     options += ["--epochs", "7", "--runs", "3", "--seed", "4", "--optimizer", "sgd"]
     options += ["--learning-rate", "0.5", "--spectra", "5", "--tolerance", "1e-6"]
+    options += ["--decay", "0.99", "--beta-start", "0,0.005", "--output", "sigmoid"]
     run("spectrum", *options)
-    network, found, *numbers, steps, spectra, tolerance = asked[0]
-    assert network.sizes == (2, 8, 2, 3) and network.beta == "per unit"
+    network, found, *numbers, steps, spectra, tolerance, start, output = asked[0]
+    assert network.sizes == (2, 8, 2, 3) and network.beta == "every unit"
+    assert start == (0.0, 0.005) and output == "sigmoid"
     assert network.activation == tl.Sigmoid(2.0)
     assert found.classes == 3 and found.name == "a"
     assert numbers == [7, 3, 4] and (spectra, tolerance) == (5, 1e-6)
-    assert steps == tl.spectra.SGD(0.5)
+    assert steps == tl.spectra.SGD(0.5, 0.99)
 
 
 def test_the_digits_are_there_by_name(run, monkeypatch):
@@ -76,6 +78,9 @@ def test_the_digits_are_there_by_name(run, monkeypatch):
         (["--runs", "0"], "--runs: got 0"),
         (["--seed=-1"], "--seed: got -1"),
         (["--learning-rate", "0"], "--learning-rate: got 0"),
+        (["--decay", "2"], "decay: got 2"),
+        (["--beta-start", "1"], "beta_start: got 1.0"),
+        (["--beta", "shared", "--beta-start", "1,2,3"], "--beta-start: got '1,2,3'"),
         (["--tolerance", "0"], "--tolerance: got 0"),
         (["--tolerance=-1e-3"], "--tolerance: got -0.001"),
         (["--spectra", "1"], "--spectra: got 1"),

@@ -16,7 +16,8 @@ from tutelage.spectra import (
     linear_examples,
     train,
 )
-from tutelage.spectra.objective import Loss, accuracy, cross_entropy, residuals
+from tutelage.spectra.cross_entropy import accuracy, cross_entropy, residuals
+from tutelage.spectra.objective import Loss
 
 LINE = linear_examples()
 SWISH = Classifier((2, 4, 1), tl.Swish(), "per unit")
@@ -126,6 +127,64 @@ def test_a_trainable_beta_moves_and_a_fixed_one_is_no_parameter(batch):
     np.testing.assert_array_equal(fixed.logits(θ, X), SWISH.logits(same, X))
 
 
+def test_the_output_has_a_beta_of_its_own_when_every_unit_has_one():
+    network = Classifier((2, 4, 1), tl.Swish(), "every unit")
+    assert network.count == 22 and Classifier((2, 8, 2, 1), tl.Swish(), "every unit").count == 56
+    θ, hidden = (one.initial(jax.random.key(1)) for one in (network, SWISH))
+    X = jnp.asarray(LINE.inputs)
+    np.testing.assert_array_equal(network.logits(θ, X), SWISH.logits(hidden, X))
+    doubled = θ._replace(beta=(θ.beta[0], 2 * θ.beta[1]))
+    np.testing.assert_array_equal(network.logits(doubled, X), 2 * SWISH.logits(hidden, X))
+
+
+def test_beta_begins_where_it_is_said_to():
+    network = Classifier((2, 100, 1), tl.Swish(), "every unit")
+    exactly = network.initial(jax.random.key(2), 0.25).beta
+    assert np.all(exactly[0] == 0.25) and np.all(exactly[1] == 0.25)
+    one, other = (network.initial(jax.random.key(k), (0.5, 0.01)) for k in (2, 3))
+    drawn = np.concatenate([*one.beta, *other.beta])
+    # 202 independent numbers: five standard errors of a mean, and of a standard deviation.
+    assert abs(drawn.mean() - 0.5) < 5 * 0.01 / np.sqrt(202)
+    assert abs(drawn.std() - 0.01) < 5 * 0.01 / np.sqrt(2 * 202)
+    np.testing.assert_array_equal(one.weights[0], network.initial(jax.random.key(2)).weights[0])
+
+
+def test_the_learning_rate_decays_step_by_step():
+    rule = SGD(0.5, decay=0.8)
+    run = train(SWISH, LINE, epochs=3, optimizer=rule, recorded=[3], spectra=())
+    flat, shape = ravel_pytree(SWISH.initial(jax.random.fold_in(jax.random.key(0), 0)))
+    slope = jax.grad(lambda v: loss_of(SWISH)(shape(v)))
+    for rate in (0.5, 0.4, 0.32):
+        flat = flat - rate * slope(flat)
+    # Three steps, whose sums over 51 examples may be taken in another order.
+    np.testing.assert_allclose(run["final_parameters"].values[0], flat, atol=1e-14)
+
+
+def test_outputs_of_their_own_leave_label_0_to_none():
+    """K − 1 outputs say which of the labels 1, 2, … it is; one more answers to no label."""
+    z = jnp.array([[-3.0, -2.0], [4.0, -1.0], [1.0, 2.0]])
+    y = jnp.array([0, 1, 1])
+    p = 1 / (1 + np.exp(-np.asarray(z)))
+    target = np.array([[0, 0], [1, 0], [1, 0]])
+    exact = -np.mean(np.log(np.where(target, p, 1 - p)))
+    assert float(cross_entropy(z, y, "sigmoid")) == pytest.approx(exact, rel=1e-14)
+    np.testing.assert_allclose(residuals(z, y, "sigmoid"), (p - target) / 3, atol=1e-16)
+    assert float(accuracy(z, y, "sigmoid")) == pytest.approx(2 / 3)
+
+
+def test_the_setting_of_the_authors_is_recorded_and_computed_again(tmp_path):
+    three = tl.spectra.examples(LINE.inputs, np.arange(51) % 3, "three")
+    network = Classifier((2, 4, 3), tl.Swish(), "every unit")
+    options = {"beta_start": (0.0, 0.005), "output": "sigmoid", "optimizer": Adam(0.01, 0.999)}
+    run = train(network, three, runs=2, spectra=(), **options, **SHORT)
+    tl.results.save(run, tmp_path / "run.nc")
+    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    for name in run.data_vars:
+        np.testing.assert_array_equal(again[name], run[name])
+    # β begins near 0: so do all logits, and every output is ln 2.
+    np.testing.assert_allclose(run["loss"].values[:, 0], np.log(2), atol=0.02)
+
+
 def test_spectra_are_missing_where_they_were_not_asked_for():
     run = train(SWISH, LINE, spectra=[30], **SHORT)
     missing = np.isnan(run["eigenvalues"].values[0]).all(axis=1)
@@ -167,6 +226,11 @@ def test_a_diverging_run_is_an_outcome():
         ({"recorded": []}, "recorded: got no epoch"),
         ({"spectra": [5]}, r"spectra: got \[5\]"),
         ({"optimizer": "adam"}, "optimizer: got 'adam'"),
+        ({"output": "tanh"}, "output: got 'tanh'"),
+        ({"beta_start": np.nan}, "beta_start: got nan"),
+        ({"beta_start": (0.0, -1.0)}, "beta_start: got -1.0"),
+        ({"beta_start": (0.0, 1.0, 2.0)}, "beta_start: got"),
+        ({"classifier": Classifier((2, 4, 1), tl.Swish()), "beta_start": 1.0}, "not learned"),
         ({"memory": 100}, "parameters: got 21 parameters"),
         ({"classifier": Classifier((3, 4, 1), tl.ReLU())}, "2 features and 2 classes"),
         ({"classifier": Classifier((2, 4, 3), tl.ReLU())}, "2 features and 2 classes"),
@@ -200,6 +264,12 @@ def test_what_is_no_network_is_refused(arguments, message):
 def test_a_learning_rate_of_zero_or_below_is_refused(rate):
     with pytest.raises(InputError, match="learning_rate"):
         Adam(rate)
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.1, np.nan])
+def test_a_learning_rate_that_grows_is_refused(decay):
+    with pytest.raises(InputError, match="decay"):
+        Adam(0.01, decay)
 
 
 def test_a_density_of_a_function_is_not_computed_again():

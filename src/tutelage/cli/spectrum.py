@@ -32,6 +32,14 @@ class Beta(StrEnum):
     fixed = "fixed"
     shared = "shared"
     per_unit = "per-unit"
+    every_unit = "every-unit"
+
+
+class Output(StrEnum):
+    """What several outputs are."""
+
+    softmax = "softmax"
+    sigmoid = "sigmoid"
 
 
 class Optimizer(StrEnum):
@@ -54,13 +62,23 @@ def spectrum(
     ] = "10",
     activation: reading.Unit = "swish",
     beta: Annotated[
-        Beta, typer.Option(help="Whether the β of swish or sigmoid is learned.")
+        Beta, typer.Option(help="Whether the β of swish or sigmoid is learned, and of which units.")
     ] = Beta.fixed,
+    beta_start: Annotated[
+        str | None,
+        typer.Option(metavar="MEAN[,SPREAD]", help="Where a β that is learned begins."),
+    ] = None,
+    output: Annotated[
+        Output, typer.Option(help="Several outputs: softmax, or a sigmoid for each label but 0.")
+    ] = Output.softmax,
     epochs: Annotated[int, typer.Option(help="Steps with the gradient of all examples.")] = 1000,
     runs: reading.Runs = 1,
     seed: reading.Seed = 0,
     optimizer: Annotated[Optimizer, typer.Option(help="Full-batch Adam or SGD.")] = Optimizer.adam,
     learning_rate: reading.LearningRate = 0.01,
+    decay: Annotated[
+        float, typer.Option(help="Of the learning rate: a factor for every step.")
+    ] = 1.0,
     spectra: Annotated[
         int, typer.Option(metavar="COUNT", help="Spectra of each network, at epochs from 0 on.")
     ] = 3,
@@ -90,8 +108,9 @@ def spectrum(
     _check_numbers(epochs, runs, seed, spectra, tolerance)
     found = _examples(data, inputs, labels)
     network = _network(found, hidden, activation, beta)
-    steps = _optimizer(optimizer, learning_rate)
-    numbers = (epochs, runs, seed, steps, spectra, tolerance)
+    steps = _optimizer(optimizer, learning_rate, decay)
+    start = _beta_start(network, beta_start)
+    numbers = (epochs, runs, seed, steps, spectra, tolerance, start, output.value)
     run = telling.waiting(lambda: _train(network, found, *numbers))
     telling.save(run, out)
     telling.draw(lambda figures: _picture(figures, run), plot)
@@ -142,11 +161,21 @@ def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
     return Classifier(found.sizes(*layers), unit, words)
 
 
-def _optimizer(name: Optimizer, learning_rate: float) -> Any:
+def _beta_start(network: Any, text: str | None) -> Any:
+    """One number, or a mean and a standard deviation."""
+    from tutelage.spectra.classifier import check_beta_start
+
+    if text is None:
+        return None
+    found = reading.numbers("--beta-start", text, 1, 2, example="0,0.005")
+    return check_beta_start(network, found[0] if len(found) == 1 else tuple(found))
+
+
+def _optimizer(name: Optimizer, learning_rate: float, decay: float) -> Any:
     from tutelage.spectra import SGD, Adam
 
     finite_number("--learning-rate", learning_rate, above=0.0, hint="--learning-rate 0.01")
-    return {Optimizer.adam: Adam, Optimizer.sgd: SGD}[name](learning_rate)
+    return {Optimizer.adam: Adam, Optimizer.sgd: SGD}[name](learning_rate, decay)
 
 
 def _train(
@@ -158,6 +187,8 @@ def _train(
     optimizer: Any,
     spectra: int,
     tolerance: float,
+    beta_start: Any,
+    output: Any,
 ) -> "xr.Dataset":
     import numpy as np
 
@@ -172,6 +203,8 @@ def _train(
         recorded=at,
         spectra=at[chosen],
         optimizer=optimizer,
+        beta_start=beta_start,
+        output=output,
         runs=runs,
         seed=seed,
         tolerance=tolerance,

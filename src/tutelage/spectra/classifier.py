@@ -6,11 +6,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, positive_integer
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 
-Beta = Literal["fixed", "shared", "per unit"]
+Beta = Literal["fixed", "shared", "per unit", "every unit"]
+Start = float | tuple[float, float] | None
 
 
 class Parameters(NamedTuple):
@@ -28,15 +29,18 @@ class Classifier(eqx.Module):
         sizes: features, hidden units of each layer, outputs: (2, 10, 1), (64, 25, 10).
             One output is the logit of class 1; several are the logits of as many classes.
         activation: of the hidden units.
-        beta: "fixed"; "shared", one trainable β for all hidden units; or "per unit", one for
-            each, the β_i of milletari2019, eq. (2).  Trainable ones begin at ``activation.beta``
-            and are part of the Hessian; the activation has to have a β.
+        beta: "fixed"; "shared", one trainable β for all hidden units; "per unit", one for each,
+            the β_i of milletari2019, eq. (2); or "every unit", one for each, the outputs included,
+            whose logits are β_i h_i.  Trainable ones begin at ``activation.beta`` unless `train`
+            says otherwise, and are part of the Hessian; the activation has to have a β.
 
     >>> import tutelage as tl
     >>> Classifier((2, 10, 1), tl.ReLU()).count, Classifier((64, 25, 10), tl.ReLU()).count
     (41, 1885)
     >>> Classifier((2, 10, 1), tl.Swish(), beta="per unit").count
     51
+    >>> Classifier((2, 10, 1), tl.Swish(), beta="every unit").count
+    52
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -68,26 +72,38 @@ class Classifier(eqx.Module):
     def count(self) -> int:
         """How many parameters there are, the trainable β included."""
         layers = sum((n + 1) * m for n, m in zip(self.sizes, self.sizes[1:], strict=False))
-        return layers + {"fixed": 0, "shared": 1, "per unit": sum(self.hidden)}[self.beta]
+        return layers + sum(math.prod(shape) for shape in self._beta_shapes())
 
-    def initial(self, key: Any) -> Parameters:
-        """Weights uniform in ±√(6/(n_{l−1} + n_l)) (Glorot and Bengio 2010), biases zero."""
+    def initial(self, key: Any, beta_start: Start = None) -> Parameters:
+        """Weights uniform in ±√(6/(n_{l−1} + n_l)) (Glorot and Bengio 2010), biases zero.
+
+        Args:
+            key: of the random numbers.
+            beta_start: where trainable β begin: one number, or the mean and the standard
+                deviation of independent Gaussian ones; ``activation.beta`` when left out.
+        """
         pairs = list(zip(self.sizes, self.sizes[1:], strict=False))
         weights = []
         for layer, (n, m) in enumerate(pairs):
             width = math.sqrt(6 / (n + m))
             one = jax.random.fold_in(key, layer)
             weights.append(jax.random.uniform(one, (n, m), minval=-width, maxval=width))
-        return Parameters(
-            tuple(weights), tuple(jnp.zeros(m) for _, m in pairs), self._initial_beta()
-        )
+        biases = tuple(jnp.zeros(m) for _, m in pairs)
+        return Parameters(tuple(weights), biases, self._initial_beta(key, beta_start))
 
-    def _initial_beta(self) -> tuple[Any, ...]:
-        if self.beta == "fixed":
-            return ()
-        start = getattr(self.activation, "beta")  # noqa: B009  (checked at the door)
-        shapes = [()] if self.beta == "shared" else [(units,) for units in self.hidden]
-        return tuple(jnp.full(shape, start, dtype=float) for shape in shapes)
+    def _beta_shapes(self) -> list[tuple[int, ...]]:
+        """Of what is learned of β: layer by layer, or one for all."""
+        layers = {"per unit": self.hidden, "every unit": self.sizes[1:]}.get(self.beta, ())
+        return [()] if self.beta == "shared" else [(units,) for units in layers]
+
+    def _initial_beta(self, key: Any, start: Start) -> tuple[Any, ...]:
+        begin: Any = getattr(self.activation, "beta", None) if start is None else start
+        mean, spread = begin if isinstance(begin, tuple) else (begin, 0.0)
+        return tuple(
+            # Keys beyond those of the weights.
+            mean + spread * jax.random.normal(jax.random.fold_in(key, len(self.sizes) + layer), s)
+            for layer, s in enumerate(self._beta_shapes())
+        )
 
     def logits(
         self, parameters: Parameters, inputs: Float[Array, "m n"]
@@ -98,7 +114,8 @@ class Classifier(eqx.Module):
         for layer, (W, b) in enumerate(layers[:-1]):
             a = self._unit(parameters, layer)(a @ W + b)
         W, b = layers[-1]
-        return a @ W + b
+        h = a @ W + b
+        return h * parameters.beta[-1] if self.beta == "every unit" else h
 
     def _unit(self, parameters: Parameters, layer: int) -> Activation:
         if self.beta == "fixed":
@@ -106,3 +123,22 @@ class Classifier(eqx.Module):
         beta = parameters.beta[0 if self.beta == "shared" else layer]
         # An array, one β for each unit, in the place of the number.
         return eqx.tree_at(lambda g: g.beta, self.activation, beta)
+
+
+def check_beta_start(classifier: Classifier, start: Any) -> Start:
+    """One number, or a mean and a standard deviation, of a β that is learned."""
+    if start is None:
+        return None
+    if classifier.beta == "fixed":
+        allowed = "β of this classifier is not learned, and stays that of its activation"
+        raise InputError("beta_start", repr(start), allowed, "Classifier(…, beta='per unit')")
+    hint = "beta_start=(0.0, 0.005)"
+    if not isinstance(start, list | tuple):
+        return float(finite_number("beta_start", start, hint=hint))
+    if len(start) != 2:
+        allowed = "it has to be one number, or a mean and a standard deviation"
+        raise InputError("beta_start", repr(start), allowed, hint)
+    mean, spread = start
+    finite_number("beta_start", mean, hint=hint)
+    finite_number("beta_start", spread, at_least=0.0, hint=hint)
+    return float(mean), float(spread)

@@ -1,48 +1,15 @@
-"""What is minimised, how well it has been, and by which steps of a fixed learning rate."""
+"""What is minimised, and by which steps."""
 
 import abc
 from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from tutelage._checks import finite_number
-from tutelage._jax import jax, jnp
+from tutelage._checks import InputError, finite_number
+from tutelage._jax import jnp
 from tutelage.spectra.classifier import Classifier, Parameters
-
-
-def cross_entropy(logits: Float[Array, "m outputs"], labels: Int[Array, " m"]) -> Float[Array, ""]:
-    """The mean of −log of the probability of the right class, from logits without overflow.
-
-    One output z:  ln(1 + e^z) − y z  (milletari2019, eq. (16));  several:  ln Σ_k e^{z_k} − z_y.
-
-    >>> ln2 = cross_entropy(jnp.zeros((5, 1)), jnp.array([0, 1, 1, 0, 1]))
-    >>> round(float(jnp.exp(ln2)), 12)
-    2.0
-    """
-    if logits.shape[1] == 1:
-        z = logits[:, 0]
-        return jnp.mean(jax.nn.softplus(z) - labels * z)
-    # Sums over a one-hot row: a gather has a slow scatter as its derivative.
-    chosen = jnp.sum(logits * jax.nn.one_hot(labels, logits.shape[1]), axis=1)
-    return jnp.mean(jax.nn.logsumexp(logits, axis=1) - chosen)
-
-
-def residuals(
-    logits: Float[Array, "m outputs"], labels: Int[Array, " m"]
-) -> Float[Array, "m outputs"]:
-    """e^μ = (ŷ^μ − y^μ)/m, the derivative of the loss by the logits (milletari2019, Section 3)."""
-    m = logits.shape[0]
-    if logits.shape[1] == 1:
-        return (jax.nn.sigmoid(logits) - labels[:, None]) / m
-    return (jax.nn.softmax(logits, axis=1) - jax.nn.one_hot(labels, logits.shape[1])) / m
-
-
-def accuracy(logits: Float[Array, "m outputs"], labels: Int[Array, " m"]) -> Float[Array, ""]:
-    """Fraction of the examples whose most probable class is the right one."""
-    one = logits.shape[1] == 1
-    chosen = (logits[:, 0] > 0).astype(int) if one else jnp.argmax(logits, axis=1)
-    return jnp.mean((chosen == labels).astype(float))  # the mean of booleans is in float32
+from tutelage.spectra.cross_entropy import Output, cross_entropy
 
 
 class Loss(eqx.Module):
@@ -51,41 +18,65 @@ class Loss(eqx.Module):
     classifier: Classifier
     inputs: Any
     labels: Any
+    output: Output = eqx.field(static=True, default="softmax")
 
     def __call__(self, parameters: Parameters) -> Float[Array, ""]:
-        return cross_entropy(self.classifier.logits(parameters, self.inputs), self.labels)
+        logits = self.classifier.logits(parameters, self.inputs)
+        return cross_entropy(logits, self.labels, self.output)
 
 
 class Optimizer(eqx.Module):
-    """A rule for the next step from the gradient of all examples."""
+    """A rule for the next step from the gradient of all examples.
+
+    Args:
+        learning_rate: η of the first step.
+        decay: the learning rate after t steps is η · decayᵗ; 1 for a constant one.
+    """
 
     learning_rate: eqx.AbstractVar[float]
+    decay: eqx.AbstractVar[float]
 
     @abc.abstractmethod
     def transformation(self) -> Any:
         """The same as an optax transformation."""
 
+    def rate(self, step: Any) -> Any:
+        """η · decayᵗ."""
+        return self.learning_rate * self.decay ** jnp.asarray(step, float)
+
     def __check_init__(self) -> None:
         finite_number("learning_rate", self.learning_rate, above=0.0, hint="learning_rate=0.01")
+        finite_number("decay", self.decay, above=0.0, hint="decay=0.9 ** (1 / 500)")
+        if self.decay > 1:
+            raise InputError(
+                "decay", f"{self.decay:g}", "the learning rate must not grow", "decay=1"
+            )
 
 
 class Adam(Optimizer):
-    """Kingma and Ba (2015), with their β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸."""
+    """Kingma and Ba (2015), with their β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸.
+
+    >>> rule = Adam(0.01, decay=0.9 ** (1 / 500))
+    >>> round(float(rule.rate(1000)), 12)
+    0.0081
+    """
 
     learning_rate: float = 0.01
+    decay: float = 1.0
 
     def transformation(self) -> Any:
         import optax
 
-        return optax.adam(self.learning_rate)
+        return optax.adam(self.rate)
 
 
 class SGD(Optimizer):
     """Plain gradient descent: θ ← θ − η ∇L."""
 
     learning_rate: float = 0.01
+    decay: float = 1.0
 
     def transformation(self) -> Any:
         import optax
 
-        return optax.sgd(self.learning_rate)
+        return optax.sgd(self.rate)

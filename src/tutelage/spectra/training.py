@@ -1,6 +1,6 @@
 """Many networks learn at once, and their Hessians are watched while they do."""
 
-from typing import Any
+from typing import Any, get_args
 
 import equinox as eqx
 import numpy as np
@@ -11,11 +11,12 @@ from tutelage._checks import InputError, epochs_to_record, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
-from tutelage.spectra.classifier import Classifier
+from tutelage.spectra.classifier import Classifier, Start, check_beta_start
+from tutelage.spectra.cross_entropy import Output, accuracy, residuals
 from tutelage.spectra.examples import Examples, examples as check_examples
 from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_memory, matrix
 from tutelage.spectra.indices import check_tolerance
-from tutelage.spectra.objective import Adam, Loss, Optimizer, accuracy, residuals
+from tutelage.spectra.objective import Adam, Loss, Optimizer
 from tutelage.spectra.record import Measured, as_dataset
 
 RECORDS = 60
@@ -36,6 +37,8 @@ def train(
     recorded: Any = None,
     spectra: Any = None,
     optimizer: Optimizer | None = None,
+    beta_start: Start = None,
+    output: Output = "softmax",
     runs: int = 1,
     seed: int = 0,
     tolerance: float = 1e-12,
@@ -55,7 +58,12 @@ def train(
         recorded: those at which to record, increasing, 0 for the start; 60 when left out, every
             one at first and fewer later.
         spectra: those of them at which to compute eigenvalues; all when left out, () for none.
-        optimizer: `Adam` with the learning rate 0.01 when left out, or `SGD`.
+        optimizer: `Adam` with the learning rate 0.01 when left out, or `SGD`; both can let it
+            decay.
+        beta_start: where trainable β begin: one number for all, or the mean and the standard
+            deviation of Gaussian ones; the β of the activation when left out.
+        output: what several outputs are: "softmax", or "sigmoid" for a probability each, of the
+            label 1, 2, … in turn; label 0 is then the one that no output claims.
         runs: how many networks, all in one batch.
         seed: of the starts; what a run does depends on it and on the number of the run alone.
         tolerance: what counts as zero, in units of the largest |λ| of the same spectrum; rounding
@@ -79,7 +87,11 @@ def train(
     >>> run.eigenvalues.dims, bool(run.loss[0, 1] < run.loss[0, 0])
     (('run', 'epoch', 'eigenvalue'), True)
     """
-    _fits(classifier, examples)
+    if output not in get_args(Output):
+        allowed = f"it has to be {' or '.join(map(repr, get_args(Output)))}"
+        raise InputError("output", repr(output), allowed, "output='softmax'")
+    _fits(classifier, examples, output)
+    beta_start = check_beta_start(classifier, beta_start)
     optimizer = Adam() if optimizer is None else optimizer
     if not isinstance(optimizer, Optimizer):
         raise InputError("optimizer", repr(optimizer), "it has to be Adam or SGD", "Adam(0.01)")
@@ -96,7 +108,8 @@ def train(
         check_tolerance(name, value)
     if len(watched):
         check_memory(classifier.count, memory)
-    system = System(classifier, examples, optimizer, float(residual_tolerance))
+    near = float(residual_tolerance)
+    system = System(classifier, examples, optimizer, near, beta_start, output)
     measured = _run(system, runs, seed, times, set(watched.tolist()), epochs)
     return as_dataset(examples, measured, times, float(tolerance))
 
@@ -117,20 +130,27 @@ class System(eqx.Module):
     loss: Loss
     optimizer: Optimizer
     residual_tolerance: Any
+    beta_start: Any
 
     def __init__(
-        self, classifier: Classifier, examples: Examples, optimizer: Optimizer, tolerance: float
+        self,
+        classifier: Classifier,
+        examples: Examples,
+        optimizer: Optimizer,
+        tolerance: float,
+        beta_start: Start,
+        output: Output,
     ):
         X, y = jnp.asarray(examples.inputs), jnp.asarray(examples.labels)
         # Numbers as arrays: another β or learning rate needs no other compiled code.
-        self.classifier, self.optimizer, self.residual_tolerance = jax.tree.map(
-            jnp.asarray, (classifier, optimizer, tolerance)
+        self.classifier, self.optimizer, self.residual_tolerance, self.beta_start = jax.tree.map(
+            jnp.asarray, (classifier, optimizer, tolerance, beta_start)
         )
-        self.loss = Loss(self.classifier, X, y)
+        self.loss = Loss(self.classifier, X, y, output)
 
     def start(self, key: Any) -> tuple[Any, Any]:
         """Parameters and the state of the optimizer."""
-        θ = self.classifier.initial(key)
+        θ = self.classifier.initial(key, self.beta_start)
         return θ, self.optimizer.transformation().init(θ)
 
     def step(self, state: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -141,13 +161,14 @@ class System(eqx.Module):
 
     def measure(self, θ: Any) -> dict[str, Any]:
         """Loss, accuracy, length of the gradient, fraction of residuals near zero."""
-        z, y = self.classifier.logits(θ, self.loss.inputs), self.loss.labels
+        z = self.classifier.logits(θ, self.loss.inputs)
+        answers = (z, self.loss.labels, self.loss.output)
         value, slope = jax.value_and_grad(self.loss)(θ)
         squares = [jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope)]
-        near = jnp.abs(residuals(z, y)) <= self.residual_tolerance
+        near = jnp.abs(residuals(*answers)) <= self.residual_tolerance
         return {
             "loss": value,
-            "accuracy": accuracy(z, y),
+            "accuracy": accuracy(*answers),
             "gradient_norm": jnp.sqrt(jnp.sum(jnp.stack(squares))),
             "zero_residuals": jnp.mean(near.astype(float)),
         }
@@ -218,7 +239,7 @@ def _flat(θ: Any) -> Any:
     return jax.vmap(lambda one: ravel_pytree(one)[0])(θ)
 
 
-def _fits(classifier: Classifier, examples: Examples) -> None:
+def _fits(classifier: Classifier, examples: Examples, output: Output) -> None:
     if not isinstance(classifier, Classifier):
         raise InputError("classifier", repr(classifier), "it has to be a Classifier")
     if not isinstance(examples, Examples):
@@ -226,7 +247,8 @@ def _fits(classifier: Classifier, examples: Examples) -> None:
         raise InputError("examples", type(examples).__name__, "they have to be Examples", hint)
     check_examples(examples.inputs, examples.labels)  # an Examples may be made without
     wanted = examples.sizes(*classifier.hidden)
-    outputs = {1, 2} if examples.classes == 2 else {examples.classes}
+    fewer = examples.classes == 2 or output == "sigmoid"
+    outputs = {examples.classes - fewer, examples.classes}
     if classifier.sizes[0] != wanted[0] or classifier.sizes[-1] not in outputs:
         allowed = f"{examples.name} have {wanted[0]} features and {examples.classes} classes"
         hint = "Classifier(examples.sizes(10), …)"
