@@ -6,8 +6,9 @@ from typing import Any
 
 import xarray as xr
 
-from tutelage._checks import InputError, positive_integer
+from tutelage._checks import positive_integer
 from tutelage.figures.spectra import Bend, _colours, _named, _spectra
+from tutelage.runs import files
 
 
 def eigenvalue_animation(
@@ -29,13 +30,14 @@ def eigenvalue_animation(
     """
     import matplotlib.pyplot as plt
 
-    path = Path(path)
-    if path.suffix != ".gif":
-        raise InputError("path", repr(str(path)), "the name has to end in .gif", "spectra.gif")
+    path = files.check_writable("path", path, (".gif",), "spectra.gif")
     speed = positive_integer("frames_per_second", frames_per_second)
     figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
-    eigenvalue_film(datasets, axes).save(path, writer="pillow", fps=speed, dpi=90)
-    plt.close(figure)
+    try:
+        with files.replacing(path) as file:
+            eigenvalue_film(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)
+    finally:
+        plt.close(figure)
     return path
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tutelage._checks import InputError
 from tutelage.papers import Entry, sections
-from tutelage.report.files import replace
 from tutelage.report.page import write_page
-from tutelage.report.parts import Part, command, compute, kept
+from tutelage.report.parts import Part, command, compute, kept, made
+from tutelage.runs import files
 
 
 def build(
@@ -38,8 +37,11 @@ def build(
     Returns:
         The rows of the sections asked for, as entries for programs: those of
         `tutelage.papers.Row`, the section, and the command that recomputes it.
+
+    Raises:
+        NotWritten: if a disk is full, with the rows where only the page is missing.
     """
-    chosen, folder = sections(papers, figure), _made(Path(folder))
+    chosen, folder = sections(papers, figure), made(Path(folder))
     for done, entry in enumerate(chosen):
         show(done, len(chosen), f"{entry.paper.key}, {entry.section.title}")
         before = kept(entry, full, folder)
@@ -49,23 +51,14 @@ def build(
     show(len(chosen), len(chosen), "writing the report")
     # What earlier runs have left stays in the report, also if this one asked for one figure.
     parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
-    write_page(parts, folder)
-    _write_rows(_rows(parts), folder)
-    return _rows({entry: parts[entry] for entry in chosen})
-
-
-def _made(folder: Path) -> Path:
+    rows = _rows({entry: parts[entry] for entry in chosen})
     try:
-        for name in ("parts", "figures"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        write_page(parts, folder)
+        _write_rows(_rows(parts), folder)
     except OSError as problem:
-        raise InputError(
-            "folder of the report",
-            repr(str(folder)),
-            f"it cannot be made ({problem.strerror})",
-            "--out report",
-        ) from None
-    return folder
+        words = f"the page in {str(folder)!r} could not be written ({files.reason(problem)})"
+        raise files.NotWritten(words, rows) from None
+    return rows
 
 
 def _rows(parts: dict[Entry, Part]) -> list[dict[str, Any]]:
@@ -77,9 +70,9 @@ def _rows(parts: dict[Entry, Part]) -> list[dict[str, Any]]:
 
 
 def _write_rows(rows: list[dict[str, Any]], folder: Path) -> None:
-    replace(folder / "rows.json", json.dumps(rows, indent=1, ensure_ascii=False))
+    files.write(folder / "rows.json", json.dumps(rows, indent=1, ensure_ascii=False))
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, fieldnames=list(rows[0]) if rows else [])
     writer.writeheader()
     writer.writerows(rows)
-    replace(folder / "rows.csv", table.getvalue())
+    files.write(folder / "rows.csv", table.getvalue())

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from tutelage.papers import Entry, Paper, Row
 from tutelage.papers.numbers import computed_text
 from tutelage.papers.row import Verdict
-from tutelage.report.files import replace
 from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
+from tutelage.runs import files
 
 # In the order in which they are counted; "new" is not about a published number.
 VERDICTS: dict[Verdict, str] = {
@@ -56,7 +56,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             command=command,
         )
     )
-    return replace(folder / "index.html", text)
+    return files.write(folder / "index.html", text)
 
 
 def _environment(folder: Path) -> Any:

@@ -12,9 +12,11 @@ from typing import Any
 
 from tutelage.papers import Entry, Row
 from tutelage.papers.section import Figure
-from tutelage.report.files import replace
-from tutelage.report.pictures import Picture, save
+from tutelage.report.pictures import Picture, close, save
 from tutelage.report.version import key
+from tutelage.runs import files
+
+PLACES = ("parts", "figures")
 
 
 @dataclass(frozen=True)
@@ -29,21 +31,52 @@ class Part:
 
 
 def compute(entry: Entry, full: bool, folder: Path) -> Part:
-    """Compute a section, write its files, and return what is in them."""
+    """Compute a section, write its files, and return what is in them.
+
+    Raises:
+        NotWritten: if a disk is full; what was computed is then in a temporary folder.
+    """
     import matplotlib
 
-    part = Part(entry.paper.key, entry.section.name, full=full)
-    _file(entry, folder).unlink(missing_ok=True)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the style of this report, not of this machine
-        for piece in entry.section.compute(full):
-            if isinstance(piece, Figure):
-                part.pictures.append(save(piece, entry.stem, folder / "figures"))
-            else:
-                part.rows.append(piece)
+        matplotlib.rcParams["figure.max_open_warning"] = 0  # all are closed when written
+        pieces = list(entry.section.compute(full))
+        try:
+            return _write(pieces, entry, full, folder)
+        except OSError as problem:
+            elsewhere = files.kept_elsewhere(
+                lambda path: _write(pieces, entry, full, path), entry.stem
+            )
+            words = f"{str(folder)!r} could not be written to ({files.reason(problem)})"
+            raise files.NotWritten(f"{words}; {entry.stem} is {elsewhere}") from None
+        finally:
+            for piece in pieces:
+                if isinstance(piece, Figure):
+                    close(piece)
+
+
+def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -> Part:
+    """The files of a section, the one that names them last."""
+    part = Part(entry.paper.key, entry.section.name, full=full)
+    for name in PLACES:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    _file(entry, folder).unlink(missing_ok=True)
+    for piece in pieces:
+        if isinstance(piece, Figure):
+            part.pictures.append(save(piece, entry.stem, folder / "figures"))
+        else:
+            part.rows.append(piece)
     content = {"key": key(entry, full), "sizes": _sizes(part, folder), **_as_dict(part)}
-    replace(_file(entry, folder), json.dumps(content, indent=1, ensure_ascii=False))
+    files.write(_file(entry, folder), json.dumps(content, indent=1, ensure_ascii=False))
     return part
+
+
+def made(folder: Path) -> Path:
+    """The folder of a report, with a place for parts and figures."""
+    for name in PLACES:
+        files.check_folder("folder of the report", folder / name, "--out report")
+    return folder
 
 
 def kept(entry: Entry, full: bool, folder: Path) -> Part | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tutelage import results
 from tutelage.papers.section import Figure
+from tutelage.runs import files
 
 # Files that are the same, bit for bit, whenever the same figure is drawn.
 METADATA: dict[str, dict[str, Any]] = {
@@ -32,17 +33,26 @@ class Picture:
 
 
 def save(figure: Figure, stem: str, folder: Path) -> Picture:
-    """Write all files of a figure, and close it."""
+    """Write all files of a figure."""
     import matplotlib.pyplot as plt
 
     stem = "_".join(filter(None, (stem, figure.name)))
     with plt.rc_context({"svg.hashsalt": stem}):
         for suffix, metadata in METADATA.items():
-            figure.picture.savefig(folder / f"{stem}.{suffix}", dpi=150, metadata=metadata)
+            with files.replacing(folder / f"{stem}.{suffix}") as file:
+                figure.picture.savefig(file, dpi=150, metadata=metadata)
     data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
     film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
-    plt.close(figure.picture)
     return Picture(f"{stem}.png", f"{stem}.svg", f"{stem}.pdf", data, film)
+
+
+def close(figure: Figure) -> None:
+    """A figure that is written is needed no more."""
+    import matplotlib.pyplot as plt
+
+    plt.close(figure.picture)
+    if figure.film is not None:
+        plt.close(figure.film._fig)  # an animation has no other way to its figure
 
 
 def _save_data(dataset: Any, part: str, stem: str, folder: Path) -> str:
@@ -52,9 +62,7 @@ def _save_data(dataset: Any, part: str, stem: str, folder: Path) -> str:
 
 
 def _save_film(film: Any, stem: str, folder: Path) -> str:
-    import matplotlib.pyplot as plt
-
     name = f"{stem}.gif"
-    film.save(folder / name, writer="pillow", fps=FRAMES_PER_SECOND)
-    plt.close(film._fig)  # an animation has no other way to its figure
+    with files.replacing(folder / name) as file:
+        film.save(file, writer="pillow", fps=FRAMES_PER_SECOND)
     return name

@@ -1,14 +1,14 @@
 """A file that long work is written to now and then, and goes on from.
 
-It says whose it is: work with other arguments refuses it, and leaves it as it is.  It is written
-to a temporary file first, then renamed, so that there is a whole one at any time.
+It says whose it is: work with other arguments refuses it, and leaves it as it is.  There is a
+whole one at any time (`tutelage.runs.files`).  If it cannot be written, because a disk is full,
+the work goes on without it and says so: what is lost is less than the work.
 """
 
 import hashlib
 import json
-import os
 import time
-import zipfile
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tutelage._checks import InputError
+from tutelage.runs import files
 
 Tree = TypeVar("Tree")
 Content = Mapping[str, Any]
@@ -45,8 +46,7 @@ class Checkpoint:
         self._pending: Content | Callable[[], Content] | None = None
         self._saved = time.monotonic()
         if self._path is not None and self._path.exists():
-            self._content = _read(self._path)
-            theirs = json.loads(str(self._content.pop("identity")))
+            theirs, self._content = _read(self._path)
             _check_same(theirs, self._identity, self._path)
 
     def load(self) -> dict[str, np.ndarray] | None:
@@ -68,8 +68,11 @@ class Checkpoint:
         if self._path is None:
             return
         arrays = content() if callable(content) else content
-        identity = np.array(json.dumps(self._identity))
-        _write(self._path, {"identity": identity, **arrays})
+        head = {"identity": self._identity, "names": list(arrays)}
+        try:
+            _write(self._path, {"head": np.array(json.dumps(head)), **arrays})
+        except OSError as problem:
+            _warn(self._path, problem)
         self._saved = time.monotonic()
 
     def __enter__(self) -> "Checkpoint":
@@ -109,43 +112,41 @@ def digest(*arrays: Any) -> str:
 
 
 def _checked_path(path: Any) -> Path | None:
-    """The path, if its folder exists; None if nothing is to be kept."""
-    if path is None:
-        return None
-    if not isinstance(path, str | os.PathLike) or not str(path):
-        raise InputError("checkpoint", repr(path), "it has to be a file name", '"run.npz"')
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError("checkpoint", repr(str(path)), "its folder has to exist, and no folder it")
-    return path
+    """The path, if it can be written; None if nothing is to be kept."""
+    hint = 'checkpoint="run.npz"'
+    return None if path is None else files.check_writable("checkpoint", path, (), hint)
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Whose it is, and what it holds; NumPy's files carry a checksum of every array."""
     try:
         # NumPy leaves a file open that it cannot read; this one is closed.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             content = dict(file)
-        content["identity"]
-        return content
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        head = json.loads(str(content.pop("head")))
+        return head["identity"], {name: content[name] for name in head["names"]}
+    except Exception:  # whatever an archive can be damaged to
         raise InputError(
             "checkpoint",
             repr(str(path)),
-            "this file is no checkpoint, and is left as it is",
+            "this file is no checkpoint, or a damaged one, and is left as it is",
             "another file name",
         ) from None
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            np.savez(stream, **content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with files.replacing(path) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, **content)
+
+
+def _warn(path: Path, problem: OSError) -> None:
+    stays = "the one before stays" if path.exists() else "there is none"
+    warnings.warn(
+        f"checkpoint {str(path)!r} could not be written ({files.reason(problem)}): {stays}, "
+        "and the work goes on",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:

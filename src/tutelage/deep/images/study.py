@@ -1,12 +1,11 @@
 """Students of a pruned teacher on images: pre-train, prune, tune, teach (tian2020, Figure 8)."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError, positive_integer
+from tutelage._checks import positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.deep.epochs import Measured
 from tutelage.deep.images.cifar import Images, check_images
@@ -14,6 +13,7 @@ from tutelage.deep.images.convnet import ConvNet, check_hidden, convnet
 from tutelage.deep.images.measures import evaluate, measure
 from tutelage.deep.images.pruning import check_keep, prune_channels
 from tutelage.deep.images.training import Lesson, Recipe, check_recipe, learn
+from tutelage.runs import files
 from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.seed import check_seed
 
@@ -68,7 +68,9 @@ class ImageStudy:
             check_recipe(recipe, len(images.train))
         self.images, self.keep, self.seed = images, keep, check_seed(seed)
         self.pretraining, self.tuning, self.learning = pretraining, tuning, learning
-        self._folder = None if checkpoint is None else _made(checkpoint)
+        self._folder = (
+            None if checkpoint is None else files.check_folder("checkpoint", checkpoint, "kept")
+        )
         self._watch = watch
         self._data = digest(images.train, images.train_labels, images.test, images.test_labels)
         x = images.train
@@ -147,12 +149,3 @@ class ImageStudy:
 
     def _seed(self, *what: int) -> int:
         return int(np.random.SeedSequence((self.seed, *what)).generate_state(1)[0])
-
-
-def _made(folder: Any) -> Path:
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise InputError("checkpoint", repr(str(folder)), "it has to be a folder") from None
-    return path

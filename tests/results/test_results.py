@@ -144,10 +144,36 @@ def test_what_cannot_be_computed_again_is_named(name):
         results.recompute(xr.Dataset(attrs={"computed_by": name}))
 
 
-@pytest.mark.parametrize("name", ["run.csv", "nowhere/run.nc"])
-def test_a_path_that_cannot_be_written_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match=r"path: got .*run"):
-        results.save(xr.Dataset(), tmp_path / name)
+@pytest.mark.parametrize("path", ["run.txt", "nowhere/run.nc", None, 3, b"run.nc", "", "a\0.nc"])
+def test_a_path_that_cannot_be_written_is_refused(path):
+    with pytest.raises(InputError, match=r"path: got"):
+        results.save(xr.Dataset(), path)
+
+
+@pytest.mark.parametrize("dataset", ["x", None, xr.DataArray([1.0])], ids=["text", "none", "array"])
+def test_only_a_dataset_is_saved(tmp_path, dataset):
+    with pytest.raises(InputError, match=r"dataset: got .* it has to be a Dataset"):
+        results.save(dataset, tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("path", [None, 3, "", "run.txt", 300 * "a" + ".nc", "a\0.nc", "."])
+def test_only_a_file_is_loaded(path):
+    with pytest.raises(InputError, match=r"path: got"):
+        results.load(path)
+
+
+@pytest.mark.parametrize("ending", results.ENDINGS)
+@pytest.mark.parametrize("entries", [[1j], [2**40], [{}]], ids=["complex", "large", "objects"])
+def test_what_a_file_does_not_hold_is_said_and_the_file_stays(tmp_path, ending, entries):
+    path = tmp_path / f"run{ending}"
+    results.save(xr.Dataset(attrs={"number": 1}), path)
+    if ending == ".csv" and entries == [2**40]:  # a table has no largest number
+        results.save(xr.Dataset({"x": ("i", entries)}), path)
+        assert results.load(path)["x"].item() == 2**40
+        return
+    with pytest.raises(InputError, match="dataset: got"):
+        results.save(xr.Dataset({"x": ("i", entries)}), path)
+    assert results.load(path).attrs["number"] == 1
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

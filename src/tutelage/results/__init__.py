@@ -1,0 +1,67 @@
+"""Results: a Dataset on disk, and the same Dataset computed again.
+
+Every result is an ``xarray.Dataset`` whose attributes hold what has to be known to compute it
+again: the function that has computed it, its arguments, and the versions
+(`tutelage.runs.provenance`).  Files are NetCDF 3, which every language reads, or a long table
+in CSV; both carry a checksum of their contents.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from tutelage._checks import InputError
+from tutelage.results import netcdf, table
+from tutelage.runs import files
+from tutelage.runs.recompute import recompute
+
+ENDINGS = (".nc", ".csv")
+
+__all__ = ["ENDINGS", "check_path", "load", "recompute", "save"]
+
+
+def save(dataset: xr.Dataset, path: str | Path) -> None:
+    """Write a result, with its attributes, as NetCDF or as a table.
+
+    What was there before is replaced once the new file is whole and on the disk.
+
+    Args:
+        dataset: from `tutelage.online.evolve`, or any other whose entries are numbers or text.
+        path: a name that ends in ``.nc``, or in ``.csv`` for a table as spreadsheets and pandas
+            read it: a column for each variable and each index, a row for each entry, and
+            everything else above it, in lines that begin with ``#``.
+
+    >>> import pathlib, tempfile, xarray as xr
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "run.csv"
+    >>> save(xr.Dataset({"error": ("time", [0.5, 0.25])}, {"time": [0.0, 1.0]}), file)
+    >>> file.read_text().splitlines()[-3:]
+    ['time,error', '0.0,0.5', '1.0,0.25']
+    """
+    if not isinstance(dataset, xr.Dataset):
+        hint = "run.to_dataset(name='R')" if isinstance(dataset, xr.DataArray) else ""
+        raise InputError("dataset", f"a {type(dataset).__name__}", "it has to be a Dataset", hint)
+    path = check_path("path", path)
+    write = table.text if path.suffix == ".csv" else netcdf.content
+    files.write(path, write(dataset))
+
+
+def load(path: str | Path) -> xr.Dataset:
+    """Read what `save` has written; the file is closed again at once.
+
+    Raises:
+        InputError: if there is no such file, or if it is damaged: its checksum says so.
+    """
+    path = files.check_name("path", path, ENDINGS, '"run.nc", a file made by save', exists=True)
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        allowed = f"it cannot be read ({files.reason(problem)})"
+        raise InputError("path", repr(str(path)), allowed) from None
+    return (table.read if path.suffix == ".csv" else netcdf.read)(content, str(path))
+
+
+def check_path(argument: str, path: Any) -> Path:
+    """A name that ends in .nc or .csv, of a file that can be written."""
+    hint = "run.nc" if argument == "path" else f"{argument} run.nc"
+    return files.check_writable(argument, path, ENDINGS, hint)

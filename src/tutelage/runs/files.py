@@ -1,0 +1,169 @@
+"""Files that are there as a whole or not at all, whatever ends the work.
+
+Everything that the package writes is written under another name in the same folder, flushed to
+the disk, and only then takes its name: what was there before stays until then.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tutelage._checks import InputError
+
+
+class NotWritten(OSError):
+    """Something could not be written, after all: why, and where else it is.
+
+    result: what it was, for those who can still show it.
+    """
+
+    def __init__(self, words: str, result: Any = None):
+        super().__init__(words)
+        self.result = result
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A name to write to; the file takes the place of ``path`` when the block ends well.
+
+    The name ends as that of the file does, because many a library chooses the format by it.
+    A link stays one: the file that it leads to is replaced.
+    """
+    path = Path(os.path.realpath(path))
+    temporary = _beside(path)
+    try:
+        yield temporary
+        _flush(temporary)
+        if path.exists():
+            shutil.copymode(path, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    """Bytes, or a text in UTF-8, as a file."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def kept_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
+    """Write under this name to a new temporary folder instead; in words, where it is."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix="tutelage-")) / name
+        writing(path)
+        return f"kept in {path}"
+    except OSError as problem:
+        return f"not kept, because there is no temporary folder either ({reason(problem)})"
+
+
+def check_name(
+    argument: str, path: Any, endings: Sequence[str], hint: str, *, exists: bool = False
+) -> Path:
+    """A file name with one of the endings, if there are any; of a file, if it has to exist."""
+    ending = f" that ends in {' or '.join(endings)}" if endings else ""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise InputError(argument, f"{path!r:.80}", f"it has to be a file name{ending}", hint)
+    path = Path(path)
+    if endings and path.suffix not in endings:
+        allowed = f"the name has to end in {' or '.join(endings)}"
+        raise InputError(argument, f"{str(path)!r:.120}", allowed, hint)
+    if not path.name or "\0" in str(path):
+        raise InputError(argument, f"{str(path)!r:.120}", "it has to be a file name", hint)
+    if exists and not _is_file(path):
+        raise InputError(argument, f"{str(path)!r:.120}", "there is no such file", hint)
+    return path
+
+
+def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) -> Path:
+    """The path, if a file of this name can be written: found out before any work begins."""
+    path = check_name(argument, path, endings, hint)
+    problem = _problem(path)
+    if problem:
+        raise InputError(argument, f"{str(path)!r:.120}", problem, hint)
+    return path
+
+
+def check_folder(argument: str, folder: Any, hint: str) -> Path:
+    """The folder, made if it is not there; refused if nothing can be written to it."""
+    if not isinstance(folder, str | os.PathLike) or not str(folder):
+        raise InputError(argument, f"{folder!r:.80}", "it has to be the name of a folder", hint)
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _try(folder)
+    except (OSError, ValueError) as problem:
+        allowed = f"it has to be a folder that can be written to ({reason(problem)})"
+        raise InputError(argument, f"{str(folder)!r:.120}", allowed, hint) from None
+    return folder
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def reason(problem: Exception) -> str:
+    """What the system says of an error, without number and file."""
+    return (isinstance(problem, OSError) and problem.strerror) or str(problem)
+
+
+def _problem(path: Path) -> str:
+    """Why no file can be written here; "" if one can."""
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            return "it is a folder"
+        if not target.parent.is_dir():
+            link = f"it is a link to {str(target)!r}, and " if path.is_symlink() else ""
+            return f"{link}there is no folder {str(target.parent if link else path.parent)!r}"
+        if not _is_free(target):
+            if not target.is_file():
+                return "it is no plain file"
+            if not os.access(target, os.W_OK):
+                return "the file is protected against writing"
+        _try(target.parent)
+        return ""
+    except OSError as problem:
+        return f"it cannot be written ({reason(problem)})"
+
+
+def _is_free(path: Path) -> bool:
+    """Whether a file could have this name, and none has; too long a name is an error."""
+    try:
+        os.stat(path)
+        return False
+    except FileNotFoundError:
+        return True
+
+
+def _try(folder: Path) -> None:
+    """Write a byte into a folder, as a disk that is full takes an empty file."""
+    probe = _beside(folder / "probe")
+    try:
+        probe.write_bytes(b"0")
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """A name in the same folder, short so that it fits wherever that of the file does."""
+    return path.with_name(f".{secrets.token_hex(6)}{path.suffix}")
+
+
+def _flush(path: Path) -> None:
+    with path.open("r+b") as file:
+        try:
+            os.fsync(file.fileno())
+        except OSError as problem:
+            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # a system without it
+                raise

@@ -1,0 +1,80 @@
+"""Damage: a file that is not what was saved is refused in words, whatever became of it."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tutelage import results
+from tutelage._checks import InputError
+from tutelage.results import netcdf
+
+RESULT = xr.Dataset(
+    {
+        "R": (("time", "student"), np.linspace(0.0, 1.0, 8).reshape(4, 2)),
+        "n": ("time", [1, 2, 3, 4]),
+    },
+    {"time": [0.0, 0.5, 1.0, 1.5]},
+    {"computed_by": "online.evolve", "learning_rate": 0.5, "outcome": "reached"},
+)
+
+
+@pytest.fixture(params=results.ENDINGS)
+def file(request, tmp_path):
+    path = tmp_path / f"run{request.param}"
+    results.save(RESULT, path)
+    return path
+
+
+def test_the_checksum_is_in_the_file_and_not_in_the_result(file):
+    assert b"checksum" in file.read_bytes()
+    xr.testing.assert_identical(results.load(file), RESULT)
+
+
+def test_every_flipped_bit_is_found(file):
+    """In the checksum too, and in the name of it, without which the file is read unchecked."""
+    whole = file.read_bytes()
+    for place in range(0, len(whole), 3 if file.suffix == ".csv" else 1):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        file.write_bytes(damaged)
+        try:
+            loaded = results.load(file)
+        except InputError as problem:
+            assert "path: got" in str(problem) and "ompute it again" in str(problem)
+        else:  # the name of the checksum is an attribute like any other: the numbers are right
+            xr.testing.assert_equal(loaded, RESULT)
+            assert file.suffix == ".nc"
+            assert abs(place - netcdf.PLACE.search(whole).start(1)) <= 20
+
+
+def test_every_part_of_a_file_is_refused(file):
+    whole = file.read_bytes()
+    for length in range(0, len(whole), 7):
+        file.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"path: got .*[Cc]ompute it again"):
+            results.load(file)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"CDF", b"CDF\x01" + 40 * b"\xff", b"\x89HDF\r\n", b"a,b\n1,2\n"]
+)
+def test_what_was_never_a_result_is_refused(file, content):
+    file.write_bytes(content)
+    with warnings.catch_warnings(), pytest.raises(InputError, match="this file is not"):
+        warnings.simplefilter("ignore")  # of NumPy, about numbers in a header that is none
+        results.load(file)
+
+
+def test_a_file_of_another_program_is_read_without_a_checksum(tmp_path):
+    RESULT.to_netcdf(tmp_path / "other.nc", engine="scipy")
+    xr.testing.assert_identical(results.load(tmp_path / "other.nc"), RESULT)
+
+
+def test_a_result_that_was_read_by_xarray_and_changed_is_saved_with_a_new_checksum(tmp_path):
+    results.save(RESULT, tmp_path / "run.nc")
+    changed = xr.load_dataset(tmp_path / "run.nc", engine="scipy") * 2
+    changed.attrs["checksum"] = 64 * "1"
+    results.save(changed, tmp_path / "run.nc")
+    xr.testing.assert_equal(results.load(tmp_path / "run.nc"), RESULT * 2)

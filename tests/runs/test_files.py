@@ -1,0 +1,179 @@
+"""Files: whole or not there, whatever happens, and refused before work if they cannot be."""
+
+import errno
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tutelage._checks import InputError
+from tutelage.runs import files
+from tutelage.runs.checkpoint import Checkpoint
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    try:
+        made = subprocess.run(mount, capture_output=True)
+    except OSError:
+        pytest.skip("there is no command mount")
+    if made.returncode:
+        pytest.skip("this user may not mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("before")
+    with files.replacing(path) as temporary:
+        temporary.write_text("after")
+        assert path.read_text() == "before"
+        assert temporary.parent == tmp_path and temporary.suffix == ".txt"
+    assert path.read_text() == "after" and os.listdir(tmp_path) == ["file.txt"]
+
+
+@pytest.mark.parametrize("problem", [OSError, KeyboardInterrupt])
+def test_what_was_there_stays_if_writing_ends_early(tmp_path, problem):
+    path = files.write(tmp_path / "file.txt", "before")
+    with pytest.raises(problem), files.replacing(path) as temporary:
+        temporary.write_text("half")
+        raise problem
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_it_is_flushed_to_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    path = files.write(tmp_path / "file.txt", "before")
+    seen = []
+    monkeypatch.setattr(os, "fsync", lambda file: seen.append(path.read_text()))
+    files.write(path, "after")
+    assert seen == ["before"] and path.read_text() == "after"
+
+
+def test_a_full_disk_leaves_what_was_there(small_disk):
+    path = files.write(small_disk / "file.txt", "before")
+    with pytest.raises(OSError, match="No space left"):
+        files.write(path, b"0" * 100_000)
+    assert path.read_text() == "before" and os.listdir(small_disk) == ["file.txt"]
+
+
+def test_a_link_stays_a_link_and_permissions_stay(tmp_path):
+    target = files.write(tmp_path / "target.txt", "before")
+    target.chmod(0o640)
+    (tmp_path / "link.txt").symlink_to(target)
+    files.write(tmp_path / "link.txt", "after")
+    assert (tmp_path / "link.txt").is_symlink() and target.read_text() == "after"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_the_longest_name_there_is_can_be_written(tmp_path):
+    path = tmp_path / f"{251 * 'a'}.txt"
+    files.check_writable("--out", path, (".txt",), "")
+    assert files.write(path, "long").read_text() == "long"
+
+
+def unwritable(tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "dangling.txt").symlink_to(tmp_path / "nowhere" / "file.txt")
+    (tmp_path / "circle.txt").symlink_to(tmp_path / "circle.txt")
+    os.mkfifo(tmp_path / "pipe.txt")
+    yield tmp_path / "folder.txt", "it is a folder"
+    yield tmp_path / "dangling.txt", "it is a link to .* there is no folder"
+    yield tmp_path / "circle.txt", "it cannot be written"
+    yield tmp_path / "pipe.txt", "it is no plain file"
+    yield tmp_path / f"{300 * 'a'}.txt", "File name too long"
+    yield tmp_path / "nowhere" / "file.txt", "there is no folder"
+    yield tmp_path / "file.pdf", r"the name has to end in \.txt"
+    yield "/proc/file.txt", "it cannot be written"
+    for odd in (None, 3, b"file.txt", "", "."):
+        yield odd, "name"
+
+
+def test_what_cannot_be_written_is_refused_at_the_door(tmp_path):
+    for path, words in unwritable(tmp_path):
+        with pytest.raises(InputError, match=f"--out: got .*{words}.*Try: run.txt"):
+            files.check_writable("--out", path, (".txt",), "run.txt")
+    assert not list(tmp_path.glob(".*")), "trying leaves nothing behind"
+
+
+def test_folders_and_files_that_nobody_may_write_to_are_refused(tmp_path):
+    closed = files.write(tmp_path / "closed.txt", "mine")
+    closed.chmod(0o444)
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    if os.access(locked, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    for path, words in ((closed, "protected"), (locked / "file.txt", "Permission denied")):
+        with pytest.raises(InputError, match=words):
+            files.check_writable("--out", path, (".txt",), "")
+
+
+def test_a_disk_that_is_full_already_is_refused_at_the_door(small_disk):
+    while True:
+        try:
+            with (small_disk / "filling").open("ab", buffering=0) as file:
+                file.write(b"0" * 4096)
+        except OSError:
+            break
+    with pytest.raises(InputError, match="No space left"):
+        files.check_writable("--out", small_disk / "file.txt", (".txt",), "")
+
+
+def test_a_link_to_nothing_in_a_folder_makes_the_file(tmp_path):
+    (tmp_path / "link.txt").symlink_to(tmp_path / "file.txt")
+    path = files.check_writable("--out", tmp_path / "link.txt", (".txt",), "")
+    files.write(path, "there")
+    assert (tmp_path / "file.txt").read_text() == "there"
+
+
+@pytest.mark.parametrize(
+    "folder", ["file.txt", "file.txt/below", "/proc/folder", 300 * "a", "", None]
+)
+def test_folders_that_cannot_be_are_refused(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    Path("file.txt").touch()
+    with pytest.raises(InputError, match=r"--out: got"):
+        files.check_folder("--out", folder, "--out report")
+
+
+def test_what_cannot_be_written_is_kept_elsewhere_or_said_not_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+    words = files.kept_elsewhere(lambda path: path.write_text("kept"), "run.nc")
+    (path,) = tmp_path.glob("tutelage-*/run.nc")
+    assert words == f"kept in {path}" and path.read_text() == "kept"
+    assert files.kept_elsewhere(full, "run.nc").startswith("not kept")
+
+
+def test_work_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, monkeypatch):
+    path = tmp_path / "work.npz"
+    Checkpoint(path, {"seed": 1}).save({"finished": np.array(1)})
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(RuntimeWarning, match=r"No space left on device.*before stays"):
+        Checkpoint(path, {"seed": 1}).save({"finished": np.array(2)})
+    assert int(Checkpoint(path, {"seed": 1}).load()["finished"]) == 1
+
+
+def test_every_damaged_checkpoint_is_refused_or_as_it_was(tmp_path):
+    path = tmp_path / "work.npz"
+    Checkpoint(path, {"seed": 1}).save({"finished": np.arange(4.0)})
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 5):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        try:
+            kept = Checkpoint(path, {"seed": 1}).load()
+        except InputError:
+            continue
+        np.testing.assert_array_equal(kept["finished"], np.arange(4.0))
