@@ -108,8 +108,8 @@ def large_row(table):
     table.add_row(
         "its lowest and highest eigenvalue",
         f"{best:.1f} s",
-        f"{ends.lowest[0]:.4f} ± {ends.lowest_error[0]:.0e}, "
-        f"{ends.highest[0]:.4f} ± {ends.highest_error[0]:.0e}",
+        f"{ends.lowest.value[0]:.4f} ± {ends.lowest.error[0]:.0e}, "
+        f"{ends.highest.value[0]:.4f} ± {ends.highest.error[0]:.0e}",
     )
 
 

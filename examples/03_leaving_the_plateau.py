@@ -40,7 +40,7 @@ def simulate(saddle: tl.online.Plateau) -> list[xr.Dataset]:
     return [
         tl.simulation.escape_times(
             tl.simulation.chain(SCENARIO, start(0.0), RATE, dimension=N, seed=N, **options),
-            height=saddle.height,
+            height=saddle.height.value,
         )
         for N in SIZES
     ]

@@ -181,7 +181,7 @@ def test_many_levels_become_an_interval():
 def test_thermodynamics_satisfies_its_identities(name):
     gate = GATES[name]
     beta, h = 2.0, T / 2.0
-    F, U, S = tl.gates.thermodynamics(gate, beta, h)
+    F, U, S = vars(tl.gates.thermodynamics(gate, beta, h)).values()
     scale = EPSILON * size(gate) * np.abs(T)
     assert np.all(np.abs(F + gate.log_partition(beta, h) / beta) <= 8 * scale + 8 * EPSILON)
     assert np.all(np.abs(F - (U - S / beta)) <= 8 * scale + 8 * EPSILON)
@@ -212,10 +212,10 @@ def test_the_entropy_of_an_interval_has_no_lower_bound():
 def test_a_layer_is_the_sum_of_its_units_each_with_its_own_noise():
     gate, beta = GATES["weighted"], np.array([0.5, 1.0, 8.0])
     h = np.array([[0.3, -1.0, 2.0], [5.0, 0.0, -0.1]])
-    F, U, S = tl.gates.layer(gate, beta, h)
+    F, U, S = vars(tl.gates.layer(gate, beta, h)).values()
     for example in range(2):
         units = [tl.gates.thermodynamics(gate, b, x) for b, x in zip(beta, h[example], strict=True)]
-        expected = np.sum(np.array(units), axis=0)
+        expected = np.sum([list(vars(unit).values()) for unit in units], axis=0)
         found = np.array([F[example], U[example], S[example]])
         assert np.allclose(found, expected, rtol=0, atol=64 * EPSILON)
 

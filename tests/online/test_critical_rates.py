@@ -147,4 +147,4 @@ def test_the_plateau_is_lost_in_a_fold(of_graded):
         squares.append(np.min(np.abs(found.eigenvalues[uneven < 1e-6])) ** 2)
     fold = eta - 1e-4 + 1e-4 * squares[0] / (squares[1] - squares[0])
     assert abs(fold - eta) < 1e-4 * math.sqrt(2e-4) * 10
-    assert plateau(scenario, start, eta + 1e-4) is None
+    assert plateau(scenario, start, eta + 1e-4).length is None

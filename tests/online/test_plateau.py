@@ -58,7 +58,7 @@ def test_the_ends_of_the_plateau_are_where_evolve_has_a_tenth_more_and_less(foun
     times = np.array([found.begins, found.ends])
     run = evolve(scenario, start, ETA, until=found.ends, times=times, tolerance=1e-11)
     error = run.generalization_error.sel(time=times, method="nearest").values
-    expected = found.height * np.array([1.1, 0.9])
+    expected = found.height.value * np.array([1.1, 0.9])
     np.testing.assert_allclose(error, expected, atol=1e-7 + found.length.error)
     assert found.length.value == pytest.approx(found.ends - found.begins)
 
@@ -81,11 +81,28 @@ def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):
     assert limit == pytest.approx(math.log(10) / rate, rel=5e-3)
 
 
-@pytest.mark.slow
-def test_a_single_unit_has_no_plateau():
+def test_a_single_unit_has_no_plateau_and_that_is_said():
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one)
-    assert plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), ETA) is None
+    found = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), ETA)
+    assert found.point is found.height is found.length is None
+    assert "without lingering beside a saddle" in found.reasons["length"]
+    assert f"none: {found.reasons['length']}" in repr(found)
+
+
+def test_the_plateau_in_the_limit_of_small_rates_is_where_small_rates_have_it():
+    """Height and length are smooth in η: Richardson's step removes the term of order η.
+
+    What is left is of order η², relative to both: 1e-4 for η = 0.01 and 0.02.
+    """
+    scenario, start = erf()
+    limit = plateau(scenario, start, 0)
+    one, two = (plateau(scenario, start, eta) for eta in (0.01, 0.02))
+    expected = 2 * one.height.value - two.height.value
+    assert limit.height.value == pytest.approx(expected, rel=4e-4)
+    expected = 2 * 0.01 * one.length.value - 0.02 * two.length.value
+    assert limit.length.value == pytest.approx(expected, rel=4e-3)
+    assert abs(limit.point.generalization_error - limit.height.value) <= limit.height.error + 1e-15
 
 
 def test_plateaus_become_higher_with_the_learning_rate():

@@ -125,7 +125,7 @@ def test_without_a_preference_the_escape_time_grows_as_the_logarithm_of_n():
     times, options = [], {"runs": 256, "seed": 3, "times": np.linspace(0, 80, 321)}
     for N in (300, 4800):
         runs = tl.simulation.chain(scenario, start(0.0), 1.0, dimension=N, until=80.0, **options)
-        found = escape_times(runs, height=plateau.height)
+        found = escape_times(runs, height=plateau.height.value)
         assert found.attrs["escaped"] > 240
         times.append(found["escape_time"].fillna(np.inf).values)
     draw = np.random.default_rng(0)

@@ -8,7 +8,18 @@ activation, with a bound on the error).
 """
 
 from tutelage.averages.door import i2, i3, i4
-from tutelage.averages.estimate import Estimate
+from tutelage.averages.estimate import Estimate, Finding
 from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature
 
-__all__ = ["Erf", "Estimate", "Hermite", "Method", "Orthant", "Quadrature", "i2", "i3", "i4"]
+__all__ = [
+    "Erf",
+    "Estimate",
+    "Finding",
+    "Hermite",
+    "Method",
+    "Orthant",
+    "Quadrature",
+    "i2",
+    "i3",
+    "i4",
+]

@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, xlogy
 
 from tutelage._checks import InputError, finite_array
+from tutelage.averages import Finding
 
 MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
 
@@ -81,8 +82,8 @@ def count_probabilities(probabilities: Any) -> np.ndarray:
     return P
 
 
-@dataclass(frozen=True)
-class SaddlePoint:
+@dataclass(frozen=True, repr=False)
+class SaddlePoint(Finding):
     """The integral over λ for k labels that are 1, by steepest descent.
 
     multiplier: x = −iλ_c, real; eq. (15) with y = k/m if all q are equal.

@@ -4,19 +4,23 @@ There are no connections within a layer, so that its free energy, energy and ent
 its gates, each with its own field and, if wanted, its own noise.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from tutelage._checks import InputError, is_traced
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
+from tutelage.averages import Finding
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas
 
 
-class Thermodynamics(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, repr=False)
+class Thermodynamics(Finding):
     """What Z says of gates in their fields; F = U − S/β.
 
     free_energy: F = −log Z/β; −max_s(s h) at β = ∞.
@@ -43,9 +47,11 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
         fields: h, any shape.
 
     >>> import tutelage as tl
-    >>> F, U, S = tl.gates.thermodynamics(tl.gates.Gate([0, 1]), 2.0, 0.0)
-    >>> print(f"{F:.6f} {U:.6f} {S:.6f}")  # −log(2)/2, 0 and log 2
-    -0.346574 0.000000 0.693147
+    >>> tl.gates.thermodynamics(tl.gates.Gate([0, 1]), 2.0, 0.0)  # −log(2)/2, 0 and log 2
+    Thermodynamics
+      free_energy  -0.346574
+      energy       0.
+      entropy      0.693147
     """
     check_gate(gate)
     b = _positive(check_betas("beta", beta))
@@ -67,7 +73,7 @@ def layer(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynam
         hint = "fields of shape (..., units)"
         raise InputError("fields", "a number", "a layer has its units in the last axis", hint)
     units = thermodynamics(gate, beta, fields)
-    return Thermodynamics(*(jnp.sum(x, axis=-1) for x in units))
+    return jax.tree.map(lambda x: jnp.sum(x, axis=-1), units)
 
 
 def backpropagation_factor(

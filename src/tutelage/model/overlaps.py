@@ -1,5 +1,6 @@
 """Overlaps: the order parameters Q, R and T of a student and a teacher."""
 
+import re
 from typing import Any
 
 import equinox as eqx
@@ -16,6 +17,10 @@ from tutelage._checks import (
     positive_integer,
 )
 from tutelage._jax import jnp
+
+LONGEST_LINE = 100
+MOST_ENTRIES = 36  # of a matrix that is shown in full
+NEXT = "\n" + " " * len("Overlaps(")
 
 
 class Overlaps(eqx.Module):
@@ -48,6 +53,15 @@ class Overlaps(eqx.Module):
         R = finite_array("R", R)
         covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
         self.Q, self.R, self.T = jnp.asarray(Q), jnp.asarray(R), jnp.asarray(T)
+
+    def __repr__(self) -> str:
+        """The numbers of one state, to six digits; a batch by its shapes."""
+        if is_traced((self.Q, self.R, self.T)) or self.batch:
+            shapes = ", ".join(f"{name}: {np.shape(getattr(self, name))}" for name in "QRT")
+            return f"Overlaps({shapes})"
+        parts = [f"{name}={_shown(getattr(self, name))}" for name in "QRT"]
+        line = f"Overlaps({', '.join(parts)})"
+        return line if len(line) <= LONGEST_LINE else f"Overlaps({f',{NEXT}'.join(parts)})"
 
     @property
     def K(self) -> int:
@@ -129,6 +143,20 @@ class Overlaps(eqx.Module):
         frame, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((N, n)))
         weights = factor @ frame.T
         return jnp.asarray(weights[..., : self.K, :]), jnp.asarray(weights[..., self.K :, :])
+
+
+def _shown(matrix: Any) -> str:
+    """Rows side by side if they fit into a line; large matrices are cut in the middle."""
+    text = np.array2string(
+        np.asarray(matrix),
+        separator=", ",
+        threshold=MOST_ENTRIES,
+        edgeitems=2,
+        formatter={"float_kind": lambda x: f"{x:z.6g}"},
+        prefix=NEXT[1:] + "  ",
+    )
+    line = re.sub(r"\s*\n\s*", " ", text)
+    return line if len(line) + len(NEXT) <= LONGEST_LINE else text
 
 
 def _blocks(xp: Any, Q: Any, R: Any, T: Any) -> Any:

@@ -15,14 +15,14 @@ from scipy.optimize import minimize, minimize_scalar
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jnp
-from tutelage.averages import Estimate
+from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import LONGEST, number
+from tutelage.online.plateaus import LONGEST
 from tutelage.online.steps import steps
 
 FINE, COARSE = 1e-10, 1e-8
@@ -31,12 +31,16 @@ SMALLEST = 1e-7
 SCANNED = 25
 
 
-@dataclass(frozen=True)
-class BestLearningRate:
+@dataclass(frozen=True, repr=False)
+class BestLearningRate(Finding):
     """learning_rate: η; time: when the error is reached with it. Both `Estimate`."""
 
     learning_rate: Estimate
     time: Estimate
+
+    @property
+    def brief(self) -> str:
+        return f"η = {self.learning_rate.value:.6g}, at time {self.time.value:.6g}"
 
 
 class Schedule(eqx.Module):
@@ -63,13 +67,17 @@ class Schedule(eqx.Module):
                 "there is one switch fewer than there are rates",
             )
 
+    def __repr__(self) -> str:
+        rates, switches = (np.round(np.asarray(x), 6).tolist() for x in (self.rates, self.switches))
+        return f"Schedule(rates={rates}, switches={switches})"
+
     def __call__(self, time: Any) -> Any:
         """η(time)."""
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
-@dataclass(frozen=True)
-class BestSchedule:
+@dataclass(frozen=True, repr=False)
+class BestSchedule(Finding):
     """schedule: η over time, for `evolve`; time: when the error is reached; constant: the best
     that one learning rate can do."""
 

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._checks import finite_number
-from tutelage.averages import Estimate
+from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import number, saddle
+from tutelage.online.plateaus import saddle
 from tutelage.online.stability import fold, loss_of_stability
 from tutelage.online.steps import Steps, steps
 
@@ -25,8 +25,8 @@ HIGHEST = 64.0
 RISING = 1e-8
 
 
-@dataclass(frozen=True)
-class CriticalLearningRates:
+@dataclass(frozen=True, repr=False)
+class CriticalLearningRates(Finding):
     """Learning rates at which a run from a start changes its ways, as `Estimate` or None.
 
     non_monotonic: above it the error grows for a while before it falls again.

@@ -6,6 +6,7 @@ Its length is the time between the first and the last moment at which the error 
 within a tenth of the height.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,13 @@ import xarray as xr
 
 from tutelage._checks import InputError, finite_array, finite_number
 from tutelage._jax import jnp
-from tutelage.averages import Estimate
+from tutelage.averages.estimate import Estimate, Finding, number
+from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
+from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, fixed_point
 from tutelage.online.steps import Steps, steps
@@ -30,21 +33,23 @@ BESIDE = 0.1
 LONGEST = 1e5
 
 
-@dataclass(frozen=True)
-class Plateau:
-    """A plateau of one run.
+@dataclass(frozen=True, repr=False)
+class Plateau(Finding):
+    """A plateau of one run; all but ``reasons`` is None if there is none.
 
     point: the saddle beside which the run lingers, with its eigenvalues and the way out.
     height: ε_g of that saddle.
-    length: `Estimate` of the time within a tenth of the height.
+    length: the time within a tenth of the height.
     begins, ends: the first and the last such time.
+    reasons: why a field is None, by its name.
     """
 
-    point: FixedPoint
-    height: float
-    length: Estimate
-    begins: float
-    ends: float
+    point: FixedPoint | None
+    height: Estimate | None
+    length: Estimate | None
+    begins: float | None
+    ends: float | None
+    reasons: Mapping[str, str]
 
 
 def plateau(
@@ -53,8 +58,8 @@ def plateau(
     learning_rate: float,
     *,
     method: Method | str | None = None,
-) -> Plateau | None:
-    """The plateau on which a run lingers longest, or None if it passes no saddle.
+) -> Plateau:
+    """The plateau on which a run lingers longest, or why there is none.
 
     length = t_last - t_first with |ε_g(t) - height| <= height/10 at both, a definition of ours:
     straat2019 and citton2025 show plateaus and give no number.  The estimated error of the
@@ -63,7 +68,7 @@ def plateau(
     Args:
         scenario: who learns from whom.
         start: Q, R and T at time 0.
-        learning_rate: η > 0.
+        learning_rate: η >= 0; the number 0 is the limit η → 0, with time in units of 1/η.
         method: how averages are computed; the best exact one by default.
 
     >>> import tutelage as tl
@@ -71,23 +76,30 @@ def plateau(
     >>> scenario = tl.Scenario(two, two)
     >>> start = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[1e-3, 0], [0, 0]], T=scenario.T)
     >>> found = tl.online.plateau(scenario, start, learning_rate=0.1)
-    >>> len(found.point.unstable_directions.T)
-    1
+    >>> print(f"{found.height.value:.6f}", found.point.brief)
+    0.012085 fixed point with ε_g = 0.0120852, 1 direction leads away
     """
-    finite_number("learning_rate", learning_rate, above=0.0, hint="1.0")
+    finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
     flow, y0, eta = Flow(scenario, method), np.asarray(to_vector(start)), float(learning_rate)
-    run = steps(flow, y0, eta, LONGEST / eta)
+    until = LONGEST / float(rate_of(eta).unit)
+    run = steps(flow, y0, eta, until)
     point = saddle(flow, run, eta)
     if point is None:
-        return None
+        return _none(run)
+    height = generalization_error(scenario, point.overlaps, method=method, return_error=True)
     begins, ends = _beside(run, point.generalization_error)
-    coarse = _beside(
-        steps(flow, y0, eta, LONGEST / eta, tolerance=1e-8), point.generalization_error
-    )
+    coarse = _beside(steps(flow, y0, eta, until, tolerance=1e-8), point.generalization_error)
     error = abs(coarse[1] - coarse[0] - (ends - begins)) + 1e-9 * ends
-    length = number(ends - begins, error)
-    return Plateau(point, point.generalization_error, length, begins, ends)
+    return Plateau(point, number(*height), number(ends - begins, error), begins, ends, {})
+
+
+def _none(run: Steps) -> Plateau:
+    """Nothing but the reason."""
+    where = "diverges" if run.outcome == "diverged" else f"goes to ε_g = {run.error[-1]:.3g}"
+    why = f"the run {where} without lingering beside a saddle"
+    names = ("point", "height", "length", "begins", "ends")
+    return Plateau(None, None, None, None, None, dict.fromkeys(names, why))
 
 
 @recorded
@@ -98,7 +110,7 @@ def plateau_over_learning_rates(
     *,
     method: Method | str | None = None,
 ) -> xr.Dataset:
-    """Height, length and estimated error of the length over ``learning_rate``; NaN without one.
+    """Height, length and estimated error of the length over ``learning_rate``; missing without one.
 
     citton2025 Figure 2 shows them become higher until the saddle is lost.  In that scenario the
     length falls from η = 0.1 to 0.9 and is longer again at 1.1 and above; the eigenvalue of the
@@ -113,9 +125,7 @@ def plateau_over_learning_rates(
             "np.linspace(0.1, 1.2, 12)",
         )
     found = [plateau(scenario, start, eta, method=method) for eta in rates]
-    rows = [
-        (p.height, p.length.value, p.length.error) if p else (np.nan, np.nan, np.nan) for p in found
-    ]
+    rows = [(p.height.value, *p.length) if p.height and p.length else (np.nan,) * 3 for p in found]
     height, length, error = np.array(rows).T
     return xr.Dataset(
         {
@@ -125,11 +135,6 @@ def plateau_over_learning_rates(
         },
         coords={"learning_rate": ("learning_rate", rates, {"symbol": "η"})},
     )
-
-
-def number(value: Any, error: Any) -> Estimate:
-    """An `Estimate` of plain numbers."""
-    return Estimate(float(value), float(error))
 
 
 def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:

@@ -7,11 +7,10 @@ from scipy.optimize import brentq
 
 from tutelage._checks import InputError
 from tutelage._jax import jnp
-from tutelage.averages import Estimate
+from tutelage.averages.estimate import Estimate, number
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, system
-from tutelage.online.plateaus import number
 from tutelage.online.stationary import fixed_point
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow

@@ -7,6 +7,7 @@ from jaxtyping import Complex
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jnp
+from tutelage.averages.estimate import Finding
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -28,8 +29,8 @@ OUTSIDE = 1e-9
 ZERO = 1e-7
 
 
-@dataclass(frozen=True)
-class FixedPoint:
+@dataclass(frozen=True, repr=False)
+class FixedPoint(Finding):
     """A state that does not move, and what happens beside it.
 
     overlaps: Q, R and T.
@@ -53,6 +54,15 @@ class FixedPoint:
     labels: tuple[str, ...]
     generalization_error: float
     splitting: float = 0.0
+
+    also = ("stable",)
+
+    @property
+    def brief(self) -> str:
+        away = self.unstable_directions.shape[1]
+        words = "1 direction leads away" if away == 1 else f"{away} directions lead away"
+        words = "stable" if self.stable else words
+        return f"fixed point with ε_g = {self.generalization_error:.6g}, {words}"
 
     @property
     def stable(self) -> bool:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
 from tutelage.solve.stepping import Walk, every_step
 
@@ -64,6 +65,7 @@ def steps(
 ) -> Steps:
     """Integrate and keep every step; one compilation serves all learning rates and tolerances.
 
+    learning_rate: η; the number 0 is the limit η → 0, with time in units of 1/η.
     longest: no step takes more time.
     solved: the error at which the run counts as converged; a millionth of the first by default.
     """
@@ -73,20 +75,23 @@ def steps(
         solved = NEARLY_SOLVED * float(
             generalization_error(flow.scenario, state, method=flow.method)
         )
-    numbers = (learning_rate, until, tolerance, longest, solved)
-    seen, count, reason = _compiled(flow, y0, *(jnp.asarray(x, dtype=jnp.float64) for x in numbers))
+    numbers = jax.tree.map(
+        lambda x: jnp.asarray(x, dtype=jnp.float64),
+        (rate_of(learning_rate), until, tolerance, longest, solved),
+    )
+    seen, count, reason = _compiled(flow, y0, *numbers)
     t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
     return Steps(t, y, error, slope, OUTCOMES[int(reason)])
 
 
 @eqx.filter_jit
 def _compiled(
-    flow: Flow, y0: Array, eta: Any, until: Any, tolerance: Any, longest: Any, solved: Any
+    flow: Flow, y0: Array, rate: Rate, until: Any, tolerance: Any, longest: Any, solved: Any
 ):
     K, T = flow.scenario.K, flow.scenario.T
 
     def rates(t: Array, y: Array) -> Array:
-        return to_vector(flow(to_overlaps(y, T, K), eta))
+        return to_vector(flow(to_overlaps(y, T, K), rate))
 
     def error(y: Array) -> Array:
         return generalization_error(flow.scenario, to_overlaps(y, T, K), method=flow.method)

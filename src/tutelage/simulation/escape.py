@@ -29,7 +29,7 @@ def escape_times(
 
     Args:
         runs: from `tutelage.simulation.chain` or `network`.
-        height: ε_g of the plateau, such as ``tl.online.plateau(...).height``.  By default the
+        height: ε_g of the plateau, such as ``tl.online.plateau(...).height.value``.  By default the
             error within a tenth of which the runs spend most of their time, all taken together,
             among those above twice the smallest of all; give it where there are several plateaus.
         fraction: of the height, between 0 and 1.

@@ -1,13 +1,15 @@
 """The eigenvalues at both ends of the spectrum of a large Hessian, by Lanczos."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage.averages import Estimate, Finding
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
 
@@ -17,16 +19,15 @@ DENSE = 100
 SPACES = (4, 16, 64)
 
 
-class Extremes(NamedTuple):
-    """The lowest and the highest eigenvalues, ascending, and the error of each.
+@dataclass(frozen=True, repr=False)
+class Extremes(Finding):
+    """The lowest and the highest eigenvalues, ascending, each with its error.
 
     An error is the length of H v − λ v for |v| = 1: an eigenvalue lies at least as close.
     """
 
-    lowest: np.ndarray
-    highest: np.ndarray
-    lowest_error: np.ndarray
-    highest_error: np.ndarray
+    lowest: Estimate
+    highest: Estimate
 
 
 def extreme_eigenvalues(
@@ -53,7 +54,7 @@ def extreme_eigenvalues(
 
     >>> λ = jnp.arange(-100.0, 200.0)
     >>> found = extreme_eigenvalues(lambda x: 0.5 * x @ (λ * x), jnp.zeros(300), count=2)
-    >>> found.lowest.round(6), found.highest.round(6)
+    >>> found.lowest.value.round(6), found.highest.value.round(6)
     (array([-100.,  -99.]), array([198., 199.]))
     """
     flat, loss_of = flattened(loss, parameters)
@@ -69,7 +70,7 @@ def extreme_eigenvalues(
     else:
         λ, V = _iterate(loss_of, flat, count, tolerance, seed)
     error = _errors(loss_of, flat, λ, V)
-    return Extremes(λ[:count], λ[-count:], error[:count], error[-count:])
+    return Extremes(Estimate(λ[:count], error[:count]), Estimate(λ[-count:], error[-count:]))
 
 
 def _iterate(

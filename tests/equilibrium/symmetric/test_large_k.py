@@ -100,7 +100,7 @@ def test_odd_units_never_lose_the_unspecialized_state():
     for g in (tl.Erf(), tl.Erf(1.0), tl.Tanh(), tl.Sigmoid()):
         kind = transition_kind(g)
         assert kind.order == "discontinuous" and kind.unstable is None
-        assert kind.because.startswith("c_2 = 0")
+        assert kind.because.startswith("K → ∞, c_2 = 0")
 
 
 def test_without_a_second_coefficient_nothing_specializes():

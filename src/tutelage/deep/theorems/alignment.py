@@ -1,14 +1,17 @@
 """Which student nodes have become teacher nodes, and what the others still do (two layers)."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tutelage._checks import InputError, finite_number
+from tutelage.averages import Finding
 from tutelage.deep.network import Network, check_examples, check_pair
 
 
-class Alignment(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Alignment(Finding):
     """What Theorems 2 and 3 of tian2020 speak of, for a two-layer student.
 
     observed: (m,) whether the teacher node is observed by a student node with α_kj ≠ 0.

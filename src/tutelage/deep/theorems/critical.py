@@ -1,11 +1,13 @@
 """Critical points of stochastic gradient descent: students that are their teacher in disguise."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tutelage._checks import positive_integer
 from tutelage._jax import jnp
+from tutelage.averages import Finding
 from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
 from tutelage.deep.theorems.gradients import recursive_gradients
 from tutelage.deep.training.construction import STUDENT, generator
@@ -79,7 +81,8 @@ def _cancelling(random: Any, W: np.ndarray, pair: Any) -> np.ndarray:
     return W
 
 
-class Interpolation(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Interpolation(Finding):
     """How far a student is from a critical point of SGD, layer by layer.
 
     gradient: max over examples of ‖g_l(x_i)‖.

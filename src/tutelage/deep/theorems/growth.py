@@ -1,6 +1,7 @@
 """Winners take all: how lengths of filters grow against each other (tian2020, Theorem 7)."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, finite_number, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage.averages import Finding
 from tutelage.deep.network import Network, check_examples, check_pair
 from tutelage.deep.theorems.gradients import recursive
 
@@ -57,7 +59,8 @@ def _descent(student: Network, x: Any, y: Any, η: Any, records: int, every: int
     return jax.lax.scan(record, student, None, length=records)[1]
 
 
-class Growth(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Growth(Finding):
     """Lengths of the filters of the lowest layer along a path, and how fast they grow.
 
     length: ‖w_k‖ with the bias as a last entry, shape (records, n_1).

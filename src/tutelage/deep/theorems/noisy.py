@@ -1,28 +1,30 @@
 """Noisy recovery: how well filters agree where gradients are small but not zero (Theorem 5)."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tutelage._checks import InputError
 from tutelage._jax import jax
+from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.deep.network import Network, check_examples, check_pair
 from tutelage.deep.theorems.gradients import recursive_gradients
 
 
-class Recovery(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Recovery(Finding):
     """Gradient and angle at each of several students, and the law between them.
 
     gradient: ε = max over examples and nodes of |g_1(x)|, shape (students,).
     sine: sin θ between each teacher filter and the closest student filter, (students, m_1).
     exponent: of the root mean square of the sines over teachers against ε, least squares in
-        logarithms; error: its standard error.
+        logarithms; its error is the standard error.
     """
 
     gradient: np.ndarray
     sine: np.ndarray
-    exponent: float
-    error: float
+    exponent: Estimate
 
 
 def noisy_recovery(students: Network, teacher: Network, examples: Any) -> Recovery:
@@ -46,7 +48,7 @@ def noisy_recovery(students: Network, teacher: Network, examples: Any) -> Recove
     ε = np.array([float(np.max(np.abs(recursive_gradients(one, teacher, x)[0]))) for one in each])
     sine = np.stack([_sines(one, teacher) for one in each])
     slope, error = _line(np.log(ε), 0.5 * np.log(np.mean(sine**2, axis=1)))
-    return Recovery(ε, sine, slope, error)
+    return Recovery(ε, sine, number(slope, error))
 
 
 def _sines(student: Network, teacher: Network) -> np.ndarray:

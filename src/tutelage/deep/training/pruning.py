@@ -1,15 +1,18 @@
 """Student nodes that follow no teacher node are taken out, and what that changes is measured."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tutelage._checks import InputError, finite_number
+from tutelage.averages import Finding
 from tutelage.deep.measures import correlations
 from tutelage.deep.network import Network, as_jax, check_examples, check_pair
 
 
-class Pruned(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Pruned(Finding):
     """A narrower student, and what was lost on the examples.
 
     network: the student without unaligned nodes.

@@ -1,6 +1,6 @@
 """Beyond site symmetry: every minimum of the free energy over all overlaps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import equinox as eqx
 import numpy as np
@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage.averages import Finding
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import Blocks, blocks, canonical_order
 from tutelage.equilibrium.general.descent import Descent, descend
@@ -18,14 +19,14 @@ from tutelage.runs.seed import check_seed
 
 # Newton steps end at rounding, 1e-14 or so; a descent that did not come this close found nothing.
 ARRIVED = 1e-8
-# Two descents into one minimum agree much better; different minima differ much more.
-SAME = 1e-6
 # Eigenvalues relative to the largest that count as zero: those of a state that is about to split.
 ZERO = 1e-9
+# Two descents into one minimum agree much better; different minima differ much more.
+SAME = 1e-6
 
 
-@dataclass(frozen=True)
-class Minimum:
+@dataclass(frozen=True, repr=False)
+class Minimum(Finding):
     """A minimum of βf over all overlaps.
 
     overlaps: Q, R and T, students and exchangeable teachers in canonical order.
@@ -43,7 +44,9 @@ class Minimum:
     eigenvalues: Float[np.ndarray, " d"]
     residual: float
     found: int
-    blocks: Blocks
+    blocks: Blocks = field(repr=False)
+
+    also = ("name", "stable")
 
     @property
     def name(self) -> str:
@@ -52,7 +55,7 @@ class Minimum:
 
     @property
     def stable(self) -> bool:
-        """True for a local minimum in all overlaps; at a continuous transition one is flat."""
+        """True for a local minimum in all overlaps; at a transition it is False (GLOSSARY.md)."""
         return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
 
 

@@ -1,23 +1,24 @@
 """Every site-symmetric stationary state at a load, with its stability."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tutelage._checks import finite_number
 from tutelage.activations import Activation
+from tutelage.averages import Finding
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
 from tutelage.equilibrium.symmetric.stability import Block
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 
-# βf/K = α ε_g − s/K, with ε_g and s of order one.
+# βf/K = α ε_g − s/K, with ε_g and s of order one, and so are its second derivatives.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
-class State:
+@dataclass(frozen=True, repr=False)
+class State(Finding):
     """A stationary state of βf.
 
     kind: "unspecialized" (R = S), "R > S" or "R < S"; "R > 0" or "R < 0" for a single unit.
@@ -39,9 +40,19 @@ class State:
     C: float
     generalization_error: float
     free_energy_per_unit: float
-    hessian: np.ndarray
-    blocks: tuple[Block, ...]
+    hessian: np.ndarray = field(repr=False)
+    blocks: tuple[Block, ...] = field(repr=False)
     units: float
+
+    also = ("lowest_eigenvalue", "stable")
+
+    @property
+    def brief(self) -> str:
+        words = "stable" if self.stable else "not stable"
+        orders = ", ".join(
+            f"{n} = {getattr(self, n):.6g}" for n in "RSC" if self.units != 1 or n == "R"
+        )
+        return f"{self.kind}: {orders}, ε_g = {self.generalization_error:.6g}, {words}"
 
     @property
     def free_energy(self) -> float:
@@ -60,8 +71,8 @@ class State:
 
     @property
     def stable(self) -> bool:
-        """True for a local minimum in all overlaps."""
-        return self.lowest_eigenvalue > 0
+        """True for a local minimum in all overlaps; at a transition it is False (GLOSSARY.md)."""
+        return self.lowest_eigenvalue > ROUNDING * (1 + self.load)
 
 
 def states(

@@ -1,14 +1,14 @@
 """Where hidden units specialize: loads α at which the landscape of βf changes, and how."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
 
 from tutelage.activations import Activation
-from tutelage.averages import Estimate
+from tutelage.averages import Estimate, Finding
 from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
 from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
 from tutelage.equilibrium.symmetric.states import State, describe
@@ -19,8 +19,8 @@ Kind = Literal["continuous", "discontinuous", "none"]
 LARGEST = 1e6
 
 
-@dataclass(frozen=True)
-class Transitions:
+@dataclass(frozen=True, repr=False)
+class Transitions(Finding):
     """The specialization transition of one activation and one number of units.
 
     appears: α_s, where a specialized state appears; at a continuous transition α_c.
@@ -102,8 +102,8 @@ def _nothing(theory: Theory) -> Transitions:
         why = "a single unit has nothing to specialize: R grows smoothly with the load"
     else:
         why = "κ'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
-    return Transitions(None, None, None, "none", reasons=dict.fromkeys(
-        ("appears", "coexists", "unstable"), why))  # fmt: skip
+    names = (f.name for f in fields(Transitions) if f.name not in ("order", "reasons"))
+    return Transitions(None, None, None, "none", reasons=dict.fromkeys(names, why))
 
 
 def _continuous(
@@ -112,7 +112,7 @@ def _continuous(
     """The load is lowest at V = 0 itself."""
     load = load_of(theory, start)
     state = describe(theory, load.value, start)
-    opposite, opposite_stable = _opposite(theory, branches, 1)
+    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
     return Transitions(
         appears=load,
         coexists=load,
@@ -126,6 +126,7 @@ def _continuous(
         unspecialized=state,
         opposite=opposite,
         opposite_stable=opposite_stable,
+        reasons=reasons,
     )
 
 
@@ -147,8 +148,8 @@ def _discontinuous(
     appears = load_of(theory, fold)
     piece = next(p for p in branches.pieces if p.outward and p.inner.V == fold.V)
     point, coexists = coexistence(theory, piece, fold, unstable)
-    opposite, opposite_stable = _opposite(theory, branches, 1 if fold.V > 0 else -1)
-    reasons = {"exponent": "the transition is discontinuous"}
+    opposite, opposite_stable, reasons = _opposite(theory, branches, 1 if fold.V > 0 else -1)
+    reasons["exponent"] = "the transition is discontinuous"
     if unstable is None:
         why = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
         reasons |= dict.fromkeys(("unstable", "width", "slope"), why)
@@ -196,19 +197,26 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
         width=ends - appears,
         specialized=describe(theory, load, high),
         unspecialized=describe(theory, load, low),
-        reasons={"exponent": "the transition is discontinuous"},
+        reasons={"exponent": "the transition is discontinuous"}
+        | dict.fromkeys(("slope", "opposite", "opposite_stable"), "a single unit has no R − S"),
     )
 
 
 def _opposite(
     theory: Theory, branches: Curve, sign: int
-) -> tuple[Estimate | None, Estimate | None]:
-    """Where the state of the other sign is a minimum, among site-symmetric states and in all."""
+) -> tuple[Estimate | None, Estimate | None, dict[str, str]]:
+    """Where the state of the other sign is a minimum, among site-symmetric states and in all.
+
+    With them, why they are None.
+    """
     pieces = [p for p in branches.pieces if p.outward and p.sign == -sign]
     if not pieces:
-        return None, None
+        why = "there is no state of the other sign"
+        return None, None, dict.fromkeys(("opposite", "opposite_stable"), why)
     piece = min(pieces, key=lambda p: theory.slope(p.inner)[0])
-    return load_of(theory, piece.inner), _becomes_stable(theory, piece)
+    stable = _becomes_stable(theory, piece)
+    why = f"some change of the overlaps lowers βf at every load up to {LARGEST:g} times the lowest"
+    return load_of(theory, piece.inner), stable, {} if stable else {"opposite_stable": why}
 
 
 def _becomes_stable(theory: Theory, piece: Piece) -> Estimate | None:

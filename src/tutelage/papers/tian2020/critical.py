@@ -150,8 +150,7 @@ def noisy() -> Row:
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
         # For turns of 1e-3 the next order in the angle moves a slope by about as much.
         method("1", 1.0, 0.01),
-        found.exponent,
-        found.error,
+        *found.exponent,
     )
 
 
