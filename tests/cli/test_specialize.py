@@ -15,11 +15,22 @@ def test_it_tells_what_has_been_recovered_and_draws_it(run, tmp_path):
     code, out, err = run(*SMALL, "--polarity", "1", "--plot", str(picture), "--out", str(file))
     assert (code, err) == (0, "")
     heads = [line.split("  ")[0] for line in out.splitlines()]
-    assert heads == ["runs", "teacher", "student", "evaluation loss", "layer 2", "layer 1"]
+    assert heads == ["runs", "teacher", "student", "evaluation loss", "layer 2", "", "layer 1", ""]
     assert "2 to epoch 2, 0 diverged" in out and "5-6-4-4" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     saved = results.load(file)
     assert deep.networks(saved, 1)[0].widths == (5, 6, 4, 4)
+
+
+def test_it_tells_which_student_nodes_follow_which_teacher_nodes(run, tmp_path):
+    file = tmp_path / "s.nc"
+    _, out, _ = run(*SMALL, "--threshold", "0.2", "--out", str(file))
+    end = results.load(file).isel(run=0, epoch=-1)
+    close = (end["teacher_correlation_1"] > 0.2).values
+    pairs = [f"{j + 1} ← {k + 1}" for j, k in enumerate(end["winner_1"].values) if close[j]]
+    assert pairs and f"in run 1, teacher ← student: {', '.join(pairs)}" in out.splitlines()[-1]
+    _, out, _ = run(*SMALL, "--threshold", "1")
+    assert "in run 1, no teacher node is followed so closely" in out
 
 
 def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):

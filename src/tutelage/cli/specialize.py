@@ -11,6 +11,8 @@ from tutelage.cli import reading, telling
 if TYPE_CHECKING:
     import xarray as xr
 
+MOST_NODES = 8  # of a layer whose followers are named
+
 
 def specialize(
     teacher: Annotated[
@@ -53,7 +55,8 @@ def specialize(
     """Train over-realized ReLU students on the outputs of a teacher of the same depth.
 
     Shows for each hidden layer which fraction of teacher nodes has a student node that
-    follows it, and the mean of the best correlations. The sizes by default take seconds;
+    follows it, which node follows which in the first run, and the mean of the best
+    correlations. The sizes by default take seconds;
     those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
     """
     reading.check_files(out, plot, checkpoint)
@@ -146,4 +149,18 @@ def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str
         )
         ρ = float(deep.mean_correlation(dataset, layer=layer).isel(epoch=-1).mean())
         words = f"{rate:.1%} of teacher nodes above {threshold:g}, mean best correlation {ρ:.4f}"
-        yield f"layer {layer}", words
+        yield f"layer {layer}", f"{words}\n{_whom(dataset.isel(run=0, epoch=-1), layer, threshold)}"
+
+
+def _whom(end: "xr.Dataset", layer: int, threshold: float) -> str:
+    """Which student nodes follow the recovered teacher nodes at the end of a run, from 1."""
+    import numpy as np
+
+    recovered = np.flatnonzero(end[f"teacher_correlation_{layer}"].values > threshold)
+    where = f"in run {int(end['run']) + 1}"
+    if not len(recovered):
+        return f"{where}, no teacher node is followed so closely"
+    winners = end[f"winner_{layer}"].values
+    shown = ", ".join(f"{j + 1} ← {winners[j] + 1}" for j in recovered[:MOST_NODES])
+    more = len(recovered) - MOST_NODES
+    return f"{where}, teacher ← student: {shown}{f' and {more} more' if more > 0 else ''}"
