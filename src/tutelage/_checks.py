@@ -6,6 +6,7 @@ are not known yet; there only shapes can be checked, and the caller keeps the pr
 """
 
 import math
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 # Sums of 10⁶ float64 products are off by about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest
 # term, so that a covariance that was honestly computed is never further off than this.
 ROUNDING = 1e-12
+# Letters of what came that a message shows.
+LONGEST = 60
 
 
 class InputError(ValueError):
@@ -23,6 +26,20 @@ class InputError(ValueError):
         self.argument = argument
         message = f"{argument}: got {came}, but {allowed}."
         super().__init__(f"{message} Try: {hint}." if hint else message)
+
+
+def shown(value: Any) -> str:
+    """What came, on one line; the kind and the beginning of what is long.
+
+    >>> shown(0.5), shown(list(range(100)))
+    ('0.5', 'list [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1…')
+    """
+    kind = type(value).__name__
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a whole number of more digits than Python writes
+        return kind
+    return text if len(text) <= LONGEST else f"{kind} {text[:LONGEST]}…"
 
 
 def is_traced(value: Any) -> bool:
@@ -36,7 +53,9 @@ def positive_integer(argument: str, value: Any, hint: str = "") -> int:
     """A whole number of at least one: units, orders, nodes, dimensions."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or int(value) < 1:
-        raise InputError(argument, repr(value), "it has to be a whole number of at least 1", hint)
+        raise InputError(argument, shown(value), "it has to be a whole number of at least 1", hint)
+    if int(value) >= 2**63:  # what arrays and generators can count
+        raise InputError(argument, shown(value), "it has to be less than 2⁶³", hint)
     return int(value)
 
 
@@ -51,16 +70,42 @@ def finite_number(
     """A finite real number, within bounds; traced values pass."""
     if is_traced(value):
         return value
-    kind = np.asarray(value).dtype.kind if np.ndim(value) == 0 else "array"
-    # A Fraction is a Real that NumPy takes for an object.
-    scalar = kind in "iuf" or (isinstance(value, Real) and not isinstance(value, bool))
-    if not scalar or not math.isfinite(value):
-        raise InputError(argument, repr(value), "it has to be a finite real number", hint)
+    if not is_number(value) or not _finite(value):
+        raise InputError(argument, shown(value), "it has to be a finite real number", hint)
     if value < at_least:
-        raise InputError(argument, repr(value), f"it has to be at least {at_least:g}", hint)
+        raise InputError(argument, shown(value), f"it has to be at least {at_least:g}", hint)
     if value <= above:
-        raise InputError(argument, repr(value), f"it has to be greater than {above:g}", hint)
-    return value
+        raise InputError(argument, shown(value), f"it has to be greater than {above:g}", hint)
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def is_number(value: Any) -> bool:
+    """A real number, which True is not; an array without axes is one.
+
+    >>> is_number(0.5), is_number(np.array(2)), is_number(True), is_number("2")
+    (True, True, False, False)
+    """
+    if isinstance(value, bool | np.bool_):
+        return False
+    # A Fraction is a Real that NumPy takes for an object.
+    without_axes = getattr(value, "ndim", None) == 0 and hasattr(value, "dtype")
+    return isinstance(value, Real) or (without_axes and value.dtype.kind in "iuf")
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def shape_of(argument: str, value: Any) -> tuple[int, ...]:
+    """The shape of an array, or of what one can be made of; ragged lists have none."""
+    try:
+        return np.shape(value)
+    except (TypeError, ValueError) as problem:
+        came = f"{type(value).__name__} ({problem})"
+        raise InputError(argument, came, "it has to be an array of real numbers") from None
 
 
 def finite_array(argument: str, value: Any) -> np.ndarray:
@@ -69,7 +114,7 @@ def finite_array(argument: str, value: Any) -> np.ndarray:
         if value is None or np.iscomplexobj(value):  # NumPy would take None for NaN
             raise TypeError("no real numbers")
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise InputError(
             argument, f"{type(value).__name__} ({problem})", "it has to be an array of real numbers"
         ) from None
@@ -100,7 +145,7 @@ def epochs_to_record(
     epochs = finite_array(argument, value)
     if epochs.ndim != 1 or np.any(epochs != np.rint(epochs)) or np.any(np.diff(epochs) <= 0):
         allowed = "epochs are increasing whole numbers"
-        raise InputError(argument, repr(value), allowed, f"{argument}=[0, 10, 100]")
+        raise InputError(argument, shown(value), allowed, f"{argument}=[0, 10, 100]")
     if epochs.size and (epochs[0] < 0 or epochs[-1] > last):
         allowed = f"epochs go from 0 to epochs = {last}"
         raise InputError(argument, f"{epochs[0]:g} … {epochs[-1]:g}", allowed)

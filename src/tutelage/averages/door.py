@@ -12,6 +12,7 @@ from tutelage._checks import (
     covariance_shape,
     is_traced,
 )
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
@@ -20,6 +21,7 @@ from tutelage.averages.methods import Activations, Method, chosen
 Units = Activation | Sequence[Activation]
 
 
+@door
 def i2(
     activation: Units,
     covariance: Any,
@@ -48,6 +50,7 @@ def i2(
     return _average("i2", _units(activation, 2), covariance, 2, method, return_error)
 
 
+@door
 def i3(
     activation: Units,
     covariance: Any,
@@ -66,6 +69,7 @@ def i3(
     return _average("i3", _units(activation, 2), covariance, 3, method, return_error)
 
 
+@door
 def i4(
     activation: Units,
     covariance: Any,

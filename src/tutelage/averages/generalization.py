@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
@@ -16,6 +17,7 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 
 
+@door
 def generalization_error(
     scenario: Scenario,
     overlaps: Overlaps,

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 
 
@@ -58,6 +59,7 @@ def relu(h: Any) -> Any:
     return jnp.where(h <= 0, 0.0, h)
 
 
+@door
 def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Network:
     """A network with these weights.
 

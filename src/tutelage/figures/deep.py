@@ -6,9 +6,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.figures.axes import finished, new_axes
 
 
+@door
 def specialization(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, epoch: int | None = None
 ) -> Any:
@@ -37,6 +39,7 @@ def specialization(
     return finished(axes)
 
 
+@door
 def recovery(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, threshold: float = 0.95
 ) -> Any:
@@ -69,6 +72,7 @@ def recovery(
     return finished(axes)
 
 
+@door
 def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) -> Any:
     """Draw the best correlation of each teacher node over epochs, mean over runs (Fig. 7).
 

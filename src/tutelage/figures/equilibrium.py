@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.figures.axes import STYLES as LINES, finished, new_axes
 
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
@@ -27,6 +28,7 @@ DIRECTIONS = {"up": ("^", "C0"), "down": ("v", "C3")}
 PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
 
 
+@door
 def order_parameters(
     dataset: xr.Dataset,
     axes: Any = None,
@@ -61,6 +63,7 @@ def order_parameters(
     return axes
 
 
+@door
 def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
     """`order_parameters` R and S, and ε_g, side by side; returns both Axes."""
     import matplotlib.pyplot as plt
@@ -71,6 +74,7 @@ def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
     return axes
 
 
+@door
 def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "parameter") -> Any:
     """Which state wins, over a parameter of the activation and the load α.
 
@@ -101,6 +105,7 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "pa
     return axes
 
 
+@door
 def hysteresis(
     dataset: xr.Dataset,
     axes: Any = None,

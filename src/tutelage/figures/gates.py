@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.figures.axes import finished, new_axes, shades
 from tutelage.runs.recompute import argument
 
@@ -19,6 +20,7 @@ SYMBOLS = {
 }
 
 
+@door
 def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
     """Draw what a gate does to a field h, one curve for each β.
 
@@ -43,6 +45,7 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
     return finished(axes)
 
 
+@door
 def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw the load α_c at which noisy units specialize against β, a curve for each Dataset.
 
@@ -74,6 +77,7 @@ def _gate(dataset: xr.Dataset) -> str:
     return argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
 
 
+@door
 def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw how far sampled signals are from the mean-field pass, with their standard errors.
 

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.figures.axes import STYLES, banded, finished, new_axes, shades
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 MOST_LABELS = 12  # a longer legend hides the curves
 
 
+@door
 def overlaps(
     dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ", style: str | None = None
 ) -> Any:
@@ -53,6 +55,7 @@ def overlaps(
     return axes
 
 
+@door
 def error(
     dataset: xr.Dataset,
     axes: Any = None,
@@ -101,6 +104,7 @@ def error(
     return finished(axes)
 
 
+@door
 def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 
@@ -129,6 +133,7 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
     return axes
 
 
+@door
 def comparison(found: "Comparison") -> Any:
     """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the verdict.
 
@@ -140,6 +145,7 @@ def comparison(found: "Comparison") -> Any:
     return axes
 
 
+@door
 def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
     """Draw R_in and Q_ik of a branch of fixed points against the learning rate.
 

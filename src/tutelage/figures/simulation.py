@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage._door import door
 from tutelage.figures.axes import finished, new_axes
 
 
+@door
 def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw which part of the runs has left the plateau by when, one curve for each ensemble.
 
@@ -32,6 +34,7 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     return finished(axes)
 
 
+@door
 def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw deviation and spread against N on logarithmic axes, with their exponents.
 

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.figures.axes import finished, new_axes, shades
 
 BAND = (0.1, 0.9)  # quantiles over runs
@@ -26,6 +27,7 @@ STEPS = 500
 TICKS = 9
 
 
+@door
 def training(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     axes: Any = None,
@@ -59,6 +61,7 @@ def training(
     return finished(axes)
 
 
+@door
 def index_against_loss(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     axes: Any = None,
@@ -86,6 +89,7 @@ def index_against_loss(
     return finished(axes)
 
 
+@door
 def zeros_against_tolerance(
     datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, *, epoch: int | None = None
 ) -> Any:
@@ -118,6 +122,7 @@ def zeros_against_tolerance(
     return finished(axes)
 
 
+@door
 def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RIDGES) -> Any:
     """Draw the density of eigenvalues through training, one ridge above the other.
 
@@ -146,6 +151,7 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RI
     return axes
 
 
+@door
 def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = None) -> Any:
     """Draw the density of `tutelage.spectra.density` with twice its standard error as a band.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array
 
-from tutelage._checks import InputError, finite_array, finite_number, is_traced
+from tutelage._checks import InputError, finite_array, finite_number, is_traced, shown
 from tutelage._jax import jnp
 
 HINT = "beta=1.0; 0 for pure noise, math.inf for none"
@@ -25,8 +25,8 @@ def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
         return value
     try:
         beta = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, repr(value), "it has to be a number", HINT) from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(argument, shown(value), "it has to be a number", HINT) from None
     wrong = ~(beta >= 0) | (np.isinf(beta) & (not infinite))
     if np.any(wrong) or isinstance(value, bool):
         came = f"{float(beta[wrong][0]):g}" if np.any(wrong) else repr(value)

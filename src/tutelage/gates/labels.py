@@ -21,11 +21,13 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, xlogy
 
 from tutelage._checks import InputError, finite_array
+from tutelage._door import door
 from tutelage.averages import Finding
 
 MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
 
 
+@door
 def cross_entropy(labels: Any, probabilities: Any) -> float:
     """−S = −(1/m) Σ_μ [y log q + (1 − y) log(1 − q)]   (``milletari2019`` eq. (16)).
 
@@ -41,6 +43,7 @@ def cross_entropy(labels: Any, probabilities: Any) -> float:
     return float(-np.mean(xlogy(y, q) + xlogy(1 - y, 1 - q)))
 
 
+@door
 def label_probability(labels: Any, probabilities: Any) -> float:
     """P(y), by summing over the multipliers λ of all labels   (``milletari2019`` eq. (14)).
 
@@ -70,6 +73,7 @@ def label_probability(labels: Any, probabilities: Any) -> float:
     return float(np.sum(terms) / len(terms))
 
 
+@door
 def count_probabilities(probabilities: Any) -> np.ndarray:
     """P(k) for k = 0 … m labels that are 1, shape (m + 1,): exact, label by label.
 
@@ -98,6 +102,7 @@ class SaddlePoint(Finding):
     log_probability: float
 
 
+@door
 def saddle_point(count: int, probabilities: Any) -> SaddlePoint:
     """Steepest descent for P(k), as ``milletari2019`` eqs. (14) to (16) with one multiplier.
 

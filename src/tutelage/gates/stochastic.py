@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._door import door
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas
@@ -32,6 +33,7 @@ class _Layer(NamedTuple):
     beta: np.ndarray
 
 
+@door
 def mean_field(
     weights: Sequence[Any],
     inputs: Any,

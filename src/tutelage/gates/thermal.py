@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from tutelage._checks import InputError, is_traced
+from tutelage._checks import InputError, is_traced, shape_of
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.averages import Finding
 from tutelage.gates.base import AbstractGate, entropy_of
@@ -33,6 +34,7 @@ class Thermodynamics(Finding):
     entropy: Float[Array, "..."]
 
 
+@door
 def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynamics:
     """Free energy, energy and entropy of each gate in its field.
 
@@ -61,6 +63,7 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
     return Thermodynamics(energy - entropy / b, energy, entropy)
 
 
+@door
 def layer(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynamics:
     """Free energy, energy and entropy of a layer: sums over its units, the last axis.
 
@@ -69,13 +72,14 @@ def layer(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynam
         beta: β > 0, one for all units or one for each (β_i of ``milletari2019``).
         fields: h, shape (..., units).
     """
-    if np.ndim(fields) == 0:
+    if shape_of("fields", fields) == ():
         hint = "fields of shape (..., units)"
         raise InputError("fields", "a number", "a layer has its units in the last axis", hint)
     units = thermodynamics(gate, beta, fields)
     return jax.tree.map(lambda x: jnp.sum(x, axis=-1), units)
 
 
+@door
 def backpropagation_factor(
     gate: AbstractGate, beta: ArrayLike, field: ArrayLike
 ) -> Float[Array, "..."]:

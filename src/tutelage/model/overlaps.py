@@ -15,6 +15,7 @@ from tutelage._checks import (
     finite_number,
     is_traced,
     positive_integer,
+    shape_of,
 )
 from tutelage._jax import jnp
 
@@ -169,7 +170,7 @@ def _blocks(xp: Any, Q: Any, R: Any, T: Any) -> Any:
 
 def _shapes(Q: Any, R: Any, T: Any) -> None:
     """Q is K x K, R is K x M, T is M x M, and the leading axes fit."""
-    q, r, t = np.shape(Q), np.shape(R), np.shape(T)
+    q, r, t = shape_of("Q", Q), shape_of("R", R), shape_of("T", T)
     if len(r) < 2 or 0 in r[-2:]:
         raise InputError("R", f"shape {r}", "its shape has to be (..., K, M), K and M at least 1")
     K, M = r[-2:]

@@ -13,6 +13,7 @@ from tutelage._checks import (
     finite_number,
     is_traced,
     positive_integer,
+    shape_of,
 )
 from tutelage._jax import jnp
 from tutelage.activations import Activation
@@ -156,10 +157,9 @@ def _teacher_overlaps(value: Any, M: int) -> Float[Array, "M M"]:
         return jnp.asarray(np.eye(M))  # made by NumPy: nothing to compile
     if is_traced(value):
         return jnp.asarray(value, dtype=jnp.float64)
-    if np.ndim(value) != 2:
-        raise InputError(
-            "teacher_overlaps", f"shape {np.shape(value)}", f"its shape has to be ({M}, {M})"
-        )
+    shape = shape_of("teacher_overlaps", value)
+    if len(shape) != 2:
+        raise InputError("teacher_overlaps", f"shape {shape}", f"its shape has to be ({M}, {M})")
     return jnp.asarray(covariance("teacher_overlaps", value, M))
 
 

@@ -17,7 +17,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._checks import InputError, finite_array, finite_number, shape_of
 from tutelage._jax import jax, jnp
 
 RECORDED_TIMES = 401
@@ -100,7 +100,8 @@ def learning_rate(
     if callable(value):
         _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)))
         return Scheduled(value)
-    if np.ndim(value) == 0:
+    shape = shape_of("learning_rate", value)
+    if shape == ():
         finite_number("learning_rate", value, at_least=0.0, hint="learning_rate=1.0")
         if value == 0 and not limit:
             raise InputError(
@@ -112,7 +113,7 @@ def learning_rate(
         # As an array the number is data: another one needs no other program.
         return LIMIT if value == 0 else rate_of(np.asarray(value, dtype=np.float64))
     if not runs:
-        raise InputError("learning_rate", f"shape {np.shape(value)}", "it has to be one number")
+        raise InputError("learning_rate", f"shape {shape}", "it has to be one number")
     return rate_of(_several(value))
 
 

@@ -13,7 +13,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize, minimize_scalar
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import (
+    InputError,
+    finite_array,
+    finite_number,
+    is_traced,
+    positive_integer,
+    shown,
+)
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.averages.generalization import generalization_error
@@ -58,8 +66,7 @@ class Schedule(eqx.Module):
     switches: Float[Array, " n-1"]
 
     def __init__(self, rates: Any, switches: Any):
-        self.rates = jnp.asarray(rates, dtype=jnp.float64)
-        self.switches = jnp.asarray(switches, dtype=jnp.float64)
+        self.rates, self.switches = _row("rates", rates), _row("switches", switches)
         if len(self.rates) != len(self.switches) + 1:
             raise InputError(
                 "switches",
@@ -76,6 +83,14 @@ class Schedule(eqx.Module):
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
+def _row(argument: str, value: Any) -> Float[Array, " n"]:
+    """Numbers in a row; traced ones pass."""
+    row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
+    if row.ndim != 1:
+        raise InputError(argument, f"shape {row.shape}", "they have to be numbers in a row")
+    return row
+
+
 @dataclass(frozen=True, repr=False)
 class BestSchedule(Finding):
     """schedule: η over time, for `evolve`; time: when the error is reached; constant: the best
@@ -86,6 +101,7 @@ class BestSchedule(Finding):
     constant: BestLearningRate
 
 
+@door
 def best_learning_rate(
     scenario: Scenario,
     start: Overlaps,
@@ -138,6 +154,7 @@ def best_learning_rate(
     return _with_errors(time, float(found.x))
 
 
+@door
 def best_schedule(
     scenario: Scenario,
     start: Overlaps,
@@ -185,7 +202,7 @@ def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tu
     first = float(generalization_error(scenario, start))
     finite_number("error", error, at_least=SMALLEST, hint="1e-4")
     if error >= first:
-        raise InputError("error", f"{error:g}", f"the start has {first:g} already", "a lower one")
+        raise InputError("error", shown(error), f"the start has {first:g} already", "a lower one")
     low, high = (finite_number("bounds", bound, above=0.0, hint="(0.05, 4.0)") for bound in bounds)
     if low >= high:
         raise InputError("bounds", f"({low:g}, {high:g})", "the first has to be the lower one")

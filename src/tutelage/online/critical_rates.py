@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._checks import finite_number
+from tutelage._door import door
 from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -48,6 +49,7 @@ class _Missing(Exception):
     """A critical learning rate that does not exist, and why."""
 
 
+@door
 def critical_learning_rates(
     scenario: Scenario,
     start: Overlaps,

@@ -13,6 +13,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
@@ -45,6 +46,7 @@ class Flow(eqx.Module):
 
     moments: Moments
 
+    @door
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
         self.moments = moments(scenario, method)
 

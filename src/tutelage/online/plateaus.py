@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.averages.generalization import generalization_error
@@ -52,6 +53,7 @@ class Plateau(Finding):
     reasons: Mapping[str, str]
 
 
+@door
 def plateau(
     scenario: Scenario,
     start: Overlaps,

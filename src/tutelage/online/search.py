@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.generalization import generalization_error
@@ -39,6 +40,7 @@ PERFECT = 1e-9
 TOO_LARGE = 1e6
 
 
+@door
 def fixed_points(
     scenario: Scenario,
     learning_rate: float,

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Complex
 
 from tutelage._checks import InputError, finite_number
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Finding
 from tutelage.averages.generalization import generalization_error
@@ -78,6 +79,7 @@ class FixedPoint(Finding):
         return self.eigenvectors[:, self.eigenvalues.real > ZERO]
 
 
+@door
 def fixed_point(
     scenario: Scenario,
     start: Overlaps,

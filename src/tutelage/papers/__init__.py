@@ -12,6 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.papers.paper import Entry, Paper
 from tutelage.papers.row import Row
 
@@ -28,6 +29,7 @@ def _found() -> dict[str, Paper]:
 PAPERS = _found()
 
 
+@door
 def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entry]:
     """The sections of the named papers, in the order named; of all when none is named.
 
@@ -48,6 +50,7 @@ def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entr
     return chosen
 
 
+@door
 def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Row]:
     """The rows of those `sections`, computed now and in small; nothing is kept.
 

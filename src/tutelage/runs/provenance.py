@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import __version__
+from tutelage._door import door
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -51,12 +52,13 @@ def recorded(
     if verb is None:
         return partial(recorded, name=name, held=held)
     signature = inspect.signature(verb)
+    enter = door(verb)
     called = name or f"{verb.__module__.split('.')[1]}.{verb.__name__}"
     left_out = {*UNRECORDED, *(held or ())}
 
     @wraps(verb)
     def computed(*args: Any, **options: Any) -> xr.Dataset:
-        result = verb(*args, **options)
+        result = enter(*args, **options)
         call = signature.bind(*args, **options)
         call.apply_defaults()
         given = {name: x for name, x in call.arguments.items() if name not in left_out}

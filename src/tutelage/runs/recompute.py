@@ -9,9 +9,11 @@ from typing import Any
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.runs.provenance import UNRECORDED, UNWRITTEN, constructor, is_json
 
 
+@door
 def recompute(dataset: xr.Dataset) -> xr.Dataset:
     """Compute a result again, by the verb and the arguments that its attributes name.
 

@@ -18,6 +18,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
+from tutelage._door import door
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 from tutelage.simulation.theory import check_theory, theory_at
 
@@ -123,6 +124,7 @@ class Comparison:
         return f"{who} {'agree only with' if self.agrees else 'differ, even with'} such a bias"
 
 
+@door
 def compare(
     theory: xr.Dataset,
     runs: xr.Dataset,

@@ -119,7 +119,7 @@ def _estimate(
 
 def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_Deviations]:
     """The ensembles in the order of N, with the components that scatter in all of them."""
-    if isinstance(ensembles, xr.Dataset) or len(ensembles) < 2:
+    if len(ensembles) < 2:
         raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
     for number, runs in enumerate(ensembles):
         check_runs(f"ensembles[{number}]", runs, at_least=10)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
@@ -15,6 +16,7 @@ from tutelage.runs.seed import check_seed
 from tutelage.simulation.ensemble import check_dimension
 
 
+@door
 def random_start(
     scenario: Scenario,
     *,

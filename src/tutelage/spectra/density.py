@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_array, finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
@@ -94,6 +95,7 @@ def density(
     )
 
 
+@door
 def spectral_mean(
     found: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError, finite_array
+from tutelage._door import door
 
 
 class Examples(NamedTuple):
@@ -27,6 +28,7 @@ class Examples(NamedTuple):
         return (self.inputs.shape[1], *hidden, 1 if self.classes == 2 else self.classes)
 
 
+@door
 def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
     """Inputs and labels as `Examples`, once they have been checked.
 

@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.averages import Estimate, Finding
 from tutelage.runs.seed import check_seed
@@ -30,6 +31,7 @@ class Extremes(Finding):
     highest: Estimate
 
 
+@door
 def extreme_eigenvalues(
     loss: Callable[[Any], Any],
     parameters: Any,

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.spectra.examples import Examples, examples
 
 ENDINGS = (".mat", ".npz", ".csv")
 
 
+@door
 def load_examples(path: str | Path, *, inputs: str = "X", labels: str = "y") -> Examples:
     """Read examples from a file.
 

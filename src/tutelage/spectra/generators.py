@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._door import door
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.examples import Examples, examples
 
@@ -17,6 +18,7 @@ from tutelage.spectra.examples import Examples, examples
 LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863
 
 
+@door
 def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
     """Points on either side of a straight line, none closer to it than 0.1.
 
@@ -34,6 +36,7 @@ def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
     return _draw(count, seed, LINEAR_SHARE, box, side, margin, "linear")
 
 
+@door
 def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
     """Points inside and outside a region with a wavy boundary, none closer to it than 0.008.
 
@@ -57,6 +60,7 @@ def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
     return _draw(count, seed, CURVED_SHARE, box, side, 0.008, "curved")
 
 
+@door
 def digits() -> Examples:
     """The 1797 images of 8 × 8 pixels of ten digits that scikit-learn ships, as in milletari2019.
 

@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 
 # Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
@@ -19,6 +20,7 @@ COPIES = 3
 DENSE_MEMORY = 4 * 2**30
 
 
+@door
 def hessian_eigenvalues(
     loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY
 ) -> np.ndarray:
@@ -47,6 +49,7 @@ def hessian_eigenvalues(
     return np.linalg.eigvalsh(check_finite(np.asarray(_hessian(loss_of, flat))))
 
 
+@door
 def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
     """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)

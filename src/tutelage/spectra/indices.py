@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import finite_array, finite_number
+from tutelage._door import door
 
 
+@door
 def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """α: the fraction of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
 
@@ -21,6 +23,7 @@ def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     return _share(λ, limit, lambda λ, limit: λ < -limit)
 
 
+@door
 def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """γ: the fraction of eigenvalues with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError
+from tutelage._door import door
 
 # The sums of the two archives are those printed on the page of the data set.  The sums of single
 # files are those that public programs which fetch these archives hold against what they unpack;
@@ -98,6 +99,7 @@ def check_images(argument: str, images: Any) -> None:
             raise InputError(argument, came, f"they have to be from 0 to {len(NAMES) - 1}")
 
 
+@door
 def cifar10(path: Any = None) -> Images:
     """The 50,000 training and 10,000 test images of CIFAR-10.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 
 KERNEL = 3  # pixels, in both directions
@@ -93,6 +94,7 @@ def pixels(hidden: Sequence[int], size: int) -> int:
     return size**2
 
 
+@door
 def convnet(
     hidden: Sequence[int],
     *,

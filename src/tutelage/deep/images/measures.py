@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.convnet import ConvNet
 
@@ -22,6 +23,7 @@ class Sums(NamedTuple):
     fg: Any
 
 
+@door
 def channel_correlations(
     student: ConvNet, teacher: ConvNet, images: Any, *, scale: Any = None
 ) -> list[np.ndarray]:

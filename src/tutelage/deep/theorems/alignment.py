@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tutelage._checks import InputError, finite_number
+from tutelage._door import door
 from tutelage.averages import Finding
 from tutelage.deep.network import Network, check_examples, check_pair
 
@@ -30,6 +31,7 @@ class Alignment(Finding):
     observers: np.ndarray
 
 
+@door
 def alignment(
     student: Network, teacher: Network, examples: Any, *, tolerance: float = 1e-2
 ) -> Alignment:

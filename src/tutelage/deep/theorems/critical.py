@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import positive_integer
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages import Finding
 from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
@@ -13,6 +14,7 @@ from tutelage.deep.theorems.gradients import recursive_gradients
 from tutelage.deep.training.construction import STUDENT, generator
 
 
+@door
 def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     """An over-realized student that does exactly what the teacher does.
 
@@ -93,6 +95,7 @@ class Interpolation(Finding):
     update: np.ndarray
 
 
+@door
 def interpolation(student: Network, teacher: Network, examples: Any) -> Interpolation:
     """Whether every example by itself is at rest (tian2020, Theorem 1).
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.deep.network import Network, check_examples, check_pair, relu
 
@@ -21,6 +22,7 @@ class Mixture(NamedTuple):
     B: Float[Array, "examples n n_plus_1"]
 
 
+@door
 def mixtures(student: Network, teacher: Network, examples: Any) -> list[Mixture]:
     """Mixture coefficients of the layers l = 1, …, L (tian2020, eqs. (3) and (4)).
 
@@ -34,6 +36,7 @@ def mixtures(student: Network, teacher: Network, examples: Any) -> list[Mixture]
     return _mixtures(student, teacher, _examples(examples, student))
 
 
+@door
 def recursive_gradients(student: Network, teacher: Network, examples: Any) -> list[Any]:
     """g_l(x) = D_l(x) [A_l(x) f*_l(x) - B_l(x) f_l(x)] of the layers l = 1, …, L (eq. (3)).
 
@@ -48,12 +51,14 @@ def recursive_gradients(student: Network, teacher: Network, examples: Any) -> li
     return recursive(student, teacher, _examples(examples, student))
 
 
+@door
 def backpropagated_gradients(student: Network, teacher: Network, examples: Any) -> list[Any]:
     """g_l(x) = -∂/∂h_l ½ ‖f*_L(x) - f_L(x)‖² by differentiation, l = 1, …, L."""
     check_pair(student, teacher)
     return _backpropagated(student, teacher, _examples(examples, student))
 
 
+@door
 def recursion_error(student: Network, teacher: Network, examples: Any) -> float:
     """Largest difference between both gradients, relative to the largest entry of a layer.
 
@@ -89,6 +94,7 @@ class Pieces(NamedTuple):
     between: float
 
 
+@door
 def pieces(student: Network, teacher: Network, examples: Any, *, layer: int = 1) -> Pieces:
     """Whether A_l(x) and B_l(x) are piecewise constant (tian2020, Corollary 1).
 

@@ -8,12 +8,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.averages import Finding
 from tutelage.deep.network import Network, check_examples, check_pair
 from tutelage.deep.theorems.gradients import recursive
 
 
+@door
 def descent(
     student: Network,
     teacher: Network,
@@ -79,6 +81,7 @@ class Growth(Finding):
         return np.asarray(self.rate[:, k] - self.rate[:, other])
 
 
+@door
 def growth(path: Network, teacher: Network, examples: Any) -> Growth:
     """Lengths and rates along a path of two or more layers (tian2020, eq. (6) and Theorem 7).
 
@@ -112,6 +115,7 @@ def _growth(path: Network, teacher: Network, x: Any) -> tuple[Any, Any]:
     return jax.lax.map(one, path)
 
 
+@door
 def symmetric_flow(
     filters: Any, target: Any, coefficients: Any, times: Any
 ) -> tuple[np.ndarray, np.ndarray]:

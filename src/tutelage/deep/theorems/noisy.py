@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage._jax import jax
 from tutelage.averages.estimate import Estimate, Finding, number
 from tutelage.deep.network import Network, check_examples, check_pair
@@ -27,6 +28,7 @@ class Recovery(Finding):
     exponent: Estimate
 
 
+@door
 def noisy_recovery(students: Network, teacher: Network, examples: Any) -> Recovery:
     """Measure sin θ against the size of the gradient (tian2020, Theorem 5).
 

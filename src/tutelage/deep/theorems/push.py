@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._door import door
 
 
+@door
 def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndarray:
     """E[x z_k f*_j] for inputs with a spherically symmetric law (tian2020, Theorem 6).
 
@@ -51,6 +53,7 @@ def _broadcast(*arrays: np.ndarray) -> bool:
     return True
 
 
+@door
 def escape_time(distance: Any, angle: float = math.pi / 2) -> np.ndarray:
     """How long θ takes from π - ε to θ₀ under dθ/dt = -(π - θ) sin θ (tian2020, Section 5.3).
 

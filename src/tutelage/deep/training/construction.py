@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._door import door
 from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
 from tutelage.runs.seed import check_seed
@@ -18,6 +19,7 @@ FOR_BIASES = 1000
 TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
 
+@door
 def teacher(
     hidden: Any,
     polarity: float = 0.0,
@@ -59,6 +61,7 @@ def teacher(
     return as_jax(made)
 
 
+@door
 def student(teacher: Network, multiple: int = 1, *, scale: float = 1.0, seed: int = 0) -> Network:
     """A student that is ``multiple`` times over-realized: n_l = multiple · m_l.
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, finite_number
+from tutelage._door import door
 from tutelage.averages import Finding
 from tutelage.deep.measures import correlations
 from tutelage.deep.network import Network, as_jax, check_examples, check_pair
@@ -30,6 +31,7 @@ class Pruned(Finding):
     loss_after: float
 
 
+@door
 def prune(student: Network, teacher: Network, examples: Any, *, threshold: float = 0.95) -> Pruned:
     """Remove every hidden node whose best correlation with a teacher node is below a threshold.
 

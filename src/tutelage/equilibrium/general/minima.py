@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.averages import Finding
 from tutelage.averages.methods import Method
@@ -59,6 +60,7 @@ class Minimum(Finding):
         return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
 
 
+@door
 def minima(
     scenario: Scenario,
     load: float,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, finite_array
+from tutelage._door import door
 from tutelage.activations import GELU, Activation, Erf
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
@@ -203,6 +204,7 @@ def _derivatives(n: np.ndarray, squares: np.ndarray) -> list[np.ndarray]:
     return [squares, n * squares, n * (n - 1) * squares, n * (n - 1) * (n - 2) * squares]
 
 
+@door
 def kernel_of(activation: Activation) -> Kernel:
     """The kernel κ of an activation, in closed form where there is one.
 

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._door import door
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Finding
 from tutelage.equilibrium.symmetric.pieces import FLAT, curve
@@ -68,6 +69,7 @@ class TransitionKind(Finding):
         return dict.fromkeys(("unstable", "slope"), self.because)
 
 
+@door
 def transition_kind(activation: Activation, units: Any = math.inf) -> TransitionKind:
     """Continuous or discontinuous, and which Hermite coefficient makes it so.
 

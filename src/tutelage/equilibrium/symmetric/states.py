@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import finite_number
+from tutelage._door import door
 from tutelage.activations import Activation
 from tutelage.averages import Finding
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
@@ -75,6 +76,7 @@ class State(Finding):
         return self.lowest_eigenvalue > ROUNDING * (1 + self.load)
 
 
+@door
 def states(
     activation: Activation, units: Any, load: float, *, saddles: bool = False
 ) -> tuple[State, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import brentq
 
+from tutelage._door import door
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Finding
 from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
@@ -55,6 +56,7 @@ class Transitions(Finding):
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
+@door
 def transitions(activation: Activation, units: Any) -> Transitions:
     """Where a specialized state appears, wins, and is the only kind left.
 

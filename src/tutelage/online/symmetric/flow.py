@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
@@ -50,6 +51,7 @@ class SymmetricFlow(eqx.Module):
     noisy: bool = eqx.field(static=True)
     method: Method | None
 
+    @door
     def __init__(self, scenario: Scenario | SymmetricScenario, method: Method | str | None = None):
         symmetric = symmetric_scenario(scenario)
         units = (symmetric.student.activation, symmetric.teacher.activation)

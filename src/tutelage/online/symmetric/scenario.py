@@ -11,7 +11,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import ROUNDING, InputError, covariance, is_traced
+from tutelage._checks import ROUNDING, InputError, covariance, finite_number, is_traced
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.scenario import check_committee
@@ -58,6 +59,7 @@ class SymmetricScenario(eqx.Module):
     label_noise: Any
     weight_decay: Any
 
+    @door
     def __init__(
         self,
         student: Committee,
@@ -75,7 +77,7 @@ class SymmetricScenario(eqx.Module):
             raise InputError(
                 "scenario", f"{K} students and {M} teachers", "a symmetric one has K = M"
             )
-        t, u = teacher_overlaps
+        t, u = (finite_number("teacher_overlaps", x) for x in teacher_overlaps)
         if not is_traced((t, u)):
             covariance("teacher_overlaps", [[[t + (K - 1) * u]], [[t - u]]] if K > 1 else [[t]])
         self.student, self.teacher, self.teacher_overlaps = student, teacher, (t, u)

@@ -1,0 +1,146 @@
+"""What a signature says of its arguments is asked of them, before any work.
+
+`door` stands before every public function.  It refuses an argument whose kind is not that of its
+annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
+What an annotation cannot say, a range or a shape, the function checks itself, through `_checks`.
+Arrays are annotated as ``Any`` or by their shape, and pass.
+"""
+
+import inspect
+import os
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from tutelage._checks import InputError, is_number, is_traced, shown
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+NAMED = {
+    float: "a number",
+    int: "a whole number",
+    bool: "True or False",
+    str: "a text",
+    Path: "a file name",
+    type(None): "None",
+    Callable: "a function",
+    Mapping: "a mapping",
+    Sequence: "a list",
+    Iterable: "a list",
+    tuple: "a tuple",
+    list: "a list",
+}
+# How to get one of what has no other hint.
+MADE_BY = {
+    "Scenario": "tl.Scenario(...)",
+    "Overlaps": "tl.Overlaps(Q, R, T)",
+    "Method": "'orthant', 'erf', 'hermite', 'quadrature' or tl.averages.Hermite(order=20)",
+    "Committee": "tl.Committee(2, tl.ReLU())",
+    "Activation": "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)",
+    "Network": "tl.deep.network(weights)",
+    "ConvNet": "tl.deep.images.convnet((64, 64))",
+    "AbstractGate": "tl.gates.Gate([0, 1])",
+    "Dataset": "the result of a public function, or tl.results.load(path)",
+    "Examples": "tl.spectra.examples(inputs, labels)",
+}
+
+
+def door(verb: Verb) -> Verb:
+    """The same function, which refuses arguments of another kind than its annotations say.
+
+    >>> @door
+    ... def twice(times: int) -> int:
+    ...     return 2 * times
+    >>> twice(2.5)
+    Traceback (most recent call last):
+        ...
+    tutelage._checks.InputError: times: got 2.5, but it has to be a whole number.
+    """
+    signature = inspect.signature(verb)
+
+    @wraps(verb)
+    def entered(*args: Any, **options: Any) -> Any:
+        kinds = _kinds(verb)
+        for name, value in signature.bind(*args, **options).arguments.items():
+            if not fits(value, kinds.get(name, Any)):
+                _refuse(name, value, kinds[name])
+        return verb(*args, **options)
+
+    return entered  # type: ignore[return-value]
+
+
+@cache
+def _kinds(verb: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations, read when the function is first called: some name rooms below."""
+    return get_type_hints(verb)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names.
+
+    >>> fits(3, int), fits(True, int), fits(2, float | None), fits("a", Literal["b"])
+    (True, False, True, False)
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return isinstance(value, str | int | type(None)) and value in inner
+    if origin in (Sequence, Iterable, list, tuple):
+        return _sequence(value, origin, inner)
+    kind = origin or kind
+    if kind in (float, int, bool):
+        return is_traced(value) or _number(value, kind)
+    if kind is Path:
+        return isinstance(value, str | os.PathLike)
+    if kind is Callable or getattr(kind, "__name__", "") == "Callable":
+        return callable(value)
+    # An array has a shape to be checked, and whatever makes one may be given in its place.
+    if not isinstance(kind, type) or kind is np.ndarray or hasattr(kind, "array_type"):
+        return True
+    return isinstance(value, kind)
+
+
+def _number(value: Any, kind: type) -> bool:
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    return is_number(value) and (kind is float or isinstance(value, Integral))
+
+
+def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return False
+    if getattr(value, "ndim", 1) == 0 or not (origin is Iterable or hasattr(value, "__getitem__")):
+        return False
+    if origin is tuple and inner and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(fits, value, inner))  # type: ignore
+    return origin is Iterable or not inner or all(fits(x, inner[0]) for x in value)
+
+
+def _refuse(name: str, value: Any, kind: Any) -> None:
+    parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    allowed = " or ".join(dict.fromkeys(map(_words, parts)))
+    hints = [MADE_BY[part.__name__] for part in parts if getattr(part, "__name__", "") in MADE_BY]
+    raise InputError(name, shown(value), f"it has to be {allowed}", hints[0] if hints else "")
+
+
+def _words(kind: Any) -> str:
+    """An annotation in words."""
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(repr, get_args(kind)))
+    plain = get_origin(kind) or kind
+    if plain in NAMED:
+        return NAMED[plain]
+    name = getattr(plain, "__name__", "")
+    if "ndarray" in name or hasattr(plain, "array_type"):
+        return "an array"
+    name = name.removeprefix("Abstract")
+    article = "" if name.endswith("s") else "an " if name[:1] in "AEIOU" else "a "
+    return article + name

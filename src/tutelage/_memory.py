@@ -1,0 +1,82 @@
+"""What does not fit in memory is refused before it is tried, with the size that would fit."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tutelage._checks import InputError
+
+# Limits of a container, in the two layouts that Linux has had.
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+GIB = 2**30
+
+
+def memory_there() -> int:
+    """Bytes that this process can have: of the machine, or of its container if that has less."""
+    try:
+        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, ValueError, OSError):  # no such question on this system
+        found = []
+    for limit in map(Path, LIMITS):
+        try:
+            found.append(int(limit.read_text()))
+        except (OSError, ValueError):  # no container, or one that says "max"
+            continue
+    return min(found, default=2**63)
+
+
+def check_memory(
+    argument: str,
+    value: int,
+    bytes_of: Callable[[int], float],
+    what: str,
+    *,
+    memory: float | None = None,
+    instead: str = "",
+) -> None:
+    """Refuse a size whose arrays do not fit, and say the largest that would.
+
+    Args:
+        argument: its name, as the user calls it.
+        value: the size.
+        bytes_of: what takes how many bytes at a size, growing with it.
+        what: the same in words, such as "the weights of one run".
+        memory: how many bytes are allowed; by default all there are.
+        instead: what else to try.
+
+    >>> check_memory("runs", 10**9, lambda runs: 8 * runs, "the records", memory=2**20)
+    Traceback (most recent call last):
+        ...
+    tutelage._checks.InputError: runs: got 1000000000, but the records would take 7.45 GiB, and \
+there is 0.000977 GiB. Try: runs=131072 or less.
+    """
+    there = memory_there() if memory is None else memory
+    needed = bytes_of(value)
+    if needed <= there:
+        return
+    largest = _largest(lambda size: bytes_of(size) <= there, value)
+    allowed = f"{what} would take {in_gib(needed)}, and there is {in_gib(there)}"
+    joined = argument if argument.startswith("--") else f"{argument}="
+    smaller = f"{joined}{' ' if joined.startswith('--') else ''}{largest} or less"
+    hints = [smaller] if largest else []
+    raise InputError(
+        argument, str(value), allowed, ", or ".join([*hints, *([instead] * bool(instead))])
+    )
+
+
+def _largest(fits: Callable[[int], bool], above: int) -> int:
+    """The largest whole number that fits, by bisection; 0 if none does."""
+    low, high = 0, above
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def in_gib(size: float) -> str:
+    """Bytes in words.
+
+    >>> in_gib(3 * 2**30)
+    '3 GiB'
+    """
+    return f"{size / GIB:.3g} GiB"
