@@ -18,18 +18,8 @@ SOURCE = ROOT / "src" / "tutelage"
 
 # Rooms in the order in which data flows; a room imports only what stands before it.
 ROOMS = [
-    *(
-        "_lazy",
-        "_jax",
-        "_checks",
-        "_door",
-        "activations",
-        "model",
-        "runs",
-        "solve",
-        "averages",
-        "online",
-    ),
+    *("_lazy", "_jax", "_checks", "_door", "_memory"),
+    *("activations", "model", "runs", "solve", "averages", "online"),
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results", "figures", "papers"),
     *("report", "cli"),
 ]
@@ -37,16 +27,8 @@ LEVEL = {room: level for level, room in enumerate(ROOMS)}
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *(
-        "_jax",
-        "_lazy",
-        "_checks",
-        "_door",
-        "activations",
-        "model",
-        "runs",
-        "averages.generalization",
-    ),
+    *("_jax", "_lazy", "_checks", "_door", "_memory"),
+    *("activations", "model", "runs", "averages.generalization"),
 }
 
 
