@@ -1,5 +1,6 @@
 """Pages opened in a browser: what it complains of, and what they ask other hosts for."""
 
+import html
 import json
 import re
 import shutil
@@ -38,6 +39,29 @@ def complaints(page: Path, folder: Path, own: str = "file:") -> list[str]:
     assert "</html>" in opened.stdout, "the page was not opened"
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", opened.stderr)
     return console + [address for address in _asked_for(log) if not address.startswith(own)]
+
+
+def widest(page: Path, folder: Path, selector: str, width: int) -> int:
+    """How wide what a selector finds becomes in a window of this width, scrolled parts included."""
+    inside = html.escape(page.read_text(encoding="utf-8"))
+    measure = "d => [...d.querySelectorAll('%s')].map(e => e.scrollWidth)" % selector  # noqa: UP031
+    frame = folder / "frame.html"
+    frame.write_text(
+        f'<html><body><iframe width="{width}" height="600" srcdoc="{inside}"></iframe><p></p>'
+        "<script>const f = document.querySelector('iframe'); f.onload = () => {"
+        f"document.querySelector('p').id = 'w' + Math.max(...({measure})(f.contentDocument))"
+        "}</script></body></html>",
+        encoding="utf-8",
+    )
+    options = (*OPTIONS, f"--user-data-dir={folder / 'profile'}", "--dump-dom")
+    opened = subprocess.run(
+        [str(CHROMIUM), *options, frame.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return int(re.findall(r'<p id="w(\d+)">', opened.stdout)[-1])
 
 
 def _asked_for(log: Path) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import made_up_paper
 import pytest
 import xarray as xr
-from browser import complaints, needs_chromium
+from browser import complaints, needs_chromium, widest
 from page import Page
 
 from tutelage import report
@@ -157,12 +157,12 @@ def test_every_row_is_on_the_page_exactly_once(made, tmp_path):
     assert json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")) == rows
 
 
-def test_the_page_counts_what_it_shows(made, tmp_path):
-    report.build(folder=tmp_path)
+def test_page_and_command_count_the_same_rows_with_the_same_words(made, tmp_path, run):
+    _, out, _ = run("reproduce", "--out", str(tmp_path))
     page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
-    assert "5 rows of published numbers, statements, and formulas at chosen points" in page
-    assert "1 agree, 2 differ (for 1 of them the exact form or value is known)" in page
-    assert "0 are undecided, 1 cannot be compared, 1 are missing" in page
+    counts = "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable, 1 missing, 1 new"
+    assert f"{counts}. Whatever does not agree" in page and counts in out.splitlines()
+    assert '<td data-label="rows">5</td>' in page and '<td data-label="new">1</td>' in page
 
 
 def test_the_page_needs_nothing_but_itself_and_its_links_lead_somewhere(made, tmp_path):
@@ -194,3 +194,10 @@ def test_data_stand_beside_the_picture(made, tmp_path):
 def test_the_page_opens_without_an_error_or_a_request(made, tmp_path):
     report.build(folder=tmp_path / "report")
     assert complaints(tmp_path / "report" / "index.html", tmp_path) == []
+
+
+@needs_chromium
+def test_the_summary_fits_on_a_telephone(made, tmp_path):
+    """It was cut at 400 pixels: nine columns do not fit, and nobody scrolls a table sideways."""
+    report.build(folder=tmp_path / "report")
+    assert widest(tmp_path / "report" / "index.html", tmp_path, ".summary", 400) <= 400

@@ -11,6 +11,7 @@ import typer
 
 from tutelage.cli.telling import console, plain, table, use_files_only
 from tutelage.papers import PAPERS
+from tutelage.papers.row import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +127,8 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         # Beside a published number its distance from that; beside a new one its own error.
         error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
-        numbers = (row["printed"], _text(row["computed"], ".10g"), _text(error, ".1e"))
+        computed = row["words"] or _text(row["computed"], ".10g")
+        numbers = (row["printed"], computed, "" if row["words"] else _text(error, ".1e"))
         shown.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
     screen = console()
     screen.print(shown)
@@ -150,7 +152,7 @@ def _print_notable(rows: list[dict[str, Any]]) -> None:
     shown.add_column("computed", no_wrap=True)
     for row in notable:
         item = Text(row["item"], no_wrap=True, overflow="ellipsis")
-        numbers = (plain(row["printed"]), _text(row["computed"], ".6g"))
+        numbers = (plain(row["printed"]), row["words"] or _text(row["computed"], ".6g"))
         shown.add_row(_verdict(row), row["paper"], item, *numbers)
     if notable:
         console().print(shown, "")
@@ -166,9 +168,7 @@ def _print_counts(rows: list[dict[str, Any]]) -> None:
     for paper in dict.fromkeys(row["paper"] for row in rows):
         numbers = [counts[paper, verdict] for verdict in found]
         shown.add_row(paper, str(sum(numbers)), *map(str, numbers))
-    total = Counter(row["verdict"] for row in rows)
-    summary = ", ".join(f"{total[verdict]} {verdict}" for verdict in found)
-    console().print(shown, f"\n{len(rows)} rows: {summary}")
+    console().print(shown, f"\n{summary(row['verdict'] for row in rows)}")
 
 
 def _verdict(row: dict[str, Any]) -> str:

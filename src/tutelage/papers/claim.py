@@ -74,4 +74,5 @@ def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Row:
     fraction = float(np.mean(np.asarray(holds, dtype=float)))
     error = math.sqrt(fraction * (1 - fraction) / len(holds))
     verdict: Verdict = "agrees" if fraction == 1.0 else "differs"
-    return Row(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error)
+    words = f"in {round(fraction * len(holds))} of {len(holds)} runs"
+    return Row(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error, words)

@@ -8,12 +8,14 @@ DIGITS = 10  # of a number whose error is rounding
 
 
 def computed_text(row: Row) -> str:
-    """The computed number of a row, with its uncertainty if it has one.
+    """The computed number of a row, with its uncertainty if it has one; of a sentence, words.
 
     >>> from tutelage.papers.row import found
     >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))
     ('45.9137202 ± 2.0e-06', '0.490 ± 0.020')
     """
+    if row.words:
+        return row.words
     value, error = row.computed, row.uncertainty
     if not math.isfinite(value):
         return "—"

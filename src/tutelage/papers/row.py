@@ -7,9 +7,10 @@ A closed form is reproduced when it is met up to the rounding of float64.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tutelage._checks import InputError
 
@@ -32,6 +33,7 @@ Verdict = Literal[
     "new",
 ]
 
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 GRAVITY: tuple[Verdict, ...] = ("agrees", "corrected", "differs")
 
 # A closed form and its evaluation take some tens of float64 operations each.
@@ -92,6 +94,7 @@ class Row:
     error: how far the computed number is from the published one.
     uncertainty: error estimate, or standard error, of the computed number; 0 if it is rounding.
     note: the evidence for a verdict that is not "agrees", and where to find it.
+    words: what was computed, where the number alone would not say it, such as of a sentence.
     """
 
     paper: str
@@ -103,6 +106,7 @@ class Row:
     note: str = ""
     printed: str = ""
     uncertainty: float = 0.0
+    words: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """What programs read; what is not finite, which JSON lacks, is None."""
@@ -116,6 +120,23 @@ class Row:
         """The row of which `as_dict` has made the entries, up to what is not finite."""
         values: dict[str, Any] = {k: math.nan if v is None else v for k, v in entries.items()}
         return cls(**values)
+
+
+def counted(verdicts: Iterable[str]) -> dict[str, int]:
+    """How many rows have each verdict that occurs, in one order everywhere."""
+    counts = Counter(verdicts)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+
+
+def summary(verdicts: Iterable[str]) -> str:
+    """The one count of rows that command, report and README give.
+
+    >>> summary(["new", "agrees", "agrees"])
+    '3 rows: 2 agrees, 1 new'
+    """
+    counts = counted(verdicts)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return f"{sum(counts.values())} rows: {told}"
 
 
 def compare(

@@ -28,7 +28,8 @@ def correspondence(
         told += [f"This is beyond a bias of order 1/N; as it stands, the deviation is {raw}."]
     if found.left_out:
         told += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
-    return replace(row, note=" ".join([*told, note]).strip())
+    words = f"{deviation.standard_errors:.2f} standard errors"
+    return replace(row, note=" ".join([*told, note]).strip(), words=words)
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:
@@ -46,5 +47,6 @@ def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> 
     """
     cases = np.asarray(holds, dtype=float).ravel()
     fraction = float(np.mean(cases))
-    held = f"Holds in {round(fraction * len(cases))} of {len(cases)} cases. {note}".strip()
-    return replace(compare(paper, item, method(words, 1.0, 0.0), fraction), note=held)
+    held = f"holds in {round(fraction * len(cases))} of {len(cases)} cases"
+    row = compare(paper, item, method(words, 1.0, 0.0), fraction)
+    return replace(row, note=f"H{held[1:]}. {note}".strip(), words=held)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from tutelage.papers import Entry, Paper, Row
 from tutelage.papers.numbers import computed_text
-from tutelage.papers.row import Verdict
+from tutelage.papers.row import Verdict, counted, summary
 from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
 from tutelage.runs import files
 
-# In the order in which they are counted; "new" is not about a published number.
+# In the order in which they are counted.
 VERDICTS: dict[Verdict, str] = {
     "agrees": "within the digits printed, or the uncertainty of what is computed",
     "corrected": "differs; the computed number meets the exact form or value that replaces it",
@@ -21,6 +21,7 @@ VERDICTS: dict[Verdict, str] = {
     "undecided": "a test of the statement says neither that it holds nor that it does not",
     "not comparable": "computed under other conditions than the paper's",
     "missing": "published, and not computed here",
+    "new": "computed here, and not in the papers",
 }
 TEMPLATE = "page.html"
 
@@ -48,6 +49,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
                 paper: _counts(row for row in rows if row.paper == paper.key) for paper in papers
             },
             total=_counts(rows),
+            summary=summary(row.verdict for row in rows),
             labels=_labels(parts),
             verdicts=VERDICTS,
             findings=findings,
@@ -99,10 +101,9 @@ def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
 
 
 def _counts(rows: Iterable[Row]) -> dict[str, int]:
-    """How many published numbers have each verdict, and how many there are."""
-    given = [row.verdict for row in rows]
-    counts: dict[str, int] = {verdict: given.count(verdict) for verdict in VERDICTS}
-    return {**counts, "all": sum(counts.values())}
+    """How many rows have each verdict, and how many there are."""
+    counts = counted(row.verdict for row in rows)
+    return {**dict.fromkeys(VERDICTS, 0), **counts, "all": sum(counts.values())}
 
 
 def _findings(rows: Iterable[Row]) -> list[Finding]:
