@@ -6,11 +6,13 @@ compiled is kept for the other test process and for the next run, in .pytest_cac
 """
 
 import os
+import subprocess
 import sys
 
 import hypothesis
 import made_up_paper
 import pytest
+import strict_json
 
 from tutelage import cli
 from tutelage._jax import jax
@@ -40,9 +42,27 @@ def run(monkeypatch, capsys):
         with pytest.raises(SystemExit) as exit_:
             cli.main()
         captured = capsys.readouterr()
+        if "--json" in arguments and captured.out:
+            strict_json.check(captured.out)
         return exit_.value.code or 0, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of 64 kB; where this user cannot mount one, the test is skipped."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    try:
+        made = subprocess.run(mount, capture_output=True)
+    except OSError:
+        pytest.skip("there is no command mount")
+    if made.returncode:
+        pytest.skip("this user may not mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """``tutelage equilibrium``: tables, numbers, files, and what it refuses."""
 
-import json
-
 import pytest
+import strict_json
 from typer.testing import CliRunner
 
 import tutelage as tl
@@ -24,7 +23,8 @@ def test_the_table_shows_the_published_load():
 
 
 def test_programs_get_the_same_numbers_as_from_python():
-    printed = json.loads(run("--activation", "relu", "--units", "inf", "--json").output)
+    printed = strict_json.check(run("--activation", "relu", "--units", "inf", "--json").output)
+    assert printed["units"] == "inf"  # which JSON has no number for
     found = tl.equilibrium.transitions(tl.ReLU(), float("inf"))
     assert printed["coexists"]["value"] == float(found.coexists.value)
     assert printed["order"] == "continuous"

@@ -109,7 +109,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--output-scale", "0"], "output_scale: got 0.0"),
         (["--label-noise=-1"], "label_noise: got -1.0"),
         (["--weight-decay", "inf"], "weight_decay: got inf"),
-        (["--out", "run.csv"], "--out: got 'run.csv'"),
+        (["--out", "run.txt"], "--out: got 'run.txt', but the name has to end in .nc or .csv"),
         (["--plot", "nowhere/run.png"], "--plot: got 'nowhere/run.png', but there is no folder"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -1,12 +1,16 @@
 """``tutelage reproduce``: what it prints for people, for programs and for those who mistype."""
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
 
 from tutelage import results
 from tutelage.cli import reproduce
 from tutelage.papers import PAPERS, Row
+from tutelage.runs import files
 
 KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
 
@@ -96,3 +100,42 @@ def test_a_claim_that_is_known_not_to_hold_is_named_and_does_not_fail(run, monke
     code, out, _ = run("reproduce", "--rows")
     assert code == 0
     assert "differs: why it is so" in out
+
+
+@pytest.fixture
+def full_disk(tmp_path, monkeypatch):
+    """Where the report is, nothing whose name ends so can be written; elsewhere it can."""
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+    replacing = files.replacing
+
+    def fill(ending):
+        def tried(path):
+            if "report" in Path(path).parts and str(path).endswith(ending):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return replacing(path)
+
+        monkeypatch.setattr(files, "replacing", tried)
+
+    return fill
+
+
+def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, made, there, full_disk):
+    full_disk(".svg")
+    code, out, err = run("reproduce", "made", "--figure", "1")
+    assert (code, out) == (1, "")
+    (kept,) = there.glob("tutelage-*/made_fig1")
+    words = "'report' could not be written to (No space left on device); made_fig1 is"
+    assert f"{words} kept in {kept}" in err
+    assert "the same command goes on from there" in err
+    assert {path.suffix for path in (kept / "figures").iterdir()} == {".png", ".svg", ".pdf", ".nc"}
+    assert len(json.loads((kept / "parts" / "made_fig1.json").read_text())["rows"]) == 3
+
+
+def test_rows_are_printed_also_if_the_page_cannot_be_written(run, made, there, full_disk):
+    full_disk("index.html")
+    code, out, err = run("reproduce", "made", "--figure", "1", "--json")
+    assert code == 1 and len(json.loads(out)) == 3
+    assert "the page in 'report' could not be written (No space left on device)" in err
+    full_disk("nothing")
+    assert run("reproduce", "made", "--figure", "1", "--json") == (0, out, "")
+    assert made.computed == ["fig1"]

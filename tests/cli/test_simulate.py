@@ -140,7 +140,7 @@ NETWORK = ["--simulator", "network"]
         (["--student", "0"], "--student: got 0"),
         (["--activation", "step"], "--activation: got 'step'"),
         (["--start-q", "0.1;0.2"], "--start-q: got '0.1;0.2'"),
-        (["--out", "runs.csv"], "--out: got 'runs.csv'"),
+        (["--out", "runs.txt"], "--out: got 'runs.txt'"),
         (["--plot", "nowhere/runs.png"], "--plot: got 'nowhere/runs.png'"),
         (["--checkpoint", "runs.nc"], "--checkpoint: got 'runs.nc'"),
         (["--checkpoint", "nowhere/runs.npz"], "--checkpoint: got 'nowhere/runs.npz'"),

@@ -84,7 +84,7 @@ def test_the_digits_are_there_by_name(run, monkeypatch):
         (["--tolerance", "0"], "--tolerance: got 0"),
         (["--tolerance=-1e-3"], "--tolerance: got -0.001"),
         (["--spectra", "1"], "--spectra: got 1"),
-        (["--out", "run.csv"], "--out: got 'run.csv'"),
+        (["--out", "run.txt"], "--out: got 'run.txt', but the name has to end in .nc or .csv"),
         (["--plot", "run.txt"], "--plot: got 'run.txt'"),
         (["--animation", "run.mp4"], "--animation: got 'run.mp4'"),
         (["--animation", "nowhere/run.gif"], "--animation: got 'nowhere/run.gif'"),

@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,22 +15,6 @@ from tutelage.runs.checkpoint import Checkpoint
 
 def full(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 64 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    try:
-        made = subprocess.run(mount, capture_output=True)
-    except OSError:
-        pytest.skip("there is no command mount")
-    if made.returncode:
-        pytest.skip("this user may not mount a small disk")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path):

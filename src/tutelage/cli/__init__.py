@@ -6,6 +6,20 @@ Whatever computes is imported inside the function that needs it, so that ``--hel
 answers at once.
 """
 
-from tutelage.cli.entry import main
+import sys
+
+from tutelage.cli.interrupts import INTERRUPTED, WellTimed
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command; Ctrl-C is answered also while the libraries are being loaded."""
+    try:
+        with WellTimed():
+            from tutelage.cli.entry import main as run
+
+            run()
+    except KeyboardInterrupt:
+        print("tutelage: interrupted; nothing had begun", file=sys.stderr)
+        sys.exit(INTERRUPTED)

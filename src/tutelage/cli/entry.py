@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import tutelage
 from tutelage._checks import InputError
 from tutelage.cli.data import data
 from tutelage.cli.equilibrium import equilibrium
+from tutelage.cli.keeping import NOTHING, is_of_output, say, say_interrupted, unprinted
 from tutelage.cli.online import online
 from tutelage.cli.reproduce import reproduce
 from tutelage.cli.simulate import simulate
@@ -48,13 +50,29 @@ app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
 
 
 def main() -> None:
-    """Run the command; an `InputError` becomes its message and the exit code 2."""
+    """Run the command; an `InputError` becomes its message and the exit code 2.
+
+    What cannot be written, as to a full disk or a closed pipe, becomes words and the code 1.
+    """
     _keep_compiled_code()
     try:
-        app(prog_name="tutelage")
+        if sys.stdout is None:
+            allowed = "there is nowhere to print to"
+            raise InputError("standard output", "a closed one", allowed, "> /dev/null")
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: say(str(message))
+            app(prog_name="tutelage")
+    except SystemExit as end:
+        # So ends a command that is interrupted while it reads its options.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            say_interrupted(NOTHING)
+        raise
     except InputError as problem:
-        print(f"tutelage: {problem}", file=sys.stderr)
+        say(str(problem))
         sys.exit(2)
+    except OSError as problem:
+        say(unprinted(problem) if is_of_output(problem) else str(problem))
+        sys.exit(1)
 
 
 def _keep_compiled_code() -> None:

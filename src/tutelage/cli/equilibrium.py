@@ -7,11 +7,10 @@ import typer
 
 from tutelage._checks import InputError
 from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files
 from tutelage.cli.telling import waiting
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     import xarray as xr
 
@@ -61,7 +60,7 @@ def equilibrium(
     Shows the loads ALPHA = beta P/(K N) at which a specialized state appears, wins and is
     the only one left, whether the transition is continuous, and all states along the way.
     """
-    reading.check_files(out, plot)
+    files = Files(out=out, plot=plot)
     if load is not None and not (math.isfinite(load) and load >= 0):
         raise InputError("--load", str(load), "a load is a finite number, 0 or more", "--load 20")
     K = reading.count_or_infinity("--units", units)
@@ -69,20 +68,21 @@ def equilibrium(
     if loads is not None:
         alpha = reading.grid("--loads", loads, "0:60:601", from_zero=True)
     if phase_diagram is not None:
-        _tell_diagram(activation, phase_diagram, alpha, K, as_json, out, plot)
+        _tell_diagram(activation, phase_diagram, alpha, K, as_json, files)
         return
     g = reading.activation("--activation", activation)
-    found, curves = waiting(lambda: _compute(g, K, alpha))
-    minima = waiting(lambda: _minima(g, K, load))
-    telling.save(curves, out)
-    telling.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure, plot)
-    if as_json:
-        telling.print_json(_for_json(curves, found, minima))
-        return
-    _print_transitions(g.name, units, found)
-    if load is not None:
-        print()
-        _print_states(load, minima)
+    with files:
+        found, curves = waiting(lambda: _compute(g, K, alpha))
+        files.save(curves, "the curves")
+        files.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure)
+        minima = waiting(lambda: _minima(g, K, load))
+        if as_json:
+            telling.print_json(_for_json(curves, found, minima))
+            return
+        _print_transitions(g.name, units, found)
+        if load is not None:
+            print()
+            _print_states(load, minima)
 
 
 def _compute(
@@ -114,7 +114,7 @@ def _for_json(
 ) -> dict[str, Any]:
     """Transitions, curves and states, as far as they were asked for."""
     return {
-        **telling.dataset_for_json(curves, "load"),
+        **telling.dataset_for_json(curves),
         "order": found.order,
         **{name: telling.estimate_for_json(getattr(found, name)) for name in LOADS},
         **{name: telling.for_json(getattr(found, name)) for name in ("jump", "width")},
@@ -155,8 +155,7 @@ def _tell_diagram(
     loads: "np.ndarray | None",
     K: int | float,
     as_json: bool,
-    out: "Path | None",
-    plot: "Path | None",
+    files: Files,
 ) -> None:
     """Compute a phase diagram, write its files, print its lines or everything."""
     family = activation.partition(":")[0].lower()
@@ -165,14 +164,15 @@ def _tell_diagram(
         hint = "--activation swish --phase-diagram 0.5:8:60"
         raise InputError("--activation", repr(activation), allowed, hint)
     x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=family == "leaky")
-    diagram = waiting(lambda: _diagram(family, x, loads, K))
-    telling.save(diagram, out)
-    symbol = FAMILIES[family]
-    telling.draw(lambda figures: figures.phase_diagram(diagram, parameter=symbol).figure, plot)
-    if as_json:
-        telling.print_json(telling.dataset_for_json(diagram, "parameter", "load"))
-    else:
-        _print_diagram(diagram, family)
+    with files:
+        diagram = waiting(lambda: _diagram(family, x, loads, K))
+        files.save(diagram, "the diagram")
+        symbol = FAMILIES[family]
+        files.draw(lambda figures: figures.phase_diagram(diagram, parameter=symbol).figure)
+        if as_json:
+            telling.print_json(telling.dataset_for_json(diagram))
+        else:
+            _print_diagram(diagram, family)
 
 
 def _diagram(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files
 from tutelage.cli.telling import waiting
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def online(
     the run ended: converged (at rest in a stable state, perhaps with an error), plateau
     (beside an unstable one), diverged (norms beyond 10⁶), or reached the last time.
     """
-    reading.check_files(out, plot)
+    files = Files(out=out, plot=plot)
     scenario = reading.scenario(
         (student, teacher),
         (activation, teacher_activation),
@@ -76,15 +77,16 @@ def online(
     if sweep_learning_rate is not None:
         rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
-    run = waiting(lambda: _evolve(scenario, start, rate, until, tolerance))
-    telling.save(run, out)
-    telling.draw(lambda figures: figures.learning_curves(run)[0].figure, plot)
-    points = waiting(lambda: _fixed_points(scenario, learning_rate)) if fixed_points else None
-    rates = waiting(lambda: _critical(scenario, start)) if critical else None
-    if as_json:
-        telling.print_json(_for_json(run, points, rates))
-    else:
-        _print(run, points, rates)
+    with files:
+        run = waiting(lambda: _evolve(scenario, start, rate, until, tolerance))
+        files.save(run, "the curves")
+        files.draw(lambda figures: figures.learning_curves(run)[0].figure)
+        points = waiting(lambda: _fixed_points(scenario, learning_rate)) if fixed_points else None
+        rates = waiting(lambda: _critical(scenario, start)) if critical else None
+        if as_json:
+            telling.print_json(_for_json(run, points, rates))
+        else:
+            _print(run, points, rates)
 
 
 def _evolve(
@@ -112,7 +114,7 @@ def _for_json(
     points: Sequence["FixedPoint"] | None,
     rates: "CriticalLearningRates | None",
 ) -> dict[str, Any]:
-    content = telling.dataset_for_json(run, "time")
+    content = telling.dataset_for_json(run)
     if points is not None:
         content["fixed_points"] = [_point_for_json(point) for point in points]
     if rates is not None:

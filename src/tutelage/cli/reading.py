@@ -21,7 +21,6 @@ UNITS = {
     for name in dir(activations)
     if name != "Activation"
 }
-PICTURES = (".png", ".pdf", ".svg")
 FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part
 
 Student = Annotated[int, typer.Option(metavar="K", help="Hidden units of the student.")]
@@ -77,32 +76,15 @@ Checkpoint = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the curves instead of a table.")]
-Out = Annotated[Path | None, typer.Option(metavar="FILE.nc", help="Save the curves as NetCDF.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.nc", help="Save the curves as NetCDF, or as a table if it is FILE.csv."
+    ),
+]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE.png", help="Draw the curves; also .pdf or .svg.")
 ]
-
-
-def check_files(
-    out: Path | None,
-    plot: Path | None,
-    checkpoint: Path | None = None,
-    animation: Path | None = None,
-) -> None:
-    """Names that cannot be written are refused before anything is computed."""
-    for option, path, endings in (
-        ("--out", out, (".nc",)),
-        ("--plot", plot, PICTURES),
-        ("--checkpoint", checkpoint, (".npz",)),
-        ("--animation", animation, (".gif",)),
-    ):
-        if path is None:
-            continue
-        if path.suffix not in endings:
-            allowed = f"the name has to end in {' or '.join(endings)}"
-            raise InputError(option, repr(str(path)), allowed, f"{option} run{endings[0]}")
-        if not path.absolute().parent.is_dir():
-            raise InputError(option, repr(str(path)), f"there is no folder {str(path.parent)!r}")
 
 
 def check_seed(seed: int) -> None:

@@ -1,6 +1,5 @@
 """``tutelage reproduce``: figures and numbers of the papers beside computed ones, as a report."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli.telling import console, plain, table, use_files_only
+from tutelage.cli.interrupts import INTERRUPTED
+from tutelage.cli.keeping import say, say_interrupted, use_files_only
+from tutelage.cli.telling import console, plain, print_json, table
 from tutelage.papers import PAPERS
 from tutelage.papers.row import summary
+from tutelage.runs import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,9 +69,20 @@ def reproduce(
     been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
     seconds. The exit code is 1 if a number differs and no note says why.
     """
-    rows = _build(papers or [], figure, full, again, out)
+    goes_on = f"what was finished is kept in {out}, and the same command goes on from there"
+    whole = True
+    try:
+        rows = _build(papers or [], figure, full, again, out)
+    except KeyboardInterrupt:
+        say_interrupted(goes_on)
+        raise typer.Exit(INTERRUPTED) from None
+    except files.NotWritten as problem:
+        say(f"{problem}; {goes_on}")
+        if problem.result is None:
+            raise typer.Exit(1) from None
+        rows, whole = problem.result, False
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print_json(rows)
     else:
         if all_rows:
             _print_rows(rows)
@@ -78,7 +91,7 @@ def reproduce(
         console().print(f"report: {plain(str(out / 'index.html'))}")
     # A claim that does not hold is a finding if a note says why; a number that nobody has
     # looked into is a failure.
-    if any(row["verdict"] == "differs" and not row["note"] for row in rows):
+    if not whole or any(row["verdict"] == "differs" and not row["note"] for row in rows):
         raise typer.Exit(1)
 
 
@@ -89,14 +102,7 @@ def _build(
     from tutelage.report import build
 
     with _progress() as show:
-        try:
-            return build(papers, figure, full, again, out, show)
-        except KeyboardInterrupt:
-            console(stderr=True).print(
-                f"stopped; what was finished is kept in {plain(str(out))}, "
-                "and the same command goes on from there"
-            )
-            raise typer.Exit(130) from None
+        return build(papers, figure, full, again, out, show)
 
 
 @contextmanager

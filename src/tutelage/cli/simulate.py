@@ -1,6 +1,5 @@
 """``tutelage simulate``: runs of finite networks, and whether the theory describes them."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -9,6 +8,7 @@ import typer
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,7 +72,7 @@ def simulate(
     relabelled so that every run has specialized in the same way, and with --theory
     whether the runs agree with the equations of the overlaps.
     """
-    reading.check_files(out, plot, checkpoint)
+    files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)
     _check_numbers(learning_rate, until, dimension, runs, seed)
     rows = _inputs(inputs, simulator, dimension)
     scenario = reading.scenario(
@@ -90,17 +90,20 @@ def simulate(
     if simulator is Simulator.network:
         keywords["inputs"] = rows
     keywords |= {"dimension": dimension, "until": until, "runs": runs, "seed": seed}
-    ensemble = _simulate(simulator.value, scenario, start, learning_rate, **keywords)
-    curve = None
-    if theory:
-        curve = telling.waiting(lambda: _evolve(scenario, start, learning_rate, until, ensemble))
-    found = _study(ensemble, curve)
-    telling.save(ensemble, out)
-    telling.draw(lambda figures: _picture(figures, found), plot)
-    if as_json:
-        telling.print_json(_for_json(ensemble, found))
-    else:
-        _print(ensemble, found)
+    with files:
+        ensemble = _simulate(simulator.value, scenario, start, learning_rate, **keywords)
+        files.save(ensemble, "the runs")  # before the theory, which may take longer
+        curve = None
+        if theory:
+            curve = telling.waiting(
+                lambda: _evolve(scenario, start, learning_rate, until, ensemble)
+            )
+        found = _study(ensemble, curve)
+        files.draw(lambda figures: _picture(figures, found))
+        if as_json:
+            telling.print_json(_for_json(ensemble, found))
+        else:
+            _print(ensemble, found)
 
 
 def _check_numbers(rate: float, until: float, dimension: int, runs: int, seed: int) -> None:
@@ -149,13 +152,7 @@ def _simulate(
 ) -> "xr.Dataset":
     from tutelage import simulation
 
-    try:
-        return getattr(simulation, simulator)(scenario, start, rate, **keywords)
-    except KeyboardInterrupt:
-        file = keywords["checkpoint"]
-        kept = f"the same command goes on from {file}" if file else "nothing is kept"
-        print(f"tutelage: interrupted; {kept}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    return getattr(simulation, simulator)(scenario, start, rate, **keywords)
 
 
 def _evolve(
@@ -209,10 +206,10 @@ def _picture(figures: Any, found: Study) -> Any:
 
 def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
     """All runs as they were, and theory and verdict if they were asked for."""
-    content = telling.dataset_for_json(runs, "time")
+    content = telling.dataset_for_json(runs)
     if found.theory is None:
         return content
-    content["theory"] = telling.dataset_for_json(found.theory, "time")
+    content["theory"] = telling.dataset_for_json(found.theory)
     content["comparison"] = None
     if found.comparison is not None:
         content["comparison"] = _comparison_for_json(found.comparison)

@@ -7,6 +7,7 @@ import typer
 
 from tutelage._checks import InputError
 from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,36 +60,37 @@ def specialize(
     correlations. The sizes by default take seconds;
     those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
     """
-    reading.check_files(out, plot, checkpoint)
+    files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)
     if not -1 <= threshold <= 1:
         allowed = "a correlation is from -1 to 1"
         raise InputError("--threshold", str(threshold), allowed, "--threshold 0.95")
-    from tutelage import deep
+    with files:
+        from tutelage import deep
 
-    dataset = deep.train(
-        teacher,
-        multiple,
-        polarity,
-        inputs=inputs,
-        outputs=outputs,
-        epochs=epochs,
-        examples=examples,
-        evaluation=evaluation,
-        batch=batch,
-        learning_rate=learning_rate,
-        data=data,
-        fresh=not fixed,
-        runs=runs,
-        seed=seed,
-        checkpoint=checkpoint,
-        progress=True,
-    )
-    telling.save(dataset, out)
-    telling.draw(lambda figures: _picture(figures, dataset), plot)
-    if as_json:
-        telling.print_json(_for_json(dataset, threshold))
-    else:
-        print_training(dataset, threshold)
+        dataset = deep.train(
+            int(teacher) if teacher.isdecimal() else teacher,
+            multiple,
+            polarity,
+            inputs=inputs,
+            outputs=outputs,
+            epochs=epochs,
+            examples=examples,
+            evaluation=evaluation,
+            batch=batch,
+            learning_rate=learning_rate,
+            data=data,
+            fresh=not fixed,
+            runs=runs,
+            seed=seed,
+            checkpoint=checkpoint,
+            progress=True,
+        )
+        files.save(dataset, "the training")
+        files.draw(lambda figures: _picture(figures, dataset))
+        if as_json:
+            telling.print_json(_for_json(dataset, threshold))
+        else:
+            print_training(dataset, threshold)
 
 
 def _picture(figures: Any, dataset: "xr.Dataset") -> Any:
@@ -113,7 +115,7 @@ def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
     """Attributes, loss, and for each layer what has been recovered, over epochs."""
     from tutelage import deep
 
-    content = telling.dataset_for_json(dataset[["evaluation_loss", "outcome"]], "epoch")
+    content = telling.dataset_for_json(dataset[["evaluation_loss", "outcome"]])
     for layer in range(1, _layers(dataset) + 1):
         rate = deep.recovery_rate(dataset, threshold=threshold, layer=layer)
         content[f"recovery_rate_{layer}"] = telling.for_json(rate.values.tolist())

@@ -8,6 +8,7 @@ import typer
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -104,22 +105,30 @@ def spectrum(
     Shows loss, accuracy, zero residuals and the fractions of negative (α) and zero (γ)
     eigenvalues at every epoch that was watched.
     """
-    reading.check_files(out, plot, animation=animation)
+    files = Files(out=out, plot=plot, animation=animation)
+    _check_not_replaced(data, out)
     _check_numbers(epochs, runs, seed, spectra, tolerance)
     found = _examples(data, inputs, labels)
     network = _network(found, hidden, activation, beta)
     steps = _optimizer(optimizer, learning_rate, decay)
     start = _beta_start(network, beta_start)
     numbers = (epochs, runs, seed, steps, spectra, tolerance, start, output.value)
-    run = telling.waiting(lambda: _train(network, found, *numbers))
-    telling.save(run, out)
-    telling.draw(lambda figures: _picture(figures, run), plot)
-    _film(run, animation)
-    if as_json:
-        content = run.drop_vars(NOT_FOR_JSON)  # these are in the file of --out
-        telling.print_json(telling.dataset_for_json(content, "epoch"))
-    else:
-        _print(run)
+    with files:
+        run = telling.waiting(lambda: _train(network, found, *numbers))
+        files.save(run, "the spectra")
+        files.draw(lambda figures: _picture(figures, run))
+        files.animate(lambda figures, path: _film(figures, run, path))
+        if as_json:
+            content = run.drop_vars(NOT_FOR_JSON)  # these are in the file of --out
+            telling.print_json(telling.dataset_for_json(content))
+        else:
+            _print(run)
+
+
+def _check_not_replaced(data: str, out: Path | None) -> None:
+    """The examples are not written over."""
+    if out is not None and out.exists() and Path(data).exists() and out.samefile(data):
+        raise InputError("--out", repr(str(out)), "these are the examples", "--out run.csv")
 
 
 def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: float) -> None:
@@ -224,12 +233,8 @@ def _picture(figures: Any, run: "xr.Dataset") -> Any:
     return figure
 
 
-def _film(run: "xr.Dataset", animation: Path | None) -> None:
-    if animation is not None:
-        telling.use_files_only()
-        from tutelage import figures
-
-        figures.eigenvalue_animation(run, animation, frames_per_second=2)
+def _film(figures: Any, run: "xr.Dataset", path: Path) -> None:
+    figures.eigenvalue_animation(run, path, frames_per_second=2)
 
 
 def _print(run: "xr.Dataset") -> None:

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -21,7 +20,11 @@ def console(stderr: bool = False) -> "Console":
     """A console that is as wide as its terminal, and wide enough in a log."""
     from rich.console import Console
 
-    made = Console(stderr=stderr, highlight=False)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the command says what becomes of its result
+
+    made = Screen(stderr=stderr, highlight=False)
     if not made.is_terminal:
         made.width = LOG_WIDTH
     return made
@@ -80,25 +83,52 @@ def estimates_table(
 
 
 def for_json(value: Any) -> Any:
-    """Nested lists of numbers; what is not finite, which JSON lacks, becomes None."""
-    if isinstance(value, list):
+    """Numbers, text, lists and mappings; what is not finite, which JSON lacks, becomes None.
+
+    >>> import numpy as np
+    >>> for_json({"R": np.array([[0.5, np.nan]]), "seed": np.int64(3)})
+    {'R': [[0.5, None]], 'seed': 3}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): for_json(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
         return [for_json(entry) for entry in value]
+    if hasattr(value, "tolist"):  # of NumPy or JAX
+        return for_json(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def dataset_for_json(dataset: "xr.Dataset", *coordinates: str) -> dict[str, Any]:
-    """Attributes, these coordinates and all curves."""
-    names = (*coordinates, *(str(name) for name in dataset.data_vars))
-    curves = {name: for_json(dataset[name].values.tolist()) for name in names}
-    return {**{str(key): _attribute(value) for key, value in dataset.attrs.items()}, **curves}
+def dataset_for_json(dataset: "xr.Dataset") -> dict[str, Any]:
+    """Attributes, coordinates and all curves."""
+    attributes = {str(name): _attribute(value) for name, value in dataset.attrs.items()}
+    names = (*dataset.coords, *dataset.data_vars)
+    return {**attributes, **{str(name): for_json(dataset[name].values) for name in names}}
 
 
 def _attribute(value: Any) -> Any:
-    """What was recorded as JSON in a text, as itself."""
+    """What was recorded as JSON in a text, as itself; also in a result of which this is one.
+
+    >>> _attribute("0.5"), _attribute("reached"), _attribute(math.inf)
+    (0.5, 'reached', 'inf')
+    >>> _attribute('{"dataset": {"times": "[0, 1]", "outcome": "reached"}}')
+    {'dataset': {'times': [0, 1], 'outcome': 'reached'}}
+    """
     try:
-        return json.loads(value) if isinstance(value, str) else for_json(value)
+        found = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return value
+    return "inf" if found == math.inf else for_json(_opened(found))
+
+
+def _opened(value: Any) -> Any:
+    """The attributes of a Dataset that was an argument are JSON once more."""
+    if isinstance(value, list):
+        return [_opened(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"dataset"}:
+        return {"dataset": {name: _attribute(entry) for name, entry in value["dataset"].items()}}
+    return {name: _opened(entry) for name, entry in value.items()}
 
 
 def estimate_for_json(estimate: "Estimate | None") -> Any:
@@ -108,28 +138,4 @@ def estimate_for_json(estimate: "Estimate | None") -> Any:
 
 
 def print_json(content: Any) -> None:
-    print(json.dumps(content, indent=1))
-
-
-def save(dataset: "xr.Dataset", out: Path | None) -> None:
-    """Write the file of ``--out``, if one was asked for."""
-    if out is not None:
-        from tutelage import results
-
-        results.save(dataset, out)
-
-
-def draw(picture: Callable[[Any], Any], plot: Path | None) -> None:
-    """Write the file of ``--plot``: ``picture`` gets `tutelage.figures`, returns a figure."""
-    if plot is not None:
-        use_files_only()
-        from tutelage import figures
-
-        picture(figures).savefig(plot, dpi=150)
-
-
-def use_files_only() -> None:
-    """Pictures go to files: no window, and no display needed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
+    print(json.dumps(for_json(content), indent=1, allow_nan=False))

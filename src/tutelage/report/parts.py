@@ -74,7 +74,7 @@ def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -
 
 def made(folder: Path) -> Path:
     """The folder of a report, with a place for parts and figures."""
-    for name in PLACES:
+    for name in ("", *PLACES):
         files.check_folder("folder of the report", folder / name, "--out report")
     return folder
 

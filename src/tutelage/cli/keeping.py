@@ -1,0 +1,192 @@
+"""What the commands keep: their files, and their results when something comes in between.
+
+Whether files can be written is known before the work begins.  A file that cannot be written after
+all, a standard output that nobody reads and Ctrl-C are said in words, with where the result is
+and how to go on.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tutelage.cli.interrupts import INTERRUPTED
+from tutelage.runs import files
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NOTHING = "nothing was kept, and the same command begins anew"
+ENDINGS = {
+    "--out": (".nc", ".csv"),
+    "--plot": (".png", ".pdf", ".svg"),
+    "--checkpoint": (".npz",),
+    "--animation": (".gif",),
+}
+
+
+class Files:
+    """The files of a command.
+
+    with Files(out=out, plot=plot) as kept:
+        run = …
+        kept.save(run, "the curve")
+        kept.draw(lambda figures: …)
+        print(…)
+
+    Raises:
+        InputError: before the block, if one of the files cannot be written.
+        typer.Exit: after it, with 1 if one could not be written after all, with 130 after Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        *,
+        out: Path | None = None,
+        plot: Path | None = None,
+        animation: Path | None = None,
+        checkpoint: Path | None = None,
+        continues: bool = False,
+    ):
+        """
+        Args:
+            out, plot, animation, checkpoint: of the options of these names.
+            continues: whether the command has the option ``--checkpoint``.
+        """
+        options = {"--out": out, "--plot": plot, "--animation": animation}
+        for option, path in {**options, "--checkpoint": checkpoint}.items():
+            if path is not None:
+                hint = f"{option} run{ENDINGS[option][0]}"
+                files.check_writable(option, path, ENDINGS[option], hint)
+        self._out, self._plot, self._animation = out, plot, animation
+        self._checkpoint, self._continues = checkpoint, continues
+        self._result: tuple[xr.Dataset, str] | None = None
+        self._where = ""  # the result is, in words
+        self._failed = False
+
+    def save(self, result: "xr.Dataset", what: str) -> None:
+        """Write the result to ``--out``, and remember it if there is none; ``what`` names it."""
+        from tutelage import results
+
+        self._result = result, what
+        if self._out is not None:
+            kept = self._write(self._out, lambda path: results.save(result, path))
+            self._where = kept or f"in {self._out}"
+
+    def draw(self, picture: Callable[[Any], Any]) -> None:
+        """Write ``--plot``; ``picture`` gets `tutelage.figures` and returns a figure."""
+        if self._plot is None:
+            return
+        figure = picture(_figures())
+
+        def draw(path: Path) -> None:
+            with files.replacing(path) as file:
+                figure.savefig(file, dpi=150)
+
+        self._write(self._plot, draw)
+
+    def animate(self, film: Callable[[Any, Path], Any]) -> None:
+        """Write ``--animation``; ``film`` gets `tutelage.figures` and writes to a path."""
+        if self._animation is not None:
+            figures = _figures()
+            self._write(self._animation, lambda path: film(figures, path))
+
+    def _write(self, path: Path, writing: Callable[[Path], Any]) -> str:
+        """Write, or write elsewhere and say so; "" or where it is then."""
+        try:
+            writing(path)
+            return ""
+        except OSError as problem:
+            self._failed = True
+            words = files.kept_elsewhere(writing, path.name)
+            say(f"{str(path)!r} could not be written ({files.reason(problem)}); {words}")
+            return words
+
+    def __enter__(self) -> "Files":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        problem = problem or flushed()
+        if isinstance(problem, KeyboardInterrupt):
+            say_interrupted(self._kept())
+            raise typer.Exit(INTERRUPTED) from None
+        if is_of_output(problem):
+            say(f"{unprinted(problem)}; {self._kept()}")
+            raise typer.Exit(1) from None
+        if isinstance(problem, Exception) and self._result is not None:
+            say(self._kept())
+        if problem is None and self._failed:
+            raise typer.Exit(1)
+
+    def _kept(self) -> str:
+        """What is kept, and how to go on."""
+        if self._result is not None:
+            return f"{self._result[1]}: {self._where or self._elsewhere()}"
+        if self._checkpoint is not None and self._checkpoint.exists():
+            return f"the same command goes on from {self._checkpoint}"
+        if self._continues and self._checkpoint is None:
+            return f"{NOTHING}; with --checkpoint run.npz it would go on where it was"
+        return NOTHING
+
+    def _elsewhere(self) -> str:
+        from tutelage import results
+
+        result, _ = self._result  # type: ignore[misc]
+        return files.kept_elsewhere(lambda path: results.save(result, path), "result.nc")
+
+
+def say(words: str) -> None:
+    """To those who watch, not to those who read the result."""
+    print(f"tutelage: {words}", file=sys.stderr)
+
+
+def say_interrupted(words: str) -> None:
+    newline = "\n" if sys.stderr.isatty() else ""  # a terminal shows ^C on this line
+    print(f"{newline}tutelage: interrupted; {words}", file=sys.stderr)
+
+
+def flushed() -> OSError | None:
+    """Print what is left to print; the problem, if that fails."""
+    try:
+        sys.stdout.flush()
+        return None
+    except OSError as problem:
+        return problem
+
+
+def is_of_output(problem: BaseException | None) -> bool:
+    """Whether an error is that of printing, which has no file name."""
+    return isinstance(problem, OSError) and problem.filename is None and bool(problem.errno)
+
+
+def unprinted(problem: Any) -> str:
+    """In words; what was not printed is given up, or Python would try again at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return f"the standard output could not be written ({files.reason(problem)})"
+
+
+def _figures() -> Any:
+    use_files_only()
+    from tutelage import figures
+
+    return figures
+
+
+def use_files_only() -> None:
+    """Pictures go to files: no window, and no display needed."""
+    import matplotlib
+
+    matplotlib.use("Agg")

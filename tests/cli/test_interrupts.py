@@ -1,0 +1,115 @@
+"""Ctrl-C in every command, at any time: words, the exit code 130, and nothing is lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tutelage import results
+from tutelage.cli.interrupts import INTERRUPTED
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "tutelage.cli"]
+LONG = {
+    "online": ["--activation", "gelu", "--student", "3", "--teacher", "3"],
+    "simulate": ["--until", "1000000", "--runs", "100"],
+    "equilibrium": ["--activation", "softplus", "--units", "7", "--loads", "0:100:100000"],
+    "spectrum": ["--epochs", "100000000"],
+    "specialize": ["--epochs", "100000"],
+    "reproduce": [],
+}
+
+
+def started(folder, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(folder)}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [*COMMAND, *arguments], **streams, cwd=folder, env=environment, text=True
+    )
+
+
+def interrupted(process):
+    """Exit code and what it says, after Ctrl-C."""
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err and "ignored" not in err and out == ""
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        ("online", 0.3),  # while libraries are loaded
+        *(pytest.param(name, 4.0, marks=pytest.mark.slow) for name in LONG),
+        *(
+            pytest.param("online", t, marks=pytest.mark.slow)
+            for t in (0.2, 0.6, 1.0, 1.5, 2.0, 8.0)
+        ),
+    ],
+)
+def test_ctrl_c_ends_in_words(tmp_path, command, seconds):
+    process = started(tmp_path, command, *LONG[command])
+    time.sleep(seconds)
+    code, err = interrupted(process)
+    assert code == INTERRUPTED
+    assert err.startswith("tutelage: interrupted; ") and len(err.splitlines()) == 1
+    assert "begin" in err or "begun" in err or "goes on" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) in ([], ["report"])
+
+
+RUNS = ["simulate", "--student", "1", "--teacher", "1", "--activation", "erf", "--dimension", "50"]
+RUNS += ["--runs", "8"]
+
+
+@pytest.mark.slow
+def test_what_a_checkpoint_has_is_gone_on_from(tmp_path):
+    file = tmp_path / "runs.npz"
+    options = [*RUNS, "--until", "300000", "--checkpoint", "runs.npz"]
+    process = started(tmp_path, *options)
+    time.sleep(8.0)
+    code, err = interrupted(process)
+    assert (code, err) == (130, "tutelage: interrupted; the same command goes on from runs.npz\n")
+    assert file.is_file()
+
+
+@pytest.mark.slow
+def test_the_runs_are_kept_before_the_theory_begins(tmp_path):
+    """Theory of a unit without closed form, for longer than anybody waits."""
+    options = ["simulate", "--activation", "gelu", "--student", "3", "--teacher", "3"]
+    options += ["--dimension", "60", "--runs", "8", "--until", "2", "--theory", "--out", "runs.csv"]
+    process = started(tmp_path, *options)
+    for _ in range(1200):
+        if (tmp_path / "runs.csv").exists() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    time.sleep(1.0)
+    code, err = interrupted(process)
+    assert (code, err) == (INTERRUPTED, "tutelage: interrupted; the runs: in runs.csv\n")
+    assert results.load(tmp_path / "runs.csv").sizes["run"] == 8
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["--out", "nowhere"])
+def test_an_interrupt_after_the_runs_says_where_they_are(run, monkeypatch, tmp_path, kept):
+    from tutelage.cli import simulate
+    from tutelage.runs import files
+
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate, "_evolve", interrupt)
+    out = tmp_path / "runs.nc"
+    options = [*RUNS, "--until", "1", "--theory", *(["--out", str(out)] if kept else [])]
+    code, printed, err = run(*options)
+    assert (code, printed) == (INTERRUPTED, "")
+    (file,) = [out] if kept else tmp_path.glob("tutelage-*/result.nc")
+    words = f"in {out}" if kept else f"kept in {file}"
+    assert err == f"tutelage: interrupted; the runs: {words}\n"
+    loaded = results.load(file)
+    np.testing.assert_array_equal(results.recompute(loaded)["R"], loaded["R"])

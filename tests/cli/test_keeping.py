@@ -1,0 +1,173 @@
+"""Files of the commands: refused before any work, or else never lost, nor is what they hold."""
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+from tutelage import results
+from tutelage.cli import entry, keeping, online
+from tutelage.runs import files
+
+ROOT = Path(__file__).parents[2]
+# One erf unit compiles fastest; what is said here does not depend on the activation.
+COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize")
+ONLINE = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "4"]
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """The folder of temporary ones."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(files.tempfile, "tempdir", str(folder))
+    return folder
+
+
+FOLDERS = {("reproduce", "--out"), ("data", "--to")}
+FILES = {
+    *((name, option) for name in COMMANDS for option in ("--out", "--plot")),
+    *(("simulate", "--checkpoint"), ("specialize", "--checkpoint"), ("spectrum", "--animation")),
+}
+
+
+def test_every_option_that_takes_a_path_is_in_the_tables_above():
+    found = set()
+    for command in entry.app.registered_commands:
+        kinds = typing.get_type_hints(command.callback)
+        paths = [name for name, kind in kinds.items() if Path in (kind, *typing.get_args(kind))]
+        found |= {(command.callback.__name__, f"--{name}") for name in paths}
+    assert found == FILES | FOLDERS
+
+
+@pytest.mark.parametrize(("command", "option"), sorted(FILES))
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path, command, option):
+    ending = keeping.ENDINGS[option][0]
+    (tmp_path / f"folder{ending}").mkdir()
+    (tmp_path / f"link{ending}").symlink_to(tmp_path / "nowhere" / "file")
+    for name, words in {
+        f"folder{ending}": "it is a folder",
+        f"link{ending}": "there is no folder",
+        f"nowhere/run{ending}": "there is no folder",
+        f"{300 * 'a'}{ending}": "File name too long",
+        "run.other": "the name has to end in",
+    }.items():
+        code, out, err = run(command, option, str(tmp_path / name))
+        assert (code, out) == (2, ""), err
+        assert f"{option}: got" in err and words in err and f"Try: {option} run{ending}" in err
+
+
+def test_a_disk_that_fills_up_costs_nothing(run, small_disk, elsewhere):
+    """The file that was there stays, the result is printed and kept, and both are said."""
+    out, plot = small_disk / "run.csv", small_disk / "run.png"
+    assert run(*ONLINE, "--until", "0.01", "--out", str(out))[0] == 0
+    before = results.load(out)
+    with (small_disk / "filling").open("ab") as file:
+        left = os.statvfs(small_disk)
+        file.write(bytes((left.f_bavail - 1) * left.f_bsize))
+    code, printed, err = run(*ONLINE, "--out", str(out), "--plot", str(plot))
+    assert code == 1 and printed == run(*ONLINE)[1] and "final error" in printed
+    for path in (out, plot):
+        (kept,) = elsewhere.glob(f"*/{path.name}")
+        words = f"{str(path)!r} could not be written (No space left on device); kept in {kept}"
+        assert f"tutelage: {words}\n" in err
+    assert results.load(out).identical(before) and not plot.exists()
+    assert results.load(next(elsewhere.glob("*/run.csv"))).attrs["until"] == 4.0
+    assert next(elsewhere.glob("*/run.png")).read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(small_disk)) == ["filling", "run.csv"]
+
+
+def test_without_a_temporary_folder_that_is_said_and_the_result_is_printed(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(files, "write", full)
+    code, printed, err = run(*ONLINE, "--out", str(tmp_path / "run.nc"))
+    assert code == 1 and "final error" in printed
+    assert "could not be written (No space left on device); not kept" in err
+
+
+def test_every_file_of_a_command_is_flushed_and_renamed(run, tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    run(*ONLINE, "--out", str(tmp_path / "run.csv"), "--plot", str(tmp_path / "run.svg"))
+    assert len(flushed) == 2 and sorted(os.listdir(tmp_path)) == ["run.csv", "run.svg"]
+
+
+class Unwritable(io.StringIO):
+    """A standard output that takes nothing more."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def flush(self):
+        if self.getvalue():
+            raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EPIPE], ids=["full", "closed pipe"])
+@pytest.mark.parametrize("out", [[], ["--out"]], ids=["", "--out"])
+def test_a_result_that_cannot_be_printed_is_kept(
+    run, monkeypatch, tmp_path, elsewhere, number, out
+):
+    monkeypatch.setattr(sys, "stdout", Unwritable(number))
+    path = tmp_path / "run.nc"
+    code, _, err = run(*ONLINE, *(["--out", str(path)] if out else []))
+    assert code == 1
+    (kept,) = [path] if out else elsewhere.glob("*/result.nc")
+    where = f"in {kept}" if out else f"kept in {kept}"
+    words = f"the standard output could not be written ({os.strerror(number)}); the curves: {where}"
+    assert err == f"tutelage: {words}\n"
+    assert results.load(kept).attrs["computed_by"] == "online.evolve"
+
+
+def test_a_standard_output_that_is_closed_is_refused_before_any_work(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    code, _, err = run(*ONLINE)
+    assert code == 2 and "standard output: got a closed one" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_help_to_a_full_disk_ends_in_words():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "tutelage.cli", "online", "--help"]
+    with open("/dev/full", "w", encoding="utf-8") as nowhere:
+        ended = subprocess.run(
+            command, stdout=nowhere, stderr=subprocess.PIPE, env=environment, text=True
+        )
+    words = "the standard output could not be written (No space left on device)"
+    assert (ended.returncode, ended.stderr) == (1, f"tutelage: {words}\n")
+
+
+def test_a_result_outlives_an_error_that_comes_after_it(run, monkeypatch, tmp_path, elsewhere):
+    monkeypatch.setattr(online, "_fixed_points", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(*ONLINE, "--fixed-points")
+    (kept,) = elsewhere.glob("*/result.nc")
+    assert results.load(kept).attrs["learning_rate"] == 1.0
+
+
+def test_examples_are_not_written_over(run, tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("0,1,0\n1,0,1\n")
+    code, _, err = run("spectrum", "--data", str(data), "--out", str(data))
+    assert code == 2 and "--out: got" in err and "these are the examples" in err
+
+
+def test_a_table_for_a_colleague(run, tmp_path):
+    path = tmp_path / "run.csv"
+    code, out, err = run(*ONLINE, "--out", str(path), "--json")
+    assert (code, err) == (0, "")
+    loaded = results.load(path)
+    assert loaded["R"].values.tolist() == json.loads(out)["R"]
+    assert results.recompute(loaded).identical(loaded)
