@@ -35,6 +35,8 @@ def test_a_result_says_who_computed_it_and_from_what_and_is_computed_again(name,
     assert made.attrs["computed_by"] == name
     assert {*parameters} - {"checkpoint", "progress", *held} <= set(made.attrs)
     assert {"tutelage_version", "jax_version", "python_version"} <= set(made.attrs)
+    results.save(made, tmp_path / "made.csv")
+    xr.testing.assert_identical(results.load(tmp_path / "made.csv"), made)
     results.save(made, tmp_path / "made.nc")
     if name in REFUSED:
         with pytest.raises(InputError, match=f"{REFUSED[name]}: got"):

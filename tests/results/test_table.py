@@ -39,6 +39,7 @@ ODD = {
         {"x": (("i", "j"), [[1, 2, 3], [4, 5, 6]])}, {"y": (("j", "i"), [[1, 2], [3, 4], [5, 6]])}
     ),
     "attributes of many lines": xr.Dataset(attrs={"a": "x\ny", "b": "[1,\n2]", "c": np.inf}),
+    "an array of an attribute": xr.Dataset(attrs={"a": np.array([0.5, 1.0])}),
 }
 
 

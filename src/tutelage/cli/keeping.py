@@ -52,11 +52,13 @@ class Files:
         animation: Path | None = None,
         checkpoint: Path | None = None,
         continues: bool = False,
+        folder: Path | None = None,
     ):
         """
         Args:
             out, plot, animation, checkpoint: of the options of these names.
             continues: whether the command has the option ``--checkpoint``.
+            folder: of a report, which has all that was finished.
         """
         options = {"--out": out, "--plot": plot, "--animation": animation}
         for option, path in {**options, "--checkpoint": checkpoint}.items():
@@ -64,7 +66,7 @@ class Files:
                 hint = f"{option} run{ENDINGS[option][0]}"
                 files.check_writable(option, path, ENDINGS[option], hint)
         self._out, self._plot, self._animation = out, plot, animation
-        self._checkpoint, self._continues = checkpoint, continues
+        self._checkpoint, self._continues, self._folder = checkpoint, continues, folder
         self._result: tuple[xr.Dataset, str] | None = None
         self._where = ""  # the result is, in words
         self._failed = False
@@ -130,6 +132,8 @@ class Files:
 
     def _kept(self) -> str:
         """What is kept, and how to go on."""
+        if self._folder is not None:
+            return in_folder(self._folder)
         if self._result is not None:
             return f"{self._result[1]}: {self._where or self._elsewhere()}"
         if self._checkpoint is not None and self._checkpoint.exists():
@@ -143,6 +147,10 @@ class Files:
 
         result, _ = self._result  # type: ignore[misc]
         return files.kept_elsewhere(lambda path: results.save(result, path), "result.nc")
+
+
+def in_folder(folder: Path) -> str:
+    return f"what was finished is kept in {folder}, and the same command goes on from there"
 
 
 def say(words: str) -> None:

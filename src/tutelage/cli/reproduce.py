@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli.interrupts import INTERRUPTED
-from tutelage.cli.keeping import say, say_interrupted, use_files_only
+from tutelage.cli.keeping import Files, in_folder, say, use_files_only
 from tutelage.cli.telling import console, plain, print_json, table
 from tutelage.papers import PAPERS
 from tutelage.papers.row import summary
-from tutelage.runs import files
+from tutelage.runs.files import NotWritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,30 +68,31 @@ def reproduce(
     been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
     seconds. The exit code is 1 if a number differs and no note says why.
     """
-    goes_on = f"what was finished is kept in {out}, and the same command goes on from there"
-    whole = True
-    try:
-        rows = _build(papers or [], figure, full, again, out)
-    except KeyboardInterrupt:
-        say_interrupted(goes_on)
-        raise typer.Exit(INTERRUPTED) from None
-    except files.NotWritten as problem:
-        say(f"{problem}; {goes_on}")
-        if problem.result is None:
-            raise typer.Exit(1) from None
-        rows, whole = problem.result, False
-    if as_json:
-        print_json(rows)
-    else:
-        if all_rows:
-            _print_rows(rows)
-        _print_notable(rows)
-        _print_counts(rows)
-        console().print(f"report: {plain(str(out / 'index.html'))}")
+    with Files(folder=out):
+        whole = True
+        try:
+            rows = _build(papers or [], figure, full, again, out)
+        except NotWritten as problem:
+            say(f"{problem}; {in_folder(out)}")
+            if problem.result is None:
+                raise typer.Exit(1) from None
+            rows, whole = problem.result, False
+        if as_json:
+            print_json(rows)
+        else:
+            _print(rows, all_rows, out)
     # A claim that does not hold is a finding if a note says why; a number that nobody has
     # looked into is a failure.
     if not whole or any(row["verdict"] == "differs" and not row["note"] for row in rows):
         raise typer.Exit(1)
+
+
+def _print(rows: list[dict[str, Any]], all_rows: bool, out: Path) -> None:
+    if all_rows:
+        _print_rows(rows)
+    _print_notable(rows)
+    _print_counts(rows)
+    console().print(f"report: {plain(str(out / 'index.html'))}")
 
 
 def _build(

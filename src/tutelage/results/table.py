@@ -46,7 +46,8 @@ def text(dataset: xr.Dataset) -> str:
     head = [*HELP, f"sizes: {json.dumps(sizes)}"]
     for name, value in dataset.attrs.items():
         if name != checksum.NAME:
-            head.append(f"attribute {name}: {_written(value)}")
+            kind = "numbers" if np.ndim(value) else "attribute"
+            head.append(f"{kind} {name}: {_written(value)}")
     for name, column in columns.items():
         known = {key: value for key, value in column._asdict().items() if value != {}}
         head.append(f"column {name}: {json.dumps(known, ensure_ascii=False)}")
@@ -225,6 +226,8 @@ def _head(below: str) -> tuple[dict[str, int], dict[str, Column], dict[str, Any]
             columns[name] = Column(entries["kind"], indices, entries["type"], attributes)
         elif what == "attribute":
             attrs[name] = _attribute(value)
+        elif what == "numbers":
+            attrs[name] = np.array(json.loads(value))
     return sizes, columns, attrs, below
 
 

@@ -43,6 +43,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
+    except OSError as problem:  # which names the other file, or none
+        raise OSError(problem.errno, reason(problem), str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -56,12 +58,14 @@ def write(path: Path, content: bytes | str) -> Path:
 
 def kept_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
     """Write under this name to a new temporary folder instead; in words, where it is."""
+    folder = ""
     try:
-        path = Path(tempfile.mkdtemp(prefix="tutelage-")) / name
-        writing(path)
-        return f"kept in {path}"
+        folder = tempfile.mkdtemp(prefix="tutelage-")
+        writing(Path(folder) / name)
+        return f"kept in {Path(folder) / name}"
     except OSError as problem:
-        return f"not kept, because there is no temporary folder either ({reason(problem)})"
+        shutil.rmtree(folder, ignore_errors=True)
+        return f"not kept, because a temporary folder does not take it either ({reason(problem)})"
 
 
 def check_name(
