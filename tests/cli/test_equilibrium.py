@@ -1,10 +1,13 @@
 """``tutelage equilibrium``: tables, numbers, files, and what it refuses."""
 
+import numpy as np
 import pytest
 import strict_json
+import xarray as xr
 from typer.testing import CliRunner
 
 import tutelage as tl
+from tutelage.cli import equilibrium as cli
 from tutelage.cli.entry import app
 
 runner = CliRunner()
@@ -51,9 +54,25 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
         *("--activation", "leaky", "--units", "2", "--phase-diagram", "0:0.5:5"),
         *("--out", str(out), "--plot", str(plot)),
     )
-    assert shown.exit_code == 0 and "6.094074" in shown.output
-    assert tl.results.load(out).sizes["parameter"] == 5
+    assert shown.exit_code == 0 and "6.094074" in shown.output and " rows" not in shown.output
+    found = tl.results.load(out)
+    assert found.sizes["parameter"] == 5
+    # The loads go from below the lowest line to above the highest.
+    assert found["load"][0] < found["appears"].min()
+    assert found["unstable"].max() < found["load"][-1]
     assert plot.stat().st_size > 10_000
+
+
+def test_a_long_table_says_how_many_rows_it_leaves_out(capsys):
+    made = {name: ("parameter", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
+    made["unstable"][1][-1] = np.nan
+    order = {"order": ("parameter", np.full(100, "continuous"))}
+    diagram = xr.Dataset(made | order, {"parameter": np.arange(100.0)}, {"units": "inf"})
+    cli._print_diagram(diagram, "swish")
+    out = capsys.readouterr().out
+    assert "20 of 100 rows; --json prints all of them" in out
+    assert "nan" not in out and out.count("continuous") == 20
+    assert "│ 99 " in out and "│ – " in out  # the last one, where a line is missing
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,29 @@ def test_a_phase_diagram_has_its_critical_line():
     assert axes.get_xlabel() == "slope"
 
 
+def diagram_of(loads):
+    """Three lines that differ, without any theory."""
+    lines = np.array([[10.0, 20.0], [20.0, 40.0], [40.0, 80.0]])
+    made = {name: ("parameter", y) for name, y in zip(LINES, lines, strict=True)}
+    phase = (("parameter", "load"), np.zeros((2, len(loads)), int))
+    coords = {"parameter": [1.0, 2.0], "load": loads}
+    return xr.Dataset(made | {"phase": phase}, coords, {"phases": "unspecialized; specialized"})
+
+
+LINES = ("appears", "coexists", "unstable")
+
+
+def test_the_three_lines_of_a_phase_diagram_can_be_told_apart_without_colour():
+    drawn = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 9))).get_lines()
+    assert len({line.get_linestyle() for line in drawn}) == len(drawn) == 3
+
+
+def test_loads_in_a_geometric_series_have_a_logarithmic_axis():
+    for loads, scale in ((np.geomspace(1, 1000, 9), "log"), (np.linspace(1, 1000, 9), "linear")):
+        axes = tl.figures.phase_diagram(diagram_of(loads))
+        assert axes.get_yscale() == scale and axes.get_ylim() == (1, 1000)
+
+
 def sampled():
     """A Dataset of the right form, without any sampling."""
     draw = np.random.default_rng(0).uniform(size=(2, 2, 5, 3))

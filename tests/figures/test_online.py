@@ -170,3 +170,18 @@ def test_without_a_theory_the_lines_are_the_means():
     np.testing.assert_array_equal(axes[1].lines[3].get_ydata(), summary(RUNS)["R"][:, 1, 1])
     assert legend(axes[2]) == ["12 runs"]
     assert legend(figures.learning_curves(RUNS.isel(run=0), CURVE)[2]) == ["theory", "one run"]
+
+
+def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_so():
+    time = np.linspace(0.0, 30.0, 31)
+    error = ("time", np.exp(-time))
+    curve = xr.Dataset({"generalization_error": error}, coords={"time": time})
+    of_theory = curve.assign_attrs(computed_by="online.evolve", tolerance=1e-9)
+    axes = figures.error(of_theory)
+    drawn = axes.lines[0].get_ydata()
+    assert np.nanmin(drawn) > 1e-8 > np.exp(-time[np.sum(np.isfinite(drawn))])
+    assert legend(axes) == ["error of the integration: 1e-08"]
+    assert legend(figures.error(of_theory, axes)) == ["error of the integration: 1e-08"]
+    linear = figures.error(of_theory, scale="linear")
+    assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
+    assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here

@@ -21,6 +21,8 @@ FAMILIES = {"swish": r"$\beta$", "leaky": "slope"}  # units with a parameter, an
 BEYOND = 1.6  # curves go on for this multiple of the last transition
 WITHOUT = 50.0  # where there is no transition
 POINTS = 801
+MOST_ROWS = 20
+SYMBOLS = {"appears": "α_s", "coexists": "α_c", "unstable": "α_d"}
 LOADS = {
     "appears": "a specialized state appears, α_s",
     "coexists": "it has the lowest free energy above, α_c",
@@ -146,7 +148,7 @@ def _print_states(load: float, minima: tuple["State", ...]) -> None:
         stable = "in all overlaps" if state.stable else "if units stay alike"
         row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", stable]
         table.add_row(state.kind, *row)
-    telling.console().print(table)
+    telling.show(table)
 
 
 def _tell_diagram(
@@ -185,16 +187,26 @@ def _diagram(
     kind = getattr(activations, reading.UNITS[name])
     if loads is None:
         ends = [equilibrium.transitions(kind(float(x)), K) for x in parameters[[0, -1]]]
-        loads = np.linspace(0.0, max(map(_last, ends)), len(parameters) + 1)[1:]
+        first = min(
+            (float(found.appears.value) for found in ends if found.appears), default=WITHOUT
+        )
+        # From below the lowest line to above the highest, with as much room for each decade.
+        loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
     return equilibrium.phase_diagram(kind, parameters, K, loads)
 
 
 def _print_diagram(diagram: "xr.Dataset", family: str) -> None:
-    """Some twenty of its parameters."""
-    table = telling.framed(f"{family}, K = {diagram.attrs['units']}", "parameter", *LOADS, "order")
-    step = max(1, diagram.sizes["parameter"] // 20)
-    for number in range(0, diagram.sizes["parameter"], step):
+    """Some twenty of its parameters, and how many there are."""
+    import numpy as np
+
+    title = f"{family}, K = {diagram.attrs['units']}"
+    table = telling.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
+    count = diagram.sizes["parameter"]
+    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
+    for number in shown:
         row = diagram.isel(parameter=number)
-        loads = [f"{row[name].item():.6f}" for name in LOADS]
+        loads = [telling.known(row[name].item(), ".6f") for name in LOADS]
         table.add_row(f"{row['parameter'].item():.4g}", *loads, str(row["order"].item()))
-    telling.console().print(table)
+    if len(shown) < count:
+        table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
+    telling.show(table)

@@ -142,10 +142,10 @@ def _print(
     rates: "CriticalLearningRates | None",
 ) -> None:
     """How the run ended, or a row for each of several; then what else was asked for."""
-    telling.console().print(_sweep_table(run) if "run" in run.dims else _end_table(run))
+    telling.show(_sweep_table(run) if "run" in run.dims else _end_table(run))
     if points is not None:
         print()
-        telling.console().print(_points_table(points))
+        telling.show(_points_table(points))
     if rates is not None:
         print()
         headings = telling.table("learning rate", "value", "error")

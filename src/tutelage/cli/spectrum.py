@@ -250,7 +250,7 @@ def _print(run: "xr.Dataset") -> None:
         table.add_row(str(epoch), *(f"{x:.6g}" for x in (*numbers, *ends)))
     screen = telling.console()
     screen.print(f"{_title(run)}; what counts as zero: {float(run.attrs['tolerance']):g} max|λ|")
-    screen.print(table)
+    telling.show(table)
     gone = int((run["outcome"] == "diverged").sum())
     if gone:
         screen.print(f"{gone} of {run.sizes['run']} networks diverged")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +59,44 @@ def framed(title: str, *headings: str) -> "Table":
     return Table(*headings, title=title)
 
 
+def show(made: "Table") -> None:
+    """Print a table; on a terminal too narrow for its numbers, each row as a list instead."""
+    from rich.table import Table
+
+    screen = console()
+    space = 2 if made.box is None else 3  # beside each column
+    spare = screen.width - 1 - sum(_unbroken(column) + space for column in made.columns)
+    if spare >= 0:
+        for column in made.columns:
+            wanted = max(len(line) for line in _lines(column))
+            column.width = min(wanted, _unbroken(column) + spare)
+            spare -= column.width - _unbroken(column)
+        screen.print(made)
+        return
+    for line in (made.title, made.caption):
+        if line:
+            screen.print(line)
+    headings = [str(column.header) for column in made.columns]
+    for cells in zip(*(column.cells for column in made.columns), strict=True):
+        row = Table.grid(padding=(0, 2))
+        for heading, cell in zip(headings, cells, strict=True):
+            row.add_row(heading, cell)
+        screen.print(row, "")
+
+
+def _unbroken(column: Any) -> int:
+    """The width that a column needs: words may stand below each other, numbers stay in one line."""
+    lines = _lines(column)
+    numbers = [len(line) for line in lines[1:] if not re.search(r"[^\W\d_]{3}", line)]
+    words = [len(word) for line in lines for word in line.split()]
+    return max([*numbers, *words], default=0)
+
+
+def _lines(column: Any) -> list[str]:
+    """The heading, and all lines of the cells."""
+    return [str(column.header), *(line for x in column.cells for line in str(x).splitlines())]
+
+
 def matrix(values: Any, spread: Any = None) -> str:
     """A line for each row; ± a spread where there is one."""
     shown = [[f"{float(x):z9.6f}" for x in line] for line in values]
@@ -66,6 +105,11 @@ def matrix(values: Any, spread: Any = None) -> str:
         both = zip(shown, widths, strict=True)
         shown = [[a + b for a, b in zip(*line, strict=True)] for line in both]
     return "\n".join("  ".join(line) for line in shown)
+
+
+def known(value: float, digits: str) -> str:
+    """A number, or a dash where there is none."""
+    return f"{value:{digits}}" if math.isfinite(value) else "–"
 
 
 def estimates_table(
@@ -79,7 +123,7 @@ def estimates_table(
         else:
             numbers = float(estimate.value), float(estimate.error)
             made.add_row(words, f"{numbers[0]:{value}}", f"{numbers[1]:{error}}")
-    console().print(made)
+    show(made)
 
 
 def for_json(value: Any) -> Any:

@@ -17,6 +17,12 @@ MARKS = {
     "coexists": (r"$\alpha_c$", "0.25"),
     "unstable": (r"$\alpha_d$", "0.65"),
 }
+# The same three as lines of a phase diagram, on colours.
+DIAGRAM_LINES: Mapping[str, Mapping[str, Any]] = {
+    "appears": {"linestyle": ":", "color": "C3", "linewidth": 1.6},
+    "coexists": {"linestyle": "-", "color": "0.1", "linewidth": 1.2},
+    "unstable": {"linestyle": "--", "color": "C1", "linewidth": 1.6},
+}
 # As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
 MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "appears": {"linestyle": ":"},
@@ -82,26 +88,33 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "pa
         dataset: from `tutelage.equilibrium.phase_diagram`.
         axes: Axes to draw on; a new figure when left out.
         parameter: label of the horizontal axis, such as ``r"$\\beta$"``.
+
+    Returns:
+        The Axes drawn on.  Loads in a geometric series have a logarithmic axis.
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
+    from matplotlib.ticker import LogFormatter
 
     axes = new_axes(axes)
     x, y = dataset["parameter"].values, dataset["load"].values
     colours, norm = ListedColormap(PHASE_COLOURS), BoundaryNorm(np.arange(-0.5, 4), 4)
     phase = dataset["phase"].transpose("load", "parameter").values
     axes.pcolormesh(x, y, phase, cmap=colours, norm=norm, shading="nearest", rasterized=True)
-    for name, (symbol, colour) in MARKS.items():
+    for name, (symbol, _) in MARKS.items():
         same = np.allclose(dataset[name], dataset["coexists"], rtol=1e-6, equal_nan=True)
         inside = dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
         if np.any(np.isfinite(inside)) and (name == "coexists" or not same):
-            style = "-" if name == "coexists" else "--"
-            axes.plot(x, inside, style, color=colour, label=symbol, linewidth=1.2)
+            axes.plot(x, inside, label=symbol, **DIAGRAM_LINES[name])
     names = dataset.attrs["phases"].split("; ")
     present = [Patch(color=PHASE_COLOURS[k], label=names[k]) for k in np.unique(phase)]
     lines, _ = axes.get_legend_handles_labels()
     axes.legend(handles=[*present, *lines], fontsize="x-small", loc="best")
     axes.set(xlabel=parameter, ylabel=r"$\alpha$", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+    if y[0] > 0 and len(y) > 2 and np.ptp(np.diff(np.log(y))) < 1e-6:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(LogFormatter())
+        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     return axes
 
 

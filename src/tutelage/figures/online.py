@@ -1,19 +1,19 @@
 """Overlaps and error over the time of learning, of the theory and of simulations."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, shown
 from tutelage._door import door
 from tutelage.figures.axes import STYLES, banded, finished, new_axes, shades
 
-if TYPE_CHECKING:
-    from tutelage.simulation.comparison import Comparison
-
 MOST_LABELS = 12  # a longer legend hides the curves
+# An error of less than so many tolerances is that of the integration: with two erf units noise is
+# as large as ε_g at 2.6 tolerances, with other units later.
+NOISE = 10.0
 
 
 @door
@@ -79,7 +79,8 @@ def error(
 
     Returns:
         The Axes drawn on.  Of simulated runs the mean is drawn, with a band of one standard
-        deviation to either side.
+        deviation to either side.  On a logarithmic axis what is below ten tolerances of a run of
+        the theory is not drawn, because it is the error of the integration; a line says so.
     """
     axes = new_axes(axes)
     axes.set_yscale(scale or (axes.get_yscale() if axes.lines else "log"))
@@ -88,19 +89,21 @@ def error(
         for run, tint in enumerate(shades(len(rates))):
             name = rf"$\eta = {rates[run]:.6g}$"
             one = dataset["generalization_error"].isel(run=run)
-            axes.plot(dataset["time"], _positive(axes, one), style or "-", color=tint, label=name)
+            visible = _visible(axes, one, dataset)
+            axes.plot(dataset["time"], visible, style or "-", color=tint, label=name)
     else:
         shown = _means(dataset)
         style = style or ("o" if _is_mean(shown) else "-")
         if colour is None and style == "o" and axes.lines:
             colour = axes.lines[-1].get_color()
-        mean = _positive(axes, shown["generalization_error"]).values
+        mean = _visible(axes, shown["generalization_error"], dataset).values
         width = _spread(shown, "generalization_error").values
         if axes.get_yscale() == "log":  # cannot show what is not positive
             width = np.minimum(width, 0.999 * mean)
         time = shown["time"].values
         banded(axes, time, mean, width, colour=colour, style=style, label=label)
     axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$")
+    _mark_noise(axes, dataset)
     return finished(axes)
 
 
@@ -134,12 +137,17 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
 
 
 @door
-def comparison(found: "Comparison") -> Any:
+def comparison(found: Any) -> Any:
     """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the verdict.
 
     Returns:
         Three Axes, as `learning_curves`, with the verdict above them.
     """
+    from tutelage.simulation.comparison import Comparison  # not loaded to draw anything else
+
+    if not isinstance(found, Comparison):
+        allowed = "it has to be a Comparison"
+        raise InputError("found", shown(found), allowed, "tl.simulation.compare(theory, runs)")
     axes = learning_curves(found.summary, found.theory)
     axes[0].figure.suptitle(str(found), fontsize="small")
     return axes
@@ -235,6 +243,23 @@ def _learning_rates(dataset: xr.Dataset) -> list[float] | None:
     return rates if several else None
 
 
-def _positive(axes: Any, values: xr.DataArray) -> xr.DataArray:
-    """What a logarithmic axis can show: rounding around zero is left out."""
-    return values.where(values > 0) if axes.get_yscale() == "log" else values
+def _visible(axes: Any, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
+    """What a logarithmic axis can show, and what is more than the error of the integration."""
+    logarithmic = axes.get_yscale() == "log"
+    return values.where(values > max(0.0, _noise(dataset))) if logarithmic else values
+
+
+def _noise(dataset: xr.Dataset) -> float:
+    """The error of the integration of the theory; 0 for what is not integrated."""
+    integrated = str(dataset.attrs.get("computed_by", "")).startswith("online.")
+    return NOISE * float(dataset.attrs.get("tolerance", 0.0)) if integrated else 0.0
+
+
+def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
+    """A line below which there would be noise, if there is any, once in a picture."""
+    noise = _noise(dataset)
+    label = f"error of the integration: {noise:.0e}"
+    known = axes.get_legend_handles_labels()[1]
+    below = noise > 0 and bool(np.any(dataset["generalization_error"].values < noise))
+    if axes.get_yscale() == "log" and below and label not in known:
+        axes.axhline(noise, color="0.6", linestyle=":", linewidth=0.8, label=label)

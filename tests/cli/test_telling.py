@@ -1,0 +1,32 @@
+"""Tables on terminals of any width: no number is cut."""
+
+import pytest
+from rich.console import Console
+
+from tutelage.cli import telling
+
+NUMBERS = ["0.978881", "-0.348372", "1.23456e-05", "4.05577868 ± 5.5e-12"]
+SENTENCE = "norms stay bounded at every learning rate up to 64"
+
+
+def shown(monkeypatch, capsys, width):
+    monkeypatch.setattr(telling, "console", lambda: Console(width=width, highlight=False))
+    table = telling.framed("a title", "epoch", *(f"heading {n}" for n in range(4)), "why")
+    table.caption = "2 of 9 rows"
+    for epoch in ("1", "10000"):
+        table.add_row(epoch, *NUMBERS, SENTENCE)
+    telling.show(table)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+def test_numbers_stand_in_one_line_whatever_the_width(monkeypatch, capsys, width):
+    out = shown(monkeypatch, capsys, width)
+    assert all(out.count(number) == 2 for number in NUMBERS)
+    assert "…" not in out and max(map(len, out.splitlines())) <= width
+    assert "a title" in out and "2 of 9 rows" in out
+
+
+def test_a_table_stays_one_where_it_fits(monkeypatch, capsys):
+    assert "heading 3" in shown(monkeypatch, capsys, 160).splitlines()[2]
+    assert shown(monkeypatch, capsys, 60).count("heading 3") == 2
