@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import tutelage
+from tutelage.cli import elsewhere
 
 COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "data", "reproduce")
 
@@ -45,3 +47,9 @@ def test_help_loads_nothing_that_computes():
         "assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_what_messages_point_to_is_there_and_has_their_words():
+    page = (Path(__file__).parents[2] / elsewhere.PAGE.partition(",")[0]).read_text("utf-8")
+    for word in (*elsewhere.OPTIONS, *elsewhere.UNITS):
+        assert word in page, word

@@ -11,6 +11,7 @@ import typer
 import tutelage
 from tutelage._checks import InputError
 from tutelage.cli.data import data
+from tutelage.cli.elsewhere import Command
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.keeping import NOTHING, is_of_output, say, say_interrupted, unprinted
 from tutelage.cli.online import online
@@ -27,26 +28,32 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(
+    cls=Command,
     epilog="Example: tutelage online --student 2 --teacher 3 --activation relu "
-    "--learning-rate 0.1 --until 1000 --plot run.png"
+    "--learning-rate 0.1 --until 1000 --plot run.png",
 )(online)
 app.command(
+    cls=Command,
     epilog="Example: tutelage simulate --dimension 1000 --runs 10 --until 50 --theory "
-    "--plot runs.png"
+    "--plot runs.png",
 )(simulate)
-app.command(epilog="Example: tutelage equilibrium --activation erf --units 5 --plot erf.png")(
-    equilibrium
-)
 app.command(
+    cls=Command, epilog="Example: tutelage equilibrium --activation erf --units 5 --plot erf.png"
+)(equilibrium)
+app.command(
+    cls=Command,
     epilog="Example: tutelage spectrum --data digits --hidden 25 --activation swish "
-    "--plot spectrum.png"
+    "--plot spectrum.png",
 )(spectrum)
 app.command(
+    cls=Command,
     epilog="Example: tutelage specialize --teacher 50-75-100-125 --multiple 10 --polarity 1 "
-    "--plot specialize.png"
+    "--plot specialize.png",
 )(specialize)
-app.command(epilog="Example: tutelage data cifar10 --to ~/data")(data)
-app.command(epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(reproduce)
+app.command(cls=Command, epilog="Example: tutelage data cifar10 --to ~/data")(data)
+app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
+    reproduce
+)
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage import activations
-from tutelage._checks import InputError
+from tutelage._checks import ROUNDING, InputError
+from tutelage.cli.elsewhere import unknown_unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,14 +97,22 @@ def activation(option: str, text: str) -> "Activation":
     """``leaky:0.1`` as LeakyReLU(0.1)."""
     name, colon, parameter = text.partition(":")
     if name.lower() not in UNITS:
-        allowed = f"it has to be one of {', '.join(UNITS)}"
-        raise InputError(option, repr(text), allowed, f"{option} leaky:0.1")
+        raise unknown_unit(option, text, UNITS)
     kind = getattr(activations, UNITS[name.lower()])
-    arguments = numbers(option, parameter, 1, example=f"{name}:0.1") if colon else []
+    arguments = [_parameter(option, text, name, parameter)] if colon else []
     try:
         return kind(*arguments)
     except TypeError:
         raise InputError(option, repr(text), f"{name} has no parameter", name) from None
+
+
+def _parameter(option: str, text: str, name: str, parameter: str) -> float:
+    """The number after the colon."""
+    try:
+        return float(parameter)
+    except ValueError:
+        allowed = "after the colon stands one number, the parameter of the unit"
+        raise InputError(option, repr(text), allowed, f"{option} {name}:0.1") from None
 
 
 def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[float]:
@@ -115,7 +124,8 @@ def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[fl
     if len(found) not in lengths:
         wanted = " or ".join(str(n) for n in sorted(set(lengths)))
         example = example or ",".join(["1"] * max(lengths))
-        allowed = f"it has to be {wanted} number(s), with commas between them"
+        several = ", with commas between them" if max(lengths) > 1 else ""
+        allowed = f"it has to be {wanted} number{'s' * (max(lengths) > 1)}{several}"
         raise InputError(option, repr(text), allowed, f"{option} {example}")
     return found
 
@@ -195,5 +205,23 @@ def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps"
         q = np.broadcast_to(numbers("--start-q", start_q, 1, K), K)
     shared = min(K, M)
     R = np.zeros((K, M))
-    R[range(shared), range(shared)] = numbers("--start-r", start_r, 1, shared)
+    r = np.broadcast_to(numbers("--start-r", start_r, 1, shared), shared)
+    R[range(shared), range(shared)] = r
+    _check_angles(q[:shared], r, np.diag(scenario.T)[:shared])
     return Overlaps(Q=np.diag(q), R=R, T=scenario.T)
+
+
+def _check_angles(q: "np.ndarray", r: "np.ndarray", t: "np.ndarray") -> None:
+    """R_ii² <= Q_ii T_ii, or there are no such vectors; --start-r has a default that may be it."""
+    import numpy as np
+
+    beyond = np.flatnonzero(r**2 > q * t * (1 + ROUNDING))
+    if len(beyond) and np.all(q >= 0):
+        i = int(beyond[0])
+        largest = float(np.sqrt(q[i] * t[i]))
+        allowed = (
+            f"with Q_{i + 1}{i + 1} = {q[i]:g} and T_{i + 1}{i + 1} = {t[i]:g} it is at most "
+            f"√(Q T) = {largest:g}"
+        )
+        came = f"R_{i + 1}{i + 1} = {r[i]:g} (0.001 where it is left out)"
+        raise InputError("--start-r", came, allowed, f"--start-r {0.5 * largest:.2g}")

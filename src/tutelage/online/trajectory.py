@@ -83,10 +83,25 @@ def evolve(
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     trajectory = integrate(flow, to_vector(begin), T, rate, times, float(until), tolerance)
+    _check_begun(scenario, begin, trajectory, method)
     outcomes = _outcomes(flow, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
     error = flow.moments.error(jax.tree.map(_first, begin))
     return states.assign_attrs(averages_error=error, averages_error_bounds=BOUNDED)
+
+
+def _check_begun(
+    scenario: Scenario, begin: Overlaps, trajectory: Trajectory, method: Method | str | None
+) -> None:
+    """A run that ends before its first step, with no error to begin with, is no divergence."""
+    if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(scenario, begin, method))):
+        return
+    raise InputError(
+        "scenario and start",
+        "numbers so large that the error of the start is not finite",
+        "their products have to stay below 1e308",
+        "slopes, scales, norms and noise of order one",
+    )
 
 
 def _first(x: Any) -> Any:
