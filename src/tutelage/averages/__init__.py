@@ -8,7 +8,7 @@ activation, with a bound on the error).
 """
 
 from tutelage.averages.door import i2, i3, i4
-from tutelage.averages.estimate import Estimate, Finding
+from tutelage.averages.estimate import Estimate
 from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature
 
 __all__ = [

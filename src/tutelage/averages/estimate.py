@@ -1,15 +1,6 @@
-"""A number together with how wrong it may be, and records of what was found."""
+"""A number together with how wrong it may be."""
 
-import dataclasses
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
-
-# Arrays of more entries are shown by their shape.
-MOST_ENTRIES = 16
-LONGEST_LINE = 100
+from typing import Any, NamedTuple
 
 
 class Estimate(NamedTuple):
@@ -22,76 +13,3 @@ class Estimate(NamedTuple):
 def number(value: Any, error: Any) -> Estimate:
     """An `Estimate` of plain numbers."""
     return Estimate(float(value), float(error))
-
-
-class Finding:
-    """What was found: a frozen dataclass that is shown in a few lines, with its numbers.
-
-    Numbers are an `Estimate`, or None with a reason in ``reasons``, by the name of the field.
-
-    also: properties that are shown beside the fields.
-    """
-
-    also: ClassVar[tuple[str, ...]] = ()
-
-    def __repr__(self) -> str:
-        rows = dict(self._rows())
-        width = max(map(len, rows), default=0)
-        lines = [f"  {name:{width}}  {_indented(text, width + 4)}" for name, text in rows.items()]
-        return "\n".join([type(self).__name__, *lines])
-
-    @property
-    def brief(self) -> str:
-        """In one line, for a record that holds this one."""
-        return type(self).__name__
-
-    def _rows(self) -> Iterator[tuple[str, str]]:
-        reasons: Mapping[str, str] = getattr(self, "reasons", {})
-        fields = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore[arg-type]
-        for name in (*fields, *self.also):
-            if name != "reasons":
-                yield name, shown(getattr(self, name), reasons.get(name, ""))
-
-
-def shown(value: Any, reason: str = "") -> str:
-    """A value as a record shows it.
-
-    >>> shown(Estimate(2.0, 1e-9)), shown(0.1 + 0.2), shown(None, "there is no saddle")
-    ('2 ± 1e-09', '0.3', 'none: there is no saddle')
-    >>> shown(Estimate(1068.52105, 1e-3))
-    '1068.5211 ± 0.001'
-    """
-    if value is None:
-        return f"none: {reason}" if reason else "none"
-    if isinstance(value, Finding):
-        return value.brief
-    if isinstance(value, Estimate):
-        if np.ndim(value.value):
-            return f"{_array(value.value)} ± {np.max(value.error):.1g}"
-        return f"{_digits(float(value.value), float(value.error))} ± {float(value.error):.1g}"
-    if isinstance(value, float):
-        return "missing" if math.isnan(value) else f"{value:.6g}"
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return _array(value)
-    if isinstance(value, tuple) and len(value) > MOST_ENTRIES:
-        return f"{len(value)} of them"
-    text = repr(value) if not isinstance(value, str) else value
-    return text if len(text) <= LONGEST_LINE or "\n" in text else type(value).__name__
-
-
-def _digits(value: float, error: float) -> str:
-    """As many digits as the error leaves certain, and one more; no more than float64 has."""
-    certain = 17 if error <= 0 else math.floor(math.log10(max(abs(value), error) / error)) + 2
-    return f"{value:.{min(certain, 15)}g}"
-
-
-def _array(values: Any) -> str:
-    x = np.asarray(values)
-    if x.size > MOST_ENTRIES:
-        return f"an array of shape {x.shape}"
-    x = x.real if np.iscomplexobj(x) and not np.any(x.imag) else x
-    return np.array2string(x, precision=6, suppress_small=True, max_line_width=LONGEST_LINE)
-
-
-def _indented(text: str, by: int) -> str:
-    return text.replace("\n", "\n" + " " * by)

@@ -22,7 +22,7 @@ from scipy.special import expit, logit, xlogy
 
 from tutelage._checks import InputError, finite_array
 from tutelage._door import door
-from tutelage.averages import Finding
+from tutelage._findings import Finding
 
 MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
 

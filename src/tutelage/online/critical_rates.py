@@ -9,7 +9,8 @@ from scipy.optimize import brentq
 
 from tutelage._checks import finite_number
 from tutelage._door import door
-from tutelage.averages.estimate import Estimate, Finding, number
+from tutelage._findings import Finding
+from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector

@@ -15,8 +15,9 @@ import xarray as xr
 
 from tutelage._checks import InputError, finite_array, finite_number
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jnp
-from tutelage.averages.estimate import Estimate, Finding, number
+from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario

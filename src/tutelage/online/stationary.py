@@ -7,8 +7,8 @@ from jaxtyping import Complex
 
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jnp
-from tutelage.averages.estimate import Finding
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario

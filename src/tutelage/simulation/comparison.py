@@ -10,7 +10,7 @@ correlations, are reflected about the theory at random.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 from tutelage.simulation.theory import check_theory, theory_at
 
@@ -28,8 +29,8 @@ LARGEST_SCATTER = 0.1  # relative to the largest overlap: where the 1/N expansio
 AT_ONCE = 2**22  # entries of the arrays of the reflections
 
 
-@dataclass(frozen=True)
-class Deviation:
+@dataclass(frozen=True, repr=False)
+class Deviation(Finding):
     """The largest deviation of a mean over runs from the theory, and where it is.
 
     standard_errors: how large it is, beyond ``bias``.
@@ -52,8 +53,8 @@ class Deviation:
         return f"{self.quantity} at α = {self.time:.6g}"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Finding):
     """What `compare` found; as a string, in words.
 
     raw: the largest deviation as it stands.
@@ -78,8 +79,8 @@ class Comparison:
     left_out: str
     runs: int
     diverged: int
-    theory: xr.Dataset = field(repr=False)
-    ensemble: xr.Dataset = field(repr=False)
+    theory: xr.Dataset
+    ensemble: xr.Dataset
 
     @property
     def rests_on(self) -> str:
@@ -97,6 +98,8 @@ class Comparison:
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self._raw(), self._bias(), self.left_out, self.verdict)))
+
+    __repr__ = __str__
 
     def _raw(self) -> str:
         return (

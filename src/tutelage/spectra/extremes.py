@@ -9,8 +9,9 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
-from tutelage.averages import Estimate, Finding
+from tutelage.averages import Estimate
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
 

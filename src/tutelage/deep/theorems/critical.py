@@ -7,8 +7,8 @@ import numpy as np
 
 from tutelage._checks import positive_integer
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jnp
-from tutelage.averages import Finding
 from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
 from tutelage.deep.theorems.gradients import recursive_gradients
 from tutelage.deep.training.construction import STUDENT, generator

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, finite_number, positive_integer
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
-from tutelage.averages import Finding
 from tutelage.deep.network import Network, check_examples, check_pair
 from tutelage.deep.theorems.gradients import recursive
 

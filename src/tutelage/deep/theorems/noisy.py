@@ -7,8 +7,9 @@ import numpy as np
 
 from tutelage._checks import InputError
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jax
-from tutelage.averages.estimate import Estimate, Finding, number
+from tutelage.averages.estimate import Estimate, number
 from tutelage.deep.network import Network, check_examples, check_pair
 from tutelage.deep.theorems.gradients import recursive_gradients
 

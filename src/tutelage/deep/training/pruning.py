@@ -7,7 +7,7 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
-from tutelage.averages import Finding
+from tutelage._findings import Finding
 from tutelage.deep.measures import correlations
 from tutelage.deep.network import Network, as_jax, check_examples, check_pair
 

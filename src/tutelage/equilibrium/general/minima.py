@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
-from tutelage.averages import Finding
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import Blocks, blocks, canonical_order
 from tutelage.equilibrium.general.descent import Descent, descend

@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage.activations import Activation
-from tutelage.averages import Estimate, Finding
+from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.pieces import FLAT, curve
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Kind, transitions_of

@@ -8,8 +8,8 @@ import numpy as np
 
 from tutelage._checks import finite_number
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage.activations import Activation
-from tutelage.averages import Finding
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
 from tutelage.equilibrium.symmetric.stability import Block
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of

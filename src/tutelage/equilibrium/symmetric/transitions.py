@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage.activations import Activation
-from tutelage.averages import Estimate, Finding
+from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
 from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
 from tutelage.equilibrium.symmetric.states import State, describe

@@ -8,8 +8,8 @@ import pytest
 from scenarios import PERCEPTRON, PERCEPTRON_START
 
 import tutelage as tl
-from tutelage.averages import Estimate, Finding
-from tutelage.averages.estimate import shown
+from tutelage._findings import Finding, shown
+from tutelage.averages import Estimate
 from tutelage.online.control import BestLearningRate, BestSchedule
 from tutelage.spectra.extremes import Extremes
 
