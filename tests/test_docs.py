@@ -20,6 +20,7 @@ import pytest
 import verdicts
 from browser import complaints, needs_chromium
 from quotations import quotations
+from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
 
@@ -265,3 +266,41 @@ def test_commands_print_what_the_pages_quote(command, tmp_path, monkeypatch, run
     for page, found in QUOTED:
         if found.command == command:
             assert {line.strip() for line in found.printed.splitlines()} <= printed, page.name
+
+
+@cache
+def of_citton2025():
+    return tl.online.critical_learning_rates(GRADED, GRADED_START)
+
+
+def transitions_of(activation, units, name="coexists"):
+    return getattr(tl.equilibrium.transitions(activation, units), name)
+
+
+# Numbers in tables, by the page and the first cell of their row.
+COMPUTED = {
+    ("equilibrium", "erf, K = 5, α_c"): lambda: transitions_of(tl.Erf(), 5).value,
+    ("equilibrium", "erf, K = 5, α_d"): lambda: transitions_of(tl.Erf(), 5, "unstable").value,
+    ("equilibrium", "ReLU, K = 10, α_c"): lambda: transitions_of(tl.ReLU(), 10).value,
+    ("equilibrium", r"ReLU, K = 3, jump of \|R − S\| at α_c"): lambda: transitions_of(
+        tl.ReLU(), 3, "jump"
+    ),
+    ("equilibrium", "ReLU, K = 10, the same"): lambda: transitions_of(tl.ReLU(), 10, "jump"),
+    ("online", "error not monotonic above"): lambda: of_citton2025().non_monotonic.value,
+    ("online", "no plateau above (a fold)"): lambda: of_citton2025().plateau_vanishes.value,
+    ("online", "norms grow without bound above"): lambda: of_citton2025().diverges.value,
+    ("online", "final state unstable above"): lambda: of_citton2025().loses_stability.value,
+}
+SLOW = {"online": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    ("page", "cell"),
+    [pytest.param(*key, marks=SLOW.get(key[0], ())) for key in COMPUTED],
+)
+def test_numbers_in_tables_are_those_that_are_computed(page, cell):
+    """To the last digit that is printed."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    printed = re.search(rf"^\| {re.escape(cell)} \| (\d+\.\d+) \|", text, re.M).group(1)
+    digits = len(printed.partition(".")[2])
+    assert f"{COMPUTED[page, cell]():.{digits}f}" == printed

@@ -54,7 +54,7 @@ def summary(
     for name in observed(runs):
         x = runs[name]
         n = x.notnull().sum("run")
-        mean = x.sum("run") / n.where(n > 0)
+        mean = (x.sum("run") / n.where(n > 0)).assign_attrs(x.attrs)
         spread = np.sqrt(((x - mean) ** 2).sum("run") / (n - 1).where(n > 1))
         variables[name] = mean
         variables[f"{name}_spread"] = spread
