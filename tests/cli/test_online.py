@@ -25,6 +25,12 @@ def test_it_tells_how_a_run_ended(run):
     ]
 
 
+def test_an_error_below_that_of_the_integration_is_not_told_as_a_number(run):
+    _, out, _ = run(*SMALL[:-1], "300", "--tolerance", "1e-6")
+    assert "converged" in out
+    assert "less than 1e-05, the error of the integration" in out.splitlines()[-1]
+
+
 def test_json_has_the_curves_and_what_is_needed_to_compute_them_again(run):
     code, out, err = run(*SMALL, "--json", "--start-q", "0.25", "--start-r", "0.1")
     assert (code, err) == (0, "")

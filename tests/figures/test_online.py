@@ -176,12 +176,12 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     time = np.linspace(0.0, 30.0, 31)
     error = ("time", np.exp(-time))
     curve = xr.Dataset({"generalization_error": error}, coords={"time": time})
-    of_theory = curve.assign_attrs(computed_by="online.evolve", tolerance=1e-9)
+    of_theory = curve.assign_attrs(integration_error=1e-8)
     axes = figures.error(of_theory)
     drawn = axes.lines[0].get_ydata()
     assert np.nanmin(drawn) > 1e-8 > np.exp(-time[np.sum(np.isfinite(drawn))])
-    assert legend(axes) == ["error of the integration: 1e-08"]
-    assert legend(figures.error(of_theory, axes)) == ["error of the integration: 1e-08"]
+    assert legend(axes) == ["below 1e-08: error of the integration"]
+    assert legend(figures.error(of_theory, axes)) == ["below 1e-08: error of the integration"]
     linear = figures.error(of_theory, scale="linear")
     assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here

@@ -218,3 +218,23 @@ def test_bad_input_is_refused_before_any_work(arguments, message):
     defaults = {"start": START, "learning_rate": 1.0, "until": 100}
     with pytest.raises(tl.InputError, match=message):
         evolve(PERCEPTRON, **(defaults | arguments))
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, pytest.param(1e-9, marks=pytest.mark.slow)])
+def test_an_error_above_that_of_the_integration_is_no_noise(tolerance):
+    """Two erf units, where noise is largest: against a tolerance of 1e-12, half of the error."""
+    two = tl.Committee(2, tl.Erf())
+    scenario = tl.Scenario(two, two)
+    start = tl.Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=scenario.T)
+    times = np.linspace(0.0, 600.0, 601)
+    coarse, fine = (
+        tl.online.evolve(scenario, start, 0.5, until=600.0, times=times, tolerance=t)
+        for t in (tolerance, 1e-12)
+    )
+    n = min(coarse.sizes["time"], fine.sizes["time"]) - 1
+    found, exact = (run.generalization_error.values[:n] for run in (coarse, fine))
+    known = exact > coarse.attrs["integration_error"]
+    assert known.sum() > 100
+    # A plateau that is left a little earlier or later is another matter: compare at equal errors.
+    late = known & (exact < 1e-3)
+    assert np.all(np.abs(found - exact)[late] < 0.5 * exact[late])

@@ -157,8 +157,14 @@ def _end_table(run: "xr.Dataset") -> "Table":
     table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
     for name in ("Q", "R"):
         table.add_row(f"final {name}", telling.matrix(last[name].values))
-    table.add_row("final error", f"{float(last['generalization_error']):.6g}")
+    table.add_row("final error", _error(float(last["generalization_error"]), run))
     return table
+
+
+def _error(value: float, run: "xr.Dataset") -> str:
+    """ε_g, or that it is less than can be known."""
+    noise = float(run.attrs.get("integration_error", 0.0))
+    return f"{value:.6g}" if value > noise else f"less than {noise:g}, the error of the integration"
 
 
 def _sweep_table(run: "xr.Dataset") -> "Table":
@@ -172,7 +178,7 @@ def _sweep_table(run: "xr.Dataset") -> "Table":
             f"{rate:.6g}",
             str(single["outcome"].item()),
             f"{float(single['ended_at']):.6g}",
-            f"{float(errors[-1]):.6g}" if len(errors) else "–",
+            _error(float(errors[-1]), run) if len(errors) else "–",
         )
     return table
 

@@ -11,9 +11,6 @@ from tutelage._door import door
 from tutelage.figures.axes import STYLES, banded, finished, new_axes, shades
 
 MOST_LABELS = 12  # a longer legend hides the curves
-# An error of less than so many tolerances is that of the integration: with two erf units noise is
-# as large as ε_g at 2.6 tolerances, with other units later.
-NOISE = 10.0
 
 
 @door
@@ -79,8 +76,8 @@ def error(
 
     Returns:
         The Axes drawn on.  Of simulated runs the mean is drawn, with a band of one standard
-        deviation to either side.  On a logarithmic axis what is below ten tolerances of a run of
-        the theory is not drawn, because it is the error of the integration; a line says so.
+        deviation to either side.  On a logarithmic axis what is below the error of the integration
+        of a run of the theory (its attribute ``integration_error``) is not drawn; a line says so.
     """
     axes = new_axes(axes)
     axes.set_yscale(scale or (axes.get_yscale() if axes.lines else "log"))
@@ -251,14 +248,13 @@ def _visible(axes: Any, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArr
 
 def _noise(dataset: xr.Dataset) -> float:
     """The error of the integration of the theory; 0 for what is not integrated."""
-    integrated = str(dataset.attrs.get("computed_by", "")).startswith("online.")
-    return NOISE * float(dataset.attrs.get("tolerance", 0.0)) if integrated else 0.0
+    return float(dataset.attrs.get("integration_error", 0.0))
 
 
 def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
     """A line below which there would be noise, if there is any, once in a picture."""
     noise = _noise(dataset)
-    label = f"error of the integration: {noise:.0e}"
+    label = f"below {noise:.0e}: error of the integration"
     known = axes.get_legend_handles_labels()[1]
     below = noise > 0 and bool(np.any(dataset["generalization_error"].values < noise))
     if axes.get_yscale() == "log" and below and label not in known:

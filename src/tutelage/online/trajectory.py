@@ -17,7 +17,15 @@ from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.flow import Flow
-from tutelage.online.integration import FINEST, GROWS, OUTCOMES, PLATEAU, Trajectory, integrate
+from tutelage.online.integration import (
+    FINEST,
+    GROWS,
+    NOISE,
+    OUTCOMES,
+    PLATEAU,
+    Trajectory,
+    integrate,
+)
 from tutelage.runs.provenance import recorded
 
 # What the attribute averages_error is.
@@ -59,7 +67,9 @@ def evolve(
 
         The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
         ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
-        quadrature or series else.  What it does to a curve grows with its length.
+        quadrature or series else.  What it does to a curve grows with its length.  A
+        generalization error below ``integration_error``, ten tolerances, is that of the
+        integration.
 
         For one run these are attributes; a run that has ended by itself has its end as the last
         time, instead of those that come later.  Of several runs those that have converged keep
@@ -87,7 +97,11 @@ def evolve(
     outcomes = _outcomes(flow, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
     error = flow.moments.error(jax.tree.map(_first, begin))
-    return states.assign_attrs(averages_error=error, averages_error_bounds=BOUNDED)
+    return states.assign_attrs(
+        averages_error=error,
+        averages_error_bounds=BOUNDED,
+        integration_error=NOISE * float(tolerance),
+    )
 
 
 def _check_begun(

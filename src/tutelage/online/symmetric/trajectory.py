@@ -23,6 +23,7 @@ from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.integration import (
     DIVERGED,
     GROWS,
+    NOISE,
     OUTCOMES,
     PLATEAU,
     REACHED,
@@ -91,6 +92,7 @@ def evolve_symmetric(
         attrs={
             "outcome": _outcome(flow, rate, trajectory),
             "ended_at": float(trajectory.ended_at),
+            "integration_error": NOISE * float(tolerance),
         },
     )
 
