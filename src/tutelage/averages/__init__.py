@@ -14,7 +14,6 @@ from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature
 __all__ = [
     "Erf",
     "Estimate",
-    "Finding",
     "Hermite",
     "Method",
     "Orthant",
