@@ -43,6 +43,18 @@ def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):
     assert file.exists()
 
 
+def test_start_construction_and_precision_are_options(run, tmp_path):
+    file = tmp_path / "s.nc"
+    options = ("--start-scale", "0.1", "--precision", "float32", "--construction", "code")
+    code, _, err = run("specialize", "--teacher", "3", *SMALL[3:], *options, "--out", str(file))
+    assert (code, err) == (0, "")
+    saved = results.load(file).attrs
+    assert saved["start_scale"] == 0.1
+    assert (saved["precision"], saved["construction"]) == ("float32", "code")
+    code, _, err = run(*SMALL, "--start-scale", "0")
+    assert code == 2 and "start_scale: got 0.0" in err
+
+
 def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
     rate, picture = ("--learning-rate", "1e3", "--batch", "1"), tmp_path / "s.png"
     code, out, err = run(*SMALL, *rate, "--plot", str(picture))

@@ -1,66 +1,54 @@
-"""Figure 8 of tian2020 without and with images: nothing pretends."""
+"""Figure 8 of tian2020: recorded runs count, and a full run is held against them."""
 
-import numpy as np
 import pytest
 
-from tutelage.deep.images.record import as_dataset
+from tutelage.papers import recorded
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020 import cifar as tian2020_cifar
+from tutelage.papers.tian2020 import KEY, cifar as tian2020_cifar
 
-ITEMS = 6 + 5  # mean and greatest accuracy of three multiples; four layers and the accuracy
-
-
-def test_without_images_every_number_is_missing_with_a_reason(tmp_path, monkeypatch):
-    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
-    for full in (False, True):
-        rows = list(tian2020_cifar.fig_8(full))
-        assert len({row.item for row in rows}) == len(rows) == ITEMS
-        assert {row.verdict for row in rows} == {"missing"}
-        assert all("tutelage data cifar10" in row.note for row in rows)
+ITEMS = 6 + 10  # mean and greatest accuracy of three multiples; 2x and 5x in four layers, accuracy
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """What is made of a study in which accuracies and correlations grow, or fall in one run."""
-
-    def draw(full, falls):
-        measured = {}
-        for multiple in (1, 2, 5):
-            for run in range(2):
-                high = 0.1 * multiple * (-1 if falls and run else 1)
-                one = {"accuracy": np.array([0.1, 0.6 + high / 10])}
-                for layer in range(1, 5):
-                    one[f"teacher_correlation_{layer}"] = np.full((2, 3), 0.4 + high)
-                measured[multiple, run] = one
-        made = as_dataset({}, [0.8, 0.7, 0.75], measured)
-        monkeypatch.setattr("tutelage.deep.images.cifar.is_there", lambda: True)
-        monkeypatch.setattr("tutelage.deep.images.cifar.cifar10", lambda: None)
-        monkeypatch.setattr(tian2020_cifar, "_study", lambda images, full: made)
-        return list(tian2020_cifar.fig_8(full))
-
-    return draw
-
-
-def test_with_images_claims_are_decided_in_a_full_run_only(drawn):
-    figures, rows = _apart(drawn(False, False))
-    assert [figure.name for figure in figures] == ["layers", "accuracy"]
-    assert [r.verdict for r in rows] == ["not comparable"] * 6 + ["missing"] * 5
-    _, rows = _apart(drawn(True, False))
-    assert len({row.item for row in rows}) == ITEMS
-    assert [r.verdict for r in rows] == ["not comparable"] * 6 + ["agrees"] * 5
-    assert rows[4].computed == pytest.approx(65.0) and rows[4].printed == "83.85"
-    assert all(row.note for row in rows)
-
-
-def test_one_run_that_says_otherwise_is_enough(drawn):
-    _, rows = _apart(drawn(True, True))
-    assert [(r.verdict, r.computed) for r in rows[6:]] == [("differs", 0.5)] * 5
-
-
-def _apart(pieces):
+def apart(pieces):
     import matplotlib.pyplot as plt
 
+    pieces = list(pieces)
     figures = [one for one in pieces if isinstance(one, Figure)]
     for figure in figures:
         plt.close(figure.picture)
     return figures, [one for one in pieces if not isinstance(one, Figure)]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_without_images_the_recorded_runs_are_shown_and_marked(full, tmp_path, monkeypatch):
+    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
+    figures, rows = apart(tian2020_cifar.fig_8(full))
+    assert len(figures) == 4 and len({row.item for row in rows}) == len(rows) == ITEMS
+    assert all("benchmarks/gpu/cifar10.py" in row.recorded for row in rows)
+    assert [row.verdict for row in rows[:6]] == ["not comparable"] * 6
+    assert {row.verdict for row in rows[6:]} == {"agrees", "depends"}
+    # docs/cifar10.md, "A full run"
+    assert rows[4].computed == pytest.approx(84.24, abs=0.01) and rows[4].printed == "83.85"
+
+
+def test_accuracy_of_wide_students_is_greater_in_every_run_and_reading():
+    for name in ("same", "divided"):
+        last = recorded.kept(KEY, f"images_{name}")["accuracy"].isel(epoch=-1)
+        assert bool((last.diff("multiple") > 0).all())
+
+
+def test_with_images_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
+    monkeypatch.setattr(tian2020_cifar, "which", lambda: "with images")
+    kept = {
+        name: tian2020_cifar._with_nodes(recorded.kept(KEY, f"images_{name}"))
+        for name in tian2020_cifar.READINGS
+    }
+    turned = kept["same"].assign_coords(multiple=[5, 2, 1]).sortby("multiple")
+    studies = {"same": lambda: turned, "divided": lambda: kept["divided"]}
+    monkeypatch.setattr(tian2020_cifar, "STUDIES", studies)
+    _, rows = apart(tian2020_cifar.fig_8(True))
+    assert not any(row.recorded for row in rows)
+    (accuracy,) = [
+        row for row in rows if row.item.endswith("accuracy of 5x students is greater than of 1x")
+    ]
+    assert accuracy.verdict == "depends" and "agrees, which no longer holds" in accuracy.note

@@ -96,9 +96,10 @@ def test_boundaries_are_where_a_node_begins_to_fire():
 
 
 def test_the_loss_is_a_mean_over_runs():
-    ds = two_layers()
-    (line,) = drawing.evaluation_loss(ds).get_lines()
-    assert np.array_equal(line.get_ydata(), np.log(ds.evaluation_loss.mean("run")))
+    loss = np.log10(two_layers().evaluation_loss).mean("run").expand_dims(multiple=[1, 5])
+    lines = drawing.log_loss(loss).get_lines()
+    assert [line.get_label() for line in lines] == ["1x", "5x"]
+    assert all(np.array_equal(line.get_ydata(), loss[0]) for line in lines)
 
 
 def test_followers_need_all_correlations():

@@ -1,71 +1,143 @@
-"""The figures of tian2020 show what the paper says of them, at sizes that take seconds."""
+"""The figures of tian2020: what was recorded of full runs, and what is made of it."""
 
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.animation import PillowWriter
 
 import tutelage as tl
-from tutelage import results
+from tutelage.papers import recorded
+from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
-from tutelage.papers.tian2020 import figures as tian2020_figures, trainings as tian2020_trainings
+from tutelage.papers.tian2020 import KEY, descents, readings, reduced, trainings
 from tutelage.papers.tian2020.drawing import boundary_animation
 from tutelage.papers.tian2020.sections import SECTIONS
 
-DRAWN = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig11", "fig12"]
+FILES = sorted((Path(recorded.__file__).parent / KEY / recorded.FOLDER).glob("*.nc"))
+BY_NAME = {section.name: section for section in SECTIONS}
 
 
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory):
-    """Everything of a quick run, section by section."""
-    found = {section.name: list(section.compute(False)) for section in SECTIONS}
-    film = next(part.film for part in found["fig2"] if isinstance(part, Figure))
-    # matplotlib warns of films that nobody has looked at.
-    film.save(tmp_path_factory.mktemp("film") / "plane.gif", writer=PillowWriter(fps=8), dpi=20)
-    yield found
+@pytest.fixture(autouse=True)
+def closed():
+    yield
     plt.close("all")
 
 
-@pytest.mark.slow
-def test_every_figure_has_data_that_can_be_saved(parts, tmp_path):
-    for name in DRAWN:
-        (figure,) = [part for part in parts[name] if isinstance(part, Figure)]
-        data = figure.data[""]
-        results.save(data, tmp_path / f"{name}.nc")
-        assert results.load(tmp_path / f"{name}.nc").sizes == data.sizes
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_what_is_recorded_says_how_it_was_made_and_is_small(file):
+    data = recorded.kept(KEY, file.stem)
+    for name in ("command", "machine", "seed", "tutelage_version", "jax_version", "looks", "runs"):
+        assert name in data.attrs
+    assert data.sizes["run"] == data.attrs["runs"] and file.stat().st_size < 200_000
+    assert data.attrs["command"].startswith("python benchmarks/gpu/")
+    assert str(recorded.origin(data)).count(str(data.attrs["machine"])) == 1
 
 
-@pytest.mark.slow
-def test_a_file_gives_the_same_rows(parts, tmp_path):
-    """A machine with a GPU may train, and this one draw."""
-    results.save(tian2020_trainings.recovery(False), tmp_path / "recovery.nc")
-    opened = results.load(tmp_path / "recovery.nc")
-    rows = [
-        part for part in tian2020_figures.recovered(opened, False) if not isinstance(part, Figure)
-    ]
-    assert rows == [part for part in parts["fig5"] if not isinstance(part, Figure)]
+def test_every_training_is_recorded_in_every_setting():
+    names = {
+        f"{name}_{setting}" for name, all_of in trainings.SETTINGS.items() for setting in all_of
+    }
+    assert names | {"images_divided", "images_same"} == {file.stem for file in FILES}
 
 
-@pytest.mark.slow
-def test_strong_teacher_nodes_are_learned_first():
-    """Figures 5 and 7: in every run the strongest node is followed better than the weakest."""
-    study = tian2020_trainings.recovery(False).sel(multiple=5, polarity=2.5, epoch=40)
-    best = study["teacher_correlation_1"]
-    assert bool((best.isel(teacher_1=0) > best.isel(teacher_1=-1)).all())
-    rate = tl.deep.recovery_rate(study)
-    assert float(rate[0]) == 1.0 and float(rate[-1]) == 0.0
+def rows(name, full=False):
+    return [part for part in BY_NAME[name].compute(full) if isinstance(part, Row)]
 
 
-@pytest.mark.slow
-def test_nodes_that_follow_nobody_have_a_small_fan_out():
-    """Figure 3, five times over-realized: the shape of an L."""
-    study = tian2020_trainings.nodes(False).sel(multiple=5, polarity=0.0).isel(epoch=-1)
-    ρ, strength = (
-        study[f"{name}_1"].values.ravel() for name in ("student_correlation", "strength")
+@pytest.mark.parametrize("name", ["fig5", pytest.param("fig4", marks=pytest.mark.slow)])
+def test_recorded_rows_are_marked_and_tell_the_outcome_in_each_setting(name):
+    found = rows(name)
+    for row in found:
+        assert "benchmarks/gpu/tian2020.py" in row.recorded and "NVIDIA H200" in row.recorded
+        assert "authors' code: " in row.note and "Sec. 8.16: " in row.note
+    assert {row.verdict for row in found} == {"agrees", "depends"}
+
+
+def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_that_of_the_text():
+    """Counted again from the records, without the functions that make the rows."""
+    data = readings.kept("recovery")
+    more = {}
+    for setting, one in data.items():
+        nodes = one["recovered_1"].sel(shown=100).sum("teacher_1")
+        more[setting] = (nodes.sel(multiple=10) - nodes.sel(multiple=1)).mean("run")
+    for p in (1.0, 1.5, 2.0, 2.5):
+        assert float(more["code"].sel(polarity=p)) > 1
+    for p in (2.0, 2.5):
+        assert float(more["text"].sel(polarity=p)) < -0.5
+    starts = readings.kept("starts")["text"]["recovered"].astype(int).sel(polarity=2.0)
+    gain = (starts.sel(multiple=10) - starts.sel(multiple=1)).mean("run")
+    assert float(gain.sel(start_scale=0.01)) > 1 and float(gain.sel(start_scale=1.0)) < -0.5
+
+
+def test_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
+    """In the place of a training: the records themselves, and with the multiples exchanged."""
+    before = readings.kept("recovery")
+    monkeypatch.setattr(readings, "trained", lambda name: before)
+    assert all("which still holds" in row.note and not row.recorded for row in rows("fig5", True))
+    turned = {name: one.isel(multiple=[3, 2, 1, 0]) for name, one in before.items()}
+    turned = {name: one.assign_coords(multiple=[1, 2, 5, 10]) for name, one in turned.items()}
+    monkeypatch.setattr(readings, "trained", lambda name: turned)
+    again = rows("fig5", True)
+    assert any("which no longer holds" in row.note for row in again)
+
+
+@pytest.mark.parametrize("name", ["fig3", "fig7", "fig11"])
+def test_every_figure_has_a_row_of_panels_for_each_setting(name):
+    (figure,) = [part for part in BY_NAME[name].compute(False) if isinstance(part, Figure)]
+    assert set(figure.data) == {"code", "text"}
+    assert "authors' code" in figure.picture.axes[0].get_ylabel()
+
+
+def made_up_runs(runs=4, epochs=(0, 1, 5, 100)):
+    """Two layers, all multiples, with correlations that are known."""
+    random = np.random.default_rng(0)
+    shape = (4, 2, runs, len(epochs), 4)
+    return xr.Dataset(
+        {
+            "teacher_correlation_1": (
+                ("multiple", "polarity", "run", "epoch", "teacher_1"),
+                random.uniform(0.5, 1.0, shape).astype(np.float32),
+            ),
+            "evaluation_loss": (
+                ("multiple", "polarity", "run", "epoch"),
+                10.0 ** -random.uniform(1, 6, shape[:-1]),
+            ),
+        },
+        coords={"multiple": [1, 2, 5, 10], "polarity": [0.5, 2.5], "epoch": list(epochs)},
+        attrs={"seconds": 1.0},
     )
-    assert np.nanmean(strength[ρ < 0.5]) < 0.2 * np.nanmean(strength[ρ > 0.95])
+
+
+def test_what_is_kept_of_a_training_is_what_was_measured():
+    study = made_up_runs()
+    kept = reduced.recovery(study)
+    best = study.teacher_correlation_1
+    assert np.array_equal(kept.recovered_1.sel(shown=5), (best.sel(epoch=5) > 0.95).astype(int))
+    assert np.allclose(
+        kept.log10_loss, np.log10(study.evaluation_loss.values).mean(axis=2), rtol=1e-6
+    )
+    assert np.array_equal(kept.evaluation_loss, study.evaluation_loss[..., -1])
+    for p in range(2):
+        for run in range(4):
+            first = [
+                next((e for e in range(4) if best[2, p, run, e, j] > 0.9), 4) for j in range(4)
+            ]
+            delay = np.mean(first[2:]) - np.mean(first[:2])
+            assert float(kept.delay[p, run]) == pytest.approx(delay)
+
+
+def test_looks_are_joined_and_counted():
+    both = readings.joined("recovery", [made_up_runs(), made_up_runs()])
+    assert both.sizes["run"] == both.attrs["runs"] == 8 and both.attrs["looks"] == 2
+
+
+def test_the_least_specialized_quarter_is_weaker_in_an_l():
+    ρ = xr.DataArray(np.linspace(0.1, 1.0, 8)[None], dims=("run", "student_1"))
+    strength = xr.DataArray([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1.0, 2.0]], dims=("run", "student_1"))
+    assert float(reduced.quarters(ρ, strength)[0]) == pytest.approx(0.1 / 1.5)
 
 
 def test_students_in_the_plane_find_both_teacher_nodes():
@@ -73,7 +145,7 @@ def test_students_in_the_plane_find_both_teacher_nodes():
 
     Not in all: test_deep_opposite.py.
     """
-    teachers, paths, _ = tian2020_trainings.plane()
+    teachers, paths, _ = descents.plane()
     found = []
     for teacher, path in zip(teachers, paths, strict=True):
         w, t = np.asarray(path.weights[0][-1]), np.asarray(teacher.weights[0])
@@ -82,19 +154,8 @@ def test_students_in_the_plane_find_both_teacher_nodes():
     assert np.mean(found) > 0.9
 
 
-def test_pictures_in_the_docs_have_data_with_them():
-    """Those of the full run: what is drawn, which training it was, and where the lines end."""
-    folder = Path(__file__).parents[2] / "docs" / "pictures"
-    drawn = {file.stem: results.load(file) for file in folder.glob("tian2020_*.nc")}
-    assert set(drawn) == {file.stem for file in folder.glob("tian2020_*.png")}
-    rate = drawn["tian2020_fig5"]["recovered_1"].sel(epoch=100).mean(("run", "teacher_1"))
-    # Section "At the paper's sizes" of docs/deep.md: 2x recovers most at every polarity.
-    assert bool((rate.sel(multiple=2) == rate.max("multiple")).all())
-    assert all(data.attrs["runs"] in (4, 16, 32) for data in drawn.values())
-
-
 def test_the_film_of_figure_2_has_a_frame_for_each_student(tmp_path):
-    teachers, paths, every = tian2020_trainings.plane()
+    teachers, paths, every = descents.plane()
     short = type(paths[0])(
         tuple(W[:3] for W in paths[0].weights), tuple(b[:3] for b in paths[0].biases)
     )

@@ -30,4 +30,4 @@ def test_a_section_of_one_size_has_one_key():
 def test_images_that_have_arrived_are_used():
     """Figure 8 of tian2020 is missing without the images, and is not kept as that."""
     (figure,) = sections(["tian2020"], "8")
-    assert figure.section.outside is tian2020_cifar.which
+    assert figure.section.outside is tian2020_cifar.outside

@@ -175,6 +175,8 @@ def _print_counts(rows: list[dict[str, Any]]) -> None:
         numbers = [counts[paper, verdict] for verdict in found]
         shown.add_row(paper, str(sum(numbers)), *map(str, numbers))
     console().print(shown, f"\n{summary(row['verdict'] for row in rows)}")
+    if before := sum(bool(row["recorded"]) for row in rows):
+        console().print(f"{before} of them recorded before; --full computes them again")
 
 
 def _verdict(row: dict[str, Any]) -> str:

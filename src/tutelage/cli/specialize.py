@@ -43,6 +43,16 @@ def specialize(
     ] = 1000,
     batch: Annotated[int, typer.Option(metavar="COUNT", help="Examples in a step.")] = 16,
     learning_rate: reading.LearningRate = 0.01,
+    construction: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="text (Sec. 8.16) or code (the authors')."),
+    ] = "text",
+    start_scale: Annotated[
+        float, typer.Option(metavar="SCALE", help="Times the start of the students; above 0.")
+    ] = 1.0,
+    precision: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the steps: float64 or float32.")
+    ] = "float64",
     runs: reading.Runs = 2,
     seed: reading.Seed = 0,
     threshold: Annotated[
@@ -80,6 +90,9 @@ def specialize(
             learning_rate=learning_rate,
             data=data,
             fresh=not fixed,
+            construction=construction,
+            start_scale=start_scale,
+            precision=precision,
             runs=runs,
             seed=seed,
             checkpoint=checkpoint,

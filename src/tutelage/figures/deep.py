@@ -94,7 +94,7 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
         axes.plot(best["epoch"], best.isel({f"teacher_{layer}": j}), color=colour, linewidth=1)
     loss = float(dataset["evaluation_loss"].isel(epoch=-1).mean())
     axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
-    axes.set_title(f"layer {layer}, ln loss = {np.log(loss):.2f}", fontsize="small")
+    axes.set_title(f"layer {layer}, log₁₀ loss = {np.log10(loss):.2f}", fontsize="small")
     return finished(axes)
 
 

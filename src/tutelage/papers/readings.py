@@ -19,14 +19,14 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     """One row for a statement that is decided in several readings of the paper.
 
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
-    one and fails in another it "depends", and its note says on what, with the outcome on both
-    sides.  If some readings are undecided and the others say the same, it is "undecided".  Numbers
-    are those of the first reading.
+    one and not in another it "depends", and its note says on what, with the outcome on both sides.
+    If it agrees in none and fails only in some it is "undecided".  Numbers are those of the first
+    reading.
 
     Args:
         on: what is not printed, such as "the scale of the students' start".
         readings: the row of each reading that is reasonable, by its name; the authors' own first.
-        note: what else there is to say.
+        note: what else there is to say, unless it agrees.
 
     >>> from tutelage.papers.claim import claim
     >>> row = in_each_reading("it grows", "η", {
@@ -42,17 +42,19 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
     opening = f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
-    outcomes = [f"{name}: {computed_text(row)}, {row.verdict}." for name, row in readings.items()]
-    own = dict.fromkeys(row.note for row in readings.values() if row.verdict != "agrees")
-    words = " ".join(filter(None, (opening, *outcomes, *own, note)))
+    outcomes = [_outcome(name, row) for name, row in readings.items()]
+    words = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
     return replace(next(iter(readings.values())), item=item, verdict=verdict, note=words)
 
 
+def _outcome(name: str, row: Row) -> str:
+    told = f"{name}: {computed_text(row)}, {row.verdict}."
+    return told if row.verdict == "agrees" or not row.note else f"{told} {row.note}"
+
+
 def _together(verdicts: list[Verdict]) -> Verdict:
-    decided = [one for one in verdicts if one == "agrees" or one in FAILED]
-    failed = [one for one in decided if one in FAILED]
-    if failed and len(failed) < len(decided):
-        return "depends"
     if len(set(verdicts)) == 1:
         return verdicts[0]
-    return "differs" if len(failed) == len(verdicts) else "undecided"
+    if "agrees" in verdicts:
+        return "depends"
+    return "differs" if all(one in FAILED for one in verdicts) else "undecided"

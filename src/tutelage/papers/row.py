@@ -95,6 +95,8 @@ class Row:
     uncertainty: error estimate, or standard error, of the computed number; 0 if it is rounding.
     note: the evidence for a verdict that is not "agrees", and where to find it.
     words: what was computed, where the number alone would not say it, such as of a sentence.
+    recorded: of a number that was computed before and is kept with the package: by which command,
+        version, machine and seed; "" if it has been computed now.
     """
 
     paper: str
@@ -107,6 +109,7 @@ class Row:
     printed: str = ""
     uncertainty: float = 0.0
     words: str = ""
+    recorded: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """What programs read; what is not finite, which JSON lacks, is None."""

@@ -7,7 +7,7 @@ looks have in common (Bonferroni).  The cost is stated by n 2^(L-1): what is
 undecided then stays undecided.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -47,17 +47,36 @@ def until_decided(
     """
     positive_integer("runs", runs, "runs=8")
     positive_integer("looks", looks, "looks=4")
-    everything = draw(0, runs)
-    rows = list(claims(everything, LEVEL / looks))
-    for look in range(1, looks):
+
+    def growing() -> Iterator[Any]:
+        everything = draw(0, runs)
+        yield everything
+        for look in range(1, looks):
+            there = runs * 2 ** (look - 1)
+            everything = _joined(everything, draw(there, there))
+            yield everything
+
+    return look_at(growing(), claims, looks)
+
+
+def look_at(
+    growing: Iterable[Any], claims: Callable[[Any, float], Iterable[Row]], looks: int = LOOKS
+) -> tuple[Any, list[Row]]:
+    """`until_decided` for runs that come look by look, or are there already: kept from before.
+
+    Args:
+        growing: all runs of each look, at most L of them.
+    """
+    everything: Any = None
+    rows: list[Row] = []
+    for everything in growing:
+        now = list(claims(everything, LEVEL / looks))
+        before = rows or now
+        rows = [
+            new if old.verdict == "undecided" else old for old, new in zip(before, now, strict=True)
+        ]
         if not any(row.verdict == "undecided" for row in rows):
             break
-        there = runs * 2 ** (look - 1)
-        everything = _joined(everything, draw(there, there))
-        now = claims(everything, LEVEL / looks)
-        rows = [
-            new if old.verdict == "undecided" else old for old, new in zip(rows, now, strict=True)
-        ]
     return everything, rows
 
 

@@ -50,6 +50,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             },
             total=_counts(rows),
             summary=summary(row.verdict for row in rows),
+            recorded=sum(bool(row.recorded) for row in rows),
             labels=_labels(parts),
             verdicts=VERDICTS,
             findings=findings,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tutelage import deep
-from tutelage.papers.tian2020 import trainings as tian2020_trainings
+from tutelage.papers.tian2020 import descents
 
 SEED = 2028  # the seventh of the starts of Figure 2
 STEPS = 25_000
@@ -18,7 +18,7 @@ STEPS = 25_000
 @pytest.fixture(scope="module")
 def ended():
     """Student, teacher and examples after gradient descent from the seventh start."""
-    x = np.random.default_rng(tian2020_trainings.SEED).normal(size=(1000, 2))
+    x = np.random.default_rng(descents.SEED).normal(size=(1000, 2))
     teacher = deep.teacher(2, inputs=2, outputs=10, data="gaussian:1", seed=SEED)
     start = deep.student(teacher, 3, seed=SEED)
     student = deep.network(

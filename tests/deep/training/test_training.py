@@ -286,6 +286,15 @@ def test_several_multiples_are_their_trainings():
         ({"evaluation": 0}, "evaluation"),
         ({"batch": 161}, "batch"),
         ({"learning_rate": 0.0}, "learning_rate"),
+        ({"learning_rate": [(1, 0.1)]}, "learning_rate: .*from 0 on"),
+        ({"learning_rate": [(0, 0.1), (0, 0.2)]}, "learning_rate"),
+        ({"learning_rate": [0.1, 0.2]}, "learning_rate"),
+        ({"start_scale": 0.0}, "start_scale"),
+        ({"start_scale": float("nan")}, "start_scale"),
+        ({"construction": "paper"}, "construction"),
+        ({"precision": "float16"}, "precision"),
+        ({"steps": 0, "fresh": False}, "steps"),
+        ({"steps": 5, "fresh": True}, "steps: .*fixed set"),
         ({"runs": 0}, "runs"),
         ({"multiple": 0}, "multiple"),
         ({"multiple": ()}, "multiple: .*at least one"),
@@ -298,3 +307,75 @@ def test_several_multiples_are_their_trainings():
 def test_bad_arguments_of_a_training_are_named(change, words):
     with pytest.raises(tl.InputError, match=f"^{words}"):
         tl.deep.train("3", **(SIZES | change))
+
+
+def test_the_scale_of_the_start_scales_the_start_and_nothing_else():
+    first, small = (
+        tl.deep.train(
+            "3",
+            2,
+            epochs=1,
+            runs=2,
+            recorded=[0],
+            start_scale=s,
+            **SIZES | {"learning_rate": 1e-300},
+        )
+        for s in (1.0, 0.01)
+    )
+    for name in ("student_weights_1", "student_weights_2", "student_biases_1"):
+        assert np.allclose(small[name], 0.01 * first[name], rtol=1e-14)
+    assert np.array_equal(small.teacher_weights_1, first.teacher_weights_1)
+
+
+def test_rates_change_at_their_epochs():
+    sizes = SIZES | {"epochs": 4, "runs": 1, "recorded": [0, 2, 4]}
+    changed = tl.deep.train("3", 2, **sizes | {"learning_rate": [(0, 0.05), (2, 0.01)]})
+    high, low = (tl.deep.train("3", 2, **sizes | {"learning_rate": rate}) for rate in (0.05, 0.01))
+    assert np.array_equal(changed.evaluation_loss[:, :2], high.evaluation_loss[:, :2])
+    assert not np.isclose(changed.evaluation_loss[0, 2], high.evaluation_loss[0, 2], rtol=1e-6)
+    assert not np.isclose(changed.evaluation_loss[0, 2], low.evaluation_loss[0, 2], rtol=1e-6)
+    given = settings(
+        "3",
+        2,
+        0.5,
+        correlations=False,
+        batch=16,
+        seed=0,
+        fresh=None,
+        **sizes | {"learning_rate": [(0, 0.2), (20, 0.1)]},
+    )
+    assert [given.rate(epoch) for epoch in (0, 19, 20, 99)] == [0.2, 0.2, 0.1, 0.1]
+
+
+def test_steps_draw_from_the_fixed_set_with_replacement():
+    what, groups = begun(2, None, steps=25)
+    assert what.iterations == 25 and not what.fresh
+    orders = np.asarray(training._orders(groups[0].keys, 0, *training._drawn(what)))[0]
+    assert orders.shape == (400,) and orders.min() >= 0 and orders.max() < 160
+    # 400 of 160: (1 - 1/160)^400 = 8 percent, 13 ± 3, are never drawn, and most more than once.
+    assert 0 < 160 - len(set(orders)) < 30
+    student = run_of(learned(what, groups), 0)
+    before = run_of(first_students(what), 0)
+    hand = tuple(tuple(np.asarray(a) for a in part) for part in (before.weights, before.biases))
+    teacher, rows = run_of(groups[0].teachers, 0), np.asarray(groups[0].rows[0]).astype(float)
+    for batch in orders.reshape(25, 16):
+        x = rows[batch]
+        hand = by_hand(hand, x, np.asarray(teacher(jnp.asarray(x))), 0.05)
+    for mine, theirs in zip(hand[0] + hand[1], jax.tree.leaves(student), strict=True):
+        assert np.allclose(mine, theirs, rtol=1e-11, atol=1e-12)
+
+
+def test_float32_takes_the_same_way_up_to_its_rounding(tmp_path):
+    sizes = {"epochs": 3, "runs": 2, **SIZES}
+    wide, short = (tl.deep.train("3", 2, precision=p, **sizes) for p in ("float64", "float32"))
+    assert short.evaluation_loss.dtype == np.float64
+    # 30 steps, each with a relative rounding of 2⁻²⁴ = 6e-8 that the next ones may enlarge.
+    assert np.allclose(short.evaluation_loss, wide.evaluation_loss, rtol=1e-4)
+    assert not np.array_equal(short.evaluation_loss[:, -1], wide.evaluation_loss[:, -1])
+    W = short.student_weights_1.values
+    assert np.array_equal(W, W.astype(np.float32))  # the steps were in float32
+    file = tmp_path / "run.npz"
+    half = sizes | {"epochs": 3, "precision": "float32", "checkpoint": str(file)}
+    again = tl.deep.train("3", 2, **half)
+    assert np.array_equal(again.evaluation_loss, short.evaluation_loss)
+    assert np.array_equal(tl.deep.train("3", 2, **half).student_weights_1, W)

@@ -1,4 +1,4 @@
-"""Teachers and students as in tian2020, Section 8.16."""
+"""Teachers and students of tian2020: as Section 8.16 says, or as the authors' public code does."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,6 +15,11 @@ from tutelage.runs.seed import check_seed
 # Examples from which the median of a field is taken: half of the others activate the node up to
 # 1/(2 √1000) = 0.016.
 FOR_BIASES = 1000
+# Where teachers and the start of students are from: Section 8.16, or the authors' public code.
+TEXT, CODE = CONSTRUCTIONS = ("text", "code")
+# Entries of weights, biases and the start of students of two layers in that code.
+ENTRIES = np.array([-0.5, -0.25, 0.0, 0.25, 0.5])
+BIAS, START = -0.1, 0.005
 # What random numbers are for.
 TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
@@ -27,6 +32,7 @@ def teacher(
     inputs: int = 100,
     outputs: int = 50,
     data: Any = "gaussian",
+    construction: str = TEXT,
     seed: int = 0,
 ) -> Network:
     """A teacher with distinct filters that about half of the data activate.
@@ -38,6 +44,11 @@ def teacher(
 
     between hidden layers it decays in the same way, before filters get the length 1.
 
+    The public code of the authors (``construction="code"``) takes entries of all weights from 0,
+    ±0.25 and ±0.5 at random, and gives filters the length 1.  With two layers all biases are -0.1
+    and ‖v_j‖ is about (C/8)^½/j^p, 2.5/j^p for 50 outputs; with more, biases are as above, and
+    outputs get the mean 0 and the variance 1.
+
     Args:
         hidden: nodes of the hidden layers, such as (50, 75, 100, 125), "50-75-100-125" or 10.
         polarity: p >= 0; with 0 all nodes are equally strong.
@@ -45,6 +56,7 @@ def teacher(
         outputs: C >= 1.
         data: "gaussian" (σ = 10), "uniform" (on [-15, 15]), either with its width as in
             "gaussian:1", or an array of shape (rows, d).
+        construction: "text" or "code".
         seed: a whole number of at least 0.
 
     >>> import numpy as np, tutelage as tl
@@ -57,20 +69,30 @@ def teacher(
     widths = widths_of(hidden, inputs, outputs)
     finite_number("polarity", polarity, at_least=0.0, hint="polarity=1")
     examples = as_examples("data", data, widths[0])
-    made = make_teacher(generator(seed, TEACHER), widths, float(polarity), examples)
+    check_construction(construction, widths)
+    made = make_teacher(generator(seed, TEACHER), widths, float(polarity), examples, construction)
     return as_jax(made)
 
 
 @door
-def student(teacher: Network, multiple: int = 1, *, scale: float = 1.0, seed: int = 0) -> Network:
+def student(
+    teacher: Network,
+    multiple: int = 1,
+    *,
+    scale: float = 1.0,
+    construction: str = TEXT,
+    seed: int = 0,
+) -> Network:
     """A student that is ``multiple`` times over-realized: n_l = multiple · m_l.
 
-    Weights and biases are uniform on ± scale/√n_{l-1}.
+    Weights and biases are uniform on ± scale/√n_{l-1}.  Those of two layers in the public code of
+    the authors (``construction="code"``) are Gaussian with the deviation 0.005 scale, and biases 0.
 
     Args:
         teacher: whose depth, inputs and outputs it has.
         multiple: at least 1; 1, 2, 5 and 10 in the paper.
         scale: of the weights, greater than 0.
+        construction: "text" or "code".
         seed: a whole number of at least 0.
 
     >>> import tutelage as tl
@@ -80,7 +102,8 @@ def student(teacher: Network, multiple: int = 1, *, scale: float = 1.0, seed: in
     check_network("teacher", teacher)
     finite_number("scale", scale, above=0.0, hint="scale=1")
     widths = over_realized(teacher.widths, positive_integer("multiple", multiple, "multiple=5"))
-    return as_jax(make_student(generator(seed, STUDENT), widths, float(scale)))
+    check_construction(construction, teacher.widths)
+    return as_jax(make_student(generator(seed, STUDENT), widths, float(scale), construction))
 
 
 def widths_of(hidden: Any, inputs: Any, outputs: Any) -> tuple[int, ...]:
@@ -104,28 +127,77 @@ def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
     return (widths[0], *(multiple * m for m in widths[1:-1]), widths[-1])
 
 
+def check_construction(construction: Any, widths: tuple[int, ...]) -> str:
+    """Which one, and whether there are enough entries to tell the filters apart."""
+    if construction not in CONSTRUCTIONS:
+        allowed = "it has to be one of text, code"
+        raise InputError("construction", repr(construction), allowed, '"text"')
+    drawn = list(pairwise(widths)) if len(widths) > 3 else [widths[:2]]
+    for m, n in drawn if construction == CODE else ():
+        if n > 2**m:
+            allowed = f"{n} filters of {m} entries from a short list cannot be distinct"
+            raise InputError("construction", repr(construction), allowed, "wider layers")
+    return str(construction)
+
+
 def make_teacher(
-    random: np.random.Generator, widths: tuple[int, ...], p: float, examples: Examples
+    random: np.random.Generator,
+    widths: tuple[int, ...],
+    p: float,
+    examples: Examples,
+    construction: str = TEXT,
 ) -> Network:
     """`teacher` without its door, with NumPy's random numbers: there is nothing to compile."""
+    if construction == CODE and len(widths) == 3:
+        return _short_lists(random, widths, p)
     f = examples.sample(random, FOR_BIASES, widths[0]).astype(float)
     weights, biases, strength = [], [], np.ones(widths[0])
     for m, n in pairwise(widths[:-1]):
-        W = random.standard_normal((m, n)) * strength[:, None]
+        drawn = _distinct(random, m, n) if construction == CODE else random.standard_normal((m, n))
+        W = drawn * strength[:, None]
         weights.append(W / np.linalg.norm(W, axis=0))
         h = f @ weights[-1]
         biases.append(-np.median(h, axis=0))
         f = np.maximum(h + biases[-1], 0.0)
         strength = np.arange(1.0, n + 1.0) ** -p
+    if construction == CODE:
+        V = strength[:, None] * _distinct(random, *widths[-2:])
+        mean, deviation = np.mean(f @ V, axis=0), np.std(f @ V, axis=0)
+        return Network((*weights, V / deviation), (*biases, -mean / deviation))
     V = random.standard_normal(widths[-2:])
     weights.append(strength[:, None] * V / np.linalg.norm(V, axis=1, keepdims=True))
     return Network(tuple(weights), (*biases, np.zeros(widths[-1])))
 
 
+def _short_lists(random: np.random.Generator, widths: tuple[int, ...], p: float) -> Network:
+    """Two layers in the public code of the authors."""
+    d, m, C = widths
+    W = _distinct(random, d, m)
+    V = random.choice(ENTRIES, (m, C)) * (np.arange(1.0, m + 1.0) ** -p)[:, None]
+    W /= np.linalg.norm(W, axis=0)
+    return Network((W, V), (np.full(m, BIAS), np.full(C, BIAS)))
+
+
+def _distinct(random: np.random.Generator, m: int, n: int) -> np.ndarray:
+    """Columns with entries from the list, none of them zero, and no two of them parallel."""
+    columns: dict[tuple[float, ...], np.ndarray] = {}
+    while len(columns) < n:
+        w = random.choice(ENTRIES, m)
+        if w.any():
+            columns.setdefault(tuple(w / np.abs(w).max()), w)
+    return np.stack(list(columns.values()), axis=1)
+
+
 def make_student(
-    random: np.random.Generator, widths: tuple[int, ...], scale: float = 1.0
+    random: np.random.Generator,
+    widths: tuple[int, ...],
+    scale: float = 1.0,
+    construction: str = TEXT,
 ) -> Network:
     """`student` without its door."""
+    if construction == CODE and len(widths) == 3:
+        drawn = tuple(scale * START * random.standard_normal(shape) for shape in pairwise(widths))
+        return Network(drawn, tuple(np.zeros(n) for n in widths[1:]))
     weights, biases = [], []
     for m, n in pairwise(widths):
         weights.append(scale * m**-0.5 * random.uniform(-1.0, 1.0, (m, n)))

@@ -27,10 +27,12 @@ class Examples(eqx.Module):
         """What a result says about it."""
         raise NotImplementedError
 
-    def draw(self, key: Any, numbers: Any, inputs: int) -> Float[Array, "examples inputs"]:
+    def draw(
+        self, key: Any, numbers: Any, inputs: int, dtype: Any = float
+    ) -> Float[Array, "examples inputs"]:
         """The examples with these numbers, inside compiled code."""
         keys = jax.vmap(lambda s: jax.random.fold_in(key, s))(numbers.astype(jnp.uint32))
-        return jax.vmap(lambda k: self._one(k, inputs).astype(float))(keys)
+        return jax.vmap(lambda k: self._one(k, inputs).astype(dtype))(keys)
 
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
         """A set of examples in float32, without anything to compile."""

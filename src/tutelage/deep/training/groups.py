@@ -35,7 +35,10 @@ class Group(NamedTuple):
 def first_students(given: Settings) -> Network:
     """The students of all runs before the first step."""
     random = (generator(given.seed, STUDENT, run) for _, run in _everyone(given))
-    return stacked([make_student(one, given.student) for one in random])
+    made = [
+        make_student(one, given.student, given.start_scale, given.construction) for one in random
+    ]
+    return cast(stacked(made), given.dtype)
 
 
 def groups_of(given: Settings) -> tuple[Group, ...]:
@@ -71,7 +74,8 @@ def _everyone(given: Settings) -> list[tuple[float, int]]:
 def _group(given: Settings, members: list[tuple[float, int]]) -> Group:
     seed, source, inputs = given.seed, given.data, given.teacher[0]
     teachers = [
-        make_teacher(generator(seed, TEACHER, run), given.teacher, p, source) for p, run in members
+        make_teacher(generator(seed, TEACHER, run), given.teacher, p, source, given.construction)
+        for p, run in members
     ]
     rows: Any = None
     if isinstance(source, Rows):
@@ -80,7 +84,7 @@ def _group(given: Settings, members: list[tuple[float, int]]) -> Group:
         random = (generator(seed, DATA, run) for _, run in members)
         rows = jnp.asarray(np.stack([source.sample(r, given.examples, inputs) for r in random]))
     keys = _keys(jax.random.key(seed), jnp.asarray([run for _, run in members]))
-    return Group(stacked(teachers), keys, rows)
+    return Group(cast(stacked(teachers), given.dtype), keys, rows)
 
 
 _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
@@ -89,6 +93,11 @@ _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
 def stacked(networks: list[Network]) -> Network:
     """One batch of networks of the same widths."""
     return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
+
+
+def cast(networks: Network, dtype: Any) -> Network:
+    """The same networks in another precision."""
+    return jax.tree.map(lambda x: x.astype(dtype), networks)
 
 
 def joined(batches: Sequence[Network]) -> Network:

@@ -12,11 +12,20 @@ from tutelage._checks import (
     finite_number,
     positive_integer,
 )
-from tutelage.deep.training.construction import EVALUATION, generator, over_realized, widths_of
+from tutelage.deep.training.construction import (
+    EVALUATION,
+    check_construction,
+    generator,
+    over_realized,
+    widths_of,
+)
 from tutelage.deep.training.examples import Examples, Rows, as_examples
 from tutelage.runs.checkpoint import digest
 from tutelage.runs.provenance import versions
 from tutelage.runs.seed import check_seed
+
+PRECISIONS = {"float64": np.float64, "float32": np.float32}
+Rates = tuple[tuple[int, float], ...]
 
 
 class Settings(NamedTuple):
@@ -31,17 +40,30 @@ class Settings(NamedTuple):
     examples: int
     evaluation: int
     batch: int
-    learning_rate: float
+    rates: Rates  # from which epoch on, and how large
     data: Examples
     held_out: np.ndarray | None  # rows of an array that are kept for the evaluation
     fresh: bool
+    steps: int | None  # in an epoch, with batches that are drawn with replacement
+    construction: str
+    start_scale: float
+    precision: str
     seed: int
     correlations: bool
 
     @property
     def iterations(self) -> int:
         """Steps in an epoch; examples that do not fill a batch are left out of that epoch."""
-        return self.examples // self.batch
+        return self.examples // self.batch if self.steps is None else self.steps
+
+    def rate(self, epoch: int) -> float:
+        """η in an epoch, the first of which is number 0."""
+        return [rate for first, rate in self.rates if first <= epoch][-1]
+
+    @property
+    def dtype(self) -> Any:
+        """Of weights and activations in the steps."""
+        return PRECISIONS[self.precision]
 
     def identity(self) -> dict[str, Any]:
         """What tells this training from others."""
@@ -66,6 +88,10 @@ def settings(
     learning_rate: Any,
     data: Any,
     fresh: Any,
+    steps: Any = None,
+    construction: Any = "text",
+    start_scale: Any = 1.0,
+    precision: Any = "float64",
     runs: Any,
     seed: Any,
     correlations: Any,
@@ -87,10 +113,16 @@ def settings(
     batch = positive_integer("batch", batch, "batch=16")
     if batch > examples:
         raise InputError("batch", repr(batch), f"there are {examples} examples in an epoch")
-    finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=0.01")
     epochs = positive_integer("epochs", epochs, "epochs=100")
     if recorded is None:
         recorded = range(epochs + 1)
+    fresh = (fresh is None and steps is None) or bool(fresh)
+    if steps is not None and fresh:
+        allowed = "batches are drawn again and again from a fixed set only"
+        raise InputError("steps", repr(steps), allowed, "fresh=False")
+    if precision not in PRECISIONS:
+        allowed = f"it has to be one of {', '.join(PRECISIONS)}"
+        raise InputError("precision", repr(precision), allowed, '"float64"')
     return Settings(
         teacher=widths,
         student=over_realized(widths, positive_integer("multiple", multiple, "multiple=5")),
@@ -101,13 +133,31 @@ def settings(
         examples=examples,
         evaluation=positive_integer("evaluation", evaluation, "evaluation=10_000"),
         batch=batch,
-        learning_rate=float(learning_rate),
+        rates=_rates(learning_rate),
         data=source,
         held_out=held_out,
-        fresh=fresh is None or bool(fresh),
+        fresh=fresh,
+        steps=None if steps is None else positive_integer("steps", steps, "steps=1000"),
+        construction=check_construction(construction, widths),
+        start_scale=finite_number("start_scale", start_scale, above=0.0, hint="start_scale=1"),
+        precision=precision,
         seed=check_seed(seed),
         correlations=bool(correlations),
     )
+
+
+def _rates(given: Any) -> Rates:
+    """One rate, or pairs of an epoch and the rate from then on, the first from epoch 0."""
+    if np.ndim(given) == 0:
+        rate = finite_number("learning_rate", given, above=0.0, hint="learning_rate=0.01")
+        return ((0, float(rate)),)
+    pairs = finite_array("learning_rate", given)
+    right = pairs.ndim == 2 and pairs.shape[1:] == (2,) and len(pairs) > 0
+    epochs, rates = pairs.T if right else (np.ones(1), np.ones(1))
+    if epochs[0] != 0 or np.any(np.diff(epochs) <= 0) or np.any(epochs % 1) or np.any(rates <= 0):
+        allowed = "it has to be above 0, or pairs of an epoch, from 0 on, and a rate above 0"
+        raise InputError("learning_rate", repr(given), allowed, "[(0, 0.2), (20, 0.1)]")
+    return tuple((int(epoch), float(rate)) for epoch, rate in zip(epochs, rates, strict=True))
 
 
 def _of_rows(rows: int, examples: Any, fresh: Any) -> tuple[int, bool]:

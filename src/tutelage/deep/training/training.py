@@ -18,6 +18,7 @@ from tutelage.deep.network import Network
 from tutelage.deep.training.examples import Examples
 from tutelage.deep.training.groups import (
     Group,
+    cast,
     evaluation_set,
     first_students,
     groups_of,
@@ -48,9 +49,13 @@ def train(
     examples: int | None = None,
     evaluation: int = 10_000,
     batch: int = 16,
-    learning_rate: float = 0.01,
+    learning_rate: Any = 0.01,
     data: Any = "gaussian",
     fresh: bool | None = None,
+    steps: int | None = None,
+    construction: str = "text",
+    start_scale: float = 1.0,
+    precision: str = "float64",
     runs: int = 32,
     seed: int = 0,
     correlations: bool = False,
@@ -76,11 +81,20 @@ def train(
         examples: in an epoch; 10,000 unless ``data`` is an array.
         evaluation: examples of the evaluation set, drawn apart and the same for all runs.
         batch: examples in a step.
-        learning_rate: η > 0.
+        learning_rate: η > 0, or pairs of an epoch and the rate from then on, as in
+            ``[(0, 0.2), (20, 0.1)]``.
         data: "gaussian" (σ = 10), "uniform" (on [-15, 15]), either with its width as in
             "gaussian:1", or an array of shape (rows, d), a third of whose rows, at random, are
             kept for the evaluation.
         fresh: whether every epoch has new data; by default for distributions and not for arrays.
+        steps: in an epoch, each with a batch drawn at random and with replacement from the fixed
+            set; by default all examples come once, in random order.
+        construction: of teachers and of the students' start: as in Section 8.16 of the paper
+            ("text"), or in the public code of its authors ("code"); see `teacher` and `student`.
+        start_scale: times that start, greater than 0.  How small students begin decides how many
+            teacher nodes those with many nodes recover.
+        precision: of weights and activations in the steps, "float64" or "float32"; measured is in
+            float64.
         runs: how many, for each polarity.
         seed: a whole number of at least 0.
         correlations: whether to keep all correlations, not only the best ones.
@@ -122,6 +136,10 @@ def train(
             learning_rate=learning_rate,
             data=data,
             fresh=fresh,
+            steps=steps,
+            construction=construction,
+            start_scale=start_scale,
+            precision=precision,
             runs=runs,
             seed=seed,
             correlations=correlations,
@@ -161,14 +179,14 @@ def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
             unpack=lambda students: parted(students, groups),
         )
     teachers = joined([group.teachers for group in groups])
-    return as_dataset(given, teachers, joined(students), measured)
+    return as_dataset(given, cast(teachers, float), cast(joined(students), float), measured)
 
 
 def _measured(groups: Sequence[Group], students: list[Network], x: Any, whole: bool) -> Measured:
     """What is recorded of all runs at one epoch."""
 
     def one(group: Group, students: Network) -> dict[str, Any]:
-        return measure_runs(students, group.teachers, x, whole)
+        return measure_runs(cast(students, float), cast(group.teachers, float), x, whole)
 
     parts = _on_all_cores(one, groups, students)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -178,17 +196,21 @@ def advance(
     given: Settings, groups: Sequence[Group], students: list[Network], epoch: int
 ) -> list[Network]:
     """One epoch of all groups of runs."""
-    number, η = jnp.asarray(epoch), jnp.asarray(given.learning_rate)
+    number, η = jnp.asarray(epoch), jnp.asarray(given.rate(epoch), given.dtype)
 
     def one(group: Group, students: Network) -> Network:
-        orders = None if group.rows is None else _orders(group.keys, number, given.examples)
+        orders = None if group.rows is None else _orders(group.keys, number, *_drawn(given))
         data = group.teachers, group.keys, group.rows, orders
         for first in range(0, given.iterations, BLOCK):
             steps = min(BLOCK, given.iterations - first)
             begin = first * given.batch, epoch * given.examples + first * given.batch
-            students = _block(
-                students, data, jnp.asarray(begin), η, given.data, steps=steps, batch=given.batch
-            )
+            # A graphics processor would shorten the factors of float32 products to 10 bits.
+            with jax.default_matmul_precision("highest"):
+                students = _block(
+                    *(students, data, jnp.asarray(begin), η, given.data),
+                    steps=steps,
+                    batch=given.batch,
+                )
         return students
 
     return _on_all_cores(one, groups, students)
@@ -223,12 +245,13 @@ def _block(
     step alone they take longer than the step.
     """
     numbers = begin[:, None] + jnp.arange(steps * batch)
+    dtype = students.weights[0].dtype
 
     def answered(teacher: Network, key: Any, rows: Any, order: Any) -> tuple[Any, Any]:
         if rows is None:
-            x = source.draw(key, numbers[1], teacher.widths[0])
+            x = source.draw(key, numbers[1], teacher.widths[0], dtype)
         else:
-            x = rows[order[numbers[0]]].astype(float)
+            x = rows[order[numbers[0]]].astype(dtype)
         return x, teacher(x)
 
     shared = data[2] is not None and data[2].ndim == 2
@@ -239,11 +262,18 @@ def _block(
     return jax.lax.scan(lambda now, xy: (step(now, *xy, η), None), students, batches)[0]
 
 
+def _drawn(given: Settings) -> tuple[int, int | None]:
+    """Examples of a fixed set, and how many are drawn from it in an epoch, if not all once."""
+    return given.examples, None if given.steps is None else given.steps * given.batch
+
+
 @eqx.filter_jit
-def _orders(keys: Any, epoch: Any, examples: int) -> Any:
+def _orders(keys: Any, epoch: Any, examples: int, drawn: int | None = None) -> Any:
     """In which order the examples of the fixed set of each run come in an epoch."""
     now = jax.vmap(lambda key: jax.random.fold_in(key, epoch))(keys)
-    return jax.vmap(lambda key: jax.random.permutation(key, examples))(now)
+    if drawn is None:
+        return jax.vmap(lambda key: jax.random.permutation(key, examples))(now)
+    return jax.vmap(lambda key: jax.random.randint(key, (drawn,), 0, examples))(now)
 
 
 def descend(student: Network, x: Any, y: Any, η: Any) -> Network:

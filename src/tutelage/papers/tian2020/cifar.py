@@ -1,105 +1,133 @@
-"""Figure 8 of tian2020: students of a pruned ConvNet on CIFAR-10, if the images are there.
+"""Figure 8 of tian2020: students of a pruned ConvNet on CIFAR-10, as they were recorded.
 
 The paper says: a teacher of 64-64-64-64 channels, L = 5, pre-trained on the training set, pruned
 "in a structured manner to keep strong teacher nodes"; students over-realized 1x, 2x and 5x,
 100 epochs.  It does not say kernels, strides, how the teacher was trained, how many channels were
 left, how the students learned nor over what average and maximum were taken.  So no accuracy can be
-compared number by number; that more students for each teacher node follow it better can.
+compared number by number; that students with more channels follow the teacher better can, with
+rates that are divided by the multiple and with one for all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import xarray as xr
+
+from tutelage.papers import recorded
 from tutelage.papers.claim import in_every_run
-from tutelage.papers.row import Row, missing, not_comparable
+from tutelage.papers.readings import in_each_reading
+from tutelage.papers.row import Row, not_comparable
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import KEY
 
 PRINTED = {1: ("79.67", "80.15"), 2: ("83.09", "83.48"), 5: ("83.85", "84.18")}
-FOLLOWED = "Figure 8, layer-{}: ρ_mean is greater for 5x than for 2x, and for 2x than for 1x"
-BETTER = "Figure 8: accuracy is greater for 5x than for 2x, and for 2x than for 1x"
-CLAIMS = (*(FOLLOWED.format(layer) for layer in range(4)), BETTER)
-QUICK = "2000 images of 16 × 16 pixels, 8-8-8-8 channels, 10 epochs, one run."
-RATES = (
-    "Here rates are divided by the multiple, and 2x follows best; with one rate for all ρ_mean "
-    "grows with the multiple in layers 1 to 3."
-)
+READINGS = {"same": "one rate for all", "divided": "rates divided by the multiple"}
+RATE = 0.0008  # that of the widest students if rates are divided
 UNSAID = (
     "The paper says neither kernels, strides and training of its teacher nor how much was pruned; "
     "docs/cifar10.md has our choices."
 )
 
+Parts = Iterator[Row | Figure]
+
 
 def which() -> str:
-    """Whether there is something to learn from: results depend on it."""
+    """Whether there is something to learn from: full runs depend on it."""
     from tutelage.deep.images.cifar import is_there
 
     return "with images" if is_there() else ""
 
 
-def fig_8(full: bool) -> Iterator[Figure | Row]:
-    """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; records of both."""
-    if not which():
-        yield from _without_images()
-        return
-    from tutelage.deep.images.cifar import cifar10
+def outside() -> str:
+    """What the results depend on besides code."""
+    return f"{recorded.digest(KEY)} {which()}"
+
+
+def fig_8(full: bool) -> Parts:
+    """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; rows of both."""
+    before = {name: _with_nodes(recorded.kept(KEY, f"images_{name}")) for name in READINGS}
+    if full and which():
+        now = {name: study() for name, study in STUDIES.items()}
+        return recorded.held_against(_shown(now), _shown(before))
+    return recorded.marked(_shown(before), recorded.origin(*before.values()))
+
+
+def _with_nodes(kept: xr.Dataset) -> xr.Dataset:
+    """Means over nodes in the place of nodes, for what draws them."""
+    means = {
+        f"teacher_correlation_{i}": kept[f"rho_mean_{i}"].expand_dims(f"teacher_{i}")
+        for i in range(1, 5)
+    }
+    return kept.assign(means)
+
+
+def _divided() -> xr.Dataset:
+    from tutelage.deep.images import cifar10, train_on_images
+
+    return train_on_images(cifar10(), runs=3)
+
+
+def _same() -> xr.Dataset:
+    """The study divides rates by the multiple."""
+    from tutelage.deep.images import cifar10, train_on_images
+    from tutelage.deep.images.study import LEARNING
+
+    images = cifar10()
+    studies = [
+        train_on_images(
+            images, multiples=(m,), learning=LEARNING._replace(learning_rate=RATE * m), runs=3
+        )
+        for m in PRINTED
+    ]
+    return xr.concat(studies, "multiple", join="outer", combine_attrs="drop_conflicts")
+
+
+STUDIES: dict[str, Callable[[], xr.Dataset]] = {"same": _same, "divided": _divided}
+
+
+def _shown(studies: dict[str, xr.Dataset]) -> Parts:
     from tutelage.papers.tian2020 import drawing_images as draw
 
-    study = _study(cifar10(), full)
-    picture = draw.specialization_on_images(study)[0].figure
-    yield Figure(picture, {"": study}, "layers")
-    yield Figure(draw.accuracy_over_epochs(study).figure, {"": study[["accuracy"]]}, "accuracy")
-    yield from _accuracies(study, full)
-    if full:
-        yield from _order(study)
-    else:
-        why = "Decided in a full run only: the quick one has 1 of 25 images. See docs/cifar10.md."
-        yield from (missing(KEY, item, "every run", why) for item in CLAIMS)
+    for name, study in studies.items():
+        picture = draw.specialization_on_images(study)[0].figure
+        picture.suptitle(READINGS[name])
+        yield Figure(picture, {"": study}, f"layers_{name}")
+        axes = draw.accuracy_over_epochs(study)
+        axes.set_title(READINGS[name])
+        yield Figure(axes.figure, {"": study[["accuracy"]]}, f"accuracy_{name}")
+    yield from _accuracies(studies["same"])
+    yield from _wider(studies)
 
 
-def _study(images: Any, full: bool) -> Any:
-    from tutelage.deep.images import Recipe, train_on_images
-
-    if full:
-        return train_on_images(images, runs=3)
-    return train_on_images(
-        images.part(2000, 500).halved(),
-        "8-8-8-8",
-        pretraining=Recipe(12, 0.02, batch=32, decay=True),
-        tuning=Recipe(4, 0.01, batch=32, decay=True),
-        learning=Recipe(10, 0.02, batch=32),
-    )
-
-
-def _without_images() -> Iterator[Row]:
-    why = (
-        "The images of CIFAR-10 are not on this machine; `tutelage data cifar10` fetches them "
-        "where npm is installed. docs/cifar10.md says how else to get them, and has a full run."
-    )
-    for multiple, (average, best) in PRINTED.items():
-        yield missing(KEY, _item(multiple, "mean"), average, why)
-        yield missing(KEY, _item(multiple, "greatest"), best, why)
-    yield from (missing(KEY, item, "every run", why) for item in CLAIMS)
-
-
-def _item(multiple: int, what: str) -> str:
-    return f"Figure 8, {what} accuracy of {multiple}x students in percent"
-
-
-def _accuracies(study: Any, full: bool) -> Iterator[Row]:
+def _accuracies(study: Any) -> Iterator[Row]:
     from tutelage.papers.tian2020.drawing_images import accuracies
 
-    why = UNSAID if full else f"{QUICK} {UNSAID}"
-    for multiple, (average, best) in PRINTED.items():
+    for multiple, printed in PRINTED.items():
         ours = accuracies(study, multiple)
-        yield not_comparable(KEY, _item(multiple, "mean"), average, 100 * ours[0], why)
-        yield not_comparable(KEY, _item(multiple, "greatest"), best, 100 * ours[1], why)
+        for what, text, one in zip(("mean", "greatest"), printed, ours, strict=True):
+            item = f"Figure 8, {what} accuracy of {multiple}x students in percent"
+            yield not_comparable(KEY, item, text, 100 * one, UNSAID)
 
 
-def _order(study: Any) -> Iterator[Row]:
-    """The statements of the caption, in each of the runs at the last epoch."""
-    last = study.isel(epoch=-1)
-    means = [last[f"teacher_correlation_{i}"].mean(f"teacher_{i}") for i in range(1, 5)]
-    for item, values in zip(CLAIMS, (*means, last["accuracy"]), strict=True):
-        grows = (values.diff("multiple") > 0).all("multiple")
-        yield in_every_run(KEY, item, grows.values, f"{UNSAID} {RATES}")
+def _wider(studies: dict[str, xr.Dataset]) -> Iterator[Row]:
+    """Over-realized students against 1x, in each of the runs at the last epoch."""
+    for layer in range(4):
+        for multiple in (2, 5):
+            item = f"Figure 8, layer-{layer}: ρ_mean of {multiple}x students is greater than of 1x"
+            means = {
+                name: study[f"teacher_correlation_{layer + 1}"].mean(f"teacher_{layer + 1}")
+                for name, study in studies.items()
+            }
+            yield _in_each(item, means, multiple)
+    for multiple in (2, 5):
+        item = f"Figure 8: accuracy of {multiple}x students is greater than of 1x"
+        yield _in_each(item, {name: study["accuracy"] for name, study in studies.items()}, multiple)
+
+
+def _in_each(item: str, values: dict[str, xr.DataArray], multiple: int) -> Row:
+    readings = {}
+    for name, one in values.items():
+        last = one.isel(epoch=-1)
+        more = last.sel(multiple=multiple) > last.sel(multiple=1)
+        readings[READINGS[name]] = in_every_run(KEY, item, more.values)
+    return in_each_reading(item, "the learning rates of wide students", readings, UNSAID)

@@ -1,4 +1,4 @@
-"""Pictures of tian2020 alone: all layers at once, followers, losses, and students in the plane."""
+"""Pictures of tian2020 alone: all layers, followers, losses, and students in the plane."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -67,24 +67,40 @@ def followers(
     return finished(axes)
 
 
-def evaluation_loss(dataset: xr.Dataset, axes: Any = None) -> Any:
-    """Draw the evaluation loss over epochs, mean over runs (tian2020, Fig. 11).
+def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
+    """Draw best correlations over epochs, means over runs (tian2020, Fig. 7).
 
     Args:
-        dataset: from `tutelage.deep.train` or `sweep`, with one polarity.
+        best: over ``epoch`` and ``teacher_1``.
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on, one curve for each multiple: the natural logarithm of the mean.
+        The Axes drawn on.  Colours go from blue, the strongest teacher node, to red.
     """
-    check(dataset, "evaluation_loss", None)
+    import matplotlib
+
     axes = new_axes(axes)
-    loss = dataset["evaluation_loss"].mean("run")
-    loss = loss if "multiple" in loss.dims else loss.expand_dims(multiple=[0])
-    for multiple in loss["multiple"].values:
-        label = f"{multiple}x" if multiple else None
-        axes.plot(loss["epoch"], np.log(loss.sel(multiple=multiple)), label=label)
-    axes.set(xlabel="epoch", ylabel="ln of the evaluation loss")
+    colours = matplotlib.colormaps["rainbow"](np.linspace(0, 1, best.sizes["teacher_1"]))
+    for j, colour in enumerate(colours):
+        axes.plot(best["epoch"], best.isel(teacher_1=j), color=colour, linewidth=1)
+    axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
+    return finished(axes)
+
+
+def log_loss(curves: xr.DataArray, axes: Any = None) -> Any:
+    """Draw the logarithm to base 10 of the loss over epochs, mean over runs (tian2020, Fig. 11).
+
+    Args:
+        curves: over ``epoch`` and ``multiple``.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes drawn on, one curve for each multiple.
+    """
+    axes = new_axes(axes)
+    for multiple in curves["multiple"].values:
+        axes.plot(curves["epoch"], curves.sel(multiple=multiple), label=f"{multiple}x")
+    axes.set(xlabel="epoch", ylabel="mean log₁₀ of the loss")
     return finished(axes)
 
 

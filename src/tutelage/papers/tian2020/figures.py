@@ -1,233 +1,248 @@
 """Figures 3, 5, 6, 7 and 11 of tian2020: two layers.
 
-Each function takes the Dataset of a training and says whether it has the paper's sizes: the same
-pictures and records come from a run on this machine and from a file that a GPU has filled.
+Each function takes the data of a training in every setting: recorded, or of a full run.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.papers.claim import claim
-from tutelage.papers.row import Row, compare, digits, missing, not_comparable, noted
+from tutelage.papers.claim import LEVEL, claim
+from tutelage.papers.readings import in_each_reading
+from tutelage.papers.row import Row, compare, digits, method
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import KEY, notes
-from tutelage.papers.tian2020.drawing import evaluation_loss, followers
+from tutelage.papers.tian2020.drawing import best_of_nodes, followers, log_loss
+from tutelage.papers.tian2020.readings import (
+    NAMES,
+    SETTING,
+    Data,
+    Parts,
+    decided,
+    each,
+    kept,
+    panels,
+)
 
-# Figure 7, titles.
+# Figure 7, titles: logarithms to base 10, as in the authors' code.
 LOG_LOSSES = {0.5: "-6.45", 1.0: "-6.50", 1.5: "-6.50", 2.0: "-5.09", 2.5: "-5.30"}
 
-Parts = Iterator[Row | Figure]
 
-
-def nodes(study: xr.Dataset, full: bool) -> Parts:
+def nodes(data: Data) -> Parts:
     """Figure 3: strength against correlation of all student nodes, for each multiple."""
-    one = study.sel(polarity=1.0)
-    multiples = study["multiple"].values
-    picture, axes = plt.subplots(
-        1, len(multiples), figsize=(3.4 * len(multiples), 3.4), layout="constrained", sharey=True
-    )
-    losses = one["evaluation_loss"].isel(epoch=-1)
-    for ax, multiple in zip(axes, multiples, strict=True):
-        draw.specialization(one.sel(multiple=multiple), axes=ax)
-        ax.set_title(f"{multiple}x, loss={float(losses.sel(multiple=multiple).mean()):.2g}")
-        ax.label_outer()
-    yield Figure(picture, {"": study})
+    multiples = next(iter(data.values()))["multiple"].values
+    picture, grid = panels(len(data), len(multiples), (3.4, 3.2), sharex=True, sharey="row")
+    for axes, (setting, one) in zip(grid, data.items(), strict=True):
+        shown = one[["student_correlation_1", "strength_1"]].rename(shown="run")
+        shown = shown.expand_dims(epoch=[100])
+        for ax, multiple in zip(axes, multiples, strict=True):
+            draw.specialization(shown.sel(multiple=multiple), axes=ax)
+            loss = float(one["evaluation_loss"].sel(multiple=multiple, polarity=1.0).mean())
+            ax.set_title(f"{multiple}x, p = 1, loss = {loss:.1g}", fontsize="small")
+            ax.label_outer()
+        axes[0].set_ylabel(f"{NAMES[setting]}\n{axes[0].get_ylabel()}")
+    yield Figure(picture, dict(data))
+    on = f"{SETTING} and the polarity"
     for multiple in multiples:
-        yield _loss(f"Fig. 3, loss in the title, {multiple}x", losses.sel(multiple=multiple), full)
+        item = f"Fig. 3, loss in the title, {multiple}x"
+        yield in_each_reading(item, on, _by_polarity(data, item, _loss, multiple))
     for multiple in multiples[1:]:
-        item = f"Fig. 3, ‖v_k‖ of nodes with correlation < 0.5 over those with > 0.95, {multiple}x"
-        ratios = weak_over_strong(one.sel(multiple=multiple).isel(epoch=-1), 1)
-        if len(ratios) > 1:
-            yield noted(claim(KEY, item, ratios, "<", 0.5), notes.ALL_SPECIALIZED)
-        else:
-            yield missing(KEY, item, "< 0.5", notes.ALL_SPECIALIZED)
+        item = f"Fig. 3, ‖v_k‖ of nodes with correlation < 0.8 over those with > 0.95, {multiple}x"
+        rows = _by_polarity(data, item, _ratio, multiple)
+        yield in_each_reading(item, on, rows, notes.FEW_NODES)
 
 
-def _loss(item: str, losses: xr.DataArray, full: bool) -> Row:
-    mean, error = float(losses.mean()), standard_error(losses)
-    if full:
-        return noted(compare(KEY, item, digits("0.00"), mean, error), notes.POLARITY)
-    return not_comparable(KEY, item, "0.00", mean, notes.SMALLER, error)
+def _by_polarity(
+    data: Data, item: str, row: Callable[[str, xr.Dataset], Row], multiple: int
+) -> dict[str, Row]:
+    return {
+        f"{NAMES[setting]}, p = {p:g}": row(item, one.sel(multiple=multiple, polarity=p))
+        for setting, one in data.items()
+        for p in (0.0, 1.0)
+    }
 
 
-def weak_over_strong(now: xr.Dataset, layer: int) -> list[float]:
-    """Mean strength of unspecialized student nodes over that of specialized ones, in each run."""
-    ratios = []
-    for run in range(now.sizes["run"]):
-        ρ, strength = (
-            now[f"{name}_{layer}"].isel(run=run).values
-            for name in ("student_correlation", "strength")
-        )
-        if np.any(ρ < 0.5) and np.any(ρ > 0.95):
-            ratios.append(float(strength[ρ < 0.5].mean() / strength[ρ > 0.95].mean()))
-    return ratios
+def _loss(item: str, one: xr.Dataset) -> Row:
+    losses = one["evaluation_loss"].values.astype(float)
+    return compare(KEY, item, digits("0.00"), float(losses.mean()), standard_error(losses))
 
 
-def standard_error(samples: Any) -> float:
+def _ratio(item: str, one: xr.Dataset) -> Row:
+    """Runs without a node below 0.8 have nothing to compare; two are needed."""
+    found = one["weak_over_strong"].dropna("run").values.astype(float)
+    samples = found if len(found) > 1 else np.full(2, np.nan)
+    return claim(KEY, item, samples, "<", 0.5)
+
+
+def standard_error(samples: np.ndarray) -> float:
     """Of the mean of one number for each run."""
-    values = np.asarray(samples, dtype=float)
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
+    return float(samples.std(ddof=1) / math.sqrt(len(samples)))
 
 
-def recovered(study: xr.Dataset, full: bool) -> Parts:
+def recovered(data: Data) -> Parts:
     """Figure 5: rate of recovery of each teacher node, for each polarity."""
-    polarities = [p for p in study["polarity"].values if p > 0]
-    picture, axes = _row(len(polarities))
-    for ax, p in zip(axes, polarities, strict=True):
-        early = study.sel(polarity=p).isel(epoch=[0, 5, -1])
-        draw.recovery(early, axes=ax).set_title(f"p = {p:g}")
-        _one_legend(ax, axes[0])
-    yield Figure(picture, {"": study})
-    last = study.isel(epoch=-1)
-    found = (last["teacher_correlation_1"] > 0.95).astype(float)
-    wide, polar = int(study["multiple"].values[-1]), float(polarities[-1])
+    polarities = [p for p in next(iter(data.values()))["polarity"].values if p > 0]
+    picture, grid = panels(len(data), len(polarities), (2.9, 2.9), sharex=True, sharey=True)
+    for axes, (setting, one) in zip(grid, data.items(), strict=True):
+        shown = one[["recovered_1"]].rename(recovered_1="teacher_correlation_1", shown="epoch")
+        for ax, p in zip(axes, polarities, strict=True):
+            draw.recovery(shown.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
+            ax.label_outer()
+            if ax is not grid[0, 0]:
+                ax.get_legend().remove()
+        axes[0].set_ylabel(f"{NAMES[setting]}\nruns with > 0.95")
+    yield Figure(picture, {name: one[["recovered_1"]] for name, one in data.items()})
+    yield from decided(data, _of_strong_nodes)
+    for p in polarities:
+        yield _wider(data, float(p))
+    yield from decided(data, _stuck)
+
+
+def _of_strong_nodes(one: xr.Dataset, level: float) -> list[Row]:
+    found = one["recovered_1"].isel(shown=-1).sel(multiple=10)
     half = found.sizes["teacher_1"] // 2
-    one = found.sel(multiple=wide, polarity=polar)
-    strong, weak = one.isel(teacher_1=slice(half)), one.isel(teacher_1=slice(half, None))
-    yield claim(
-        KEY,
-        f"Fig. 5, recovered fraction of strong nodes less that of weak ones, p = {polar:g}, "
-        f"{wide}x",
-        (strong.mean("teacher_1") - weak.mean("teacher_1")).values,
-    )
-    weakest = found.sel(multiple=wide).isel(teacher_1=slice(half, None)).mean("teacher_1")
-    yield claim(
-        KEY,
-        f"Fig. 5, recovered fraction of weak nodes, p = {polarities[0]:g} less p = {polar:g}",
-        (weakest.sel(polarity=polarities[0]) - weakest.sel(polarity=polar)).values,
-    )
-    for p in polarities:
-        both = found.sel(polarity=p).mean("teacher_1")
-        item = f"Fig. 5, recovered fraction of teacher nodes, {wide}x less 1x, p = {p:g}"
-        more = both.sel(multiple=wide) - both.sel(multiple=1)
-        yield noted(claim(KEY, item, more.values), notes.WIDER)
-    yield claim(
-        KEY,
-        "Fig. 5, recovered fraction of teacher nodes with 1x, mean over p: it gets stuck",
-        found.sel(multiple=1, polarity=polarities).mean(("teacher_1", "polarity")).values,
-        "<",
-        1.0,
-    )
+    strong = found.isel(teacher_1=slice(half)).mean("teacher_1")
+    weak = found.isel(teacher_1=slice(half, None)).mean("teacher_1")
+    first = "Fig. 5, recovered fraction of strong nodes less that of weak ones, p = 2.5, 10x"
+    second = "Fig. 5, recovered fraction of weak nodes, p = 0.5 less p = 2.5, 10x"
+    return [
+        claim(KEY, first, (strong - weak).sel(polarity=2.5).values, level=level),
+        claim(KEY, second, (weak.sel(polarity=0.5) - weak.sel(polarity=2.5)).values, level=level),
+    ]
 
 
-def _row(panels: int) -> tuple[Any, Any]:
-    size = (2.9 * panels, 3.2)
-    return plt.subplots(1, panels, figsize=size, layout="constrained", sharey=True)
+def _wider(data: Data, p: float) -> Row:
+    """10x against 1x, in both settings, and in that of the text from a start ten times smaller."""
+    item = f"Fig. 5, recovered fraction of teacher nodes, 10x less 1x, p = {p:g}"
+
+    def more(one: xr.Dataset, level: float) -> list[Row]:
+        found = one["recovered_1"].isel(shown=-1).sel(polarity=p).mean("teacher_1")
+        return [_difference(item, found, level)]
+
+    readings = {name: row for name, (row,) in each(data, more).items()}
+    starts = kept("starts")["text"]["recovered"]
+    if p in starts["polarity"]:
+        fraction = starts.sel(polarity=p, start_scale=0.1) / 20
+        readings["Sec. 8.16, start ten times smaller"] = _difference(item, fraction, LEVEL)
+    return in_each_reading(item, "the scale of the students' start", readings, notes.START)
 
 
-def _one_legend(ax: Any, first: Any) -> None:
-    ax.label_outer()
-    if ax is not first:
-        ax.get_legend().remove()
+def _difference(item: str, found: xr.DataArray, level: float) -> Row:
+    more = found.sel(multiple=10).values - found.sel(multiple=1).values
+    return claim(KEY, item, more, level=level)
 
 
-def followed(runs: xr.Dataset) -> Parts:
+def _stuck(one: xr.Dataset, level: float) -> list[Row]:
+    item = "Fig. 5, recovered fraction of teacher nodes with 1x, mean over p: it gets stuck"
+    found = one["recovered_1"].isel(shown=-1).sel(multiple=1, polarity=list(LOG_LOSSES))
+    return [claim(KEY, item, found.mean(("teacher_1", "polarity")).values, "<", 1.0, level=level)]
+
+
+def followed(data: Data) -> Parts:
     """Figure 6: which student nodes follow the five teacher nodes, three runs."""
-    picture, grid = plt.subplots(
-        3, 5, figsize=(13, 6.5), layout="constrained", sharex=True, sharey=True
-    )
-    for run, row in enumerate(grid):
-        for teacher, ax in enumerate(row):
-            followers(runs, teacher, run, axes=ax).label_outer()
-    yield Figure(picture, {"": runs})
-    ρ = runs["correlation_1"]
-    follows = ρ.argmax("teacher_1")
-    early, last = follows.sel(epoch=5), follows.isel(epoch=-1)
-    number = runs.sizes["run"]
-    yield claim(
-        KEY,
-        f"Fig. 6, student nodes nearest to the strongest node less the weakest, epoch 5, {number} "
-        "runs",
-        ((early == 0).sum("student_1") - (early == 4).sum("student_1")).values,
-    )
-    close = ρ.isel(epoch=-1).max("teacher_1") > 0.95
-    item = f"Fig. 6, nodes that left the strongest one after epoch 5 (end > 0.95), {number} runs"
-    left = ((early == 0) & (last != 0) & close).sum("student_1")
-    yield noted(claim(KEY, item, left.values), notes.TURNING)
-    reached = _first(ρ.max("student_1") > 0.95)
-    yield claim(
-        KEY,
-        f"Fig. 6, first epoch with a correlation > 0.95, weakest less strongest, {number} runs",
-        (reached.isel(teacher_1=-1) - reached.isel(teacher_1=0)).values,
-    )
-    yield claim(
-        KEY,
-        f"Sec. 5.3, student nodes that end with the strongest one (> 0.95), {number} runs",
-        (ρ.isel(epoch=-1, teacher_1=0) > 0.95).sum("student_1").values,
-        ">",
-        1.0,
-    )
+    for setting, one in data.items():
+        picture, grid = panels(3, 5, (2.6, 2.1), sharex=True, sharey=True)
+        runs = one[["correlation_1"]].rename(row="run")
+        for run, axes in enumerate(grid):
+            for teacher, ax in enumerate(axes):
+                followers(runs, teacher, run, axes=ax).label_outer()
+        picture.suptitle(NAMES[setting])
+        yield Figure(picture, {"": one}, setting)
+    yield from decided(data, _following, note=notes.TURNING)
 
 
-def best(study: xr.Dataset, full: bool) -> Parts:
+def _following(one: xr.Dataset, level: float) -> list[Row]:
+    first = one["first_record"]
+    late = first.isel(teacher_1=-1) - first.isel(teacher_1=0)
+    nearest = one["with_strongest"] - one["with_weakest"]
+    samples = {
+        "Fig. 6, student nodes nearest to the strongest node less the weakest, epoch 5": nearest,
+        "Fig. 6, nodes nearest to the strongest one at epoch 1 that end with another": one[
+            "left_strongest"
+        ].sel(epoch=1),
+        "Fig. 6, first epoch with a correlation > 0.95, weakest less strongest": late,
+    }
+    rows = [claim(KEY, item, these.values, level=level) for item, these in samples.items()]
+    item = "Sec. 5.3, student nodes that end with the strongest one (> 0.95)"
+    return [*rows, claim(KEY, item, one["end_with_strongest"].values, ">", 1.0, level=level)]
+
+
+def best(data: Data) -> Parts:
     """Figure 7: best correlation of each teacher node over epochs, 5x."""
-    polarities = [p for p in study["polarity"].values if p > 0]
-    picture, axes = _row(len(polarities))
-    for ax, p in zip(axes, polarities, strict=True):
-        draw.best_correlations(study.sel(polarity=p, multiple=5), axes=ax)
-        mean = float(study["evaluation_loss"].sel(polarity=p, multiple=5).isel(epoch=-1).mean())
-        ax.set_title(f"p = {p:g}, logloss = {math.log(mean):.2f}", fontsize="medium")
-        ax.label_outer()
-    yield Figure(picture, {"": study})
+    polarities = list(LOG_LOSSES)
+    picture, grid = panels(len(data), len(polarities), (2.9, 2.7), sharex=True, sharey=True)
+    for axes, (setting, one) in zip(grid, data.items(), strict=True):
+        for ax, p in zip(axes, polarities, strict=True):
+            best_of_nodes(one["best_correlation_1"].sel(polarity=p), ax)
+            mean = float(_log_losses(one, p).mean())
+            ax.set_title(f"p = {p:g}, log₁₀ loss = {mean:.2f}", fontsize="small")
+            ax.label_outer()
+        axes[0].set_ylabel(f"{NAMES[setting]}\nbest correlation")
+    yield Figure(picture, {name: one[["best_correlation_1"]] for name, one in data.items()})
     for p, printed in LOG_LOSSES.items():
-        item = f"Fig. 7, logloss, p = {p:g}, 5x"
-        if p in polarities:
-            losses = study["evaluation_loss"].sel(polarity=p, multiple=5).isel(epoch=-1)
-            yield _log_loss(item, printed, losses, full)
-        else:
-            yield missing(KEY, item, printed, f"Not in small runs. {notes.LOGLOSS}")
-    yield claim(
-        KEY,
-        "Fig. 7, first epoch with correlation > 0.9, weaker half less stronger half, p = 0.5",
-        _delay(study.sel(polarity=0.5, multiple=5)),
-    )
+        item = f"Fig. 7, log₁₀ of the loss of a run, p = {p:g}, 5x"
+        rows = {
+            NAMES[name]: _one_run(item, printed, _log_losses(one, p)) for name, one in data.items()
+        }
+        yield in_each_reading(item, SETTING, rows, notes.ONE_RUN)
+    yield from decided(data, _later)
 
 
-def _log_loss(item: str, printed: str, losses: xr.DataArray, full: bool) -> Row:
-    """ln of the mean loss, and what the standard error of the mean is there."""
-    mean = float(losses.mean())
-    computed, error = math.log(mean), standard_error(losses) / mean
-    if full:
-        return noted(compare(KEY, item, digits(printed), computed, error), notes.LOGLOSS)
-    return not_comparable(KEY, item, printed, computed, notes.SMALLER, error)
+def _log_losses(one: xr.Dataset, p: float) -> np.ndarray:
+    return np.log10(one["evaluation_loss"].sel(polarity=p, multiple=5).values.astype(float))
 
 
-def _delay(one: xr.Dataset) -> np.ndarray:
-    """By how many epochs the weaker half comes later than the stronger one, in each run."""
-    first = _first(one["teacher_correlation_1"] > 0.9)
-    half = first.sizes["teacher_1"] // 2
-    strong, weak = first.isel(teacher_1=slice(half)), first.isel(teacher_1=slice(half, None))
-    return (weak.mean("teacher_1") - strong.mean("teacher_1")).values
+def _one_run(item: str, printed: str, logarithms: np.ndarray) -> Row:
+    """Whether the printed number may be that of one more run, at the level 0.01 for all five."""
+    from scipy.stats import t
+
+    runs = len(logarithms)
+    scatter = float(logarithms.std(ddof=1)) * math.sqrt(1 + 1 / runs)
+    allowed = float(t.isf(LEVEL / len(LOG_LOSSES) / 2, runs - 1)) * scatter
+    stated = digits(printed)
+    wide = method(printed, stated.value, stated.tolerance + allowed)
+    return compare(KEY, item, wide, float(logarithms.mean()), standard_error(logarithms))
 
 
-def _first(reached: xr.DataArray) -> xr.DataArray:
-    """The first record at which something is so; one after the last if it never is."""
-    return reached.argmax("epoch").where(reached.any("epoch"), reached.sizes["epoch"])
+def _later(one: xr.Dataset, level: float) -> list[Row]:
+    item = "Fig. 7, first epoch with correlation > 0.9, weaker half less stronger half, p = {:g}"
+    return [
+        claim(KEY, item.format(p), one["delay"].sel(polarity=p).values, level=level)
+        for p in (0.5, 2.5)
+    ]
 
 
-def losses(study: xr.Dataset) -> Parts:
+def losses(data: Data) -> Parts:
     """Figure 11: evaluation loss over epochs, for each polarity."""
-    polarities = study["polarity"].values
-    rows = 2 if len(polarities) > 3 else 1
-    columns = len(polarities) // rows
-    size = (4.0 * columns, 3.2 * rows)
-    picture, grid = plt.subplots(
-        rows, columns, figsize=size, layout="constrained", sharex=True, sharey=True
-    )
-    for ax, p in zip(grid.flat, polarities, strict=True):
-        evaluation_loss(study.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
-        _one_legend(ax, grid.flat[0])
-    yield Figure(picture, {"": study})
-    wide = int(study["multiple"].values[-1])
-    last = study["evaluation_loss"].isel(epoch=-1)
+    polarities = next(iter(data.values()))["polarity"].values
+    picture, grid = panels(len(data), len(polarities), (2.5, 2.7), sharex=True, sharey="row")
+    for axes, (setting, one) in zip(grid, data.items(), strict=True):
+        for ax, p in zip(axes, polarities, strict=True):
+            log_loss(one["log10_loss"].sel(polarity=p), ax).set_title(f"p = {p:g}")
+            ax.label_outer()
+            if ax is not grid[0, 0]:
+                ax.get_legend().remove()
+        axes[0].set_ylabel(f"{NAMES[setting]}\nmean log₁₀ of the loss")
+        axes[0].set_ylim(-8.0 if setting == "code" else -5.0, 1.0)
+    yield Figure(picture, {name: one[["log10_loss"]] for name, one in data.items()})
     for p in polarities:
-        one = last.sel(polarity=p)
-        item = f"Fig. 11, ln of the loss at the end, 1x less {wide}x, p = {p:g}"
-        lower = np.log(one.sel(multiple=1).values / one.sel(multiple=wide).values)
-        yield noted(claim(KEY, item, lower), notes.GENERALIZATION)
+        yield _better(data, float(p))
+
+
+def _better(data: Data, p: float) -> Row:
+    item = f"Fig. 11, loss at the end, 1x over 10x, log₁₀, p = {p:g}"
+
+    def mean(one: xr.Dataset, level: float) -> list[Row]:
+        end = one["evaluation_loss"].sel(polarity=p).astype(float)
+        return [claim(KEY, item, (end.sel(multiple=1) - end.sel(multiple=10)).values, level=level)]
+
+    def lower(one: xr.Dataset, level: float) -> list[Row]:
+        return mean(one.assign(evaluation_loss=np.log10(one["evaluation_loss"])), level)
+
+    readings = {name: row for name, (row,) in each(data, lower).items()}
+    readings |= {f"{name}, mean loss": row for name, (row,) in each(data, mean).items()}
+    on = f"{SETTING} and whether losses or their logarithms are averaged"
+    return in_each_reading(item, on, readings, notes.GENERALIZATION if p < 1 else "")

@@ -1,69 +1,71 @@
 """Figures 4 and 12 of tian2020: four hidden layers."""
 
-from collections.abc import Iterator
-
-import numpy as np
 import xarray as xr
 
-from tutelage import deep
-from tutelage.papers.claim import claim, in_every_run
-from tutelage.papers.row import Row, not_comparable, noted
+from tutelage.papers.claim import claim
+from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import specialization_of_layers
-from tutelage.papers.tian2020.figures import standard_error, weak_over_strong
+from tutelage.papers.tian2020.readings import NAMES, Data, Parts, decided
+from tutelage.papers.tian2020.reduced import LAYERS
 
-LAYERS = (1, 2, 3, 4)
-
-Parts = Iterator[Row | Figure]
+LENGTH = "the setting (inputs, outputs, batches and rates of the text and of the code differ)"
 
 
-def layers(runs: xr.Dataset) -> Parts:
+def layers(data: Data) -> Parts:
     """Figure 4: strength against correlation in every layer, over epochs."""
-    yield _picture(runs)
-    epochs = runs["epoch"].values
-    early = {
-        layer: deep.mean_correlation(runs, layer=layer).sel(epoch=10).values for layer in LAYERS
-    }
-    for layer in LAYERS[1:]:
-        item = f"Fig. 4, mean best correlation at epoch 10, layer 1 less layer {layer}"
-        yield noted(claim(KEY, item, early[1] - early[layer]), notes.LATER)
-    for epoch in (10, int(epochs[-1])):
-        item = f"Fig. 4, shape of an L in layer 1 at epoch {epoch}"
-        now = runs.sel(epoch=epoch)
-        shaped = [l_shaped(now.isel(run=[run]), 1) for run in range(now.sizes["run"])]
-        yield noted(in_every_run(KEY, item, shaped), notes.LATER)
-    for layer in LAYERS[1:]:
-        ρ = deep.mean_correlation(runs, layer=layer)
-        yield claim(
-            KEY,
-            f"Sec. 6, mean best correlation in layer {layer}, epoch {epochs[-1]} less epoch 0",
-            (ρ.isel(epoch=-1) - ρ.isel(epoch=0)).values,
-        )
-    item = f"Theorem 4, fraction of nodes of layer 1 with correlation > 0.95, epoch {epochs[-1]}"
-    found = (runs["teacher_correlation_1"].isel(epoch=-1) > 0.95).mean("teacher_1")
-    yield noted(claim(KEY, item, found.values, ">", 0.9), notes.NOT_AT_REST)
+    yield from _pictures(data)
+    yield from decided(data, _lowest_first, on=LENGTH, note=notes.LATER)
+    yield from decided(data, _l_shape, on=LENGTH, note=notes.L_SHAPE)
+    yield from decided(data, _at_the_end, on=LENGTH)
 
 
-def l_shaped(now: xr.Dataset, layer: int) -> bool:
-    """Some nodes have specialized, and those that have not are less than half as strong."""
-    return any(ratio < 0.5 for ratio in weak_over_strong(now, layer))
+def _lowest_first(runs: xr.Dataset, level: float) -> list[Row]:
+    early = {i: runs[f"mean_correlation_{i}"].sel(epoch=10).values for i in LAYERS}
+    item = "Fig. 4, mean best correlation at epoch 10, layer 1 less layer {}"
+    return [claim(KEY, item.format(i), early[1] - early[i], level=level) for i in LAYERS[1:]]
 
 
-def uniform(runs: xr.Dataset, full: bool) -> Parts:
+def _l_shape(runs: xr.Dataset, level: float) -> list[Row]:
+    """Some nodes have been found, and student nodes that are far from any are weaker."""
+    now = runs.sel(epoch=10)
+    found = "Fig. 4, L in layer 1 at epoch 10: fraction of teacher nodes with correlation > 0.95"
+    weaker = "Fig. 4, L in layer 1 at epoch 10: strength of the least specialized quarter over most"
+    return [
+        claim(KEY, found, now["found_1"].values, level=level),
+        claim(KEY, weaker, now["quarters_1"].values, "<", 1.0, level=level),
+    ]
+
+
+def _at_the_end(runs: xr.Dataset, level: float) -> list[Row]:
+    rows = []
+    for i in LAYERS[1:]:
+        ρ = runs[f"mean_correlation_{i}"]
+        item = f"Sec. 6, mean best correlation in layer {i}, epoch 100 less epoch 0"
+        rows.append(claim(KEY, item, (ρ.isel(epoch=-1) - ρ.isel(epoch=0)).values, level=level))
+    item = "Theorem 4, fraction of nodes of layer 1 with correlation > 0.95, epoch 100"
+    return [*rows, claim(KEY, item, runs["found_1"].isel(epoch=-1).values, ">", 0.9, level=level)]
+
+
+def uniform(data: Data) -> Parts:
     """Figure 12: the same with inputs uniform on [-15, 15]."""
-    yield _picture(runs)
-    for layer in LAYERS:
-        samples = deep.mean_correlation(runs, layer=layer).isel(epoch=-1).values
-        item = f"Fig. 12, ρ_mean, layer {layer}"
-        if full:
-            yield noted(claim(KEY, item, samples, ">", 0.998), notes.CLOSE_TO_ONE)
-        else:
-            mean, error = float(np.mean(samples)), standard_error(samples)
-            yield not_comparable(KEY, item, "≥ 0.998", mean, notes.SMALLER, error)
+    yield from _pictures(data)
+    yield from decided(data, _close_to_one, on=LENGTH)
 
 
-def _picture(runs: xr.Dataset) -> Figure:
-    """The first run; all others look alike, and would cover it."""
-    grid = specialization_of_layers(runs.isel(run=[0]), runs["epoch"].values.tolist())
-    return Figure(grid[0, 0].figure, {"": runs})
+def _close_to_one(runs: xr.Dataset, level: float) -> list[Row]:
+    last = {i: runs[f"mean_correlation_{i}"].isel(epoch=-1).values for i in LAYERS}
+    item = "Fig. 12, ρ_mean, layer {}"
+    return [claim(KEY, item.format(i), last[i], ">", 0.998, level=level) for i in LAYERS]
+
+
+def _pictures(data: Data) -> Parts:
+    """The first run of each setting; all others look alike, and would cover it."""
+    for setting, runs in data.items():
+        shown = [name for name in runs if "student_" in str(runs[name].dims)]
+        grid = specialization_of_layers(
+            runs[shown].expand_dims("run"), runs["epoch"].values.tolist()
+        )
+        grid[0, 0].figure.suptitle(NAMES[setting])
+        yield Figure(grid[0, 0].figure, {"": runs}, setting)

@@ -1,0 +1,63 @@
+"""Results of long runs that are kept with the package, so that every report can show them.
+
+A file holds what rows and pictures are made of, and in its attributes the command, the version, the
+machine and the seed that made it.  Rows of it are marked *recorded*.  A full run computes them
+again, and says of each whether it still holds.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from tutelage import results
+from tutelage.papers.row import Row
+from tutelage.papers.section import Figure
+
+FOLDER = "recorded"  # of a paper
+
+
+def kept(paper: str, name: str) -> xr.Dataset:
+    """What ``papers/PAPER/recorded/NAME.nc`` holds."""
+    return results.load(Path(__file__).parent / paper / FOLDER / f"{name}.nc")
+
+
+def digest(paper: str) -> str:
+    """Changes with what is recorded of a paper, on which its sections depend besides code."""
+    content = hashlib.sha256()
+    for file in sorted((Path(__file__).parent / paper / FOLDER).glob("*.nc")):
+        content.update(file.name.encode() + file.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def origin(*datasets: xr.Dataset) -> str:
+    """By what they were made, in words."""
+    return "; ".join(dict.fromkeys(_told(one.attrs) for one in datasets))
+
+
+def _told(attrs: Mapping[str, Any]) -> str:
+    versions = f"tutelage {attrs['tutelage_version']}, jax {attrs['jax_version']}"
+    return f"{attrs['command']} ({attrs['machine']}, {versions}, seed {attrs['seed']})"
+
+
+def marked(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:
+    """The same with rows that say that they are recorded, and by what."""
+    for part in parts:
+        yield replace(part, recorded=recorded) if isinstance(part, Row) else part
+
+
+def held_against(
+    now: Iterable[Row | Figure], before: Iterable[Row | Figure]
+) -> Iterator[Row | Figure]:
+    """Rows computed again, which say whether the recorded ones still hold."""
+    then = {row.item: row for row in before if isinstance(row, Row)}
+    for part in now:
+        if isinstance(part, Row) and part.item in then:
+            old = then[part.item]
+            same = "which still holds" if old.verdict == part.verdict else "which no longer holds"
+            words = f"Recorded before: {old.computed:.6g}, {old.verdict}, {same}."
+            part = replace(part, note=f"{part.note} {words}".strip())
+        yield part
