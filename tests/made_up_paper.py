@@ -10,6 +10,7 @@ import xarray as xr
 
 from tutelage import papers
 from tutelage.papers.paper import Paper
+from tutelage.papers.recorded import marked
 from tutelage.papers.row import (
     closed_form,
     compare,
@@ -41,7 +42,7 @@ def text(full: bool):
 
 
 def new(full: bool):
-    yield found("a rate", 1.25, 1e-3, "computed twice")
+    yield from marked([found("a rate", 1.25, 1e-3, "computed twice")], "python far.py (far away)")
 
 
 class Made:

@@ -201,3 +201,13 @@ def test_the_summary_fits_on_a_telephone(made, tmp_path):
     """It was cut at 400 pixels: nine columns do not fit, and nobody scrolls a table sideways."""
     report.build(folder=tmp_path / "report")
     assert widest(tmp_path / "report" / "index.html", tmp_path, ".summary", 400) <= 400
+
+
+def test_recorded_rows_are_counted_and_say_by_what(made, tmp_path, run):
+    _, out, _ = run("reproduce", "--out", str(tmp_path))
+    assert "1 of them recorded before; --full computes them again" in out.splitlines()
+    page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
+    assert "1 of all rows were recorded before" in page
+    assert page.count("<code>python far.py (far away)</code>") == 1
+    rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    assert [row["recorded"] for row in rows if row["recorded"]] == ["python far.py (far away)"]
