@@ -28,7 +28,7 @@ TWO_LAYERS = {"hidden": 10, "multiple": 5}
 DEEP = {"hidden": "50-75-100-125", "multiple": 10}
 
 
-def planned(runs, iterations, fresh, hidden, multiple, seed=0):
+def planned(runs, iterations, fresh, hidden, multiple, seed=0, precision="float64"):
     return settings(
         hidden,
         multiple,
@@ -45,6 +45,7 @@ def planned(runs, iterations, fresh, hidden, multiple, seed=0):
         fresh=fresh,
         runs=runs,
         seed=seed,
+        precision=precision,
         correlations=False,
     )
 
@@ -111,7 +112,7 @@ def compared(table, name, work, rate, alone, together):
 def main():
     rate = products_per_second()
     table = Table(
-        title=f"deep students, {jax.devices()[0].device_kind}, float64; rate of products of large "
+        title=f"deep students, {jax.devices()[0].device_kind}; float64 but where it says; rate of products of large "
         f"matrices {rate / 1e9:.3g} GFlop/s",
         caption="steps: d = 100, 10 teachers, 5x, C = 50, batches of 16, with their data; "
         "calls: deep.train with two epochs, records and construction included",
@@ -122,11 +123,13 @@ def main():
     for what, measured in (("steps", steps), ("calls", trainings)):
         for fresh, name in ((False, "fixed set"), (True, "fresh data")):
             compared(table, f"{what}, {name}", work, rate, *measured(fresh))
-    what = planned(1, 20, True, **DEEP)
-    per_step = seconds(epoch(what), repeats=2)[0] / 20
-    share = f"{operations(what) / per_step / rate:.0%}"
-    spent = f"{1000 * per_step:.3g} s per 1000 iterations"
-    table.add_row("50-75-100-125, 10x, one run", f"{1 / per_step:.3g}", share, spent)
+    plans = [planned(1, 40, True, **DEEP, precision=one) for one in ("float64", "float32")]
+    times = [one / 40 for one in seconds(*map(epoch, plans), repeats=3)]
+    for what, per_step in zip(plans, times, strict=True):
+        share = f"{operations(what) / per_step / rate:.0%}"
+        spent = f"{1000 * per_step:.3g} s per 1000 iterations, {times[0] / per_step:.2f} times"
+        name = f"50-75-100-125, 10x, one run, {what.precision}"
+        table.add_row(name, f"{1 / per_step:.3g}", share, spent)
     Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 

@@ -2,11 +2,13 @@
 
     python benchmarks/gpu/tian2020.py FOLDER NAME:SETTING[:LOOK] ...
     python benchmarks/gpu/tian2020.py FOLDER --keep
+    python benchmarks/gpu/tian2020.py docs/pictures --draw
 
 The first trains what is named, such as ``recovery:code``, saves it as ``NAME_SETTING_LOOK.nc`` in
 the folder, and prints how long it took.  A second look (``recovery:code:1``) has as many runs of
 its own as the first.  The second needs no GPU: it joins all looks in the folder, and puts what rows
-and pictures are made of into the package, for every report.
+and pictures are made of into the package, for every report.  The third draws what is in the package
+for the documentation.
 """
 
 import sys
@@ -56,6 +58,29 @@ def keep(folder):
             print(f"{file.name}: {made.attrs['runs']} runs, {file.stat().st_size / 2**10:.0f} KiB")
 
 
+def draw(folder):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from PIL import Image
+
+    from tutelage.papers import sections
+    from tutelage.papers.section import Figure
+
+    drawn = [("tian2020", f"fig{number}") for number in (3, 4, 5, 6, 7, 8, 11, 12)]
+    for paper, name in (*drawn, ("beyond", "starts")):
+        ((_, section, _),) = sections([paper], name)
+        for part in section.compute(False):
+            if isinstance(part, Figure):
+                stem = "_".join(filter(None, ("tian2020", name, part.name)))
+                file = Path(folder) / f"{stem}.png"
+                part.picture.savefig(file, dpi=70)
+                matplotlib.pyplot.close(part.picture)
+                Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
+
+
 if __name__ == "__main__":
     folder, *names = sys.argv[1:]
-    keep(folder) if names == ["--keep"] else train(folder, names)
+    {("--keep",): keep, ("--draw",): draw}.get(tuple(names), lambda folder: train(folder, names))(
+        folder
+    )
