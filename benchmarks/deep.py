@@ -112,8 +112,8 @@ def compared(table, name, work, rate, alone, together):
 def main():
     rate = products_per_second()
     table = Table(
-        title=f"deep students, {jax.devices()[0].device_kind}; float64 but where it says; rate of products of large "
-        f"matrices {rate / 1e9:.3g} GFlop/s",
+        title=f"deep students, {jax.devices()[0].device_kind}; float64 but where it says; rate of "
+        f"products of large matrices {rate / 1e9:.3g} GFlop/s",
         caption="steps: d = 100, 10 teachers, 5x, C = 50, batches of 16, with their data; "
         "calls: deep.train with two epochs, records and construction included",
     )

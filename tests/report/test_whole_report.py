@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import test_docs
 import verdicts
 from browser import complaints, needs_chromium
 from page import Page
@@ -41,6 +42,7 @@ def test_every_row_has_the_verdict_of_the_table(whole):
     found = [tuple(row[name] for name in verdicts.COLUMNS) for row in whole[1]]
     assert found == verdicts.expected()
     assert all(row["note"] for row in whole[1] if row["verdict"] != "agrees")
+    assert sum(bool(row["recorded"]) for row in whole[1]) == test_docs.RECORDED
 
 
 @pytest.mark.slow
