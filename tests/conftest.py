@@ -6,6 +6,7 @@ compiled is kept for the other test process and for the next run, in .pytest_cac
 """
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -39,8 +40,13 @@ def run(monkeypatch, capsys):
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["tutelage", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
+        monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+        interrupted = signal.getsignal(signal.SIGINT)
+        try:
+            with pytest.raises(SystemExit) as exit_:
+                cli.main()
+        finally:  # which the command has changed for its process, and this is another
+            signal.signal(signal.SIGINT, interrupted)
         captured = capsys.readouterr()
         if "--json" in arguments and captured.out:
             strict_json.check(captured.out)

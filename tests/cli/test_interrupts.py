@@ -62,6 +62,51 @@ def test_ctrl_c_ends_in_words(tmp_path, command, seconds):
     assert sorted(path.name for path in tmp_path.iterdir()) in ([], ["report"])
 
 
+LOST = """
+class Lost:
+    def __del__(self):  # Python ignores what is raised here
+        signal.raise_signal(signal.SIGINT)
+
+Lost()
+time.sleep(60)
+"""
+LOADING = """
+pathlib.Path("loaded.py").write_text("import signal; signal.raise_signal(signal.SIGINT); x = 1")
+import loaded
+said = f"loaded {loaded.x}, "
+time.sleep(60)
+"""
+CHANGED = """
+try:
+    signal.raise_signal(signal.SIGINT)
+finally:
+    time.sleep(0.3)  # nor is what is done now interrupted again
+    said = "finally "
+    [].pop()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [(LOST, ""), (LOADING, "loaded 1, "), (CHANGED, "finally ")],
+    ids=["lost", "loading", "changed"],
+)
+def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(tmp_path, moment, words):
+    code = "import pathlib, signal, sys, time\n"
+    code += "from tutelage.cli.interrupts import WellTimed, is_interrupt\n"
+    code += "sys.path.insert(0, '.')\nsaid = ''\nwith WellTimed():\n  try:\n"
+    code += "".join(f"    {line}\n" for line in moment.splitlines())
+    code += "  except BaseException as problem:\n"
+    code += "    print(said + 'heard' if is_interrupt(problem) else problem)\n    sys.exit()\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        **{"cwd": tmp_path, "env": environment, "timeout": 30, "text": True},
+        capture_output=True,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, f"{words}heard\n", "")
+
+
 RUNS = ["simulate", "--student", "1", "--teacher", "1", "--activation", "erf", "--dimension", "50"]
 RUNS += ["--runs", "8"]
 

@@ -8,18 +8,20 @@ answers at once.
 
 import sys
 
-from tutelage.cli.interrupts import INTERRUPTED, WellTimed
+from tutelage.cli.interrupts import INTERRUPTED, WellTimed, is_interrupt
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command; Ctrl-C is answered also while the libraries are being loaded."""
-    try:
-        with WellTimed():
+    with WellTimed():
+        try:
             from tutelage.cli.entry import main as run
 
             run()
-    except KeyboardInterrupt:
-        print("tutelage: interrupted; nothing had begun", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        except (KeyboardInterrupt, Exception) as problem:
+            if not is_interrupt(problem):
+                raise
+            print("tutelage: interrupted; nothing had begun", file=sys.stderr)
+            sys.exit(INTERRUPTED)

@@ -1,7 +1,6 @@
 """Ctrl-C at a time when it does no harm, and until it is heard."""
 
 import _thread
-import atexit
 import os
 import signal
 import sys
@@ -11,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 INTERRUPTED = 130  # the exit code: 128 and the number of the signal, as shells have it
-SOON = 0.1  # seconds
+SOON = 0.03  # seconds
 IMPORT = "<frozen importlib._bootstrap>"
 
 
@@ -20,13 +19,14 @@ class WellTimed:
 
     Compiled libraries may end the process with a segmentation fault if they are interrupted
     while they are loaded.  And an interrupt may be lost: Python prints and forgets one that
-    comes while garbage is collected, and so do callbacks of compiled code.
+    comes while garbage is collected, and so do callbacks of compiled code.  After the block,
+    which is the work of a whole process, there is nothing to interrupt any more.
     """
 
     def __init__(self) -> None:
         usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self._applies = usual and threading.current_thread() is threading.main_thread()
-        self._came = False
+        self._came = self._over = False
 
     def __enter__(self) -> None:
         if self._applies:
@@ -35,13 +35,25 @@ class WellTimed:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         """Interrupt, unless it has to wait; in any case, once more in a while."""
+        if self._over:
+            return
         self._came = True
-        again = threading.Timer(SOON, _thread.interrupt_main)
+        again = threading.Timer(SOON, self._press)
         again.daemon = True
         again.start()
         # What an interrupt has begun, as writing a checkpoint, is not interrupted.
-        if not _is_loading(frame) and not _is_interrupt(sys.exc_info()[1]):
+        if not _is_loading(frame) and not is_interrupt(sys.exc_info()[1]):
             raise KeyboardInterrupt
+
+    def _press(self) -> None:
+        """Ctrl-C once more; as a signal, it also wakes what is waiting."""
+        main = threading.main_thread().ident
+        if self._over or main is None:
+            return
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, signal.SIGINT)
+        else:
+            _thread.interrupt_main()
 
     def __exit__(
         self,
@@ -49,14 +61,9 @@ class WellTimed:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if not self._applies:
-            return
-        sys.unraisablehook = sys.__unraisablehook__
-        if self._came:  # and will come again, until the process has ended
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            atexit.register(_end)
-        else:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._over = True
+        if self._came and is_interrupt(problem):
+            _end()
 
 
 def _is_loading(frame: FrameType | None) -> bool:
@@ -65,7 +72,7 @@ def _is_loading(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _is_interrupt(problem: BaseException | None) -> bool:
+def is_interrupt(problem: BaseException | None) -> bool:
     """Whether this is an interrupt, or what has become of one."""
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__context__
@@ -79,7 +86,7 @@ def _ignored(what: Any) -> None:
 
 
 def _end() -> None:
-    """Leave at once: what is still being compiled may not survive an orderly end."""
+    """Leave at once: an orderly end waits for threads, and may meet code that is compiled."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
         sys.stdout.flush()

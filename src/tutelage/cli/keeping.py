@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tutelage.cli.interrupts import INTERRUPTED
+from tutelage.cli.interrupts import INTERRUPTED, is_interrupt
 from tutelage.runs import files
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Files:
         traceback: TracebackType | None,
     ) -> None:
         problem = problem or flushed()
-        if isinstance(problem, KeyboardInterrupt):
+        if is_interrupt(problem):
             say_interrupted(self._kept())
             raise typer.Exit(INTERRUPTED) from None
         if is_of_output(problem):
