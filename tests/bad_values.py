@@ -26,7 +26,7 @@ KIND = {
     "a function to a word": lambda *_: "nobody",
     "a mapping": {"a": 1},
     "a set": {1, 2},
-    "an iterator": iter(()),
+    "an iterator": lambda: iter(()),
     "an empty Dataset": xr.Dataset(),
     "another Dataset": xr.Dataset({"x": ("time", [1.0])}),
     "a path": Path("/nowhere/at/all.nc"),
@@ -67,3 +67,12 @@ SIZE = {
     "beyond a float": 10**400,
 }
 BAD = {**KIND, **SHAPE, **RANGE, **SIZE}
+
+# Arguments of which more is more work, and fits: how long it takes is said while it runs.
+WORK = {"epochs", "max_steps", "pieces", "probes", "starts", "steps", "until", "samples"}
+WORK |= {"simulation.chain.dimension", "deep.online_deviation.dimension"}
+
+
+def is_work(name, argument):
+    """Whether more of an argument is more work."""
+    return argument in WORK or f"{name}.{argument}" in WORK

@@ -15,6 +15,9 @@ import numpy as np
 # Sums of 10⁶ float64 products are off by about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest
 # term, so that a covariance that was honestly computed is never further off than this.
 ROUNDING = 1e-12
+# Equations multiply up to four numbers: the product of larger ones may be no number, that of
+# smaller ones zero.
+LARGEST = 1e75
 # Letters of what came that a message shows.
 LONGEST = 60
 
@@ -40,6 +43,18 @@ def shown(value: Any) -> str:
     except Exception:  # a whole number of more digits than Python writes
         return kind
     return text if len(text) <= LONGEST else f"{kind} {text[:LONGEST]}…"
+
+
+def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str = "") -> Any:
+    """What a function of the user's returns; if it fails, the error that it raised is told."""
+    try:
+        return function(*given)
+    except InputError:
+        raise
+    except Exception as problem:
+        words = " ".join(str(problem).split())[:LONGEST]
+        came = f"a function that fails with {type(problem).__name__} ({words})"
+        raise InputError(argument, came, allowed, hint) from problem
 
 
 def is_traced(value: Any) -> bool:
@@ -72,6 +87,9 @@ def finite_number(
         return value
     if not is_number(value) or not _finite(value):
         raise InputError(argument, shown(value), "it has to be a finite real number", hint)
+    if abs(value) > LARGEST or 0 < abs(value) < 1 / LARGEST:
+        sizes = f"{1 / LARGEST:g} to {LARGEST:g} in size, or 0"
+        raise InputError(argument, shown(value), f"it has to be {sizes}", hint)
     if value < at_least:
         raise InputError(argument, shown(value), f"it has to be at least {at_least:g}", hint)
     if value <= above:
@@ -108,8 +126,22 @@ def shape_of(argument: str, value: Any) -> tuple[int, ...]:
         raise InputError(argument, came, "it has to be an array of real numbers") from None
 
 
-def finite_array(argument: str, value: Any) -> np.ndarray:
-    """An array of finite real numbers in float64."""
+def finite_array(argument: str, value: Any, largest: float = LARGEST) -> np.ndarray:
+    """An array of finite real numbers in float64, none of them larger in size."""
+    array = real_array(argument, value)
+    with np.errstate(invalid="ignore"):
+        usable = np.abs(array) <= largest  # which NaN is not
+    if not np.all(usable):
+        where = tuple(int(i) for i in np.argwhere(~usable)[0])
+        finite = np.isfinite(array[where])
+        allowed = f"at most {largest:g} in size" if finite else "a finite number"
+        came = f"{array[where]}{_at(where)}"
+        raise InputError(argument, came, f"every entry has to be {allowed}")
+    return array
+
+
+def real_array(argument: str, value: Any) -> np.ndarray:
+    """An array of real numbers in float64; NaN and infinity are among them."""
     try:
         if value is None or np.iscomplexobj(value):  # NumPy would take None for NaN
             raise TypeError("no real numbers")
@@ -118,11 +150,6 @@ def finite_array(argument: str, value: Any) -> np.ndarray:
         raise InputError(
             argument, f"{type(value).__name__} ({problem})", "it has to be an array of real numbers"
         ) from None
-    if not np.all(np.isfinite(array)):
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(
-            argument, f"{array[where]} at index {where}", "every entry has to be a finite number"
-        )
     return array
 
 
@@ -136,6 +163,15 @@ def increasing_array(
         allowed = f"numbers have to increase{from_where}"
         raise InputError(argument, f"{array.tolist()!r:.80}", allowed, hint)
     return array
+
+
+def check_variables(argument: str, dataset: Any, *names: str, made_by: str) -> None:
+    """A Dataset has to hold these variables or coordinates."""
+    missing = [name for name in names if name not in getattr(dataset, "variables", ())]
+    if missing:
+        there = ", ".join(map(str, dataset.variables)) or "nothing"
+        allowed = f"it has to have {', '.join(missing)}"
+        raise InputError(argument, f"a Dataset with {there}", allowed, f"a result of {made_by}")
 
 
 def epochs_to_record(

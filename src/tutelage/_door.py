@@ -11,7 +11,7 @@ import os
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
-from numbers import Integral
+from numbers import Integral, Rational
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -65,11 +65,14 @@ def door(verb: Verb) -> Verb:
 
     @wraps(verb)
     def entered(*args: Any, **options: Any) -> Any:
-        kinds = _kinds(verb)
-        for name, value in signature.bind(*args, **options).arguments.items():
-            if not fits(value, kinds.get(name, Any)):
-                _refuse(name, value, kinds[name])
-        return verb(*args, **options)
+        kinds, call = _kinds(verb), signature.bind(*args, **options)
+        for name, value in call.arguments.items():
+            kind = kinds.get(name, Any)
+            if not fits(value, kind):
+                _refuse(name, value, kind)
+            if isinstance(value, Rational) and float in (kind, *get_args(kind)):
+                call.arguments[name] = _as_number(name, value)
+        return verb(*call.args, **call.kwargs)
 
     return entered  # type: ignore[return-value]
 
@@ -95,6 +98,12 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, str | int | type(None)) and value in inner
     if origin in (Sequence, Iterable, list, tuple):
         return _sequence(value, origin, inner)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            fits(part, one)
+            for item in value.items()
+            for part, one in zip(item, inner, strict=False)
+        )
     kind = origin or kind
     if kind in (float, int, bool):
         return is_traced(value) or _number(value, kind)
@@ -114,6 +123,16 @@ def _number(value: Any, kind: type) -> bool:
     return is_number(value) and (kind is float or isinstance(value, Integral))
 
 
+def _as_number(name: str, value: Rational) -> Any:
+    """A whole number that fits into 64 bits as it is, a fraction or a larger one as a float."""
+    if isinstance(value, Integral) and abs(int(value)) < 2**63:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(name, shown(value), "it has to be a number below 1.8e308") from None
+
+
 def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return False
@@ -121,7 +140,8 @@ def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
         return False
     if origin is tuple and inner and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(map(fits, value, inner))  # type: ignore
-    return origin is Iterable or not inner or all(fits(x, inner[0]) for x in value)
+    once = origin is Iterable and not isinstance(value, list | tuple)  # entries cannot be seen
+    return once or not inner or all(fits(x, inner[0]) for x in value)
 
 
 def _refuse(name: str, value: Any, kind: Any) -> None:

@@ -1,19 +1,58 @@
 """What all pictures share: new Axes, a finish, colours, curves with bands."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
+
+from tutelage._checks import InputError, shown
+from tutelage._door import door
+
+Picture = TypeVar("Picture", bound=Callable[..., Any])
 
 STYLES = ("-", "--", ":", "-.")
 BAND = {"alpha": 0.2, "linewidth": 0.0}
 SYMBOLS = 20  # symbols on a curve: enough to follow it, few enough to see it
 
 
+def drawing(picture: Picture) -> Picture:
+    """The `door` of a picture.
+
+    What a Dataset lacks, or what matplotlib takes for no style, colour or scale, is refused with
+    their words: pictures compute nothing, so that an error is one of what they were given.
+    """
+    enter, first = door(picture), next(iter(inspect.signature(picture).parameters))
+
+    @wraps(picture)
+    def drawn(*args: Any, **options: Any) -> Any:
+        try:
+            return enter(*args, **options)
+        except InputError:
+            raise
+        except (KeyError, ValueError) as problem:
+            words = " ".join(str(problem).strip("'\"").split())
+            lacks = isinstance(problem, KeyError)
+            name = first if lacks else ", ".join(sorted({*options} - {first})) or first
+            allowed = f"it cannot be drawn: {words[:200].rstrip('.')}"
+            raise InputError(name, "what does not fit", allowed) from problem
+
+    return drawn  # type: ignore[return-value]
+
+
 def new_axes(axes: Any) -> Any:
     """The Axes that were given, or those of a new figure."""
     import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
 
-    return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1] if axes is None else axes
+    if axes is None:
+        return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1]
+    if not isinstance(axes, Axes):
+        raise InputError(
+            "axes", shown(axes), "it has to be Axes of matplotlib", "plt.subplots()[1]"
+        )
+    return axes
 
 
 def finished(axes: Any) -> Any:

@@ -6,11 +6,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage.figures.axes import finished, new_axes
+from tutelage.figures.axes import drawing, finished, new_axes
 
 
-@door
+@drawing
 def specialization(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, epoch: int | None = None
 ) -> Any:
@@ -39,7 +38,7 @@ def specialization(
     return finished(axes)
 
 
-@door
+@drawing
 def recovery(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, threshold: float = 0.95
 ) -> Any:
@@ -72,7 +71,7 @@ def recovery(
     return finished(axes)
 
 
-@door
+@drawing
 def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) -> Any:
     """Draw the best correlation of each teacher node over epochs, mean over runs (Fig. 7).
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage.figures.axes import STYLES as LINES, finished, new_axes
+from tutelage._checks import InputError, shown
+from tutelage.figures.axes import STYLES as LINES, drawing, finished, new_axes
 
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
@@ -34,7 +33,7 @@ DIRECTIONS = {"up": ("^", "C0"), "down": ("v", "C3")}
 PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
 
 
-@door
+@drawing
 def order_parameters(
     dataset: xr.Dataset,
     axes: Any = None,
@@ -69,7 +68,7 @@ def order_parameters(
     return axes
 
 
-@door
+@drawing
 def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
     """`order_parameters` R and S, and ε_g, side by side; returns both Axes."""
     import matplotlib.pyplot as plt
@@ -80,7 +79,7 @@ def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
     return axes
 
 
-@door
+@drawing
 def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "parameter") -> Any:
     """Which state wins, over a parameter of the activation and the load α.
 
@@ -118,7 +117,7 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "pa
     return axes
 
 
-@door
+@drawing
 def hysteresis(
     dataset: xr.Dataset,
     axes: Any = None,
@@ -188,6 +187,9 @@ def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> None:
     """Vertical lines at the transitions that lie in the picture; one line for equal loads."""
     if transitions is None:
         return
+    if not all(hasattr(transitions, name) for name in MARKS):
+        allowed = "they have to be Transitions"
+        raise InputError("transitions", shown(transitions), allowed, "tl.equilibrium.transitions")
     found: dict[float, list[str]] = {}
     last = float(dataset["load"].max())
     for name in MARKS:

@@ -7,12 +7,12 @@ from typing import Any
 import xarray as xr
 
 from tutelage._checks import positive_integer
-from tutelage._door import door
+from tutelage.figures.axes import drawing
 from tutelage.figures.spectra import Bend, _colours, _named, _spectra
 from tutelage.runs import files
 
 
-@door
+@drawing
 def eigenvalue_animation(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     path: str | Path,

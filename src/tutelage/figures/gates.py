@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage.figures.axes import finished, new_axes, shades
+from tutelage.figures.axes import drawing, finished, new_axes, shades
 from tutelage.runs.recompute import argument
 
 SYMBOLS = {
@@ -20,7 +19,7 @@ SYMBOLS = {
 }
 
 
-@door
+@drawing
 def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
     """Draw what a gate does to a field h, one curve for each β.
 
@@ -45,7 +44,7 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
     return finished(axes)
 
 
-@door
+@drawing
 def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw the load α_c at which noisy units specialize against β, a curve for each Dataset.
 
@@ -77,7 +76,7 @@ def _gate(dataset: xr.Dataset) -> str:
     return argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
 
 
-@door
+@drawing
 def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw how far sampled signals are from the mean-field pass, with their standard errors.
 

@@ -7,13 +7,12 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, shown
-from tutelage._door import door
-from tutelage.figures.axes import STYLES, banded, finished, new_axes, shades
+from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, shades
 
 MOST_LABELS = 12  # a longer legend hides the curves
 
 
-@door
+@drawing
 def overlaps(
     dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ", style: str | None = None
 ) -> Any:
@@ -52,7 +51,7 @@ def overlaps(
     return axes
 
 
-@door
+@drawing
 def error(
     dataset: xr.Dataset,
     axes: Any = None,
@@ -104,7 +103,7 @@ def error(
     return finished(axes)
 
 
-@door
+@drawing
 def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 
@@ -133,7 +132,7 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
     return axes
 
 
-@door
+@drawing
 def comparison(found: Any) -> Any:
     """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the verdict.
 
@@ -150,7 +149,7 @@ def comparison(found: Any) -> Any:
     return axes
 
 
-@door
+@drawing
 def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
     """Draw R_in and Q_ik of a branch of fixed points against the learning rate.
 

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._door import door
-from tutelage.figures.axes import finished, new_axes
+from tutelage.figures.axes import drawing, finished, new_axes
 
 
-@door
+@drawing
 def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw which part of the runs has left the plateau by when, one curve for each ensemble.
 
@@ -34,7 +33,7 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     return finished(axes)
 
 
-@door
+@drawing
 def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw deviation and spread against N on logarithmic axes, with their exponents.
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage.figures.axes import finished, new_axes, shades
+from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage.figures.axes import drawing, finished, new_axes, shades
 
 BAND = (0.1, 0.9)  # quantiles over runs
 SYMBOLS = {
@@ -27,7 +26,7 @@ STEPS = 500
 TICKS = 9
 
 
-@door
+@drawing
 def training(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     axes: Any = None,
@@ -61,7 +60,7 @@ def training(
     return finished(axes)
 
 
-@door
+@drawing
 def index_against_loss(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     axes: Any = None,
@@ -89,7 +88,7 @@ def index_against_loss(
     return finished(axes)
 
 
-@door
+@drawing
 def zeros_against_tolerance(
     datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, *, epoch: int | None = None
 ) -> Any:
@@ -122,7 +121,7 @@ def zeros_against_tolerance(
     return finished(axes)
 
 
-@door
+@drawing
 def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RIDGES) -> Any:
     """Draw the density of eigenvalues through training, one ridge above the other.
 
@@ -136,7 +135,9 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RI
         every ridge is the density in that coordinate, as high as its own maximum.
     """
     axes = new_axes(axes)
+    positive_integer("ridges", ridges, "ridges=12")
     spectra = _spectra(dataset)
+    ridges = min(ridges, spectra.sizes["epoch"])
     chosen = np.unique(np.linspace(0, spectra.sizes["epoch"] - 1, ridges).astype(int))
     bend = Bend(float(np.abs(spectra).max()))
     grid = bend.grid(float(spectra.min()), float(spectra.max()))
@@ -151,7 +152,7 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RI
     return axes
 
 
-@door
+@drawing
 def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = None) -> Any:
     """Draw the density of `tutelage.spectra.density` with twice its standard error as a band.
 
@@ -169,7 +170,7 @@ def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = 
     axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, alpha=0.3, linewidth=0)
     if eigenvalues is not None:
         σ = float(found["width"])
-        z = (λ[:, None] - np.asarray(eigenvalues).ravel()) / σ
+        z = (λ[:, None] - finite_array("eigenvalues", eigenvalues).ravel()) / σ
         exact = np.mean(np.exp(-(z**2) / 2), axis=1) / (np.sqrt(2 * np.pi) * σ)
         axes.plot(λ, exact, "k--", linewidth=1.0, label="all eigenvalues")
     axes.set(xlabel=r"$\lambda$", ylabel=r"$\rho(\lambda)$", yscale="log")

@@ -37,4 +37,4 @@ def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
 
 def check_fields(argument: str, value: Any) -> Array:
     """Finite numbers of any shape; traced values pass."""
-    return jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
+    return jnp.asarray(value if is_traced(value) else finite_array(argument, value, 1e300), float)

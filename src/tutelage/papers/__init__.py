@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, shown
 from tutelage._door import door
 from tutelage.papers.paper import Entry, Paper
 from tutelage.papers.row import Row
@@ -70,10 +70,13 @@ def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Row
 
 
 def _keys(papers: Iterable[str]) -> list[str]:
-    keys = list(dict.fromkeys(papers)) or list(PAPERS)
+    keys = list(papers)
     for key in keys:
-        if key not in PAPERS:
+        if not isinstance(key, str) or key not in PAPERS:
             raise InputError(
-                "PAPER", repr(key), f"it has to be one of {', '.join(PAPERS)}", "tutelage reproduce"
+                "PAPER",
+                shown(key),
+                f"it has to be one of {', '.join(PAPERS)}",
+                "tutelage reproduce",
             )
-    return keys
+    return list(dict.fromkeys(keys)) or list(PAPERS)

@@ -12,6 +12,7 @@ from typing import Any
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._door import door
 from tutelage.results import netcdf, table
 from tutelage.runs import files
 from tutelage.runs.recompute import recompute
@@ -61,6 +62,7 @@ def load(path: str | Path) -> xr.Dataset:
     return (table.read if path.suffix == ".csv" else netcdf.read)(content, str(path))
 
 
+@door
 def check_path(argument: str, path: Any) -> Path:
     """A name that ends in .nc or .csv, of a file that can be written."""
     hint = "run.nc" if argument == "path" else f"{argument} run.nc"

@@ -20,6 +20,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
+from tutelage.runs.seed import check_seed
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 from tutelage.simulation.theory import check_theory, theory_at
 
@@ -185,6 +186,7 @@ def compare(
     [True, False]
     """
     _check(theory, runs, level, bias)
+    seed = check_seed(seed)
     chosen, left_out = _times(theory, runs)
     times = runs["time"].values[chosen]
     names = observed(theory, runs)

@@ -8,9 +8,13 @@ from jaxtyping import Float, Int
 
 from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.model import Scenario, timing
 from tutelage.model.scenario import check_scenario
 from tutelage.runs.seed import check_seed
+
+# Arrays of what is recorded that exist at a time: as observed, in the Dataset, for its error.
+COPIES = 3
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,16 @@ class Ensemble:
         """
         N = check_dimension(scenario, dimension)
         at = timing.recorded_times(times, until)
+        if not float(until) * N < 2**53:  # beyond that examples are not counted exactly
+            came, allowed = f"{float(until):g} with N = {N}", "there are too many examples to count"
+            raise InputError("until", came, allowed, f"until={2**50 / N:.3g}")
         last = max(1, round(float(until) * N))
         recorded = np.unique(np.minimum(np.rint(at * N).astype(np.int64), last))
         runs = positive_integer("runs", runs, hint="runs=10")
+        size = len(recorded) * (scenario.K * (scenario.K + scenario.M) + 1)
+        check_memory(
+            "runs", runs, lambda runs: 8 * COPIES * runs * size, "what is recorded of them"
+        )
         return cls(N, recorded, last, runs, check_seed(seed))
 
     @property

@@ -7,6 +7,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.model import Scenario
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
@@ -80,6 +81,9 @@ def network(
     True
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
+    units = 3 * scenario.K + 2 * scenario.M + 3 * BLOCK
+    what = "the weights and inputs of one run"
+    check_memory("dimension", ensemble.dimension, lambda N: 8 * N * units, what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
     rule = GradientDescent(scenario, ensemble.rate(learning_rate))
     source = as_inputs(inputs, ensemble.dimension)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.runs.seed import check_seed
@@ -48,6 +49,7 @@ def random_start(
     K, M = scenario.K, scenario.M
     norm = _norms(student_norm, K)
     count = 1 if runs is None else positive_integer("runs", runs)
+    check_memory("runs", count, lambda runs: 64 * runs * K * (K + M), "their weights and overlaps")
     rng = np.random.default_rng(check_seed(seed))
     # In an orthonormal frame that begins with the teachers' space: J = norm/√N (G, A 0 … 0).
     G, A = rng.standard_normal((count, K, M)), np.tril(rng.standard_normal((count, K, K)), -1)

@@ -1,12 +1,14 @@
 """Fully connected classifiers: sizes, activation, and the noise β as a parameter of its own."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 
@@ -47,7 +49,8 @@ class Classifier(eqx.Module):
     activation: Activation
     beta: Beta = eqx.field(static=True)
 
-    def __init__(self, sizes: Any, activation: Activation, beta: Beta = "fixed"):
+    @door
+    def __init__(self, sizes: Sequence[Any], activation: Activation, beta: Beta = "fixed"):
         self.sizes = tuple(positive_integer("sizes", size, "(2, 10, 1)") for size in sizes)
         if len(self.sizes) < 2:
             allowed = "a network has at least inputs and outputs"

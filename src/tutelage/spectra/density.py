@@ -7,7 +7,15 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, finite_array, finite_number, positive_integer
+from tutelage._checks import (
+    InputError,
+    check_variables,
+    finite_array,
+    finite_number,
+    positive_integer,
+    real_array,
+    value_of,
+)
 from tutelage._door import door
 from tutelage._jax import jax
 from tutelage.runs.provenance import recorded
@@ -108,7 +116,14 @@ def spectral_mean(
     >>> spectral_mean(found, lambda λ: λ)
     (2.25, 0.25)
     """
-    values = np.sum(found["weights"].values * function(found["nodes"].values), axis=1)
+    check_variables("found", found, "weights", "nodes", made_by="tl.spectra.density")
+    nodes, weights = found["nodes"].values, found["weights"].values
+    allowed = "it has to give a number for every eigenvalue of an array"
+    f = value_of("function", function, nodes, allowed=allowed, hint="np.square")
+    f = real_array("function", f)
+    if f.shape not in ((), nodes.shape):
+        raise InputError("function", f"values of shape {f.shape}", allowed, "np.square")
+    values = np.sum(weights * f, axis=1)
     return float(values.mean()), float(_standard_error(values))
 
 

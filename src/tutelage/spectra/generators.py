@@ -11,6 +11,7 @@ import numpy as np
 
 from tutelage._checks import InputError, positive_integer
 from tutelage._door import door
+from tutelage._memory import check_memory
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.examples import Examples, examples
 
@@ -87,6 +88,7 @@ def _draw(
     count = positive_integer("count", count)
     if count < 2:
         raise InputError("count", str(count), "two classes need at least 2 points", "count=51")
+    check_memory("count", count, lambda count: 500 * count, "the points")
     random = np.random.default_rng(check_seed(seed))
     ones = min(max(round(share * count), 1), count - 1)
     kept: list[list[np.ndarray]] = [[], []]

@@ -8,9 +8,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import InputError, finite_number, shown, value_of
 from tutelage._door import door
 from tutelage._jax import jax, jnp
+from tutelage._memory import in_gib
 
 # Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
 # of a large one so few that the derivatives of all examples stay in the cache.
@@ -58,41 +59,60 @@ def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENS
 
 
 class Flattened(eqx.Module):
-    """A loss as a function of one vector."""
+    """A loss as a function of one vector.
+
+    shape: makes the tree of parameters of it;  fixed: what of the tree is no number.
+    """
 
     loss: Callable[[Any], Any]
     shape: Any = eqx.field(static=True)
+    fixed: Any = None
 
     def __call__(self, flat: Float[Array, " n"]) -> Float[Array, ""]:
-        return self.loss(self.shape(flat))
+        parameters = self.shape(flat)
+        return self.loss(parameters if self.fixed is None else eqx.combine(parameters, self.fixed))
 
 
 def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flattened]:
     """The parameters as one vector, and the loss as a function of it."""
-    leaves = jax.tree.leaves(parameters)
-    if not leaves or not all(jnp.issubdtype(jnp.result_type(x), jnp.floating) for x in leaves):
+    # The functions of a network, such as its activation, are leaves, but no parameters.
+    moving, fixed = eqx.partition(parameters, lambda leaf: not callable(leaf))
+    leaves = jax.tree.leaves(moving)
+    if not leaves or not all(map(_real, leaves)):
         allowed = "they have to be a tree of arrays of real numbers"
-        raise InputError("parameters", repr(parameters)[:60], allowed, "floats, not whole numbers")
-    flat, shape = ravel_pytree(parameters)
+        raise InputError("parameters", shown(parameters), allowed, "floats, not whole numbers")
+    flat, shape = ravel_pytree(jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), moving))
     if not bool(jnp.all(jnp.isfinite(flat))):
         raise InputError("parameters", "NaN or infinity", "every parameter has to be finite")
-    function = Flattened(loss, shape)
-    out = jax.eval_shape(lambda x: function(x), flat)
+    function = Flattened(loss, shape, fixed if jax.tree.leaves(fixed) else None)
+    hint = "jnp.sin(x) for np.sin(x) or math.sin(x)"
+    allowed = "it has to be a function of the parameters alone, written with jax.numpy"
+    out = value_of("loss", _shape_of, function, flat, allowed=allowed, hint=hint)
     if getattr(out, "shape", None) != () or not jnp.issubdtype(out.dtype, jnp.floating):
-        raise InputError("loss", f"{out}", "it has to return one real number", "jnp.mean")
+        raise InputError("loss", shown(out), "it has to return one real number", "jnp.mean")
     return flat, function
+
+
+def _shape_of(function: Flattened, flat: Any) -> Any:
+    return jax.eval_shape(lambda x: function(x), flat)
+
+
+def _real(leaf: Any) -> bool:
+    """An array of floats, or one float."""
+    dtype = getattr(leaf, "dtype", np.dtype(float) if isinstance(leaf, float) else None)
+    return dtype is not None and jnp.issubdtype(dtype, jnp.floating)
 
 
 def check_memory(count: int, memory: float) -> None:
     """A dense matrix of count × count numbers, with what its eigenvalues take."""
-    finite_number("memory", memory, above=0.0, hint="memory=2**32")
+    memory = finite_number("memory", memory, above=0.0, hint="memory=2**32")
     needed = COPIES * 8 * count**2
     if needed > memory:
         raise InputError(
             "parameters",
             f"{count} parameters",
-            f"the dense Hessian and its eigenvalues take {needed / 2**30:.3g} GiB and "
-            f"{memory / 2**30:.3g} GiB are allowed",
+            f"the dense Hessian and its eigenvalues take {in_gib(needed)} and "
+            f"{in_gib(memory)} are allowed",
             "tl.spectra.density or tl.spectra.extreme_eigenvalues, which take products with the "
             "Hessian only, or memory=BYTES if there is as much",
         )

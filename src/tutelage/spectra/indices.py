@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import finite_array, finite_number
+from tutelage._checks import InputError, finite_array, finite_number, real_array
 from tutelage._door import door
 
 
 @door
 def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """α: the fraction of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
+
+    NaN for a spectrum that is missing (NaN).
 
     Args:
         eigenvalues: shape (..., n).
@@ -26,6 +28,8 @@ def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
 @door
 def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """γ: the fraction of eigenvalues with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
+
+    NaN for a spectrum that is missing (NaN).
 
     >>> zero_fraction([-1.0, -1e-12, 0.0, 2.0], [1e-14, 1e-10])
     array([0.25, 0.5 ])
@@ -45,7 +49,12 @@ def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
 def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues in units of the largest of their spectrum; missing spectra stay missing."""
     limit = check_tolerance("tolerance", tolerance)
-    λ = np.asarray(eigenvalues, dtype=float)
+    λ = real_array("eigenvalues", eigenvalues)
+    if λ.ndim == 0 or λ.shape[-1] == 0:
+        came = f"an array of shape {λ.shape}"
+        raise InputError("eigenvalues", came, "there have to be some in the last axis", "[-1, 2.0]")
+    if np.isinf(λ).any():
+        raise InputError("eigenvalues", "infinity", "they have to be finite, or NaN for a gap")
     scale = np.max(np.abs(λ), axis=-1, keepdims=True)
     return λ / np.where(scale == 0, 1.0, scale), limit
 

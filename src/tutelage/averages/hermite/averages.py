@@ -20,7 +20,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.hermite import bounds
@@ -33,6 +35,10 @@ EPSILON = float(np.finfo(float).eps)
 SMALLEST_VARIANCE = 1e-200
 # Covariances per step of I4, and numbers per step of its largest table (8 bytes each).
 TOGETHER, LARGEST_TABLE = 128, 4_000_000
+# Bytes of a term of the series: its four indices, which are in bounds, and what is picked by them.
+TERM = 64
+# The largest n with a finite √n! in float64.
+MOST = 170
 
 
 @eqx.filter_jit
@@ -99,6 +105,10 @@ def i4(
         C: covariance of (u, v, w, z), shape (..., 4, 4).
         order: N, at least 1; `citton2025` uses 10.
     """
+    check_memory("order", order, lambda n: TERM * (n + 1) ** 4, "the terms of its series")
+    if order > MOST:
+        allowed = f"√n! is beyond the largest float above {MOST}"
+        raise InputError("order", str(order), allowed, "order=20, or method='quadrature'")
     batch = C.shape[:-2]
     flat = C.reshape(-1, 4, 4)
     count = flat.shape[0]

@@ -20,6 +20,7 @@ from collections.abc import Callable
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
@@ -30,6 +31,10 @@ from tutelage.averages.quadrature.fields import Effort, Field, average, total
 DEFAULT_NODES = (0, 160, 160, 64, 52)
 # Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
 TOGETHER = 64
+# Points of a four-point average that take minutes, in one compiled call that nothing interrupts;
+# and points per second, measured with tanh on one core.
+MOST_POINTS = 10**10
+SPEED = 3e7
 
 
 @eqx.filter_jit
@@ -104,6 +109,13 @@ def i4(
         C: covariance of (u, v, w, z), shape (..., 4, 4).
         nodes: per axis; the default depends on the number of axes.
     """
+    if nodes is not None and nodes**4 > MOST_POINTS:
+        came = f"{nodes} with four fields"
+        allowed = f"there are {nodes**4:.1g} points, some {nodes**4 / SPEED:.1g} s for one average"
+        most = int(MOST_POINTS**0.25)
+        raise InputError(
+            "nodes", came, allowed, f"nodes={most} or less; 100 are as exact as floats"
+        )
     g1, g2, h, k = activations
     fields = (Field(g1, 1), Field(g2, 1), Field(h, 0), Field(k, 0))
     return _batched(lambda A, n: average(fields, jnp.zeros(4), A, n), C, nodes, 1)

@@ -100,7 +100,7 @@ def check_images(argument: str, images: Any) -> None:
 
 
 @door
-def cifar10(path: Any = None) -> Images:
+def cifar10(path: str | Path | None = None) -> Images:
     """The 50,000 training and 10,000 test images of CIFAR-10.
 
     Nothing is read, and above all nothing unpickled, before its MD5 sum is the official one.

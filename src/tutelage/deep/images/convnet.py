@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError, positive_integer
+from tutelage._checks import InputError, positive_integer, shape_of, shown
 from tutelage._door import door
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
+from tutelage.runs.seed import check_seed
 
 KERNEL = 3  # pixels, in both directions
 
@@ -120,10 +122,16 @@ def convnet(
     (3, 4, 6, 10)
     """
     check_hidden("hidden", hidden)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(check_seed(seed))
+    for name, number in (("size", size), ("colours", colours), ("outputs", outputs)):
+        positive_integer(name, number, f"{name}=10")
+    _check_precision(dtype)
     n = (colours, *hidden)
     shapes: list[tuple[int, ...]] = [(KERNEL, KERNEL, a, b) for a, b in pairwise(n)]
     shapes.append((pixels(hidden, size) * hidden[-1], outputs))
+    last = pixels(hidden, size) * hidden[-1]
+    first = KERNEL**2 * hidden[0]
+    check_memory("outputs", outputs, lambda C: 24 * (C * last + first * colours), "the weights")
     variances = [2.0] * len(hidden) + [1.0]
     W = tuple(
         jnp.asarray(random.normal(size=shape, scale=(v / prod(shape[:-1])) ** 0.5), dtype)
@@ -132,15 +140,25 @@ def convnet(
     return ConvNet(W, tuple(jnp.zeros(shape[-1], dtype) for shape in shapes))
 
 
+def _check_precision(dtype: Any) -> None:
+    try:
+        floating = dtype is not None and jnp.issubdtype(jnp.dtype(dtype), jnp.floating)
+    except TypeError:
+        floating = False
+    if not floating:
+        allowed = "it has to be a type of floating-point numbers"
+        raise InputError("dtype", shown(dtype), allowed, "np.float32")
+
+
 def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
     """Channels of at least one hidden layer, "64-64-64-64" or whole numbers."""
     parts: Any = hidden
     if isinstance(hidden, str):
         digits = all(part.isdigit() for part in hidden.split("-"))
         parts = [int(part) for part in hidden.split("-")] if digits else []
-    if np.ndim(parts) != 1 or not len(parts):
+    if len(shape_of(argument, parts)) != 1 or not len(parts):
         allowed = "it has to be the channels of each hidden layer"
-        raise InputError(argument, repr(hidden), allowed, '"64-64-64-64"')
+        raise InputError(argument, shown(hidden), allowed, '"64-64-64-64"')
     return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
 
 

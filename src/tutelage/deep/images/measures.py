@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, finite_array, shape_of, shown
 from tutelage._door import door
 from tutelage._jax import jax, jnp
-from tutelage.deep.images.convnet import ConvNet
+from tutelage.deep.images.convnet import ConvNet, pixels
 
 CHUNK = 250  # images at a time: the activations of a wide student on all of them fill a memory
 
@@ -50,7 +50,34 @@ def channel_correlations(
     True
     """
     check_same_depth(student, teacher)
+    images, scale = checked_images(student, images), checked_scale(scale)
     return [correlation(s) for s in evaluate(student, teacher, images, None, scale)[0]]
+
+
+def checked_images(network: ConvNet, images: Any) -> np.ndarray:
+    """Some squares of one size in as many colours as the network has inputs."""
+    colours = network.widths[0]
+    shape = shape_of("images", images)
+    if shape[:1] == (0,):
+        raise InputError("images", "none", "there has to be at least one")
+    if len(shape) != 4 or 0 in shape or shape[1] != shape[2] or shape[3] != colours:
+        allowed = f"its shape has to be (images, size, size, {colours})"
+        raise InputError("images", f"an array of shape {shape}", allowed)
+    if pixels(network.widths[1:-1], shape[1]) * network.widths[-2] != network.weights[-1].shape[0]:
+        raise InputError("images", f"{shape[1]} x {shape[2]} pixels", "the network is for others")
+    x = np.asarray(images)
+    return x if x.dtype.kind in "iu" else finite_array("images", x).astype(network.weights[0].dtype)
+
+
+def checked_scale(scale: Any) -> Any:
+    """Mean and deviation of each colour, or None."""
+    if scale is None:
+        return None
+    pair = finite_array("scale", scale)
+    if pair.ndim not in (1, 2) or len(pair) != 2 or np.any(pair[1] <= 0):
+        allowed = "it has to be the mean and the positive deviation of the colours, or None"
+        raise InputError("scale", shown(scale), allowed)
+    return jnp.asarray(pair)
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.convnet import ConvNet
-from tutelage.deep.images.measures import CHUNK, normalized
+from tutelage.deep.images.measures import CHUNK, checked_images, checked_scale, normalized
 
 
 class PrunedConvNet(NamedTuple):
@@ -28,6 +28,7 @@ def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> li
     a factor go from the weights before it to those after it: unlike ‖v_k‖ alone, by which
     tian2020 orders teacher nodes with filters of length 1, s_k does not depend on that factor.
     """
+    images, scale = checked_images(network, images), checked_scale(scale)
     squares = None
     for i in range(0, len(images), CHUNK):
         found = _squares(network, jnp.asarray(images[i : i + CHUNK]), scale)

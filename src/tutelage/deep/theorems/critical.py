@@ -1,6 +1,7 @@
 """Critical points of stochastic gradient descent: students that are their teacher in disguise."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from tutelage._checks import positive_integer
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
+from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
 from tutelage.deep.theorems.gradients import recursive_gradients
 from tutelage.deep.training.construction import STUDENT, generator
@@ -35,6 +37,8 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     """
     check_network("teacher", teacher)
     multiple = positive_integer("multiple", multiple, "multiple=2")
+    size = sum(m * n for m, n in pairwise(teacher.widths))
+    check_memory("multiple", multiple, lambda k: 24 * k**2 * size, "the weights of the student")
     random = generator(seed, STUDENT)
     below = np.eye(teacher.widths[0])
     weights: list[Any] = []

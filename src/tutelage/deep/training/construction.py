@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, finite_number, positive_integer, shape_of
 from tutelage._door import door
+from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
 from tutelage.runs.seed import check_seed
@@ -101,7 +102,10 @@ def student(
     """
     check_network("teacher", teacher)
     finite_number("scale", scale, above=0.0, hint="scale=1")
-    widths = over_realized(teacher.widths, positive_integer("multiple", multiple, "multiple=5"))
+    positive_integer("multiple", multiple, "multiple=5")
+    size = lambda k: _bytes(*over_realized(teacher.widths, k))  # noqa: E731
+    check_memory("multiple", multiple, size, "the weights of the student")
+    widths = over_realized(teacher.widths, multiple)
     check_construction(construction, teacher.widths)
     return as_jax(make_student(generator(seed, STUDENT), widths, float(scale), construction))
 
@@ -111,15 +115,21 @@ def widths_of(hidden: Any, inputs: Any, outputs: Any) -> tuple[int, ...]:
     if isinstance(hidden, str):
         parts: Sequence[Any] = [int(n) if n.isdecimal() else n for n in hidden.split("-")]
     else:
-        parts = np.atleast_1d(np.asarray(hidden, dtype=object)).tolist()
+        parts = [hidden] if shape_of("hidden", hidden) == () else list(hidden)
     if not parts:
         raise InputError("hidden", "no layers", "there has to be a hidden layer", '"50-75"')
     layers = [positive_integer("hidden", n, 'nodes of the hidden layers, "50-75"') for n in parts]
-    return (
-        positive_integer("inputs", inputs, "inputs=100"),
-        *layers,
-        positive_integer("outputs", outputs, "outputs=50"),
-    )
+    d = positive_integer("inputs", inputs, "inputs=100")
+    C = positive_integer("outputs", outputs, "outputs=50")
+    what = "the weights and the fields that set the biases"
+    check_memory("inputs", d, lambda n: _bytes(n, *layers, C), what)
+    return (d, *layers, C)
+
+
+def _bytes(*widths: int) -> int:
+    """Of the weights of a network, before and after they are scaled, and of its fields."""
+    weights = sum(m * n for m, n in pairwise(widths))
+    return 8 * (3 * weights + 2 * FOR_BIASES * max(widths[:-1]))
 
 
 def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:

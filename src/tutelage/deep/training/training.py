@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, positive_integer, shape_of
 from tutelage._jax import jax, jnp
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.measures import measure_runs
@@ -120,7 +120,7 @@ def train(
     >>> dict(ds.teacher_correlation_1.sizes)
     {'run': 3, 'epoch': 3, 'teacher_1': 2}
     """
-    several = np.ndim(multiple) > 0
+    several = len(shape_of("multiple", multiple)) > 0
     each = [
         settings(
             hidden,
@@ -147,13 +147,13 @@ def train(
         for one in (_multiples(multiple, checkpoint) if several else [multiple])
     ]
     found = [_trained(one, checkpoint, progress) for one in each]
-    if np.ndim(polarity) == 0:
+    if shape_of("polarity", polarity) == ():
         found = [one.isel(polarity=0, drop=True) for one in found]
     return side_by_side(found, multiple) if several else found[0]
 
 
 def _multiples(multiples: Any, checkpoint: Any) -> list[Any]:
-    wanted = np.asarray(multiples, dtype=object).tolist()
+    wanted = [positive_integer("multiple", one, "multiple=5") for one in multiples]
     if not wanted or len(set(wanted)) < len(wanted):
         allowed = "there has to be at least one, and no two the same"
         raise InputError("multiple", repr(multiples), allowed, "multiple=(1, 2, 5, 10)")

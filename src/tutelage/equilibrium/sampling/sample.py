@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError, finite_number, increasing_array, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import matched_overlaps
 from tutelage.equilibrium.kernel.pair_error import PairError
@@ -20,6 +21,9 @@ from tutelage.runs.seed import check_seed
 
 MOVES = 12  # great-circle steps in one trajectory; together one to three radians
 STARTS = "random, teacher or Overlaps with Q_ii = 1"
+
+# Arrays of one kind that exist at a time: before and after a move, its momenta and forces.
+COPIES = 5
 
 
 @recorded
@@ -131,6 +135,11 @@ class Sampler:
         N, n = positive_integer("dimension", dimension, "dimension=200"), scenario.K + scenario.M
         if n > N:
             raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
+        K, M = scenario.K, scenario.M
+        check_memory("dimension", N, lambda N: 8 * N * (K * runs + M) * COPIES, "all weights")
+        size = K * (K + M) + 2
+        record = lambda n: 8 * n * runs * size * COPIES  # noqa: E731
+        check_memory("sweeps", self.sweeps + self.warm_up, record, "what is recorded of them")
         self.key, to_start = jax.random.split(jax.random.key(seed))
         self.start = _start(scenario, start)
         J, B = self.start.to_weights(N, seed)

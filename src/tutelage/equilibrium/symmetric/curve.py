@@ -5,12 +5,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import increasing_array
+from tutelage._checks import finite_array, increasing_array
+from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, states_at
 from tutelage.equilibrium.symmetric.states import kind_of
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.runs.provenance import recorded
+
+# Of one load, measured: the states of all branches, and what solving for them takes.
+BYTES = 1000
 
 
 @recorded
@@ -45,6 +49,7 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
     """
     theory = theory_of(activation, units)
     alpha = check_loads(loads)
+    check_memory("the number of loads", len(alpha), lambda n: BYTES * n, "the states of all loads")
     branches = curve(theory)
     check_reach("loads", branches, float(alpha[-1]))
     flat = ("unspecialized", theory.unspecialized(alpha))
@@ -108,6 +113,5 @@ def _parametric(theory: Theory, branches: Curve) -> xr.Dataset:
 
 def check_loads(loads: Any) -> np.ndarray:
     """Loads α ≥ 0, one or more, increasing."""
-    return increasing_array(
-        "loads", np.atleast_1d(loads), at_least=0.0, hint="np.linspace(0, 100, 1001)"
-    )
+    row = np.atleast_1d(finite_array("loads", loads))
+    return increasing_array("loads", row, at_least=0.0, hint="np.linspace(0, 100, 1001)")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, increasing_array
+from tutelage._checks import InputError, finite_array, increasing_array, shown, value_of
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.curve import check_loads
 from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
@@ -52,7 +52,8 @@ def phase_diagram(
     >>> found["phase"].values.tolist()
     [[0, 3], [0, 3]]
     """
-    numbers = increasing_array("parameters", np.atleast_1d(parameters), hint="[0.5, 1]")
+    numbers = finite_array("parameters", parameters)
+    numbers = increasing_array("parameters", np.atleast_1d(numbers), hint="[0.5, 1]")
     alpha = check_loads(loads)
     activations = [_member(family, x) for x in numbers]
     rows = []
@@ -110,9 +111,9 @@ def _member(family: Any, number: float) -> Activation:
     hint = "tl.Swish, tl.LeakyReLU, or a function of a number that returns an Activation"
     if not callable(family):
         raise InputError("family", repr(family), "it has to make activations", hint)
-    g = family(float(number))
+    g = value_of("family", family, float(number), allowed="it has to make activations", hint=hint)
     if not isinstance(g, Activation):
         raise InputError(
-            "family", f"a function that returns {g!r}", "it has to make activations", hint
+            "family", f"a function that returns {shown(g)}", "it has to make activations", hint
         )
     return g

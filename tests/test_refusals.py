@@ -1,0 +1,196 @@
+"""No argument of a public function or class raises anything but an `InputError`.
+
+Every argument that `inspect.signature` finds meets every value of `bad_values`, the others being
+those of a good call: refused in words, or a result without NaN that nobody explains.  A new verb
+is covered as soon as it is public; if it needs arguments, its good call is a line in `good_calls`.
+"""
+
+import inspect
+import signal
+import warnings
+
+import good_calls
+import hypothesis.strategies as st
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from bad_values import BAD, is_work
+from good_calls import CALLS, call, public
+from hypothesis import given, settings
+
+from tutelage._checks import InputError
+from tutelage._findings import Finding
+
+# A verb whose docstring has one of these says which numbers are missing, and why.
+EXPLAINS = ("NaN", "missing", "not a number")
+# Calls that take longer wait, whatever they do then.
+PATIENCE = 60
+# Those of whom a call takes long, or compiles anew for other values.
+SLOW = {
+    "deep.images.train_on_images",
+    "deep.online_deviation",
+    "deep.train",
+    "equilibrium.hysteresis",
+    "equilibrium.minima",
+    "equilibrium.phase_diagram",
+    "equilibrium.sample",
+    "gates.specialization_loads",
+    "figures.eigenvalue_animation",
+    "online.best_learning_rate",
+    "online.best_schedule",
+    "online.branch",
+    "online.critical_learning_rates",
+    "online.evolve_symmetric",
+    "online.fixed_points",
+    "papers.reproduce",
+    "simulation.network",
+    "spectra.train",
+}
+
+
+def parameters(name):
+    return inspect.signature(public()[name]).parameters
+
+
+def made_by_verbs(kind):
+    """What is a result, and nothing that a user makes."""
+    if not isinstance(kind, type):
+        return False
+    return issubclass(kind, Finding) or inspect.isabstract(kind) or kind.__name__ in RESULTS
+
+
+RESULTS = (
+    "Estimate",
+    "Blocks",
+    "Network",
+    "Row",
+    "Entry",
+    "Paper",
+    "Kernel",
+    "Activation",
+    "Method",
+)
+NAMES = sorted(name for name, kind in public().items() if not made_by_verbs(kind))
+PAIRS = [
+    pytest.param(name, argument, marks=[pytest.mark.slow] if name in SLOW else [])
+    for name in NAMES
+    for argument in parameters(name)
+]
+
+
+def good(name):
+    """The arguments of the good call; a verb that needs none has one."""
+    return CALLS[name]() if name in CALLS else {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_a_good_call(name):
+    needed = [p.name for p in parameters(name).values() if p.default is p.empty]
+    assert name in CALLS or not needed, (
+        f"{name} needs {', '.join(needed)}: add a cheap call of it to CALLS in tests/good_calls.py"
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory):
+    """Where verbs that write may write."""
+    good_calls.FOLDER = tmp_path_factory.mktemp("refusals")
+    np.savez(good_calls.FOLDER / "rows.npz", X=good_calls.ROWS, y=np.arange(20) % 2)
+    call("results.save")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, folder):
+    """Names of files that were not meant as such do not land in the project."""
+    monkeypatch.chdir(good_calls.FOLDER)
+
+
+class Waits(BaseException):
+    pass
+
+
+def waits(*_):
+    raise Waits
+
+
+def refused_or_computed(name, argument, value):
+    """Call the verb with a value; None, or what is wrong about the answer."""
+    arguments = {**good(name), argument: value}
+    before = signal.signal(signal.SIGALRM, waits)
+    signal.alarm(PATIENCE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return unexplained(public()[name], public()[name](**arguments))
+    except InputError as problem:
+        return None if len(str(problem)) < 1000 else "a message of more than 1000 letters"
+    except Waits:
+        return f"waits for more than {PATIENCE} s"
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        plt.close("all")
+
+
+def unexplained(verb, result):
+    """None, or that there is a NaN of which the verb says nothing; classes hold what they get."""
+    if isinstance(verb, type) or any(word in (verb.__doc__ or "") for word in EXPLAINS):
+        return None
+    if isinstance(result, xr.Dataset | xr.DataArray):
+        result = result.to_dict()
+    numbers = [np.asarray(x) for x in jax.tree.leaves(result) if not isinstance(x, str)]
+    nan = any(x.dtype.kind in "fc" and np.isnan(x).any() for x in numbers)
+    return "a result with NaN" if nan else None
+
+
+def values(name, argument):
+    """The bad values; not those that are merely much work."""
+    return {what: x for what, x in BAD.items() if not (is_work(name, argument) and what in LONG)}
+
+
+LONG = ("beyond 32 bits",)
+
+
+@pytest.mark.parametrize(("name", "argument"), PAIRS)
+def test_bad_values_are_refused_in_words(name, argument):
+    found = {}
+    for what, make in values(name, argument).items():
+        wrong = refused_or_computed(name, argument, make() if what in FRESH else make)
+        if wrong:
+            found[what] = wrong
+    assert not found
+
+
+FRESH = ("an iterator",)  # which is used up
+
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.complex_numbers(),
+    st.text(max_size=5),
+    st.lists(st.floats(), max_size=3),
+    st.lists(st.lists(st.integers(-2, 2), max_size=2), max_size=3),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "argument"), PAIRS)
+def test_anything_is_refused_in_words(name, argument):
+    if is_work(name, argument):
+        pytest.skip("another amount of work")
+
+    @settings(max_examples=30, database=None)
+    @given(ANYTHING)
+    def check(value):
+        assert refused_or_computed(name, argument, value) is None
+
+    check()
