@@ -356,7 +356,7 @@ CALLS = {
     "figures.specialization": lambda: {"dataset": single_training()},
     "figures.spectral_density": lambda: {"found": made("spectra.density")},
     "figures.training": lambda: {"datasets": made("spectra.train")},
-    "figures.zeros_against_tolerance": lambda: {"datasets": made("spectra.train")},
+    "figures.index_against_tolerance": lambda: {"datasets": made("spectra.train")},
     "papers.reproduce": lambda: {"papers": ["nobody1999"]},
     "papers.sections": lambda: {},
     "results.check_path": lambda: {"argument": "out", "path": file("run.nc")},

@@ -56,12 +56,17 @@ def test_epochs_without_a_spectrum_are_left_out():
 
 def test_the_zeros_of_a_spectrum_are_counted_at_every_tolerance():
     run = made_up()
-    axes = tl.figures.zeros_against_tolerance({"a": run})
+    axes = tl.figures.index_against_tolerance({"a": run})
     tolerances, γ = axes.lines[0].get_data()
     exact = np.median(tl.spectra.zero_fraction(run["eigenvalues"].values[:, -1], tolerances), 0)
     np.testing.assert_allclose(γ, exact)
     assert γ[0] == 0.05 and γ[-1] == 1.0  # two of 40 are zero; all are below the largest
     assert axes.lines[1].get_xdata()[0] == 1e-10
+    axes = tl.figures.index_against_tolerance(run, which="negative_fraction", epoch=10)
+    tolerances, α = axes.lines[0].get_data()
+    exact = np.median(tl.spectra.negative_fraction(run["eigenvalues"].values[:, 1], tolerances), 0)
+    np.testing.assert_array_equal(α, exact)
+    assert axes.get_ylabel() == r"$\alpha$" and α[0] > 0.3 and α[-1] == 0.0
 
 
 def test_every_ridge_is_an_epoch_and_stands_on_its_line():
@@ -112,6 +117,10 @@ def test_a_density_is_drawn_with_its_error_and_the_exact_one():
     ("call", "message"),
     [
         (lambda run, _: tl.figures.training(run, which="lost"), "which: got 'lost'"),
+        (
+            lambda run, _: tl.figures.index_against_tolerance(run, which="loss"),
+            "which: got 'loss'",
+        ),
         (lambda run, path: tl.figures.eigenvalue_animation(run, path / "a.png"), "end in .gif"),
         (
             lambda run, path: tl.figures.eigenvalue_animation(

@@ -7,19 +7,37 @@ from jax.flatten_util import ravel_pytree
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.papers.milletari2019.spectra import ALWAYS_ZERO, _epochs_to
-from tutelage.papers.milletari2019.trainings import ONE, STUCK, TWO, many, small
+from tutelage.papers.milletari2019.spectra import (
+    ALWAYS_ZERO,
+    BLANK,
+    _epochs_to,
+    _mean_over_epochs,
+)
+from tutelage.papers.milletari2019.trainings import (
+    AUTHORS,
+    DIGITS,
+    ONE,
+    STUCK,
+    TEXT,
+    TWO,
+    classifier,
+    examples,
+    small,
+    trained,
+)
 from tutelage.spectra.objective import Loss
 
 
-def test_101_directions_of_the_digits_are_flat_for_every_activation():
-    """Three blank pixels × 25 units, and a shift of all outputs by a constant or by one unit."""
-    data = tl.spectra.digits()
+def flat_directions(output):
+    """How far a step in a direction changes the gradient of a digits network, for three of them:
+    a weight of a blank pixel, all weights of a hidden unit to the outputs, all biases of these."""
+    data = examples(AUTHORS if output == "sigmoid" else TEXT, "digits")
     blank = np.flatnonzero(np.ptp(data.inputs, axis=0) == 0)
-    assert len(blank) * 25 + 26 == ALWAYS_ZERO["digits"]
+    assert len(blank) * 25 == BLANK
+    found = []
     for unit in (tl.ReLU(), tl.Sigmoid(), tl.Swish()):
         network = tl.spectra.Classifier(data.sizes(25), unit)
-        loss = Loss(network, jnp.asarray(data.inputs), jnp.asarray(data.labels))
+        loss = Loss(network, jnp.asarray(data.inputs), jnp.asarray(data.labels), output)
         start = network.initial(jax.random.key(3))
         flat, shape = ravel_pytree(start)
         zero = shape(jnp.zeros_like(flat))
@@ -29,10 +47,49 @@ def test_101_directions_of_the_digits_are_flat_for_every_activation():
             zero._replace(weights=(W, V.at[7].set(1.0))),
             zero._replace(biases=(b, c + 1.0)),
         ]
-        for v in directions:
-            product = jax.jvp(jax.grad(loss), (start,), (v,))[1]
-            # A sum over 1797 examples of terms of order one, over 1797.
-            assert max(float(jnp.max(jnp.abs(x))) for x in jax.tree.leaves(product)) < 1e-13
+        products = [jax.jvp(jax.grad(loss), (start,), (v,))[1] for v in directions]
+        found.append([max(float(jnp.abs(x).max()) for x in jax.tree.leaves(p)) for p in products])
+    return np.array(found).T
+
+
+def test_101_directions_are_flat_for_every_activation_with_softmax():
+    """Three blank pixels × 25 units, and a shift of all outputs by a constant or by one unit."""
+    assert ALWAYS_ZERO["softmax"] == BLANK + 26
+    # A sum over 1797 examples of terms of order one, over 1797.
+    assert flat_directions("softmax").max() < 1e-13
+
+
+def test_only_those_of_the_blank_pixels_are_flat_with_sigmoids():
+    """Ten outputs of their own cannot be shifted together: 75 directions, as the authors have."""
+    assert ALWAYS_ZERO["sigmoid"] == BLANK
+    blank, unit, constant = flat_directions("sigmoid")
+    assert blank.max() < 1e-13
+    assert constant.min() > 1e-3 and unit.min() > 1e-6  # pixels over 255 leave ReLUs small
+
+
+def test_the_setting_of_the_authors_is_that_of_their_public_code():
+    """Counts of parameters and points: 52 and 56 with a β for every unit; 38, 690 and 1437."""
+    networks = [("linear", ONE), ("curved", TWO), ("digits", DIGITS)]
+    counts = [classifier(AUTHORS, data, hidden, "Swish").count for data, hidden in networks]
+    assert counts == [52, 56, 1885 + 35]
+    assert [classifier(AUTHORS, data, ONE, "ReLU").count for data in ("linear", "curved")] == [
+        41,
+        41,
+    ]
+    assert [len(examples(AUTHORS, data).labels) for data, _ in networks] == [38, 690, 1437]
+    assert len(examples(AUTHORS, "linear", rest=True).labels) == 13
+    pixels = [examples(setting, "digits").inputs.max() for setting in (AUTHORS, TEXT)]
+    np.testing.assert_allclose(pixels, [16 / 255, 1.0])
+    # Adam with the rate 0.01 · 0.9^(step/500).
+    assert tl.spectra.Adam(0.01, AUTHORS.decay).rate(500) == pytest.approx(0.009)
+
+
+def test_a_mean_over_epochs_weighs_a_record_by_the_time_around_it():
+    """A straight line from 0 to 8 has the mean 4, however it is recorded."""
+    epochs = np.array([0, 1, 2, 8])
+    λ = np.zeros((2, 4, 3))
+    run = xr.Dataset({"eigenvalues": (("run", "epoch", "eigenvalue"), λ)}, coords={"epoch": epochs})
+    np.testing.assert_allclose(_mean_over_epochs(run, np.tile(epochs, (2, 1))), 4.0)
 
 
 def test_zero_eigenvalues_of_relus_come_out_with_either_sign():
@@ -59,14 +116,13 @@ def test_the_epoch_of_a_level_is_found_between_records():
 @pytest.mark.slow
 def test_a_network_that_is_stuck_has_a_layer_that_is_dead():
     """8-2 and 10-2 alike: no example opens a unit of the first or of the second layer."""
-    data = tl.spectra.linear_examples()
     for hidden in (TWO, (10, 2)):
-        run = many("linear", hidden, "ReLU", full=False)
+        run = trained(TEXT, "linear", hidden, "ReLU", STUCK, 100, (STUCK,), ())
         p = float(run["labels"].mean())
         constant = -p * np.log(p) - (1 - p) * np.log(1 - p)
         stuck = np.flatnonzero(run["loss"].sel(epoch=STUCK).values > 0.99 * constant)
         assert len(stuck) > 10
-        network = tl.spectra.Classifier(data.sizes(*hidden), tl.ReLU())
+        network, data = classifier(TEXT, "linear", hidden, "ReLU"), examples(TEXT, "linear")
         shape = ravel_pytree(network.initial(jax.random.key(0)))[1]
         dead = 0
         for number in stuck:
@@ -80,10 +136,30 @@ def test_a_network_that_is_stuck_has_a_layer_that_is_dead():
 
 
 @pytest.mark.slow
-def test_spectra_of_relus_grow_while_the_loss_is_still_high():
-    run = small("curved", ONE, "ReLU", full=False)
-    width = np.log(run["eigenvalues"].sel(epoch=[0, 600]).std("eigenvalue"))
+@pytest.mark.parametrize("setting", [AUTHORS, TEXT], ids=["authors", "text"])
+def test_spectra_of_relus_grow_while_the_loss_is_still_high(setting):
+    run = small("curved", ONE, "ReLU", False, setting)
+    λ = run["eigenvalues"].dropna("epoch", how="all").isel(epoch=[0, -1])
+    width = np.log(λ.std("eigenvalue"))
     grown = (width[:, 1] - width[:, 0]).values
     # 20 runs: more than five standard errors.
     assert grown.mean() > 5 * grown.std(ddof=1) / np.sqrt(len(grown))
     assert float(run["loss"][:, -1].median()) > 0.2
+
+
+@pytest.mark.slow
+def test_the_negative_eigenvalues_of_swish_at_the_end_are_many_and_small():
+    """Linear, authors' setting: more than those of the others, and nearly all below 10⁻⁵."""
+    ends = {
+        unit: small("linear", ONE, unit, False, AUTHORS)["eigenvalues"].values[:, -1]
+        for unit in ("Swish", "ReLU", "Sigmoid")
+    }
+    α = {
+        unit: tl.spectra.negative_fraction(λ, [1e-12, 1e-5]).mean(axis=0)
+        for unit, λ in ends.items()
+    }
+    assert α["Swish"][0] > max(α["ReLU"][0], α["Sigmoid"][0]) + 0.05
+    assert α["Swish"][1] < 0.01 < min(α["ReLU"][1], α["Sigmoid"][1]) - 0.05
+    # Rounding adds to ReLU what is below zero by chance: about half of its zero eigenvalues.
+    zeros = tl.spectra.zero_fraction(ends["ReLU"], 1e-12).mean()
+    assert 0.2 * zeros < np.mean(ends["ReLU"] < 0) - α["ReLU"][0] < 0.8 * zeros

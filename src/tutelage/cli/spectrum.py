@@ -227,7 +227,7 @@ def _picture(figures: Any, run: "xr.Dataset") -> Any:
     figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained")
     figures.training(run, axes[0, 0], scale="log")
     figures.index_against_loss(run, axes[0, 1])
-    figures.zeros_against_tolerance(run, axes[1, 0])
+    figures.index_against_tolerance(run, axes[1, 0])
     figures.eigenvalue_ridges(run, axes[1, 1])
     figure.suptitle(_title(run))
     return figure

@@ -7,7 +7,7 @@ approach the theory; `order_parameters` and `equilibrium_curves` draw equilibriu
 load, `phase_diagram` which of them wins, `hysteresis` sampled weights on the way up and down;
 `gate_activations` draws what noisy gates do, `sampled_gates` how well the mean field describes
 them, `critical_load` where networks of them specialize;
-`training`, `index_against_loss`, `zeros_against_tolerance`, `eigenvalue_ridges` and
+`training`, `index_against_loss`, `index_against_tolerance`, `eigenvalue_ridges` and
 `eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
 `spectral_density` that of a large one; `specialization`, `best_correlations` and `recovery` draw
 students of finite width and whom they follow.

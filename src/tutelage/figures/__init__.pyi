@@ -26,7 +26,7 @@ from .simulation import escapes as escapes, finite_size as finite_size
 from .spectra import (
     eigenvalue_ridges as eigenvalue_ridges,
     index_against_loss as index_against_loss,
+    index_against_tolerance as index_against_tolerance,
     spectral_density as spectral_density,
     training as training,
-    zeros_against_tolerance as zeros_against_tolerance,
 )

@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage.figures.axes import drawing, finished, new_axes, shades
+from tutelage.spectra.indices import negative_fraction, zero_fraction
 
 BAND = (0.1, 0.9)  # quantiles over runs
 SYMBOLS = {
@@ -18,6 +19,7 @@ SYMBOLS = {
     "negative_fraction": r"$\alpha$",
     "zero_fraction": r"$\gamma$",
 }
+INDICES = {"negative_fraction": negative_fraction, "zero_fraction": zero_fraction}
 RIDGES = 12
 MOST_SYMBOLS = 12  # epochs up to which each has a symbol
 # Eigenvalues are drawn linearly up to this part of the largest, logarithmically beyond.
@@ -89,35 +91,41 @@ def index_against_loss(
 
 
 @drawing
-def zeros_against_tolerance(
-    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any = None, *, epoch: int | None = None
+def index_against_tolerance(
+    datasets: xr.Dataset | Mapping[str, xr.Dataset],
+    axes: Any = None,
+    *,
+    which: str = "zero_fraction",
+    epoch: int | None = None,
 ) -> Any:
-    """Draw γ against what counts as zero, as a part of the largest |λ|, for one epoch.
+    """Draw α or γ against what counts as zero, as a part of the largest |λ|, for one epoch.
 
     Args:
         datasets: from `tutelage.spectra.train`, or several by name.
         axes: Axes to draw on; a new figure when left out.
+        which: "negative_fraction" (α) or "zero_fraction" (γ).
         epoch: one that has spectra; the last of them when left out.
 
     Returns:
-        The Axes drawn on.  A dashed line marks the tolerance of the γ in the Dataset.
+        The Axes drawn on.  A dashed line marks the tolerance of the index in the Dataset.
     """
+    if which not in INDICES:
+        allowed = f"it has to be {' or '.join(map(repr, INDICES))}"
+        raise InputError("which", repr(which), allowed, "which='zero_fraction'")
     axes = new_axes(axes)
     tolerances = np.logspace(-16, 0, 65)
     marked = set()
     for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
         spectra = _spectra(one)
         spectra = spectra.isel(epoch=-1) if epoch is None else spectra.sel(epoch=epoch)
-        size = np.abs(spectra.values)
-        relative = size / size.max(axis=1, keepdims=True)
-        γ = np.mean(relative[:, None, :] <= tolerances[:, None], axis=-1)
-        low, middle, high = np.quantile(γ, [BAND[0], 0.5, BAND[1]], axis=0)
+        index = INDICES[which](spectra.values, tolerances)
+        low, middle, high = np.quantile(index, [BAND[0], 0.5, BAND[1]], axis=0)
         axes.plot(tolerances, middle, color=colour, label=name or None)
         axes.fill_between(tolerances, low, high, color=colour, alpha=0.2, linewidth=0)
         marked.add(float(one.attrs["tolerance"]))
     for tolerance in marked:
         axes.axvline(tolerance, color="grey", linestyle="--", linewidth=0.8)
-    axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS["zero_fraction"])
+    axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS[which])
     return finished(axes)
 
 

@@ -8,19 +8,30 @@ import xarray as xr
 
 from tutelage import figures as draw
 from tutelage.figures.film import eigenvalue_film
-from tutelage.papers.milletari2019.trainings import ONE, TWO, UNITS, digits, small
+from tutelage.papers.milletari2019.trainings import (
+    AUTHORS,
+    ONE,
+    SETTINGS,
+    TEXT,
+    TWO,
+    UNITS,
+    Setting,
+    digits,
+    small,
+)
 from tutelage.papers.section import Figure
 
 NAMES = {"linear": "linear", "curved": "non-linear"}
+SHORT = {AUTHORS.name: "", TEXT.name: "text"}  # of figures
 Runs = Mapping[str, xr.Dataset]
 
 
-def figure_1(full: bool) -> Figure:
+def figure_1(full: bool, setting: Setting) -> Figure:
     """(a) losses, (b) α against the loss, (c) zero residuals, (d) γ, as the paper has them."""
     import matplotlib.pyplot as plt
 
     groups = {
-        (data, hidden): {unit: small(data, hidden, unit, full) for unit in UNITS}
+        (data, hidden): {unit: small(data, hidden, unit, full, setting) for unit in UNITS}
         for hidden in (ONE, TWO)
         for data in NAMES
     }
@@ -34,7 +45,32 @@ def figure_1(full: bool) -> Figure:
     _grid(c, words, groups, lambda runs, axes: draw.training(runs, axes, which="zero_residuals"))
     words = "(d) fraction of zero eigenvalues"
     _grid(d, words, groups, lambda runs, axes: draw.training(runs, axes, which="zero_fraction"))
-    return Figure(figure, _named(groups))
+    figure.suptitle(setting.name)
+    return Figure(figure, _named(groups), SHORT[setting.name])
+
+
+def negative(full: bool) -> Figure:
+    """α at the end over what counts as zero: the claim of Section 3 is decided by it."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
+    data: dict[str, xr.Dataset] = {}
+    for row, setting in zip(axes, SETTINGS, strict=True):
+        for ax, name in zip(row, NAMES, strict=True):
+            runs = {unit: small(name, ONE, unit, full, setting) for unit in UNITS}
+            draw.index_against_tolerance(runs, ax, which="negative_fraction")
+            ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}", fontsize="medium")
+            data |= {f"{name}_{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
+    figure.suptitle("fraction of negative eigenvalues at the end")
+    return Figure(figure, data, "negative")
+
+
+def _spectrum(run: xr.Dataset) -> xr.Dataset:
+    return run[["eigenvalues"]].dropna("epoch", how="all").isel(epoch=[-1])
+
+
+def _ending(setting: Setting) -> str:
+    return f"_{SHORT[setting.name]}" if SHORT[setting.name] else ""
 
 
 def _grid(
@@ -73,12 +109,12 @@ def eigenvalues(full: bool) -> Figure:
     return Figure(figure, data, "eigenvalues", eigenvalue_film(runs, screen))
 
 
-def figure_2(full: bool) -> Figure:
+def figure_2(full: bool, setting: Setting) -> Figure:
     """(a) loss, α, γ and zero residuals of the digits; (b) the eigenvalues at the end."""
     import matplotlib.pyplot as plt
 
-    curves = {unit: digits(unit, full, watched=False) for unit in UNITS}
-    spectra = {unit: digits(unit, full, watched=True) for unit in UNITS}
+    curves = {unit: digits(unit, full, watched=False, setting=setting) for unit in UNITS}
+    spectra = {unit: digits(unit, full, watched=True, setting=setting) for unit in UNITS}
     figure = plt.figure(figsize=(14.0, 7.0), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
     left, right = parts
@@ -87,21 +123,28 @@ def figure_2(full: bool) -> Figure:
     draw.training(spectra, axes[0, 1], which="negative_fraction")
     draw.training(spectra, axes[1, 0], which="zero_fraction")
     draw.training(curves, axes[1, 1], which="zero_residuals")
-    left.suptitle(f"(a) digits, 64-25-10, {_count(curves)} runs, spectra of {_count(spectra)}")
+    words = f"{setting.name}, {_count(curves)} runs, spectra of {_count(spectra)}"
+    left.suptitle(f"(a) digits, 64-25-10, {words}")
     _histogram(spectra, right.subplots())
     right.suptitle("(b) eigenvalues at the end")
     data = {f"{unit.lower()}_curves": run for unit, run in curves.items()}
     data |= {f"{unit.lower()}_spectra": run for unit, run in spectra.items()}
-    return Figure(figure, data)
+    return Figure(figure, data, SHORT[setting.name])
 
 
 def tolerances(full: bool) -> Figure:
-    """γ of the digits at the end over what counts as zero."""
-    runs = {unit: digits(unit, full, watched=True) for unit in UNITS}
-    axes = draw.zeros_against_tolerance(runs)
-    axes.set_title("digits, at the end")
-    data = {unit.lower(): run[["eigenvalues"]] for unit, run in runs.items()}
-    return Figure(axes.figure, data, "tolerance")
+    """α and γ of the digits at the end over what counts as zero."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
+    data: dict[str, xr.Dataset] = {}
+    for row, setting in zip(axes, SETTINGS, strict=True):
+        runs = {unit: digits(unit, full, watched=True, setting=setting) for unit in UNITS}
+        for ax, which in zip(row, ("negative_fraction", "zero_fraction"), strict=True):
+            draw.index_against_tolerance(runs, ax, which=which)
+            ax.set_title(f"digits, at the end, {setting.name}", fontsize="medium")
+        data |= {f"{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
+    return Figure(figure, data, "tolerance")
 
 
 def _count(runs: Runs) -> int:

@@ -1,12 +1,14 @@
 """The networks of milletari2019, Section 3 and Appendix B, trained once for rows and figures.
 
-The paper leaves open how weights and β begin and how long the networks learn.  Here weights begin
-uniform (Glorot), biases at 0, and every unit of a Swish network has a trainable β that begins at
-1; Adam has the learning rate 0.01 of the paper.  The data are drawn with the sizes and the
-geometry of the paper's.  Runs of different activations begin with the same weights.
+The paper leaves open where β begins, whether the output has one, how the learning rate decays and
+how long the networks learn.  They are trained in two settings: that of the authors, as their public
+code has it, and that of the text, which has what is printed and the plainest choice of the rest.
+Points are drawn with the sizes and the geometry of the paper's.  Weights begin uniform (Glorot),
+biases at 0; runs of different activations begin with the same weights.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,69 +18,126 @@ import xarray as xr
 from tutelage import spectra
 from tutelage.activations import ReLU, Sigmoid, Swish
 
-UNITS: Mapping[str, Any] = {
-    "Swish": (Swish(), "per unit"),
-    "ReLU": (ReLU(), "fixed"),
-    "Sigmoid": (Sigmoid(), "fixed"),
-}
+UNITS: Mapping[str, Any] = {"Swish": Swish(), "ReLU": ReLU(), "Sigmoid": Sigmoid()}
 DATA: Mapping[str, Any] = {
     "linear": spectra.linear_examples,
     "curved": spectra.curved_examples,
     "digits": spectra.digits,
 }
-ONE, TWO = (10,), (8, 2)  # hidden layers of Fig. 1
+ONE, TWO, DIGITS = (10,), (8, 2), (25,)  # hidden layers of Figs. 1 and 2
+ALL = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What is not printed.
+
+    name: in rows and figures.
+    points: how many of each set are for training, the first ones.
+    pixels: largest value of a pixel of the digits.
+    beta, beta_start: of Swish, as `spectra.Classifier` and `spectra.train` have them.
+    decay: of the learning rate 0.01, for every step.
+    output: of the digits.
+    each: residuals are ŷ − y instead of (ŷ − y)/m.
+    quick, full: epochs for each set and its hidden layers.
+    """
+
+    name: str
+    points: Mapping[str, int]
+    pixels: float
+    beta: str
+    beta_start: tuple[float, float] | None
+    decay: float
+    output: Any
+    each: bool
+    quick: Mapping[Any, int]
+    full: Mapping[Any, int]
+
+
+THEIR_EPOCHS: dict[Any, int] = {("linear", ONE): 960, ("curved", ONE): 2260}
+THEIR_EPOCHS |= {("linear", TWO): 960, ("curved", TWO): 2460, ("digits", DIGITS): 2000}
+AUTHORS = Setting(
+    "authors' setting",
+    points={"linear": 38, "curved": 690, "digits": 1437},
+    pixels=16 / 255,
+    beta="every unit",
+    beta_start=(0.0, 0.005),
+    decay=0.9 ** (1 / 500),
+    output="sigmoid",
+    each=True,
+    quick=THEIR_EPOCHS,
+    full=THEIR_EPOCHS,
+)
+SHORT_EPOCHS: dict[Any, int] = {("linear", ONE): 1000, ("curved", ONE): 600}
+SHORT_EPOCHS |= {("linear", TWO): 1000, ("curved", TWO): 600, ("digits", DIGITS): 300}
+TEXT = Setting(
+    "text's setting",
+    points={"linear": ALL, "curved": ALL, "digits": ALL},
+    pixels=1.0,
+    beta="per unit",
+    beta_start=None,
+    decay=1.0,
+    output="softmax",
+    each=False,
+    quick=SHORT_EPOCHS,
+    full={**dict.fromkeys(SHORT_EPOCHS, 2300), ("digits", DIGITS): 1000},
+)
+SETTINGS = (AUTHORS, TEXT)
+
 # Stuck is decided early: units that are dead after some hundred epochs stay so.
 STUCK = 300
-FULL_RUNS, FULL_EPOCHS = 20, 2300
-FULL_AT = tuple(
-    int(e) for e in np.unique([STUCK, *np.round(FULL_EPOCHS * np.linspace(0, 1, 24) ** 2)])
-)
-FULL_STUCK_RUNS = {"linear": 400, "curved": 100}
-QUICK_EPOCHS = {("linear", ONE): 1000, ("linear", TWO): 1000, ("curved", ONE): 600}
-QUICK_EPOCHS |= {("curved", TWO): STUCK}
-QUICK_RUNS = {("linear", ONE): 20, ("curved", ONE): 20, ("linear", TWO): 200, ("curved", TWO): 100}
-QUICK_AT = (0, 10, 20, 40, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600, 700, 1000)
-QUICK_SPECTRA_AT = (0, 20, 60, 100, 200, 300, 600, 1000)
-QUICK_FEWER_SPECTRA_AT = (0, 60, 300, 1000)  # of more networks
-# A spectrum of the digits takes some two seconds: in a quick run few networks have one.
-DIGITS_AT = (0, 10, 25, 50, 75, 100, 150, 200, 250, 300)
-FULL_DIGITS_AT = (*DIGITS_AT, 400, 500, 600, 800, 1000)
-FULL_DIGITS_SPECTRA_AT, FULL_DIGITS_RUNS = (0, 25, 100, 300, 1000), 12
-QUICK_DIGITS_SPECTRA_AT, QUICK_DIGITS_SPECTRA, QUICK_DIGITS_RUNS = (25, 300), 2, 6
+RECORDS, SPECTRA, FULL_SPECTRA = 16, 6, 24
+# A spectrum of the digits takes some five seconds: in a quick run few networks have one.
+DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 
 
-def small(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> xr.Dataset:
+def runs_of(data: str, hidden: tuple[int, ...], full: bool, watched: bool = True) -> int:
+    """How many networks the first look at a claim has."""
+    if data == "digits":
+        return 12 if full else 2 if watched else 6
+    return 20 if full or hidden == ONE else 10
+
+
+def looks_at(data: str, full: bool) -> int:
+    """How often the networks may be doubled, and one: a fixed number where they take long."""
+    return 4 if data == "linear" or (full and data == "curved") else 1
+
+
+def small(
+    data: str,
+    hidden: tuple[int, ...],
+    unit: str,
+    full: bool,
+    setting: Setting = AUTHORS,
+    seed: int = 0,
+) -> xr.Dataset:
     """The networks of Fig. 1."""
-    if full:
-        return _trained(data, hidden, unit, FULL_EPOCHS, FULL_RUNS, FULL_AT, FULL_AT)
-    epochs = QUICK_EPOCHS[data, hidden]
-    many_spectra = QUICK_SPECTRA_AT if hidden == ONE else QUICK_FEWER_SPECTRA_AT
-    at, watched = (tuple(e for e in x if e <= epochs) for x in (QUICK_AT, many_spectra))
-    return _trained(data, hidden, unit, epochs, QUICK_RUNS[data, hidden], at, watched)
+    epochs = (setting.full if full else setting.quick)[data, hidden]
+    at = growing(epochs, FULL_SPECTRA if full else RECORDS)
+    watched = at if full else (*at[: -1 : RECORDS // SPECTRA + 1], epochs)
+    runs = runs_of(data, hidden, full)
+    return trained(setting, data, hidden, unit, epochs, runs, at, watched, seed)
 
 
-def many(data: str, hidden: tuple[int, ...], unit: str, full: bool) -> xr.Dataset:
-    """As many networks as it takes to see how often they are stuck, without spectra."""
-    if hidden == TWO and not full:
-        return small(data, hidden, unit, full)
-    runs = FULL_STUCK_RUNS[data] if full else QUICK_RUNS[data, TWO]
-    return _trained(data, hidden, unit, STUCK, runs, (0, STUCK), ())
-
-
-def digits(unit: str, full: bool, watched: bool) -> xr.Dataset:
+def digits(unit: str, full: bool, watched: bool, setting: Setting = AUTHORS) -> xr.Dataset:
     """The networks of Fig. 2: those with spectra, or, in a quick run, more of them without."""
-    spectra_at: tuple[int, ...]
-    if full:
-        at = FULL_DIGITS_AT
-        runs, spectra_at = FULL_DIGITS_RUNS, FULL_DIGITS_SPECTRA_AT
-        return _trained("digits", (25,), unit, at[-1], runs, at, spectra_at)
-    spectra_at = QUICK_DIGITS_SPECTRA_AT if watched else ()
-    runs = QUICK_DIGITS_SPECTRA if watched else QUICK_DIGITS_RUNS
-    return _trained("digits", (25,), unit, DIGITS_AT[-1], runs, DIGITS_AT, spectra_at)
+    epochs = (setting.full if full else setting.quick)["digits", DIGITS]
+    ends = tuple(e for e in growing(epochs, FULL_DIGITS_SPECTRA) if e) if full else (epochs,)
+    at = tuple(sorted({*growing(epochs, DIGITS_RECORDS), *ends}))
+    runs = runs_of("digits", DIGITS, full, watched)
+    return trained(
+        setting, "digits", DIGITS, unit, epochs, runs, at, ends if watched or full else ()
+    )
+
+
+def growing(epochs: int, count: int) -> tuple[int, ...]:
+    """Epochs from 0 to the last whose distances grow: most happens at the beginning."""
+    return tuple(int(e) for e in np.unique(np.round(epochs * np.linspace(0, 1, count) ** 2)))
 
 
 @cache
-def _trained(
+def trained(
+    setting: Setting,
     data: str,
     hidden: tuple[int, ...],
     unit: str,
@@ -86,24 +145,52 @@ def _trained(
     runs: int,
     at: tuple[int, ...],
     spectra_at: tuple[int, ...],
+    seed: int = 0,
 ) -> xr.Dataset:
     """Networks with this hidden layer, or these, on one of the three sets of examples."""
-    examples = DATA[data]()
-    activation, beta = UNITS[unit]
-    network = spectra.Classifier(examples.sizes(*hidden), activation, beta)
+    points, network = examples(setting, data), classifier(setting, data, hidden, unit)
+    m = len(points.labels)
     return spectra.train(
-        network, examples, epochs=epochs, recorded=at, spectra=spectra_at, runs=runs
+        network,
+        points,
+        epochs=epochs,
+        recorded=at,
+        spectra=spectra_at,
+        optimizer=spectra.Adam(0.01, setting.decay),
+        beta_start=setting.beta_start if unit == "Swish" else None,
+        output=setting.output,
+        residual_tolerance=1e-5 / m if setting.each else 1e-5,
+        runs=runs,
+        seed=seed,
     )
 
 
-def fresh_accuracy(run: xr.Dataset, unit: str, points: int = 1000) -> np.ndarray:
-    """Of every 2-10-1 network, on points on both sides of the line that it has not learned."""
+def examples(setting: Setting, data: str, *, rest: bool = False) -> spectra.Examples:
+    """Those for training, or those that are left for testing."""
+    whole, m = DATA[data](), setting.points[data]
+    part = slice(m, None) if rest else slice(m)
+    scale = setting.pixels if data == "digits" else 1.0
+    return spectra.examples(scale * whole.inputs[part], whole.labels[part], whole.name)
+
+
+def classifier(
+    setting: Setting, data: str, hidden: tuple[int, ...], unit: str
+) -> spectra.Classifier:
+    """The β of ReLU and Sigmoid is not learned."""
+    beta: Any = setting.beta if unit == "Swish" else "fixed"
+    return spectra.Classifier(DATA[data]().sizes(*hidden), UNITS[unit], beta)
+
+
+def fresh_accuracy(run: xr.Dataset, unit: str) -> np.ndarray:
+    """Of every 2-10-1 network, on the points that are left for testing."""
     from jax.flatten_util import ravel_pytree
 
     from tutelage._jax import jax, jnp
 
-    fresh, (activation, beta) = spectra.linear_examples(points, seed=1), UNITS[unit]
-    network = spectra.Classifier(fresh.sizes(*ONE), activation, beta)
+    fresh, network = (
+        examples(AUTHORS, "linear", rest=True),
+        classifier(AUTHORS, "linear", ONE, unit),
+    )
     shape = ravel_pytree(network.initial(jax.random.key(0)))[1]
     X, y = jnp.asarray(fresh.inputs), fresh.labels == 1
 
