@@ -8,7 +8,8 @@ import pytest
 from tutelage._checks import InputError
 from tutelage.papers.claim import LEVEL, claim
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import compare, digits
+from tutelage.papers.recorded import held_against
+from tutelage.papers.row import compare, digits, found
 from tutelage.papers.sequential import sequential_claim, until_decided
 
 HOLDS = claim("p", "i", [1.0, 1.2, 0.9, 1.1])
@@ -92,3 +93,10 @@ def test_what_is_not_decided_at_the_stated_cost_says_so():
     assert (
         row.verdict == "undecided" and row.note == "16 runs do not decide it at the level 0.0033."
     )
+
+
+@pytest.mark.parametrize(("again", "words"), [(1.3, "still holds"), (1.5, "no longer holds")])
+def test_a_new_number_still_holds_within_its_error(again, words):
+    before, now = found("a rate", 1.2, 0.03), found("a rate", again, 0.03)
+    (row,) = held_against([now], [before])
+    assert words in row.note and row.computed == again

@@ -6,6 +6,7 @@ again, and says of each whether it still holds.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +58,15 @@ def held_against(
     for part in now:
         if isinstance(part, Row) and part.item in then:
             old = then[part.item]
-            same = "which still holds" if old.verdict == part.verdict else "which no longer holds"
-            words = f"Recorded before: {old.computed:.6g}, {old.verdict}, {same}."
+            outcome = "which still holds" if _holds(old, part) else "which no longer holds"
+            words = f"Recorded before: {old.computed:.6g}, {old.verdict}, {outcome}."
             part = replace(part, note=f"{part.note} {words}".strip())
         yield part
+
+
+def _holds(old: Row, now: Row) -> bool:
+    """The same verdict; of what is in no paper, the same number up to four standard errors."""
+    if now.verdict != "new":
+        return old.verdict == now.verdict
+    allowed = 4 * math.hypot(old.uncertainty, now.uncertainty)
+    return abs(old.computed - now.computed) <= allowed
