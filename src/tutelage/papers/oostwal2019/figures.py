@@ -103,7 +103,7 @@ def large_networks() -> Figure:
 
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
     curves, marks = _curve(ReLU(), math.inf, 0.0, 20.0), transitions(ReLU(), math.inf)
-    order_parameters(curves, axes[0], which="R", transitions=marks, styles=OVERLAP_STYLES)
+    order_parameters(curves, axes[0], which=["R"], transitions=marks, styles=OVERLAP_STYLES)
     order_parameters(curves, axes[1], which=["generalization_error"], transitions=marks)
     axes[0].set(ylim=(-1.0, 1.0))
     for panel in axes:
@@ -122,7 +122,7 @@ def student_overlaps(full: bool) -> Figure:
     for panel, (g, K) in zip(axes, ((Erf(), 5), (ReLU(), 10)), strict=True):
         first, last = FIRST_OVERLAPS[g.name], LAST_OVERLAPS[g.name]
         curves, samples = _curve(g, K, first, last), sampled(g, K, full)
-        order_parameters(curves, panel, which="C", transitions=transitions(g, K))
+        order_parameters(curves, panel, which=["C"], transitions=transitions(g, K))
         inside = {
             k: v.sel(load=(v["load"] >= first) & (v["load"] <= last)) for k, v in samples.items()
         }
