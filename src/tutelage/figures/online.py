@@ -257,4 +257,6 @@ def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
     known = axes.get_legend_handles_labels()[1]
     below = noise > 0 and bool(np.any(dataset["generalization_error"].values < noise))
     if axes.get_yscale() == "log" and below and label not in known:
-        axes.axhline(noise, color="0.6", linestyle=":", linewidth=0.8, label=label)
+        # No curve of the Axes: those that draw on would take it for one.
+        across, looks = axes.get_yaxis_transform(), {"colors": "0.6", "linestyles": ":"}
+        axes.hlines(noise, 0, 1, transform=across, linewidth=0.8, label=label, **looks)
