@@ -253,10 +253,12 @@ def _noise(dataset: xr.Dataset) -> float:
 def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
     """A line below which there would be noise, if there is any, once in a picture."""
     noise = _noise(dataset)
-    label = f"below {noise:.0e}: error of the integration"
-    known = axes.get_legend_handles_labels()[1]
+    words = f"below {noise:.0e}: error of the integration"
     below = noise > 0 and bool(np.any(dataset["generalization_error"].values < noise))
-    if axes.get_yscale() == "log" and below and label not in known:
-        # No curve of the Axes: those that draw on would take it for one.
-        across, looks = axes.get_yaxis_transform(), {"colors": "0.6", "linestyles": ":"}
-        axes.hlines(noise, 0, 1, transform=across, linewidth=0.8, label=label, **looks)
+    told = any(text.get_text() == words for text in axes.texts)
+    if axes.get_yscale() == "log" and below and not told:
+        # No curve of the Axes, which those that draw on would take it for; out of view if it is.
+        across, grey = axes.get_yaxis_transform(), "0.45"
+        axes.hlines(noise, 0, 1, transform=across, linewidth=0.8, colors=grey, linestyles=":")
+        looks = {"fontsize": "x-small", "color": grey, "clip_on": True}
+        axes.text(0.01, noise, words, transform=across, verticalalignment="bottom", **looks)
