@@ -21,7 +21,7 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
     one and not in another it "depends", and its note says on what, with the outcome on both sides.
     If it agrees in none and fails only in some it is "undecided".  Numbers are those of the first
-    reading.
+    reading, as the row says.
 
     Args:
         on: what is not printed, such as "the scale of the students' start".
@@ -33,8 +33,8 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     ...     "η = 1": claim("p", "i", [1.0, 1.2, 0.9, 1.1]),
     ...     "η = 2": claim("p", "i", [-1.0, -1.2, -0.9, -1.1]),
     ... })
-    >>> row.verdict
-    'depends'
+    >>> row.verdict, row.words
+    ('depends', '1.050 ± 0.065 (η = 1)')
     >>> row.note
     'Depends on η. η = 1: 1.050 ± 0.065, agrees. η = 2: -1.050 ± 0.065, differs.'
     """
@@ -43,8 +43,10 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     verdict = _together([row.verdict for row in readings.values()])
     opening = f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
     outcomes = [_outcome(name, row) for name, row in readings.items()]
-    words = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
-    return replace(next(iter(readings.values())), item=item, verdict=verdict, note=words)
+    told = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
+    name, row = next(iter(readings.items()))
+    words = f"{computed_text(row)} ({name})"
+    return replace(row, item=item, verdict=verdict, note=told, words=words)
 
 
 def _outcome(name: str, row: Row) -> str:

@@ -22,7 +22,7 @@ from tutelage.papers.tian2020.reduced import REDUCED
 NAMES = {
     "code": "authors' code",
     "text": "Sec. 8.16",
-    "both": "authors' code with the data and batches of the text",
+    "both": "authors' code, data of the text",
 }
 SETTING = "the setting (Section 8.16 and the public code of the authors differ)"
 # A claim on full trainings is looked at no more than twice: runs are doubled once.
