@@ -25,7 +25,7 @@ LONG = {  # seconds of one core, the first of them with what it compiles
     },
     "citton2025": {"sums", "eq1", "fig1", "fig2", "critical", "equilibria", "sigmoidal"},
     "tian2020": {
-        *(f"fig{n}" for n in (2, 4, 6, 8, 12)),
+        *(f"fig{n}" for n in (2, 4, 5, 6, 8, 11, 12)),
         "lemma1",
         "theorem1",
         "theorem2",

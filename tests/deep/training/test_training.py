@@ -365,7 +365,7 @@ def test_steps_draw_from_the_fixed_set_with_replacement():
         assert np.allclose(mine, theirs, rtol=1e-11, atol=1e-12)
 
 
-def test_float32_takes_the_same_way_up_to_its_rounding(tmp_path):
+def test_float32_takes_the_same_way_up_to_its_rounding():
     sizes = {"epochs": 3, "runs": 2, **SIZES}
     wide, short = (tl.deep.train("3", 2, precision=p, **sizes) for p in ("float64", "float32"))
     assert short.evaluation_loss.dtype == np.float64
@@ -374,8 +374,16 @@ def test_float32_takes_the_same_way_up_to_its_rounding(tmp_path):
     assert not np.array_equal(short.evaluation_loss[:, -1], wide.evaluation_loss[:, -1])
     W = short.student_weights_1.values
     assert np.array_equal(W, W.astype(np.float32))  # the steps were in float32
-    file = tmp_path / "run.npz"
-    half = sizes | {"epochs": 3, "precision": "float32", "checkpoint": str(file)}
-    again = tl.deep.train("3", 2, **half)
-    assert np.array_equal(again.evaluation_loss, short.evaluation_loss)
-    assert np.array_equal(tl.deep.train("3", 2, **half).student_weights_1, W)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_in_float32_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    options = SIZES | {"epochs": 3, "runs": 2, "precision": "float32"}
+    whole = tl.deep.train("3", 2, **options)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(training, "advance", stopped_at(2))
+        with pytest.raises(Interrupted):
+            tl.deep.train("3", 2, checkpoint=tmp_path / "run.npz", **options)
+    again = tl.deep.train("3", 2, checkpoint=tmp_path / "run.npz", **options)
+    assert np.array_equal(again.evaluation_loss, whole.evaluation_loss)
+    assert np.array_equal(again.student_weights_1, whole.student_weights_1)
