@@ -56,12 +56,11 @@ there is 0.000977 GiB. Try: runs=131072 or less.
         return
     largest = _largest(lambda size: bytes_of(size) <= there, value)
     allowed = f"{what} would take {in_gib(needed)}, and there is {in_gib(there)}"
-    joined = argument if argument.startswith("--") else f"{argument}="
-    smaller = f"{joined}{' ' if joined.startswith('--') else ''}{largest} or less"
-    hints = [smaller] if largest else []
-    raise InputError(
-        argument, str(value), allowed, ", or ".join([*hints, *([instead] * bool(instead))])
-    )
+    # An option, an argument of Python, or a number in words.
+    named = f"{argument} " if argument.startswith("--") else f"{argument}="
+    smaller = f"{'' if ' ' in argument else named}{largest} or less"
+    hints = [hint for hint in (smaller if largest else "", instead) if hint]
+    raise InputError(argument, str(value), allowed, ", or ".join(hints))
 
 
 def _largest(fits: Callable[[int], bool], above: int) -> int:

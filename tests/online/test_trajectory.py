@@ -8,6 +8,7 @@ from scenarios import ONE, PERCEPTRON, PERCEPTRON_START as START
 from scipy.integrate import solve_ivp
 
 import tutelage as tl
+from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow, evolve
@@ -126,8 +127,8 @@ def test_teachers_that_differ_may_come_to_rest():
 
 
 def test_a_rate_beyond_all_bounds_diverges_at_once():
-    assert evolve(PERCEPTRON, START, 1e200, until=5).attrs["outcome"] == "diverged"
-    both = evolve(PERCEPTRON, START, [0.5, 1e160], until=5)
+    assert evolve(PERCEPTRON, START, 1e75, until=5).attrs["outcome"] == "diverged"
+    both = evolve(PERCEPTRON, START, [0.5, 1e60], until=5)
     assert both.outcome.values.tolist() == ["reached", "diverged"]
 
 
@@ -238,3 +239,22 @@ def test_an_error_above_that_of_the_integration_is_no_noise(tolerance):
     # A plateau that is left a little earlier or later is another matter: compare at equal errors.
     late = known & (exact < 1e-3)
     assert np.all(np.abs(found - exact)[late] < 0.5 * exact[late])
+
+
+def test_steps_that_stability_keeps_too_short_end_in_words():
+    """γ = 10¹⁰: every step is shorter than 10⁻⁹, and there would be more than 10⁹ of them."""
+    one = tl.Committee(1, tl.ReLU())
+    start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    with pytest.raises(InputError, match=r"until: got 1, but stability limits the steps to"):
+        tl.online.evolve(tl.Scenario(one, one, weight_decay=1e10), start, 1.0, until=1)
+
+
+def test_a_walk_in_pieces_is_the_walk(monkeypatch):
+    """However many steps a compiled call takes, to the last bit."""
+    one = tl.Committee(1, tl.ReLU())
+    start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    whole = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
+    monkeypatch.setattr("tutelage.online.integration.FEW", 3)
+    monkeypatch.setattr("tutelage.online.integration.PATIENCE", 0.0)
+    pieces = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
+    assert pieces.identical(whole)

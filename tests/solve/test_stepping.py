@@ -6,9 +6,11 @@ from scipy.integrate import RK45
 
 from tutelage._jax import jax, jnp
 from tutelage.solve import stepping
-from tutelage.solve.stepping import every_step, walk
+from tutelage.solve.stepping import beginning, every_step, walk
 
 TIMES = np.linspace(0.0, 10.0, 41)
+
+NO_PAUSE = 10**9  # steps
 
 
 def oscillators(frequencies, tolerance, times=TIMES, ends=lambda t, y, slope: 0 * t.astype(int)):
@@ -19,7 +21,8 @@ def oscillators(frequencies, tolerance, times=TIMES, ends=lambda t, y, slope: 0 
         return jnp.stack([y[:, 1], -(omega**2) * y[:, 0]], axis=-1)
 
     y0, t0 = jnp.tile(jnp.asarray([1.0, 0.0]), (len(frequencies), 1)), jnp.zeros(len(frequencies))
-    return jax.jit(lambda: walk(rates, ends, 9, y0, t0, jnp.asarray(times), times[-1], tolerance))()
+    begin, span = beginning(y0, t0, len(times)), (jnp.asarray(times), times[-1])
+    return jax.jit(lambda: walk(rates, ends, 9, begin, *span, tolerance, NO_PAUSE))()
 
 
 def test_coefficients_are_those_of_dormand_and_prince():
@@ -78,11 +81,11 @@ def test_a_solution_that_blows_up_is_lost_just_before():
         lambda t, y: y**2,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        jnp.ones((1, 1)),
-        jnp.zeros(1),
+        beginning(jnp.ones((1, 1)), jnp.zeros(1), len(TIMES)),
         jnp.asarray(TIMES),
         TIMES[-1],
         1e-8,
+        NO_PAUSE,
     )
     assert end.reason[0] == 9
     assert abs(end.t[0] - 1) < 1e-6
@@ -93,11 +96,11 @@ def test_times_before_the_start_record_the_start():
         lambda t, y: -y,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        jnp.ones((1, 1)),
-        jnp.asarray([5.0]),
+        beginning(jnp.ones((1, 1)), jnp.asarray([5.0]), 3),
         jnp.asarray([1.0, 5.0, 6.0]),
         6.0,
         1e-10,
+        NO_PAUSE,
     )
     assert np.allclose(end.records[0, :, 0], [1.0, 1.0, np.exp(-1.0)], rtol=0, atol=1e-9)
 
@@ -107,11 +110,11 @@ def test_a_slope_that_is_no_number_ends_the_run_at_once():
         lambda t, y: y / 0.0,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        jnp.ones((1, 1)),
-        jnp.zeros(1),
+        beginning(jnp.ones((1, 1)), jnp.zeros(1), 1),
         jnp.asarray([1.0]),
         1.0,
         1e-8,
+        NO_PAUSE,
     )
     assert end.reason[0] == 9 and end.t[0] == 0 and end.y[0, 0] == 1
 

@@ -167,7 +167,7 @@ def _tell_diagram(
         raise InputError("--activation", repr(activation), allowed, hint)
     x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=family == "leaky")
     with files:
-        diagram = waiting(lambda: _diagram(family, x, loads, K))
+        diagram = _diagram(family, x, loads, K)
         files.save(diagram, "the diagram")
         symbol = FAMILIES[family]
         files.draw(lambda figures: figures.phase_diagram(diagram, parameter=symbol).figure)
@@ -192,7 +192,7 @@ def _diagram(
         )
         # From below the lowest line to above the highest, with as much room for each decade.
         loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
-    return equilibrium.phase_diagram(kind, parameters, K, loads)
+    return equilibrium.phase_diagram(kind, parameters, K, loads, progress=True)
 
 
 def _print_diagram(diagram: "xr.Dataset", family: str) -> None:

@@ -78,7 +78,7 @@ def online(
         rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     with files:
-        run = waiting(lambda: _evolve(scenario, start, rate, until, tolerance))
+        run = _evolve(scenario, start, rate, until, tolerance)
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
         points = waiting(lambda: _fixed_points(scenario, learning_rate)) if fixed_points else None
@@ -94,7 +94,7 @@ def _evolve(
 ) -> "xr.Dataset":
     from tutelage.online import evolve
 
-    return evolve(scenario, start, learning_rate, until=until, tolerance=tolerance)
+    return evolve(scenario, start, learning_rate, until=until, tolerance=tolerance, progress=True)
 
 
 def _fixed_points(scenario: "Scenario", learning_rate: float) -> Sequence["FixedPoint"]:

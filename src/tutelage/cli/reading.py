@@ -8,6 +8,7 @@ import typer
 
 from tutelage import activations
 from tutelage._checks import ROUNDING, InputError
+from tutelage._memory import check_memory
 from tutelage.cli.elsewhere import unknown_unit
 
 if TYPE_CHECKING:
@@ -158,8 +159,11 @@ def grid(option: str, text: str, example: str, *, from_zero: bool = False) -> "n
 
     try:
         first, last, count = text.split(":")
+        check_memory(f"the COUNT of {option}", int(count), lambda n: 100 * n, "so many curves")
         values = np.linspace(float(first), float(last), int(count))
-    except ValueError:
+    except InputError:
+        raise
+    except (ValueError, OverflowError):
         values = np.array([])
     below = "<=" if from_zero else "<"
     in_order = len(values) > 1 and bool(np.all(np.isfinite(values))) and values[0] < values[-1]
@@ -184,6 +188,9 @@ def scenario(
     for option, size in zip(("--student", "--teacher"), sizes, strict=True):
         if size < 1:
             raise InputError(option, str(size), "a network has at least one unit", f"{option} 2")
+    K, M = sizes
+    check_memory("--teacher", M, lambda M: 48 * M**2, "the overlaps of all units")
+    check_memory("--student", K, lambda K: 48 * (K + M) ** 2, "the overlaps of all units")
     student = Committee(sizes[0], activation("--activation", units[0]))
     teacher = Committee(sizes[1], activation("--teacher-activation", units[1] or units[0]))
     norms = numbers("--teacher-norms", teacher_norms or "1", 1, teacher.units)

@@ -95,9 +95,7 @@ def simulate(
         files.save(ensemble, "the runs")  # before the theory, which may take longer
         curve = None
         if theory:
-            curve = telling.waiting(
-                lambda: _evolve(scenario, start, learning_rate, until, ensemble)
-            )
+            curve = _evolve(scenario, start, learning_rate, until, ensemble)
         found = _study(ensemble, curve)
         files.draw(lambda figures: _picture(figures, found))
         if as_json:
@@ -161,7 +159,9 @@ def _evolve(
     from tutelage.online import evolve
 
     times = runs["time"].values
-    return evolve(scenario, start, rate, until=max(until, float(times[-1])), times=times)
+    return evolve(
+        scenario, start, rate, until=max(until, float(times[-1])), times=times, progress=True
+    )
 
 
 class Study(NamedTuple):

@@ -32,11 +32,10 @@ def console(stderr: bool = False) -> "Console":
 
 
 def waiting(compute: Callable[[], Result]) -> Result:
-    """The result, with a sign of life on a terminal and silence in a log."""
-    screen = console(stderr=True)
-    if not screen.is_terminal:
-        return compute()
-    with screen.status("computing"):
+    """The result, with a sign of life on a terminal, and in a log if it takes long."""
+    from tutelage.runs.progress import Progress
+
+    with Progress(True, None, "computing"):
         return compute()
 
 

@@ -16,6 +16,7 @@ from tutelage._checks import (
     shape_of,
 )
 from tutelage._jax import jnp
+from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.model.overlaps import Overlaps
 
@@ -153,6 +154,7 @@ def check_committee(argument: str, value: Any) -> Committee:
 
 
 def _teacher_overlaps(value: Any, M: int) -> Float[Array, "M M"]:
+    check_memory("the units of the teacher", M, lambda M: 40 * M**2, "their overlaps")
     if value is None:
         return jnp.asarray(np.eye(M))  # made by NumPy: nothing to compile
     if is_traced(value):

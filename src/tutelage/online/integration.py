@@ -1,17 +1,20 @@
 """Adaptive integration of the equations, with a reason to stop."""
 
+import time
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from tutelage._checks import InputError
 from tutelage._jax import jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow
-from tutelage.solve.stepping import walk
+from tutelage.runs.progress import Progress
+from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
 # An error below this is rounding: averages of order one are right to 1e-16.
 SOLVED = 1e-13
@@ -30,6 +33,12 @@ STILL_LEARNING = 1000.0
 FINEST = 1e-14
 # A run at rest is on a plateau if a disturbance would grow faster than this.
 GROWS = 1e-9
+
+# Steps of the first compiled call; twice as many in the next one while a call takes less than
+# PATIENCE seconds, so that progress is seen and Ctrl-C heard.
+FEW, PATIENCE = 64, 0.5
+# More steps than these take hours, whatever the equations.
+MOST_STEPS = 1e9
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
@@ -69,9 +78,25 @@ def integrate(
     times: Float[np.ndarray, " times"],
     until: float,
     tolerance: float,
+    progress: bool = False,
 ) -> Trajectory:
     """One run, or one for each entry of a leading axis of y0, T and perhaps the rate."""
-    span = (times, np.asarray(until))
+    runs = y0.shape[0] if y0.ndim > 1 else 1
+    with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
+        return _integrated(flow, y0, T, rate, times, until, tolerance, bar)
+
+
+def _integrated(
+    flow: Flow,
+    y0: Float[np.ndarray, "... d"],
+    T: Float[np.ndarray, "... M M"],
+    rate: Rate | Scheduled,
+    times: Float[np.ndarray, " times"],
+    until: float,
+    tolerance: float,
+    bar: Progress,
+) -> Trajectory:
+    span = (times, np.asarray(until), bar)
     trajectory = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
     unfinished = trajectory.outcome == PLATEAU
     if np.any(unfinished):
@@ -95,10 +120,40 @@ def _stage(
     flow: Flow, y0: Any, T: Any, rate: Rate | Scheduled, span: tuple, t0: Any, tolerance: Any
 ) -> Trajectory:
     """One stage of integration; a single run is a batch of one."""
-    several, (times, until) = y0.ndim > 1, span
+    several, (times, until, bar) = y0.ndim > 1, span
     y0, T, t0 = (y0, T, t0) if several else (y0[None], T[None], t0[None])
-    trajectory = _compiled(flow, y0, T, t0, rate, times, until, tolerance)
+    now, steps = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW
+    while np.any(now.running):
+        begun, before = time.perf_counter(), now
+        now = _compiled(flow, now, T, rate, times, until, tolerance, np.asarray(steps))
+        bar.show(float(np.sum(np.where(now.running, now.t, until))))
+        _check_pace(before, now, float(until))
+        if time.perf_counter() - begun < PATIENCE:
+            steps = 2 * steps
+    trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
+
+
+def _check_pace(before: Walk, now: Walk, until: float) -> None:
+    """Refuse what would not end: the fastest change keeps the steps too short for so long a time.
+
+    An explicit method is stable for steps of about 3/|λ|, λ the largest rate of decay, however
+    little the solution changes.
+    """
+    running = np.asarray(now.running)
+    if not np.any(running):
+        return
+    then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
+    left = until - float(np.min(np.asarray(now.t)[running]))
+    grow = shortest > LONGEST * then  # as they do from a careful first one
+    if left > MOST_STEPS * shortest and not grow:
+        raise InputError(
+            "until",
+            f"{until:g}",
+            f"stability limits the steps to {shortest:.1g}, and {left / shortest:.1g} of them are "
+            "left: something in these equations decays as fast as that",
+            f"until={1e6 * shortest:.1g}, or a smaller weight_decay or learning_rate",
+        )
 
 
 @eqx.filter_jit
@@ -109,14 +164,14 @@ def _errors(flow: Flow, y: Any, T: Any) -> Array:
 @eqx.filter_jit
 def _compiled(
     flow: Flow,
-    y0: Any,
+    begin: Walk,
     T: Any,
-    t0: Any,
     rate: Rate | Scheduled,
     times: Any,
     until: Any,
     tolerance: Any,
-) -> tuple[Array, Array, Array, Array]:
+    most: Any,
+) -> Walk:
     def rates(t: Array, y: Array) -> Array:
         return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate.at(t)))
 
@@ -132,5 +187,4 @@ def _compiled(
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
     # Steps that shrink to nothing are a divergence faster than the bound on the norms.
-    end = walk(rates, ends, DIVERGED, y0, t0, times, until, tolerance)
-    return end.records, end.y, end.t, end.reason
+    return walk(rates, ends, DIVERGED, begin, times, until, tolerance, most)

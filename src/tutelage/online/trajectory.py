@@ -1,5 +1,6 @@
 """Trajectories: overlaps and error over the time of on-line learning."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario, timing
@@ -31,6 +33,10 @@ from tutelage.runs.provenance import recorded
 # What the attribute averages_error is.
 BOUNDED = "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start"
 
+# Arrays that exist at a time: records as vectors, as overlaps and in the Dataset; and slopes of
+# all stages with the covariances of what they average.
+COPIES, SLOPES = 4, 100
+
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 
 
@@ -44,6 +50,7 @@ def evolve(
     times: Any = None,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Integrate the order-parameter equations from a start.
 
@@ -56,6 +63,7 @@ def evolve(
         times: when to record; by default 401 equidistant times from 0 to ``until``.
         tolerance: of the integration, relative and absolute for each step.
         method: how averages are computed; the best exact one by default.
+        progress: whether to say how far it is and how long it will take.
 
     Returns:
         A Dataset with Q, R and generalization_error over ``time`` (and ``run``), and
@@ -89,10 +97,15 @@ def evolve(
     times = recorded_times(times, until)
     rate = timing.learning_rate(learning_rate, times, float(until))
     runs = _runs(scenario, start, rate)
+    K, n = scenario.K, scenario.K + scenario.M
+    size = 8 * (COPIES * len(times) * K * n + SLOPES * n**2)
+    what = "their records and slopes"
+    check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     flow = Flow(scenario, method)
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
-    trajectory = integrate(flow, to_vector(begin), T, rate, times, float(until), tolerance)
+    last = float(until)
+    trajectory = integrate(flow, to_vector(begin), T, rate, times, last, tolerance, progress)
     _check_begun(scenario, begin, trajectory, method)
     outcomes = _outcomes(flow, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)

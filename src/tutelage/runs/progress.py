@@ -1,35 +1,78 @@
-"""A bar on a terminal, silence in a log."""
+"""Nothing waits in silence: a bar on a terminal, a line now and then in a log."""
 
+import sys
+import threading
+import time
 from types import TracebackType
 from typing import Any
 
+# A log has its first line after so many seconds, and none for shorter work; then one now and then.
+FIRST, BETWEEN = 10.0, 30.0
+
 
 class Progress:
-    """Shows how much of all work is done, if asked to and if someone can see it.
+    """Says how much of all work is done and how long the rest will take, if asked to.
 
-    total: units of work, such as examples or epochs, whose name is ``what``.
+    wanted: False for silence.
+    total: units of work, such as examples or epochs; None if it cannot be known.
+    what: the name of the units, or of the work itself.
+
+    What is said comes from a thread of its own: also while one compiled call is under way.
+
+    >>> with Progress(True, 3, "steps") as bar:  # short work: nothing in a log
+    ...     bar.show(2)
+    >>> bar.words(20.0)
+    '2 of 3 steps after 20 s, about 10 s to go'
     """
 
-    def __init__(self, wanted: bool, total: int, what: str = "examples"):
+    def __init__(self, wanted: bool, total: float | None = None, what: str = "examples"):
         self._wanted, self._total, self._what = wanted, total, what
+        self._done = self._before = 0.0
         self._bar: Any = None
+        self._over = threading.Event()
+        self._begun = time.monotonic()
 
     def __enter__(self) -> "Progress":
-        if self._wanted:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
+        self._begun = time.monotonic()
+        if not self._wanted:
+            return self
+        from rich.console import Console
 
-            console = Console(stderr=True)
-            if console.is_terminal:
-                self._bar = Bar(console=console, transient=True)
-                self._task = self._bar.add_task(self._what, total=self._total)
-                self._bar.start()
+        console = Console(stderr=True)
+        if console.is_terminal:
+            self._bar = _bar(self._total, console)
+            self._task = self._bar.add_task(self._what, total=self._total)
+            self._bar.start()
+        else:
+            threading.Thread(target=self._tell, daemon=True).start()
         return self
 
-    def show(self, done: int) -> None:
+    def start_from(self, done: float) -> None:
+        """So much was done before, as by a run that goes on from a checkpoint: it took no time."""
+        self._before = done
+        self.show(done)
+
+    def show(self, done: float) -> None:
         """Set how many units of work are done, in all runs together."""
+        self._done = done
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
+
+    def words(self, seconds: float) -> str:
+        """What is done after so many seconds, and how long the rest will take."""
+        if self._total is None:
+            return f"{self._what}: {in_words(seconds)} so far"
+        now = self._done - self._before
+        left = seconds * (self._total - self._done) / now if now > 0 else None
+        rest = "" if left is None else f", about {in_words(left)} to go"
+        return f"{self._done:.4g} of {self._total:.4g} {self._what} after {in_words(seconds)}{rest}"
+
+    def _tell(self) -> None:
+        wait = FIRST
+        while not self._over.wait(wait):
+            words = self.words(time.monotonic() - self._begun)
+            print(f"tutelage: {words}", file=sys.stderr, flush=True)
+            wait = BETWEEN
 
     def __exit__(
         self,
@@ -37,5 +80,37 @@ class Progress:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._over.set()
         if self._bar is not None:
             self._bar.stop()
+
+
+def in_words(seconds: float) -> str:
+    """A time that people can read.
+
+    >>> in_words(3.2), in_words(125), in_words(3 * 86400), in_words(1e12)
+    ('3 s', '2 min', '72 h', '31688 years')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 360_000:
+        return f"{seconds / 3600:.0f} h"
+    days = seconds / 86400
+    return f"{days:.0f} days" if days < 1000 else f"{days / 365.25:.0f} years"
+
+
+def _bar(total: float | None, console: Any) -> Any:
+    from rich.progress import (
+        BarColumn,
+        Progress as Bar,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    known = () if total is None else (TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), *known, TimeElapsedColumn())
+    return Bar(*columns, console=console, transient=True)

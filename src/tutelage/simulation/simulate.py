@@ -87,6 +87,8 @@ def simulate(
         Progress(progress, ensemble.runs * ensemble.examples) as bar,
     ):
         kept = file.load() or {}
+        learned = int(kept.get("learned", 0)) * len(kept.get("batch_ended", ()))
+        bar.start_from(int(kept.get("finished", 0)) * ensemble.examples + learned)
         observations = _observations(system, ensemble, kept)
         size = len(kept.get("batch_ended", ())) or system.batch_size(ensemble.runs)
         for first in range(int(kept.get("finished", 0)), ensemble.runs, size):

@@ -78,22 +78,29 @@ def walk(
     rates: Rates,
     ends: Ends,
     lost: int,
-    y0: Float[Array, "runs d"],
-    t0: Float[Array, " runs"],
+    begin: Walk,
     times: Float[Array, " times"],
     until: Float[Array, ""],
     tolerance: Float[Array, ""],
+    most: Int[Array, ""],
 ) -> Walk:
-    """From t0 to the time ``until``, or to where ``ends`` says why not.
+    """From a `beginning` to the time ``until``, or to where ``ends`` says why not.
 
     lost: the reason for a run whose steps have become too short to go on.
-    Times before t0 record the start.
+    most: after so many steps the walk pauses; it goes on from what is returned.
+    Times before the beginning record the start.
     """
+
+    def step(carry: tuple[Array, Walk]) -> tuple[Array, Walk]:
+        count, now = carry
+        new = _advanced(rates, ends, lost, now, times, until, tolerance, jnp.inf)
+        return count + 1, new
+
     return jax.lax.while_loop(
-        lambda now: jnp.any(now.running),
-        lambda now: _advanced(rates, ends, lost, now, times, until, tolerance, jnp.inf),
-        _beginning(y0, t0, len(times)),
-    )
+        lambda carry: (carry[0] < most) & jnp.any(carry[1].running),
+        step,
+        (jnp.zeros((), dtype=int), begin),
+    )[1]
 
 
 def every_step(
@@ -113,7 +120,7 @@ def every_step(
     observe: of the run at its start and after a step -> arrays; they get a leading axis ``most``.
     longest: no step is longer;  most: after so many the run is ended.
     """
-    start, times = _beginning(y0[None], jnp.zeros(1), 0), jnp.zeros(0)
+    start, times = beginning(y0[None], jnp.zeros(1), 0, jnp), jnp.zeros(0)
     shapes = jax.eval_shape(observe, start)
     nothing = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), shapes)
 
@@ -132,17 +139,18 @@ def every_step(
     )
 
 
-def _beginning(y0: Array, t0: Array, times: int) -> Walk:
+def beginning(y0: Any, t0: Any, times: int, xp: Any = np) -> Walk:
+    """Runs at their start, with room for so many records; made by NumPy nothing is compiled."""
     runs, d = y0.shape
     return Walk(
         t=t0,
-        h=jnp.zeros(runs),
+        h=xp.zeros(runs),
         y=y0,
-        slopes=jnp.zeros((LAST + 1, runs, d)),
-        records=jnp.zeros((runs, times, d)),
-        recorded=jnp.zeros(runs, dtype=int),
-        running=jnp.ones(runs, dtype=bool),
-        reason=jnp.zeros(runs, dtype=int),
+        slopes=xp.zeros((LAST + 1, runs, d)),
+        records=xp.zeros((runs, times, d)),
+        recorded=xp.zeros(runs, dtype=int),
+        running=xp.ones(runs, dtype=bool),
+        reason=xp.zeros(runs, dtype=int),
     )
 
 
@@ -209,7 +217,9 @@ def _norm(x: Array) -> Array:
 def _first_step(y: Array, slope: Array, scale: Array) -> Array:
     """A hundredth of the time in which the state changes by itself (Hairer, Nørsett, Wanner)."""
     size, speed = _norm(y / scale), _norm(slope / scale)
-    return jnp.where((size < 1e-5) | (speed < 1e-5), 1e-6, 0.01 * size / speed)
+    # A step of length zero would be the first one again, for ever.
+    step = jnp.maximum(0.01 * size / speed, np.finfo(float).tiny)
+    return jnp.where((size < 1e-5) | (speed < 1e-5), 1e-6, step)
 
 
 def _recorded(

@@ -1,0 +1,63 @@
+"""Long work says how far it is and how long the rest takes; short work says nothing in a log."""
+
+import io
+import time
+
+from tutelage.runs import progress
+from tutelage.runs.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def log_of(monkeypatch):
+    """What is written to stderr from now on, which is no terminal; the first line comes soon."""
+    written = io.StringIO()
+    monkeypatch.setattr("sys.stderr", written)
+    monkeypatch.setattr(progress, "FIRST", 0.05)
+    monkeypatch.setattr(progress, "BETWEEN", 0.05)
+    return written
+
+
+def test_a_log_has_a_line_now_and_then_with_the_time_that_is_left(monkeypatch):
+    log = log_of(monkeypatch)
+    with Progress(True, 100, "epochs") as bar:
+        bar.show(25)
+        time.sleep(0.4)
+    lines = log.getvalue().splitlines()
+    assert 2 <= len(lines) <= 8
+    assert lines[0] == "tutelage: 25 of 100 epochs after 0 s, about 0 s to go"
+
+
+def test_what_cannot_be_measured_says_that_it_goes_on(monkeypatch):
+    log = log_of(monkeypatch)
+    with Progress(True, None, "computing"):
+        time.sleep(0.2)
+    assert log.getvalue().splitlines()[0] == "tutelage: computing: 0 s so far"
+
+
+def test_short_work_and_work_that_nobody_watches_say_nothing(monkeypatch):
+    log = log_of(monkeypatch)
+    with Progress(False, 100):
+        time.sleep(0.2)
+    monkeypatch.setattr(progress, "FIRST", 10.0)
+    with Progress(True, 100):
+        time.sleep(0.2)
+    assert log.getvalue() == ""
+
+
+def test_what_was_done_before_took_no_time():
+    bar = Progress(True, 100, "steps")
+    bar.start_from(80)
+    bar.show(90)
+    assert bar.words(60.0) == "90 of 100 steps after 60 s, about 60 s to go"
+
+
+def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    with Progress(True, 10, "loads") as bar:
+        bar.show(5)
+    assert "loads" in screen.getvalue() and "tutelage:" not in screen.getvalue()

@@ -1,0 +1,85 @@
+"""What does not fit in memory is refused at once, with the size that would fit."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage import _memory
+from tutelage._checks import InputError
+from tutelage._memory import check_memory, memory_there
+
+ONE = tl.Committee(1, tl.Erf())
+SCENARIO = tl.Scenario(ONE, ONE)
+START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
+GIB = 2**30
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A machine of one GiB, so that the same is refused everywhere."""
+    monkeypatch.setattr(_memory, "memory_there", lambda: GIB)
+
+
+def test_a_container_has_less_than_its_machine(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    limit.write_text("max\n")
+    monkeypatch.setattr(_memory, "LIMITS", (str(limit), str(tmp_path / "nothing")))
+    whole = memory_there()
+    limit.write_text(f"{whole // 2}\n")
+    assert memory_there() == whole // 2
+
+
+def test_the_size_that_is_named_fits_and_the_next_one_does_not():
+    def bytes_of(n):
+        return 8 * n**2 + 100
+
+    with pytest.raises(InputError, match=r"count=11585 or less") as refused:
+        check_memory("count", 10**9, bytes_of, "the matrix")
+    assert "7.45e+09 GiB, and there is 1 GiB" in str(refused.value)
+    check_memory("count", 11585, bytes_of, "the matrix")
+    with pytest.raises(InputError):
+        check_memory("count", 11586, bytes_of, "the matrix")
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: tl.simulation.network(SCENARIO, START, 1.0, dimension=10**9, until=1), "dimens"),
+        (
+            lambda: tl.simulation.chain(SCENARIO, START, 1.0, dimension=10, until=1, runs=10**8),
+            "ru",
+        ),
+        (lambda: tl.simulation.random_start(SCENARIO, dimension=10, runs=10**9), "runs"),
+        (lambda: tl.online.evolve(SCENARIO, START, np.ones(10**6), until=1), "the number of runs"),
+        (lambda: tl.equilibrium.learning_curve(tl.Erf(), 2, np.arange(2e6)), "the number of loads"),
+        (lambda: tl.Scenario(ONE, tl.Committee(10**6, tl.Erf())), "the units of the teacher"),
+        (lambda: tl.equilibrium.sample(SCENARIO, 1.0, dimension=10**9, sweeps=1), "dimension"),
+        (lambda: tl.averages.i4(tl.Erf(), np.eye(4), tl.averages.Hermite(order=1000)), "order"),
+        (lambda: tl.deep.teacher([10], inputs=10**9), "inputs"),
+        (lambda: tl.spectra.linear_examples(10**9), "count"),
+    ],
+)
+def test_what_is_too_large_is_refused_with_the_size_that_would_do(call, argument):
+    with pytest.raises(InputError, match=rf"{argument}.* GiB, and there is 1 GiB\. Try: .*or less"):
+        call()
+
+
+def test_so_many_nodes_that_an_average_would_take_years_are_refused():
+    with pytest.raises(InputError, match=r"nodes: got 10000 .* points, some 3e\+08 s"):
+        tl.averages.i4(tl.Tanh(), np.eye(4), tl.averages.Quadrature(nodes=10000))
+    assert float(tl.averages.i2(tl.Tanh(), np.eye(2), tl.averages.Quadrature(nodes=400))) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("online --student 1000000", "--student: got 1000000, but the overlaps of all units"),
+        ("online --sweep-learning-rate 0.1:1:1000000", "the number of runs: got 1000000"),
+        ("simulate --runs 100000000", "runs: got 100000000"),
+        ("equilibrium --loads 0:1:100000000", "loads: got 100000000"),
+        ("equilibrium --phase-diagram 1:2:1000000000000 --activation swish", "COUNT of --phase"),
+    ],
+)
+def test_the_commands_say_so_too(run, arguments, words):
+    code, out, err = run(*arguments.split())
+    assert code == 2 and out == "" and words in err and "or less" in err
