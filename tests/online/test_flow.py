@@ -82,13 +82,20 @@ def test_smooth_units_are_averaged_by_quadrature():
     [(1, 2), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((1, 1), (2, 1), (2, 2), (3, 2)))],
 )
 def test_written_out_sums_are_the_sums_of_single_averages(K, M):
-    """Moments of signs computed once, or I3 and I4 one by one: the same to rounding."""
+    """Moments of two fields and of signs, or I3 and I4 one by one: the same to rounding."""
     overlaps = random_overlaps(K, M, seed=5)
     s = between(overlaps, tl.LeakyReLU(0.3), tl.ReLU(), output_scale=(0.5, 2.0), label_noise=0.4)
     ways = (SignMoments(s, Orthant()), SingleMoments(s, Orthant()))
-    written_out, one_by_one = (eqx.filter_jit(way.both)(overlaps) for way in ways)
-    for a, b in zip(written_out, one_by_one, strict=True):
-        assert np.all(np.abs(a - b) <= 1e-13)
+    two_point, written_out = _both(ways[0], overlaps)
+    three_point = eqx.filter_jit(ways[1].three_point)(overlaps)
+    one_by_one = eqx.filter_jit(ways[1].second_order)(overlaps)
+    assert np.all(np.abs(two_point - three_point) <= 1e-13)
+    assert np.all(np.abs(written_out - one_by_one) <= 1e-13)
+
+
+@eqx.filter_jit
+def _both(moments, overlaps):
+    return moments.first_order(overlaps), moments.second_order(overlaps)
 
 
 def test_single_relu_as_printed():
@@ -107,13 +114,13 @@ def test_single_relu_as_printed():
 
 
 def test_numerical_routes_are_within_their_errors():
-    """Quadrature over all fields at once for erf, where the closed forms are known."""
+    """Nested quadrature for erf, where the closed forms are known."""
     o = random_overlaps(1, 2, seed=11)
     s = between(o, tl.Erf(), tl.Erf(), label_noise=0.2)
     exact, numerical = Flow(s), Flow(s, "quadrature")
     bound = numerical.moments.error(o)
     assert bound < 1e-3
-    one, other = (eqx.filter_jit(flow.moments.both)(o) for flow in (exact, numerical))
+    one, other = (_both(flow.moments, o) for flow in (exact, numerical))
     for a, b in zip(one, other, strict=True):
         assert np.all(np.abs(a - b) <= bound)
 

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import InputError, positive_integer
 from tutelage.activations import Activation
 from tutelage.averages import erf
+from tutelage.averages.conditional import averages as conditional
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.hermite import averages as hermite
 from tutelage.averages.orthant import averages as orthant
@@ -92,7 +93,14 @@ class Quadrature(Method):
         return {} if self.nodes is None else {"nodes": self.nodes}
 
 
-METHODS: tuple[type[Method], ...] = (Erf, Orthant, Quadrature, Hermite)
+class Conditional(Method):
+    """Two fields by quadrature, the others given these by Mehler's series, for every activation."""
+
+    name: ClassVar[str] = "conditional"
+    module: ClassVar[Any] = conditional
+
+
+METHODS: tuple[type[Method], ...] = (Erf, Orthant, Conditional, Quadrature, Hermite)
 
 
 def chosen(method: Method | str | None, activations: Activations) -> Method:

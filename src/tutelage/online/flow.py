@@ -20,12 +20,12 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import unchecked
 from tutelage.model.timing import rate_of
 from tutelage.online.moments.base import Moments
+from tutelage.online.moments.conditional import ConditionalMoments
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
-from tutelage.online.moments.tensor import TensorMoments
 
 # The first one that serves computes the averages.
-WAYS: tuple[type[Moments], ...] = (SignMoments, TensorMoments, SingleMoments)
+WAYS: tuple[type[Moments], ...] = (SignMoments, ConditionalMoments, SingleMoments)
 
 
 def moments(scenario: Scenario, method: Method | str | None = None) -> Moments:
@@ -67,15 +67,12 @@ class Flow(eqx.Module):
             (not an array) is the limit η → 0.
         """
         rate, gamma, K = rate_of(learning_rate), self.scenario.weight_decay, self.scenario.K
-        if rate.limit:
-            first, second = self.moments.first_order(overlaps), None
-        else:
-            first, second = self.moments.both(overlaps)
+        first = self.moments.first_order(overlaps)
         x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
         dR = y - gamma * overlaps.R
         dQ = x + jnp.swapaxes(x, -1, -2) - 2 * gamma * overlaps.Q
-        if second is not None:
-            dQ = dQ + _over_units(rate.second) * second
+        if rate.second is not None:
+            dQ = dQ + _over_units(rate.second) * self.moments.second_order(overlaps)
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
 
 

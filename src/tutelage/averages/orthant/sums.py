@@ -13,12 +13,15 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations.piecewise import Linear, PiecewiseLinear
 from tutelage.averages.orthant import moments as _moments
 from tutelage.averages.orthant.averages import normalised
 
@@ -28,12 +31,14 @@ Expansion = dict[Key, float]
 
 def value(g: PiecewiseLinear, field: int) -> Expansion:
     """g(z) = m z + d |z|."""
-    return {((field,), ()): (1 + g.slope) / 2, ((field,), (field,)): (1 - g.slope) / 2}
+    modulus: Expansion = {} if isinstance(g, Linear) else {((field,), (field,)): (1 - g.slope) / 2}
+    return {((field,), ()): (1 + g.slope) / 2, **modulus}
 
 
 def slope(g: PiecewiseLinear, field: int) -> Expansion:
     """g'(z) = m + d sgn z."""
-    return {((), ()): (1 + g.slope) / 2, ((), (field,)): (1 - g.slope) / 2}
+    sign: Expansion = {} if isinstance(g, Linear) else {((), (field,)): (1 - g.slope) / 2}
+    return {((), ()): (1 + g.slope) / 2, **sign}
 
 
 def plain(field: int) -> Expansion:
@@ -67,36 +72,56 @@ def multiplied(*expansions: Expansion) -> Expansion:
     return dict(total)
 
 
-class Sums:
-    """Averages of expansions: one number for each, from the covariance of all fields."""
+@dataclass(frozen=True, eq=False)  # one object for equal keys: compiled programs are found by it
+class Moments:
+    """Which moments occur, sorted by kind: its name, its numbers, and fields and signs of each."""
+
+    groups: tuple[tuple[str, np.ndarray, np.ndarray], ...]
+
+
+class Sums(eqx.Module):
+    """Averages of expansions: one number for each, from the covariance of all fields.
+
+    moments: what is averaged, known when it is compiled.
+    weights: of the moments of every kind, shape (sums, moments); data, not part of a program.
+    """
+
+    moments: Moments = eqx.field(static=True)
+    weights: tuple[Float[np.ndarray, "sums moments"], ...]
 
     def __init__(self, expansions: Sequence[Expansion]):
         kept: dict[Key, int] = {}
         rows: list[dict[int, float]] = []
         for expansion in expansions:
-            even = {k: c for k, c in expansion.items() if c and (len(k[0]) + len(k[1])) % 2 == 0}
+            even = {k: c for k, c in expansion.items() if (len(k[0]) + len(k[1])) % 2 == 0}
             rows.append({kept.setdefault(key, len(kept)): c for key, c in even.items()})
         matrix = np.zeros((len(expansions), len(kept)))
         for i, row in enumerate(rows):
             for j, coefficient in row.items():
                 matrix[i, j] = coefficient
-        keys = tuple(kept)
-        groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for number, (fields, signs) in enumerate(keys):
-            groups[len(fields), len(signs)].append(number)
-        self.weights = tuple(matrix[:, members] for members in groups.values())
-        self.groups = tuple(
-            (f"{counts[0]}{counts[1]}", _indices([keys[j] for j in members]))
-            for counts, members in groups.items()
-        )
+        self.moments = _by_kind(tuple(kept))
+        self.weights = tuple(matrix[:, members] for _, members, _ in self.moments.groups)
 
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
         """⟨expansion⟩ for every expansion, over fields with the covariance C."""
         C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
         total = jnp.zeros(())
-        for (kind, fields), weights in zip(self.groups, self.weights, strict=True):
+        for (kind, _, fields), weights in zip(self.moments.groups, self.weights, strict=True):
             total = total + _moment(kind, C, fields) @ jnp.asarray(weights).T
         return total
+
+
+@cache
+def _by_kind(keys: tuple[Key, ...]) -> Moments:
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for number, (fields, signs) in enumerate(keys):
+        kinds[f"{len(fields)}{len(signs)}"].append(number)
+    return Moments(
+        tuple(
+            (kind, np.array(members), _indices([keys[j] for j in members]))
+            for kind, members in kinds.items()
+        )
+    )
 
 
 def _indices(keys: list[Key]) -> np.ndarray:

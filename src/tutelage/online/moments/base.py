@@ -1,10 +1,13 @@
 """What the equations of motion ask of a way to compute their averages."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._jax import jnp
+from tutelage.averages import pairs
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 
@@ -15,12 +18,14 @@ EXACT = 1e-10
 class Moments(eqx.Module):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario, by one way.
 
-    scenario: who learns from whom.
+    scenario: who learns from whom, with its numbers as arrays (`tutelage.model.scenario.as_data`).
     method: how single averages are computed.
     """
 
     scenario: Scenario
     method: Method
+    # Whether states are worked on one after the other, each with as many nodes as it needs.
+    one_by_one: ClassVar[bool] = False
 
     @staticmethod
     @abc.abstractmethod
@@ -35,10 +40,21 @@ class Moments(eqx.Module):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         """⟨δ_i δ_k⟩ and what label noise adds to it."""
 
-    def both(self, overlaps: Overlaps) -> tuple[Float[Array, "... K n"], Float[Array, "... K K"]]:
-        """First and second order, with what they share computed once."""
-        return self.first_order(overlaps), self.second_order(overlaps)
-
     @abc.abstractmethod
     def error(self, overlaps: Overlaps) -> float:
         """A bound on the error of both at a state, in the largest entry."""
+
+
+def coefficients(scenario: Scenario) -> Float[Array, " n"]:
+    """c_a of the fields in τ - σ = Σ_a c_a g_a(f_a): -s_K for students, s_M for teachers."""
+    s_K, s_M = (jnp.asarray(s, dtype=jnp.float64) for s in scenario.output_scale)
+    return jnp.concatenate([jnp.full(scenario.K, -s_K), jnp.full(scenario.M, s_M)])
+
+
+def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
+    """⟨δ_i v⟩ of piecewise linear units and error functions."""
+    g, h = scenario.student.activation, scenario.teacher.activation
+    c = coefficients(scenario)
+    G = jnp.broadcast_to(-c[0] * c, (scenario.K, c.size))
+    units = pairs.straight([(g, scenario.K), (h, scenario.M)])
+    return pairs.first_order(units, overlaps.covariance, G)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jnp
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.online.moments.base import EXACT, Moments
+from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 from tutelage.online.moments.batches import Averages, Batch, batches
 
 
@@ -25,15 +25,20 @@ class SingleMoments(Moments):
         return True
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        if self.method.exact:
+            return exact_first_order(self.scenario, overlaps)
+        return self.three_point(overlaps)
+
+    def three_point(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        """⟨δ_i v⟩ as a sum of I3, one for every triple of fields."""
         total = self._sum("i3", overlaps)
         return total.reshape(*total.shape[:-1], self.scenario.K, -1)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         total, noise = self._sum("i4", overlaps), self.scenario.label_noise
-        if not (isinstance(noise, int | float) and noise == 0):
-            s_K, C = self.scenario.output_scale[0], overlaps.covariance
-            for batch in _tuples("slopes", self.scenario.K, self.scenario.M):
-                total = total + s_K**2 * noise**2 * self._averages.sums("slopes", batch, C)
+        s_K, C = self.scenario.output_scale[0], overlaps.covariance
+        for batch in _tuples("slopes", self.scenario.K, self.scenario.M):
+            total = total + s_K**2 * noise**2 * self._averages.sums("slopes", batch, C)
         return total.reshape(*total.shape[:-1], self.scenario.K, -1)
 
     def error(self, overlaps: Overlaps) -> float:

@@ -1,0 +1,214 @@
+"""⟨w(f_1, …) f̂ᵀ Γ f̂⟩ over Gaussian fields, f̂_a = g_a(f_a), by conditioning on the first of them.
+
+Given the first one or two fields the others are f_a = m_a + s_a z_a with fixed correlations ρ_ab,
+and Mehler's formula turns every product into one-dimensional sums,
+
+    ⟨g_a g_b | given⟩ = Σ_n ρ_abⁿ h_aⁿ h_bⁿ,    h_aⁿ = ⟨g_a(m_a + s_a z) He_n(z)⟩/√n!
+
+(Mehler 1866; MATHEMATICS section 14).  What is left out of the series is taken at ρⁿ of its first
+term, with the size that ⟨g_a²⟩ - Σ h_aⁿ² gives exactly.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.activations import Activation
+from tutelage.averages.quadrature.rules import FARTHEST
+
+# Added to variances, relative to them: where fields coincide their conditional spread keeps a
+# derivative, and averages change by as little.
+PRIVATE = 1e-13
+COINCIDE = 1e-6
+ROUNDING = 1e-15
+WIDEST = 1e6
+CHUNK = 128
+# Where the sharpness of a unit is looked for.
+_SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
+
+
+class Units(NamedTuple):
+    """The activations of the fields in their order: runs of equal ones."""
+
+    runs: tuple[tuple[Activation, int], ...]
+
+    def apply(self, function: Callable[..., Any], *arrays: Array) -> list[Any]:
+        """``function(g, …)`` of every run with the rows of its fields."""
+        results, first = [], 0
+        for g, count in self.runs:
+            if count:
+                results.append(function(g, *(x[first : first + count] for x in arrays)))
+            first += count
+        return results
+
+    def after(self, given: int) -> "Units":
+        """The units of the fields that are not given."""
+        left, runs = given, []
+        for g, count in self.runs:
+            runs.append((g, max(count - left, 0)))
+            left = max(left - count, 0)
+        return Units(tuple(runs))
+
+    def until(self, given: int) -> "Units":
+        """The units of the fields that are given."""
+        left, runs = given, []
+        for g, count in self.runs:
+            runs.append((g, min(count, left)))
+            left -= min(count, left)
+        return Units(tuple(runs))
+
+    @property
+    def kinks(self) -> tuple[Any, ...]:
+        """Where some unit has a kink; at 0 if none has, where units change fastest."""
+        found = tuple(dict.fromkeys(k.position for g, _ in self.runs for k in g.kinks))
+        return found or (0.0,)
+
+
+class Given(NamedTuple):
+    """Fields given the first ones: f = B y + s z, with the correlations ρ of the z."""
+
+    B: Float[Array, "n given"]
+    s: Float[Array, " rest"]
+    rho: Float[Array, "rest rest"]
+
+
+def condition(C: Float[Array, "n n"], given: int) -> Given:
+    """By elimination of the first fields."""
+    n = len(C)
+    S = C + (PRIVATE * jnp.diagonal(C) + np.finfo(float).tiny) * jnp.eye(n)
+    columns = []
+    for j in range(given):
+        columns.append(S[:, j] / jnp.sqrt(S[j, j]))
+        S = S - columns[-1][:, None] * columns[-1]
+    P = S[given:, given:]
+    floor = PRIVATE * jnp.diagonal(C)[given:] + np.finfo(float).tiny
+    s = jnp.sqrt(jnp.maximum(jnp.diagonal(P), floor))
+    rho = jnp.where(np.eye(n - given), 1.0, P / s[:, None] / s)
+    return Given(jnp.stack(columns, axis=-1), s, rho)
+
+
+def quadratic(
+    weight: Callable[[Array], Array],
+    units: Units,
+    C: Float[Array, "n n"],
+    Gamma: Float[Array, "n n"],
+    constant: Any,
+    given: int,
+    rule: Any,
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """⟨weight(f_1, …) (f̂ᵀ Γ f̂ + constant)⟩, and a bound on what the series leaves out.
+
+    weight: of the given fields, shape (given, nodes).
+    """
+    fields = condition(C, given)
+    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    last = Gamma[given:, given:] * fields.rho ** (rule.terms + 1)
+    apart = jnp.where(np.eye(len(last), dtype=bool), 0.0, 2 * jnp.abs(last))
+
+    def at_nodes(y: Float[Array, "p given"], w: Float[Array, " p"]) -> Float[Array, " 2"]:
+        m = fields.B @ y.T
+        known = units.until(given).apply(lambda g, x: g(x), m[:given])
+        parts = units.after(given).apply(partial(_expansion, rule), m[given:], fields.s)
+        f = jnp.concatenate([*known, *(h[..., 0] for h, _ in parts)])
+        total, left = jnp.einsum("ap,ab,bp->p", f, Gamma, f), jnp.zeros_like(w)
+        if parts:
+            h, squares = (jnp.concatenate(x) for x in zip(*parts, strict=True))
+            total = total + _mehler(h[..., 1:], Gamma[given:, given:], fields.rho)
+            t = jnp.sqrt(jnp.maximum(squares - jnp.sum(h**2, axis=-1), 0.0) + ROUNDING**2)
+            total = total + jnp.einsum("ap,ab,bp->p", t, last, t)
+            left = jnp.einsum("ap,ab,bp->p", t, apart, t)
+        factor = w * weight(m[:given])
+        return jnp.stack([jnp.sum(factor * (total + constant)), jnp.sum(jnp.abs(factor) * left)])
+
+    value, bound = _in_chunks(at_nodes, y, w)
+    return value, bound
+
+
+def _in_chunks(function: Callable[[Array, Array], Array], y: Array, w: Array) -> Array:
+    """Σ over all nodes, so many at a time that the work stays in the cache."""
+    if len(w) <= CHUNK:
+        return function(y, w)
+    missing = -len(w) % CHUNK
+    y = jnp.concatenate([y, jnp.zeros((missing, y.shape[1]))]).reshape(-1, CHUNK, y.shape[1])
+    w = jnp.concatenate([w, jnp.zeros(missing)]).reshape(-1, CHUNK)
+    return jnp.sum(jax.lax.map(lambda part: function(*part), (y, w)), axis=0)
+
+
+def _expansion(rule: Any, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
+    """h_n of every field and node, last axis, and ⟨g²⟩."""
+    z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
+    values = g(m[..., None] + s[:, None, None] * z)
+    return rule.hermite(w * values, z), jnp.sum(w * values**2, axis=-1)
+
+
+def _mehler(h: Float[Array, "a p n"], Gamma: Float[Array, "a a"], rho: Array) -> Array:
+    """Σ_n h_nᵀ (Γ ∘ ρⁿ) h_n for n = 1, 2, …."""
+    powers = jnp.cumprod(jnp.broadcast_to(rho, (h.shape[-1], *rho.shape)), axis=0)
+    return jnp.einsum("apn,nab,bpn->p", h, Gamma * powers, h, optimize=[(0, 1), (0, 1)])
+
+
+def slopes_and_curvature(
+    units: Units, C: Float[Array, "n n"], c: Float[Array, " n"], rule: Any
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """⟨g'(f_1) g_a'(f_a)⟩ for every field, and ⟨g''(f_1) Σ_b c_b g_b(f_b)⟩.
+
+    Delta functions of g'' are further nodes, with the density there as their weight.
+    """
+    fields, g = condition(C, 1), units.runs[0][0]
+    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    spread, nodes = fields.B[0, 0], len(w)
+    y = jnp.concatenate([y, *(jnp.reshape(k.position / spread, (1, 1)) for k in g.kinks)])
+    m = fields.B @ y.T
+
+    def given(g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
+        z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
+        f = m[..., None] + s[:, None, None] * z
+        return jnp.sum(w * g(f), axis=-1), jnp.sum(w * g.derivative(f), axis=-1)
+
+    parts = units.after(1).apply(given, m[1:], fields.s)
+    values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])
+    slopes = jnp.concatenate([g.derivative(m[:1]), *(part[1] for part in parts)])[:, :nodes]
+    jumps = [k.jump * _density(k.position / spread) / spread for k in g.kinks]
+    curvature = jnp.concatenate(
+        [w * g.second_derivative(m[0, :nodes]), *(jnp.reshape(jump, (1,)) for jump in jumps)]
+    )
+    return slopes @ (w * g.derivative(m[0, :nodes])), jnp.sum(curvature * (c @ values))
+
+
+def _density(y: Array) -> Array:
+    return jnp.exp(-0.5 * y**2) / np.sqrt(2 * np.pi)
+
+
+def own_kinks(g: Activation) -> tuple[Any, ...]:
+    """Positions of the kinks; 0 if there are none, where units change fastest."""
+    return Units(((g, 1),)).kinks
+
+
+def width(g: Activation) -> Float[Array, ""]:
+    """Over which g' changes at most: ∫|g''| / max |g''|; unbounded for a unit with kinks."""
+    if g.kinks:
+        return jnp.asarray(WIDEST)
+    curvature = jnp.abs(g.second_derivative(_SCALES))
+    area = jnp.sum(0.5 * (curvature[1:] + curvature[:-1]) * np.diff(_SCALES))
+    return jax.lax.stop_gradient(area / (jnp.max(curvature) + np.finfo(float).tiny) + 1e-6)
+
+
+def layer(units: Units, C: Float[Array, "n n"], fields: Given) -> Float[Array, ""]:
+    """The narrowest layer at the kinks of the given fields, in their standard deviations.
+
+    Sharp units have one, and so have fields with kinks that nearly depend on the given ones.
+    """
+    given = fields.B.shape[1]
+    spread = jnp.sqrt(jnp.diagonal(C) + np.finfo(float).tiny)
+    widths = [jnp.min(width(g) / spread[:given]) for g, _ in units.until(given).runs]
+    if given == 2:
+        widths.append(fields.B[1, 1] / spread[1])
+    if fields.s.size:
+        widths.append(jnp.min(fields.s / spread[given:]))
+    narrow = jnp.stack(widths)
+    # What is narrower than this cannot be told from fields that coincide.
+    return jax.lax.stop_gradient(jnp.min(jnp.where(narrow < COINCIDE, FARTHEST, narrow)))

@@ -1,0 +1,142 @@
+"""First-order terms from two-point averages: the mean Jacobian of the signals.
+
+With δ_i = g'(x_i) Σ_a G_ia g_a(f_a) over all fields f, Stein's lemma gives for every jointly
+Gaussian z
+
+    ⟨δ_i z⟩ = Σ_a A_ia Cov(f_a, z),
+    A_ia = ⟨∂δ_i/∂f_a⟩ = G_ia ⟨g'(x_i) g_a'(f_a)⟩ + [a = i] Σ_b G_ib ⟨g''(x_i) g_b(f_b)⟩
+
+(MATHEMATICS section 7).  Here for piecewise linear units, g(x) = m x + d |x|, and error functions,
+in any mixture, where both averages are elementary; `tutelage.averages.conditional` has the others.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.activations import Activation, Erf
+from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.averages.orthant.angle import angle
+from tutelage.averages.orthant.rows import PRIVATE
+from tutelage.averages.orthant.twofold import minor
+
+
+class Straight(NamedTuple):
+    """What counts of the unit of every field: linear part m, modulus d, and error function e.
+
+    Each of shape (n,); an error function has m = d = 0 and e = 1, a piecewise linear unit e = 0.
+    """
+
+    m: Array
+    d: Array
+    e: Array
+
+
+def straight(units: list[tuple[Any, int]]) -> Straight:
+    """Of runs of equal units."""
+    rows = []
+    for g, count in units:
+        a = 0.0 if isinstance(g, Erf) else g.slope
+        e = 1.0 if isinstance(g, Erf) else 0.0
+        row = jnp.stack([(1 - e) * (1 + a) / 2, (1 - e) * (1 - a) / 2, jnp.asarray(e)])
+        rows.append(jnp.broadcast_to(row, (count, 3)))
+    return Straight(*jnp.concatenate(rows).T)
+
+
+def exact(*units: Activation) -> bool:
+    """Whether the averages of these units are elementary."""
+    return all(isinstance(g, PiecewiseLinear | Erf) for g in units)
+
+
+def first_order(
+    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "K n"]
+) -> Float[Array, "... K n"]:
+    """⟨δ_i f_v⟩ = Σ_a A_ia C_av for the first K fields.
+
+    The parts with d of both units are taken together (`_kinks`): each of them has an infinite
+    derivative where the fields coincide, their sum a finite one.
+    """
+    K = G.shape[0]
+    own = Straight(*(x[:K, None] for x in units))
+    variance = jnp.diagonal(C, axis1=-2, axis2=-1)
+    rows, columns = variance[..., :K, None], variance[..., None, :]
+    c = C[..., :K, :]
+    # erf' = √(2/π) exp(-x²/2): a Gaussian factor adds one to the inverse variance.
+    both = own.e * units.e * (2 / math.pi)
+    Lambda = _determinant(rows, c, columns) + 1 + rows + columns
+    slopes = own.m * units.m + both / jnp.sqrt(Lambda)
+    root = math.sqrt(2 / math.pi)
+    slopes = slopes + root * (
+        own.e * units.m / jnp.sqrt(1 + rows) + own.m * units.e / jnp.sqrt(1 + columns)
+    )
+    curvature = (
+        -c / (1 + rows) * (both / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
+    )
+    A = G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
+    return A @ C + _kinks(C, G * own.d * units.d * (2 / math.pi))
+
+
+@jax.custom_jvp
+def _kinks(C: Float[Array, "... n n"], W: Float[Array, "K n"]) -> Float[Array, "... K n"]:
+    """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
+    arcsine, area, variance = _angles(C, W.shape[0])
+    along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
+    return (W * arcsine) @ C + along * C[..., : W.shape[0], :]
+
+
+def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:
+    """asin ρ_ia, √(C_ii C_aa - C_ia²) and C_ii, which is 1 for a silent unit; shape (..., K, n)."""
+    variance = jnp.diagonal(C, axis1=-2, axis2=-1)
+    rows, columns, c = variance[..., :K, None], variance[..., None, :], C[..., :K, :]
+    area = jnp.sqrt(_determinant(rows, c, columns))
+    same = np.eye(K, C.shape[-1], dtype=bool)
+    arcsine = jnp.where(same, math.pi / 2, math.pi / 2 - angle(area, c))
+    # A silent unit and any other field count as independent.
+    silent = (rows <= 0) | (columns <= 0)
+    arcsine = jnp.where(silent & ~same, 0.0, jnp.where(silent, 0.0, arcsine))
+    return arcsine, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
+
+
+def _determinant(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
+    return jnp.maximum(minor(C_ii, C_ij, C_ij, C_jj), 0.0)
+
+
+@_kinks.defjvp
+def _kinks_tangent(primals: Any, tangents: Any) -> Any:
+    """With κ_v = Cov(a, v | i) and κ'_v = Cov(i, v | a), the derivatives are κ_v/√… by C_ia,
+    κ'_v/(2√…) by C_aa and (C_aa κ'_v/√… - 2 C_iv √…/C_ii)/(2 C_ii) by C_ii.
+
+    Both are of the order of the area √… or smaller; where that is rounding they count as zero.
+    """
+    (C, W), (dC, dW) = primals, tangents
+    K, n = W.shape[-2], C.shape[-1]
+    arcsine, area, rows = _angles(C, K)
+    variance = jnp.diagonal(C, axis1=-2, axis2=-1)
+    columns = jnp.where(variance > 0, variance, 1.0)[..., None, :]
+    c = C[..., :K, :]
+    least = jnp.sqrt(area**2 + 2 * PRIVATE**2 * rows * columns)
+    inverse = jnp.where(np.eye(K, n, dtype=bool), 0.0, W / least)
+    between = jnp.sqrt(_determinant(variance[..., :, None], C, variance[..., None, :]))
+    C_iv, C_av = c[..., :, None, :], C[..., None, :, :]
+    C_ii, C_aa, C_ia = rows[..., None], columns[..., None], c[..., :, :, None]
+    of_i, of_a = between[..., :K, None, :], between[..., None, :, :]
+    area_ia = jnp.where(np.eye(K, n, dtype=bool), 0.0, area)[..., None]
+    kappa = _bounded(minor(C_ii, C_ia, C_iv, C_av) / C_ii, area_ia * of_i / C_ii)
+    other = _bounded(minor(C_aa, C_ia, C_av, C_iv) / C_aa, area_ia * of_a / C_aa)
+    d_variance = jnp.diagonal(dC, axis1=-2, axis2=-1)
+    d_c, d_ii, d_aa = dC[..., :K, :], d_variance[..., :K, None], d_variance[..., None, :]
+    change = jnp.einsum("...iav,...ia->...iv", kappa, inverse * d_c)
+    half = 0.5 * inverse * (d_aa + columns / rows * d_ii)
+    change = change + jnp.einsum("...iav,...ia->...iv", other, half)
+    shrinks = jnp.sum(W * area, axis=-1, keepdims=True) / rows**2 * d_ii
+    along = jnp.sum(W * area / rows, axis=-1, keepdims=True)
+    change = change + (W * arcsine) @ dC + along * dC[..., :K, :] - shrinks * c
+    return _kinks(C, W), change + _kinks(C, dW)
+
+
+def _bounded(x: Array, bound: Array) -> Array:
+    """Within what Cauchy and Schwarz allow, which a rounded covariance can violate."""
+    return jnp.clip(x, -bound, bound)
