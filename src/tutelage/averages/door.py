@@ -33,7 +33,7 @@ def i2(
     Args:
         activation: g and h: one activation for both, or the two of them.
         covariance: of (u, w), shape (..., 2, 2), positive semi-definite.
-        method: "orthant", "erf", "hermite", "quadrature", an object such as
+        method: "orthant", "erf", "conditional", "hermite", "quadrature", an object such as
             ``Hermite(order=20)``, or None for the best exact one.
         return_error: also return a bound on the error.
 
