@@ -10,6 +10,7 @@ from tutelage import online
 from tutelage.averages.generalization import generalization_error
 from tutelage.figures.axes import STYLES, finished
 from tutelage.model import Overlaps
+from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import statement
@@ -31,6 +32,7 @@ NOTE_4 = (
     "ε_g over the weights, found without the equations of motion, is there, too "
     "(tests/papers/test_papers.py)."
 )
+SHOWN = 80.0  # where R_22 is 0.94; the text does not say how far its curves go
 NOTE_3 = (
     "straat2019, Sec. 4, has Q_22 and Q_33 near 0.25 in the text and 0.24 and 0.27 in its table, "
     "which the computed ones meet: the two students share the teacher as 0.485 and 0.515, not in "
@@ -117,7 +119,13 @@ def _shared() -> Iterator[Row]:
     for name in ("Q_22", "Q_33", "Q_23"):
         end = limit(Q.sel(student=int(name[2]), student_2=int(name[3])))
         item, table = f"Sec. 4, ReLU, {name}(∞), in the text", digits(TABLE[name][0])
-        yield correct(KEY, item, digits("0.25"), table, end[0], NOTE_3, end[1])
+        rows = {
+            "0.25 to the last digit": correct(
+                KEY, item, digits("0.25"), table, end[0], NOTE_3, end[1]
+            ),
+            "as the table has it": compare(KEY, item, table, *end),
+        }
+        yield in_each_reading(item, "how close ≈ 0.25 is", rows)
     one, zero = closed_form("1", 1.0), closed_form("0", 0.0)
     for i in (2, 3):
         cosine = r(i) / np.sqrt(Q.sel(student=i, student_2=i))
@@ -167,8 +175,13 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
     for n in (2, 3):
         # The run was integrated to 1e-9 for each step, and ended when nothing moved any more.
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
-        item = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}(∞)"
-        yield correct(KEY, item, digits("0.94"), exact, R[1, n - 1], NOTE_4)
+        item, printed = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}", digits("0.94")
+        shown = float(run["R"].sel(time=SHOWN, method="nearest").values[1, n - 1])
+        rows = {
+            "at rest": correct(KEY, item, printed, exact, R[1, n - 1], NOTE_4),
+            f"ηα = {SHOWN:g}": compare(KEY, item, printed, shown),
+        }
+        yield in_each_reading(item, "when it is read off the curves", rows)
     mainly = "J_1 mainly specializes to B_1"
     yield statement(KEY, "Fig. 4, R_11(∞) > R_12, R_13", mainly, R[0, 0] > np.abs(R[0, 1:]))
     words = "it is mainly the case that J_2 ≈ aB_2 + bB_3 for a ≈ b"
