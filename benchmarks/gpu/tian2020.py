@@ -11,6 +11,7 @@ and pictures are made of into the package, for every report.  The third draws wh
 for the documentation.
 """
 
+import subprocess
 import sys
 import time
 from itertools import count
@@ -23,6 +24,13 @@ from tutelage.papers.tian2020.readings import joined
 from tutelage.papers.tian2020.trainings import SETTINGS, TRAININGS
 
 
+def commit():
+    """Of the code that trains."""
+    command = ("git", "describe", "--always", "--dirty")
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "unknown"
+
+
 def train(folder, names):
     machine = jax.devices()[0].device_kind
     print(f"jax {jax.__version__}, {machine}", flush=True)
@@ -31,7 +39,7 @@ def train(folder, names):
         begin = time.perf_counter()
         dataset = TRAININGS[training](setting, int(look))
         seconds = round(time.perf_counter() - begin, 1)
-        dataset = dataset.assign_attrs(machine=machine, seconds=seconds)
+        dataset = dataset.assign_attrs(machine=machine, seconds=seconds, commit=commit())
         results.save(dataset, Path(folder) / f"{training}_{setting}_{look}.nc")
         print(f"{name}: {seconds} s, {dataset.nbytes / 2**20:.2f} MiB", flush=True)
 

@@ -29,8 +29,9 @@ def closed():
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_what_is_recorded_says_how_it_was_made_and_is_small(file):
     data = recorded.kept(KEY, file.stem)
-    for name in ("command", "machine", "seed", "tutelage_version", "jax_version", "looks", "runs"):
+    for name in ("command", "machine", "seed", "commit", "jax_version", "looks", "runs"):
         assert name in data.attrs
+    assert "computed_by" not in data.attrs  # it is a part of what `deep.train` gives
     assert data.sizes["run"] == data.attrs["runs"] and file.stat().st_size < 200_000
     assert data.attrs["command"].startswith("python benchmarks/gpu/")
     assert str(recorded.origin(data)).count(str(data.attrs["machine"])) == 1

@@ -40,7 +40,8 @@ def origin(*datasets: xr.Dataset) -> str:
 
 
 def _told(attrs: Mapping[str, Any]) -> str:
-    versions = f"tutelage {attrs['tutelage_version']}, jax {attrs['jax_version']}"
+    code = f"tutelage {attrs['tutelage_version']}, commit {attrs['commit']}"
+    versions = f"{code}, jax {attrs['jax_version']}"
     return f"{attrs['command']} ({attrs['machine']}, {versions}, seed {attrs['seed']})"
 
 

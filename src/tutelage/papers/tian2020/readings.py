@@ -57,8 +57,9 @@ def joined(name: str, looks: list[xr.Dataset]) -> xr.Dataset:
     """What is kept of a training that was looked at several times."""
     runs = xr.concat(looks, "run", data_vars="minimal", combine_attrs="drop_conflicts")
     runs = runs.assign_coords(run=np.arange(runs.sizes["run"]))
+    told = {name: value for name, value in runs.attrs.items() if name != "computed_by"}
     more = {"looks": len(looks), "runs": runs.sizes["run"], "seed": trainings.SEED}
-    return REDUCED[name](runs).assign_attrs(runs.attrs | more)
+    return REDUCED[name](runs.drop_attrs()).assign_attrs(told | more)
 
 
 def figure(name: str, shown: Callable[[Data], Parts]) -> Callable[[bool], Parts]:
