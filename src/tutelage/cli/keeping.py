@@ -31,17 +31,19 @@ ENDINGS = {
 
 
 class Files:
-    """The files of a command.
+    """The files of a command: ``out``, ``plot``, ``animation``, ``checkpoint`` are its options.
 
-    with Files(out=out, plot=plot) as kept:
+    with Files(out=out, plot=plot) as files:
         run = …
-        kept.save(run, "the curve")
-        kept.draw(lambda figures: …)
+        files.save(run, "the curves")
+        files.draw(lambda figures: …)
         print(…)
 
-    Raises:
-        InputError: before the block, if one of the files cannot be written.
-        typer.Exit: after it, with 1 if one could not be written after all, with 130 after Ctrl-C.
+    continues: whether the command has the option ``--checkpoint``.
+    folder: of a report, which has all that was finished.
+
+    A file that cannot be written is an `InputError` before the block.  After the block the exit
+    code is 1 if one could not be written after all, and 130 after Ctrl-C.
     """
 
     def __init__(
@@ -54,12 +56,6 @@ class Files:
         continues: bool = False,
         folder: Path | None = None,
     ):
-        """
-        Args:
-            out, plot, animation, checkpoint: of the options of these names.
-            continues: whether the command has the option ``--checkpoint``.
-            folder: of a report, which has all that was finished.
-        """
         options = {"--out": out, "--plot": plot, "--animation": animation}
         for option, path in {**options, "--checkpoint": checkpoint}.items():
             if path is not None:

@@ -80,9 +80,7 @@ Checkpoint = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the curves instead of a table.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE.nc", help="Save the curves as NetCDF, or as a table if it is FILE.csv."
-    ),
+    typer.Option(metavar="FILE.nc | FILE.csv", help="Save the curves, as NetCDF or as a table."),
 ]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE.png", help="Draw the curves; also .pdf or .svg.")
