@@ -53,7 +53,7 @@ def save(escapes: list[xr.Dataset], file: Path) -> None:
         writer.writerow(["N", "runs", "escaped", "median", "lower quartile", "upper quartile"])
         for one in escapes:
             N, count, escaped, median = (
-                one.attrs[name] for name in ("dimension", "runs", "escaped", "median")
+                one.attrs[name] for name in ("dimension", "run_count", "escaped", "median")
             )
             quartiles = (f"{q:.6f}" for q in np.nanquantile(later(one), [0.25, 0.75]))
             writer.writerow([N, count, escaped, f"{median:.6f}", *quartiles])
