@@ -60,7 +60,7 @@ def test_looking_again_and_again_does_not_decide_wrongly_more_often_than_the_lev
         for _ in range(400)
     ]
     agreed = sum(row.verdict == "agrees" for row in rows)
-    # Beyond it with probability 2e-4; looks at the level of one test would agree with about 10.
+    # Beyond it with probability 2e-4.
     assert agreed < 400 * LEVEL + 4 * math.sqrt(400 * LEVEL)
     assert any(row.verdict == "undecided" for row in rows)
 
