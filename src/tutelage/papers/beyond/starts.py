@@ -118,10 +118,10 @@ SECTIONS = (
         "When over-realization helps: the scale of the start",
         "Teacher nodes of 20 that two-layer students recover in 100 epochs (mean and standard "
         "error of 16 runs, in float32) over the deviation of an entry of a filter at the start, "
-        "for students with 1 to 10 nodes for each teacher node and several polarities p: above in the setting "
-        "of the authors' code of tian2020, below in that of its Section 8.16; the dotted line is "
-        "the start of each setting. Students that begin small recover more the more nodes they "
-        "have; from large starts width does not help, or harms.",
+        "for students with 1 to 10 nodes for each teacher node and several polarities p: above in "
+        "the setting of the authors' code of tian2020, below in that of its Section 8.16; the "
+        "dotted line is the start of each setting. Students that begin small recover more the "
+        "more nodes they have; from large starts width does not help, or harms.",
         starts,
         "trains again what was recorded, for hours, or minutes on a graphics processor",
         lambda: recorded.digest("tian2020"),
