@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -160,3 +161,14 @@ def test_every_damaged_checkpoint_is_refused_or_as_it_was(tmp_path):
         except InputError:
             continue
         np.testing.assert_array_equal(kept["finished"], np.arange(4.0))
+
+
+def test_whatever_writes_a_file_in_the_package_replaces_it_as_a_whole():
+    writing = re.compile(
+        r"savefig\(|write_text\(|write_bytes\(|film\.save\(|np\.savez?\(|open\(\"[wax]"
+    )
+    source = Path(files.__file__).parents[1]
+    for path in sorted(source.rglob("*.py")):
+        code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)
+        if writing.search(code) and path.name != "files.py":
+            assert "files.replacing(" in code, path.relative_to(source)
