@@ -94,7 +94,7 @@ DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 def runs_of(data: str, hidden: tuple[int, ...], full: bool, watched: bool = True) -> int:
     """How many networks the first look at a claim has."""
     if data == "digits":
-        return 12 if full else 2 if watched else 6
+        return 12 if full else 3 if watched else 6
     return 20 if full or hidden == ONE else 10
 
 
