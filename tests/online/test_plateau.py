@@ -81,15 +81,17 @@ def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):
     assert limit == pytest.approx(math.log(10) / rate, rel=5e-3)
 
 
-def test_a_single_unit_has_no_plateau_and_that_is_said():
+@pytest.mark.parametrize("rate", [0, pytest.param(ETA, marks=pytest.mark.slow)])
+def test_a_single_unit_has_no_plateau_and_that_is_said(rate):
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one)
-    found = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), ETA)
+    found = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), rate)
     assert found.point is found.height is found.length is None
     assert "without lingering beside a saddle" in found.reasons["length"]
     assert f"none: {found.reasons['length']}" in repr(found)
 
 
+@pytest.mark.slow
 def test_the_plateau_in_the_limit_of_small_rates_is_where_small_rates_have_it():
     """Height and length are smooth in η: Richardson's step removes the term of order η.
 

@@ -221,7 +221,8 @@ def test_bad_input_is_refused_before_any_work(arguments, message):
         evolve(PERCEPTRON, **(defaults | arguments))
 
 
-@pytest.mark.parametrize("tolerance", [1e-6, pytest.param(1e-9, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
 def test_an_error_above_that_of_the_integration_is_no_noise(tolerance):
     """Two erf units, where noise is largest: against a tolerance of 1e-12, half of the error."""
     two = tl.Committee(2, tl.Erf())
