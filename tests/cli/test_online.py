@@ -110,7 +110,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--teacher-norms=-1"], "teacher_overlaps: got "),
         (["--start-q", "0.1;0.2"], "--start-q: got '0.1;0.2'"),
         (["--start-q", "0.1", "--start-r", "2"], "it is at most √(Q T) = 0.316228"),
-        (["--start-r", "nan"], "R: got nan"),
+        (["--start-r", "nan"], "--start-r: got nan"),
         (["--learning-rate=-1"], "learning_rate: got -1.0"),
         (["--learning-rate", "nan"], "learning_rate: got nan"),
         (["--until", "0"], "until: got 0.0"),

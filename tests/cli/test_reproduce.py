@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,17 @@ def test_rows_are_printed_also_if_the_page_cannot_be_written(run, made, there, f
     full_disk("nothing")
     assert run("reproduce", "made", "--figure", "1", "--json") == (0, out, "")
     assert made.computed == ["fig1"]
+
+
+def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):
+    """And says before how much memory it takes; what is passed at once has no line."""
+    monkeypatch.setattr(reproduce, "SOON", 0.05)
+    with reproduce.Sections() as sections:
+        sections.show(0, 3, "kept")
+        sections.show(1, 3, "a long one")
+        time.sleep(0.3)
+        sections.show(2, 3, "kept, too")
+    assert capsys.readouterr().err.splitlines() == [
+        "tutelage: this takes up to 4 GB of memory; what is finished is kept",
+        "tutelage: 2 of 3: a long one",
+    ]

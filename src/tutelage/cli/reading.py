@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage import activations
-from tutelage._checks import ROUNDING, InputError
+from tutelage._checks import ROUNDING, InputError, finite_number
 from tutelage._memory import check_memory
 from tutelage.cli.elsewhere import unknown_unit
 
@@ -126,6 +126,8 @@ def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[fl
         several = ", with commas between them" if max(lengths) > 1 else ""
         allowed = f"it has to be {wanted} number{'s' * (max(lengths) > 1)}{several}"
         raise InputError(option, repr(text), allowed, f"{option} {example}")
+    for number in found:
+        finite_number(option, number, hint=f"{option} {example}" if example else "")
     return found
 
 

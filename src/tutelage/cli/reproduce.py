@@ -1,5 +1,6 @@
 """``tutelage reproduce``: figures and numbers of the papers beside computed ones, as a report."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORDS = 24  # letters of what a paper says in words, on each line
+# A section that takes longer than so many seconds is named in a log.
+SOON = 1.0
+MEMORY = "4 GB"  # all papers in small took 3.8
 NOTABLE = ("differs", "depends", "corrected")
 COLOURS = {
     "agrees": "green",
@@ -105,12 +109,44 @@ def _build(
         return build(papers, figure, full, again, out, show)
 
 
+class Sections:
+    """Lines in a log: which section is under way, once it is clear that it takes its time."""
+
+    def __init__(self) -> None:
+        self._soon: threading.Timer | None = None
+        self._said = False
+
+    def show(self, done: int, total: int, title: str) -> None:
+        """The next section begins; what was kept is passed without a line."""
+        self._forget()
+        self._soon = threading.Timer(SOON, self._say, (f"{done + 1} of {total}: {title}",))
+        self._soon.daemon = True
+        self._soon.start()
+
+    def _say(self, words: str) -> None:
+        if not self._said:
+            say(f"this takes up to {MEMORY} of memory; what is finished is kept")
+            self._said = True
+        say(words)
+
+    def _forget(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+
+    def __enter__(self) -> "Sections":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._forget()
+
+
 @contextmanager
 def _progress() -> "Iterator[Callable[[int, int, str], None]]":
-    """A bar on a terminal that names what is running; silence in a log."""
+    """A bar on a terminal that names what is running; in a log a line for each section."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield lambda done, total, title: None
+        with Sections() as sections:
+            yield sections.show
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

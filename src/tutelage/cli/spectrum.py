@@ -204,7 +204,7 @@ def _train(
     from tutelage.spectra.training import default_epochs, train
 
     at = default_epochs(epochs)
-    chosen = np.unique(np.linspace(0, len(at) - 1, spectra).astype(int))
+    chosen = np.unique(np.linspace(0, len(at) - 1, min(spectra, len(at))).astype(int))
     return train(
         network,
         found,
