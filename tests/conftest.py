@@ -17,8 +17,10 @@ import strict_json
 
 from tutelage import cli
 from tutelage._jax import jax
+from tutelage.runs import progress
 
 os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
+progress.FIRST = 1e6  # how slow a machine is does not change what a test prints
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
 
