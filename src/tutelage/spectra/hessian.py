@@ -45,7 +45,7 @@ def hessian_eigenvalues(
     array([1., 3.])
     """
     flat, loss_of = flattened(loss, parameters)
-    check_memory(flat.size, memory)
+    check_dense(flat.size, memory)
     # NumPy's eigensolver takes half the time of that in JAX.
     return np.linalg.eigvalsh(check_finite(np.asarray(_hessian(loss_of, flat))))
 
@@ -54,7 +54,7 @@ def hessian_eigenvalues(
 def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
     """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)
-    check_memory(flat.size, memory)
+    check_dense(flat.size, memory)
     return _hessian(loss_of, flat)
 
 
@@ -103,7 +103,7 @@ def _real(leaf: Any) -> bool:
     return dtype is not None and jnp.issubdtype(dtype, jnp.floating)
 
 
-def check_memory(count: int, memory: float) -> None:
+def check_dense(count: int, memory: float) -> None:
     """A dense matrix of count × count numbers, with what its eigenvalues take."""
     memory = finite_number("memory", memory, above=0.0, hint="memory=2**32")
     needed = COPIES * 8 * count**2

@@ -9,12 +9,13 @@ from jax.flatten_util import ravel_pytree
 
 from tutelage._checks import InputError, epochs_to_record, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier, Start, check_beta_start
 from tutelage.spectra.cross_entropy import Output, accuracy, residuals
 from tutelage.spectra.examples import Examples, examples as check_examples
-from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_memory, matrix
+from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_dense, matrix
 from tutelage.spectra.indices import check_tolerance
 from tutelage.spectra.objective import Adam, Loss, Optimizer
 from tutelage.spectra.record import Measured, as_dataset
@@ -107,7 +108,10 @@ def train(
     for name, value in (("tolerance", tolerance), ("residual_tolerance", residual_tolerance)):
         check_tolerance(name, value)
     if len(watched):
-        check_memory(classifier.count, memory)
+        check_dense(classifier.count, memory)
+    arrays = 2 * len(watched) + len(times) + 5  # spectra, records, weights and their moments
+    size = 8 * classifier.count * arrays
+    check_memory("runs", runs, lambda runs: runs * size, "their weights and spectra")
     near = float(residual_tolerance)
     system = System(classifier, examples, optimizer, near, beta_start, output)
     measured = _run(system, runs, seed, times, set(watched.tolist()), epochs)

@@ -56,10 +56,10 @@ def train_on_images(
 
     Returns:
         Dataset over ``multiple``, ``run`` and ``epoch`` with accuracy on the labels of the test
-        images, evaluation_loss and training_loss, the mean of (f*_L - f_L)²; and for each hidden
-        layer teacher_correlation_l and winner_l; attributes teacher_accuracy as pre-trained,
-        pruned and tuned; ``outcome``, "reached", "diverged" or, in a study that has not come to
-        its end, "interrupted".
+        images, evaluation_loss and training_loss, the mean of (f*_L - f_L)², which is missing at
+        the start and after a divergence; and for each hidden layer teacher_correlation_l and
+        winner_l; attributes teacher_accuracy as pre-trained, pruned and tuned; ``outcome``,
+        "reached", "diverged" or, in a study that has not come to its end, "interrupted".
     """
     wanted = [positive_integer("multiples", m, "(1, 2, 5)") for m in multiples]
     if not wanted or len(set(wanted)) < len(wanted):

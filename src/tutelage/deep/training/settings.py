@@ -1,6 +1,7 @@
 """What a training needs to know, checked at the door."""
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from tutelage._checks import (
     finite_number,
     positive_integer,
 )
+from tutelage._memory import check_memory
 from tutelage.deep.training.construction import (
     EVALUATION,
     check_construction,
@@ -73,6 +75,18 @@ class Settings(NamedTuple):
         return named
 
 
+def _check_sizes(widths: Any, multiple: Any, runs: Any, evaluation: Any) -> None:
+    """Weights of all students with their gradients, and the fields that are evaluated, fit."""
+    k = positive_integer("multiple", multiple, "multiple=5")
+    count = positive_integer("runs", runs, "runs=32")
+    shown = positive_integer("evaluation", evaluation, "evaluation=10_000")
+    student = lambda k: sum(m * n for m, n in pairwise(over_realized(widths, k)))  # noqa: E731
+    check_memory("multiple", k, lambda k: 32 * student(k), "the weights of one student")
+    check_memory("runs", count, lambda runs: 32 * runs * student(k), "the weights of all students")
+    nodes = sum(over_realized(widths, k))
+    check_memory("evaluation", shown, lambda n: 16 * n * nodes, "the fields of all examples")
+
+
 def settings(
     hidden: Any,
     multiple: Any,
@@ -123,6 +137,7 @@ def settings(
     if precision not in PRECISIONS:
         allowed = f"it has to be one of {', '.join(PRECISIONS)}"
         raise InputError("precision", repr(precision), allowed, '"float64"')
+    _check_sizes(widths, multiple, runs, evaluation)
     return Settings(
         teacher=widths,
         student=over_realized(widths, positive_integer("multiple", multiple, "multiple=5")),
