@@ -4,6 +4,7 @@ The precision is settled before that, by ``import tutelage``.
 """
 
 import os
+from typing import TypeVar
 
 import jaxlib
 
@@ -16,5 +17,21 @@ if jaxlib.__version__.startswith("0.10.") and _FLAG not in os.environ.get("XLA_F
 
 import jax  # noqa: E402  (reads the flags)
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 
-__all__ = ["jax", "jnp"]
+__all__ = ["as_data", "jax", "jnp"]
+
+Tree = TypeVar("Tree")
+
+
+def as_data(tree: Tree) -> Tree:
+    """The same with its numbers as arrays: a program compiled for one serves all values.
+
+    >>> as_data((0.5, "name"))
+    (array(0.5), 'name')
+    """
+    return jax.tree.map(lambda x: np.asarray(x, dtype=np.float64) if _number(x) else x, tree)
+
+
+def _number(x: object) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)

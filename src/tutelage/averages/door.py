@@ -13,7 +13,7 @@ from tutelage._checks import (
     is_traced,
 )
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.methods import Activations, Method, chosen
@@ -104,7 +104,7 @@ def _average(kind, activations, covariance, size, method, return_error):
         estimate = average(kind, activations, C, method)
     else:
         C = jnp.asarray(checked_covariance("covariance", covariance, size))
-        estimate = _compiled(kind, activations, C, method)
+        estimate = _compiled(kind, as_data(activations), C, method)
     return estimate if return_error else estimate.value
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
 from tutelage.averages.door import average
@@ -48,8 +48,10 @@ def generalization_error(
     check_fits("overlaps", scenario, overlaps)
     g, h = scenario.student.activation, scenario.teacher.activation
     methods = tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
-    compiled = _error if is_traced((scenario, overlaps)) else _compiled
-    estimate = compiled(scenario, overlaps, methods)
+    if is_traced((scenario, overlaps)):
+        estimate = _error(scenario, overlaps, methods)
+    else:
+        estimate = _compiled(as_data(scenario), overlaps, methods)
     return estimate if return_error else estimate.value
 
 

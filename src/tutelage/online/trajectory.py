@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import jax, jnp
+from tutelage._jax import as_data, jax, jnp
 from tutelage._memory import check_memory
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
@@ -212,7 +212,7 @@ def _errors(
     errors = np.full(present.shape, np.nan)
     if np.any(present):
         known = unchecked(Q[present], R[present], T[present])
-        errors[present] = np.asarray(_error(scenario, known, method))
+        errors[present] = np.asarray(_error(as_data(scenario), known, method))
     return errors
 
 

@@ -6,7 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import ROUNDING
-from tutelage._jax import jax, jnp
+from tutelage._jax import as_data, jax, jnp
 from tutelage.model import Scenario
 from tutelage.model.timing import Rate, Scheduled
 
@@ -28,7 +28,7 @@ class GradientDescent(eqx.Module):
     noisy: bool = eqx.field(static=True)
 
     def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
-        self.scenario, self.learning_rate = scenario, learning_rate
+        self.scenario, self.learning_rate = as_data(scenario), learning_rate
         self.noisy = float(scenario.label_noise) > 0
 
     def decay(self, N: Any) -> Any:

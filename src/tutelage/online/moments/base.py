@@ -6,7 +6,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage.averages import pairs
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -18,7 +18,7 @@ EXACT = 1e-10
 class Moments(eqx.Module):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario, by one way.
 
-    scenario: who learns from whom, with its numbers as arrays (`tutelage.model.scenario.as_data`).
+    scenario: who learns from whom, with its numbers as arrays (`tutelage._jax.as_data`).
     method: how single averages are computed.
     """
 
@@ -26,6 +26,9 @@ class Moments(eqx.Module):
     method: Method
     # Whether states are worked on one after the other, each with as many nodes as it needs.
     one_by_one: ClassVar[bool] = False
+
+    def __init__(self, scenario: Scenario, method: Method):
+        self.scenario, self.method = as_data(scenario), method
 
     @staticmethod
     @abc.abstractmethod

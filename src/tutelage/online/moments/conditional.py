@@ -10,6 +10,7 @@ mean Jacobian (`tutelage.averages.pairs`).
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -33,6 +34,7 @@ class ConditionalMoments(Moments):
     """
 
     alike: bool = eqx.field(static=True)
+    one_by_one: ClassVar[bool] = True
 
     def __init__(self, scenario: Scenario, method: Method):
         super().__init__(scenario, method)
