@@ -10,6 +10,7 @@ from tutelage._checks import (
     ROUNDING,
     InputError,
     covariance,
+    finite_array,
     finite_number,
     is_traced,
     positive_integer,
@@ -55,6 +56,9 @@ class Scenario(eqx.Module):
     label_noise: standard deviation ς of Gaussian noise on the teacher's output.
     weight_decay: γ >= 0.
 
+    `tutelage.online.evolve` also takes an array of any of these three numbers, one value for each
+    run.
+
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
     >>> scenario = tl.Scenario(student=two, teacher=two, teacher_overlaps=[[1, 0], [0, 2]])
@@ -83,8 +87,45 @@ class Scenario(eqx.Module):
         self.teacher = check_committee("teacher", teacher)
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         self.output_scale = _output_scale(output_scale)
-        self.label_noise = finite_number("label_noise", label_noise, at_least=0.0)
-        self.weight_decay = finite_number("weight_decay", weight_decay, at_least=0.0)
+        self.label_noise = _numbers("label_noise", label_noise, at_least=0.0)
+        self.weight_decay = _numbers("weight_decay", weight_decay, at_least=0.0)
+        lengths = {len(x) for x in self._several}
+        if len(lengths) > 1:
+            raise InputError(
+                "scenario",
+                f"arrays of {' and '.join(map(str, sorted(lengths)))} numbers",
+                "they have to be of one length, one number for each run",
+            )
+
+    @property
+    def _several(self) -> list[np.ndarray]:
+        """The numbers of which there is one for each run."""
+        numbers = (*self.output_scale, self.label_noise, self.weight_decay)
+        return [x for x in numbers if np.ndim(x) == 1]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """() or (n,) for numbers that differ between n runs."""
+        return self._several[0].shape if self._several else ()
+
+    @property
+    def each(self) -> list["Scenario"]:
+        """The scenarios of all runs; this one alone if no number differs between runs."""
+
+        def of_run(run: int) -> Scenario:
+            def one(x: Any) -> Any:
+                return float(x[run]) if np.ndim(x) == 1 else x
+
+            return Scenario(
+                self.student,
+                self.teacher,
+                self.T,
+                output_scale=tuple(one(s) for s in self.output_scale),
+                label_noise=one(self.label_noise),
+                weight_decay=one(self.weight_decay),
+            )
+
+        return [of_run(run) for run in range(*self.batch)] if self.batch else [self]
 
     @property
     def K(self) -> int:
@@ -102,10 +143,17 @@ class Scenario(eqx.Module):
         return self.T
 
 
-def check_scenario(scenario: Any) -> None:
-    """Who learns from whom has to be a `Scenario`."""
+def check_scenario(scenario: Any, *, several: bool = False) -> None:
+    """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``."""
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
+    if scenario.batch and not several:
+        raise InputError(
+            "scenario",
+            f"{scenario.batch[0]} values of a number",
+            "there has to be one value of each",
+            "tl.online.evolve, which takes several, or a loop over scenario.each",
+        )
 
 
 def check_fits(
@@ -115,13 +163,15 @@ def check_fits(
     *,
     batches: tuple[tuple[int, ...], ...] | None = None,
     any_teacher: bool = False,
+    several: bool = False,
 ) -> None:
     """Overlaps have the scenario's numbers of units and its T.
 
     batches: the shapes that leading axes may have, ((),) for one state; by default any.
     any_teacher: True if T may differ from the scenario's.
+    several: True if the scenario's numbers may differ between runs.
     """
-    check_scenario(scenario)
+    check_scenario(scenario, several=several)
     if not isinstance(overlaps, Overlaps):
         raise InputError(argument, repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
     if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
@@ -172,5 +222,15 @@ def _output_scale(value: Any) -> tuple[Any, Any]:
         raise InputError(
             "output_scale", repr(value), "it has to be one number or two, (s_K, s_M)", "1.0"
         )
-    s_K, s_M = (finite_number("output_scale", s, above=0.0) for s in pair)
+    s_K, s_M = (_numbers("output_scale", s, above=0.0) for s in pair)
     return s_K, s_M
+
+
+def _numbers(argument: str, value: Any, **bounds: Any) -> Any:
+    """One number, or an array of them, one for each run."""
+    if is_traced(value) or np.ndim(value) != 1 or not len(value):
+        return finite_number(argument, value, **bounds)
+    values = finite_array(argument, value)
+    for number in values:
+        finite_number(argument, float(number), **bounds)
+    return values

@@ -8,17 +8,19 @@
 measured in units of 1/η and the terms in η² are left out.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Array
 
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import unchecked
-from tutelage.model.timing import rate_of
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
 from tutelage.online.moments.conditional import ConditionalMoments
 from tutelage.online.moments.signs import SignMoments
@@ -74,6 +76,43 @@ class Flow(eqx.Module):
         if rate.second is not None:
             dQ = dQ + _over_units(rate.second) * self.moments.second_order(overlaps)
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
+
+
+class Flows(eqx.Module):
+    """The right-hand sides of several runs whose scenarios differ in numbers.
+
+    each: a `Flow` with a leading axis of runs on all of its arrays.
+    """
+
+    each: Flow
+
+    def __init__(self, flows: list[Flow]):
+        self.each = jax.tree.map(lambda *x: np.stack(x), *flows)
+
+    @property
+    def scenario(self) -> Scenario:
+        """Who learns from whom, with the numbers of all runs."""
+        return self.each.scenario
+
+    def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
+        """As `Flow`, with one entry of the leading axis for each run."""
+        rate, runs = rate_of(learning_rate), overlaps.Q.shape[:1]
+        first = jnp.broadcast_to(jnp.asarray(rate.first, dtype=jnp.float64), runs)
+
+        def one(flow: Flow, state: tuple[Array, Array, Array], eta: Array) -> Overlaps:
+            return flow(unchecked(*state), Rate(eta, rate.limit))
+
+        return self.over_runs(one, (overlaps.Q, overlaps.R, overlaps.T), first)
+
+    def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """``function(flow, …)`` of every run."""
+        arrays, static = eqx.partition(self.each, eqx.is_array_like)
+
+        def one(parts: tuple[Any, ...]) -> Any:
+            return function(eqx.combine(parts[0], static), *parts[1:])
+
+        every = (arrays, *arguments)
+        return jax.lax.map(one, every) if self.each.moments.one_by_one else jax.vmap(one)(every)
 
 
 def _over_units(x: Any) -> Any:

@@ -12,7 +12,7 @@ from tutelage._jax import jnp
 from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, Flows
 from tutelage.runs.progress import Progress
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
@@ -71,7 +71,7 @@ class Trajectory(NamedTuple):
 
 
 def integrate(
-    flow: Flow,
+    flow: Flow | Flows,
     y0: Float[np.ndarray, "... d"],
     T: Float[np.ndarray, "... M M"],
     rate: Rate | Scheduled,
@@ -87,7 +87,7 @@ def integrate(
 
 
 def _integrated(
-    flow: Flow,
+    flow: Flow | Flows,
     y0: Float[np.ndarray, "... d"],
     T: Float[np.ndarray, "... M M"],
     rate: Rate | Scheduled,
@@ -117,7 +117,13 @@ def _integrated(
 
 
 def _stage(
-    flow: Flow, y0: Any, T: Any, rate: Rate | Scheduled, span: tuple, t0: Any, tolerance: Any
+    flow: Flow | Flows,
+    y0: Any,
+    T: Any,
+    rate: Rate | Scheduled,
+    span: tuple,
+    t0: Any,
+    tolerance: Any,
 ) -> Trajectory:
     """One stage of integration; a single run is a batch of one."""
     several, (times, until, bar) = y0.ndim > 1, span
@@ -157,13 +163,15 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
 
 
 @eqx.filter_jit
-def _errors(flow: Flow, y: Any, T: Any) -> Array:
+def _errors(flow: Flow | Flows, y: Any, T: Any) -> Array:
+    if isinstance(flow, Flows):
+        return flow.over_runs(_errors, y, T)
     return generalization_error(flow.scenario, to_overlaps(y, T, flow.scenario.K))
 
 
 @eqx.filter_jit
 def _compiled(
-    flow: Flow,
+    flow: Flow | Flows,
     begin: Walk,
     T: Any,
     rate: Rate | Scheduled,

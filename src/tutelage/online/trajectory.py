@@ -18,7 +18,7 @@ from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, Flows
 from tutelage.online.integration import (
     FINEST,
     GROWS,
@@ -28,6 +28,7 @@ from tutelage.online.integration import (
     Trajectory,
     integrate,
 )
+from tutelage.runs.coordinates import with_numbers
 from tutelage.runs.provenance import recorded
 
 # What the attribute averages_error is.
@@ -101,16 +102,17 @@ def evolve(
     size = 8 * (COPIES * len(times) * K * n + SLOPES * n**2)
     what = "their records and slopes"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
-    flow = Flow(scenario, method)
+    flows = [Flow(each, method) for each in scenario.each]
+    flow = Flows(flows) if scenario.batch else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     last = float(until)
     trajectory = integrate(flow, to_vector(begin), T, rate, times, last, tolerance, progress)
     _check_begun(scenario, begin, trajectory, method)
-    outcomes = _outcomes(flow, trajectory, T, rate)
+    outcomes = _outcomes(flows, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
-    error = flow.moments.error(jax.tree.map(_first, begin))
-    return states.assign_attrs(
+    error = flows[0].moments.error(jax.tree.map(_first, begin))
+    return with_numbers(states, _numbers(scenario, rate)).assign_attrs(
         averages_error=error,
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
@@ -139,25 +141,44 @@ def _first(x: Any) -> Any:
 def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     """() for one run, (n,) for several; the start has to fit the scenario."""
     batch = start.batch if isinstance(start, Overlaps) else ()
-    check_fits("start", scenario, start, any_teacher=bool(batch))  # they may differ between runs
+    # Teachers may differ between runs.
+    check_fits("start", scenario, start, any_teacher=bool(batch), several=True)
     rates = np.shape(rate.first) if isinstance(rate, Rate) else ()
-    if len(batch) > 1 or len(rates) > 1 or (batch and rates and batch != rates):
+    shapes = {shape for shape in (batch, rates, scenario.batch) if shape}
+    if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
         raise InputError(
-            "start and learning_rate",
-            f"batches of shape {batch} and {rates}",
-            "there has to be one axis of runs, the same for both",
-            "one learning rate for each start",
+            "start, learning_rate and numbers of the scenario",
+            f"batches of shape {batch}, {rates} and {scenario.batch}",
+            "there has to be one axis of runs, the same for all",
+            "one learning rate for each start; np.meshgrid and ravel for all pairs of two numbers",
         )
-    return batch or rates
+    return next(iter(shapes), ())
+
+
+def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
+    """What may differ between runs, by name."""
+    s_K, s_M = scenario.output_scale
+    scales = (
+        {"output_scale": s_K}
+        if np.array_equal(s_K, s_M)
+        else {"output_scale": s_K, "teacher_scale": s_M}
+    )
+    return {
+        "learning_rate": rate.first if isinstance(rate, Rate) else None,
+        "weight_decay": scenario.weight_decay,
+        "label_noise": scenario.label_noise,
+        **scales,
+    }
 
 
 def _outcomes(
-    flow: Flow, trajectory: Trajectory, T: np.ndarray, rate: Rate | Scheduled
+    flows: list[Flow], trajectory: Trajectory, T: np.ndarray, rate: Rate | Scheduled
 ) -> np.ndarray:
     """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
     names = np.asarray(np.array(OUTCOMES)[trajectory.outcome], dtype="<U9")
     for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
         now = rate.of_run(run).at(trajectory.ended_at[run])
+        flow = flows[run[0] if len(flows) > 1 else 0]
         if float(_largest_eigenvalue(flow, trajectory.last[run], T[run], now)) < GROWS:
             names[run] = "converged"
     return names
@@ -206,6 +227,9 @@ def _errors(
     scenario: Scenario, states: Overlaps, method: Method | str | None
 ) -> Float[np.ndarray, "..."]:
     """ε_g of every state; missing where the state is."""
+    if scenario.batch:
+        every = zip(scenario.each, states.Q, states.R, states.T, strict=True)
+        return np.stack([_errors(each, unchecked(*state), method) for each, *state in every])
     Q, R = states.Q, states.R
     present = np.all(np.isfinite(Q), axis=(-2, -1)) & np.all(np.isfinite(R), axis=(-2, -1))
     T = np.broadcast_to(states.T, (*present.shape, *states.T.shape[-2:]))

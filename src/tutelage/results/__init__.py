@@ -15,6 +15,7 @@ from tutelage._checks import InputError
 from tutelage._door import door
 from tutelage.results import netcdf, table
 from tutelage.runs import files
+from tutelage.runs.coordinates import indexed
 from tutelage.runs.recompute import recompute
 
 ENDINGS = (".nc", ".csv")
@@ -59,7 +60,7 @@ def load(path: str | Path) -> xr.Dataset:
     except OSError as problem:
         allowed = f"it cannot be read ({files.reason(problem)})"
         raise InputError("path", repr(str(path)), allowed) from None
-    return (table.read if path.suffix == ".csv" else netcdf.read)(content, str(path))
+    return indexed((table.read if path.suffix == ".csv" else netcdf.read)(content, str(path)))
 
 
 @door
