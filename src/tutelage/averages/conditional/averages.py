@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.kernel import Units, quadratic
+from tutelage.averages.conditional.kernel import Units, product, quadratic
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 
@@ -23,8 +23,18 @@ def supports(activations: tuple[Activation, ...]) -> bool:
     return True
 
 
-# Two-point averages are two-dimensional integrals, which need no condition.
-i2, i3, slopes = quadrature.i2, quadrature.i3, quadrature.slopes
+i3, slopes = quadrature.i3, quadrature.slopes
+
+
+@eqx.filter_jit
+def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+    """⟨g(u) h(w)⟩, w given u; the error as for `i4`."""
+    units = Units(tuple((g, 1) for g in activations))
+
+    def one(C: Float[Array, "2 2"]) -> Estimate:
+        return _judged(units, C, 1, lambda rule: (product(units, C, rule), 0.0))
+
+    return _over_batch(one, C)
 
 
 @eqx.filter_jit
@@ -39,18 +49,25 @@ def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estim
 def _i4(activations: tuple[Activation, ...], C: Float[Array, "4 4"]) -> Estimate:
     g1, g2, h, k = activations
     units = Units(((g1, 1), (g2, 1), (h, 1), (k, 1)))
-    product = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
+    both = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
 
     def slopes(x: Float[Array, "2 p"]) -> Float[Array, " p"]:
         return g1.derivative(x[0]) * g2.derivative(x[1])
 
     def compute(rule: Any) -> tuple[Array, Array]:
-        return quadratic(slopes, units, C, product, 0.0, 2, rule)
+        return quadratic(slopes, units, C, both, 0.0, 2, rule)
 
-    value, left_out = effort.with_rule(units, C, 2, compute)
-    other, _ = effort.with_rule(units, C, 2, compute, judge=True)
+    return _judged(units, C, 2, compute)
+
+
+def _judged(
+    units: Units, C: Float[Array, "n n"], given: int, compute: Callable[[Any], tuple[Any, Any]]
+) -> Estimate:
+    """What is computed, and its change with the rule that judges, with all that no rule sees."""
+    value, left_out = effort.with_rule(units, C, given, compute)
+    other, _ = effort.with_rule(units, C, given, compute, judge=True)
     error = jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
-    error = error + effort.unresolved(units, C, 2) * jnp.abs(value)
+    error = error + effort.unresolved(units, C, given) * jnp.abs(value)
     return Estimate(value, jax.lax.stop_gradient(error) + np.finfo(float).eps)
 
 

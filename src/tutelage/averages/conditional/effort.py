@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.conditional.kernel import COINCIDE, PRIVATE, Given, Units, condition, layer
@@ -39,14 +39,25 @@ def with_rule(
 
     judge: with the rule next to that one, which shows its error.
     """
-    rules = _rules(units, given)
-    enough = _defects(rules, units, jax.lax.stop_gradient(C), given) < WANTED
-    level = jnp.where(jnp.any(enough), jnp.argmax(enough), len(rules) - 1)
-    used = (*rules[1:], JUDGE) if judge else rules
-    return jax.lax.switch(level, [lambda rule=rule: compute(rule) for rule in used])
+    used = judges(units, given) if judge else rules(units, given)
+    return jax.lax.switch(
+        level(units, C, given), [lambda rule=rule: compute(rule) for rule in used]
+    )
 
 
-def _rules(units: Units, given: int) -> tuple[Any, ...]:
+def level(units: Units, C: Float[Array, "n n"], given: int) -> Int[Array, ""]:
+    """Which of the rules is the first that is good enough."""
+    candidates = rules(units, given)
+    enough = _defects(candidates, units, jax.lax.stop_gradient(C), given) < WANTED
+    return jnp.where(jnp.any(enough), jnp.argmax(enough), len(candidates) - 1)
+
+
+def judges(units: Units, given: int) -> tuple[Any, ...]:
+    """For every rule the one that shows its error."""
+    return (*rules(units, given)[1:], JUDGE)
+
+
+def rules(units: Units, given: int) -> tuple[Any, ...]:
     """The rules among which the state decides, from cheap to fine."""
     if any(g.kinks for g, _ in units.runs):
         return PANELS

@@ -151,6 +151,21 @@ def _mehler(h: Float[Array, "a p n"], Gamma: Float[Array, "a a"], rho: Array) ->
     return jnp.einsum("apn,nab,bpn->p", h, Gamma * powers, h, optimize=[(0, 1), (0, 1)])
 
 
+def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]:
+    """⟨g(f_1) h(f_2)⟩."""
+    fields = condition(C, 1)
+    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    m = fields.B @ y.T
+
+    def given(g: Activation, m: Array, s: Array) -> Array:
+        z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
+        return jnp.sum(w * g(m[..., None] + s[:, None, None] * z), axis=-1)
+
+    (first,) = units.until(1).apply(lambda g, x: g(x), m[:1])
+    (second,) = units.after(1).apply(given, m[1:], fields.s)
+    return jnp.sum(w * first * second)
+
+
 def slopes_and_curvature(
     units: Units, C: Float[Array, "n n"], c: Float[Array, " n"], rule: Any
 ) -> tuple[Float[Array, " n"], Float[Array, ""]]:

@@ -10,7 +10,7 @@ mean Jacobian (`tutelage.averages.pairs`).
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -50,10 +50,14 @@ class ConditionalMoments(Moments):
         return _over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        return _over_batch(lambda C: self._second_order(C)[0], overlaps.covariance)
+        return _over_batch(self._second_order, overlaps.covariance)
 
     def error(self, overlaps: Overlaps) -> float:
-        return float(jnp.max(_errors(self, overlaps.covariance)))
+        C = jnp.asarray(overlaps.covariance)
+        found = [self._change(C, "row", self._single), self._change(C, "form", self._single)]
+        if self.scenario.K > 1:
+            found.append(self._change(C, "form", self._pairs))
+        return ROUNDING + max(found)
 
     @property
     def _units(self) -> Units:
@@ -62,55 +66,83 @@ class ConditionalMoments(Moments):
         )
         return Units(((g, K + M),) if self.alike else ((g, K), (h, M)))
 
-    def _jacobian(self, C: Float[Array, "n n"], judge: bool = False) -> Float[Array, "K n"]:
-        """A, row by row;  ``judge``: with the rule that judges."""
-        units, c = self._units, coefficients(self.scenario)
+    @property
+    def _single(self) -> list[tuple[int, ...]]:
+        return [(i,) for i in range(self.scenario.K)]
 
-        def row(order: Int[Array, " n"]) -> Float[Array, " n"]:
-            D, signs = C[order][:, order], c[order]
-            slopes, curvature = effort.with_rule(
-                units, D, 1, lambda rule: slopes_and_curvature(units, D, signs, rule), judge
+    @property
+    def _pairs(self) -> list[tuple[int, ...]]:
+        return list(combinations(range(self.scenario.K), 2))
+
+    def _jacobian(self, C: Float[Array, "n n"]) -> Float[Array, "K n"]:
+        """A, row by row."""
+        return self._rows(C, "row", self._single)[0]
+
+    def _second_order(self, C: Float[Array, "n n"]) -> Float[Array, "K K"]:
+        total = jnp.diag(self._rows(C, "form", self._single)[0])
+        if self._pairs:
+            (i, k), upper = np.array(self._pairs).T, self._rows(C, "form", self._pairs)[0]
+            total = total.at[i, k].set(upper).at[k, i].set(upper)
+        return total
+
+    def _rows(self, C: Array, kind: str, given: Sequence[tuple[int, ...]]) -> tuple[Array, Array]:
+        """One after the other, each with the rule that it needs."""
+
+        def one(order: Int[Array, " n"]) -> tuple[Array, Array]:
+            D, count = C[order][:, order], len(given[0])
+            return effort.with_rule(
+                self._units, D, count, lambda rule: self._with(rule, C, order, kind, count)
             )
-            A = (signs * slopes).at[0].add(curvature)
-            return jnp.zeros_like(A).at[order].set(A)
 
-        return -c[0] * jax.lax.map(row, _orders(len(c), [(i,) for i in range(self.scenario.K)]))
+        return jax.lax.map(one, _orders(len(C), given))
 
-    def _second_order(
-        self, C: Float[Array, "n n"], judge: bool = False
-    ) -> tuple[Float[Array, "K K"], Float[Array, "K K"]]:
-        """⟨δ_i δ_k⟩, and a bound on what the series in it leave out."""
-        K, pairs = self.scenario.K, list(combinations(range(self.scenario.K), 2))
-        both = [jnp.diag(x) for x in self._forms(C, [(i,) for i in range(K)], judge)]
-        if pairs:
-            (i, k), upper = np.array(pairs).T, self._forms(C, pairs, judge)
-            both = [
-                total.at[i, k].set(x).at[k, i].set(x) for total, x in zip(both, upper, strict=True)
-            ]
-        return both[0], both[1]
-
-    def _forms(
-        self, C: Float[Array, "n n"], given: Sequence[tuple[int, ...]], judge: bool
-    ) -> list[Float[Array, " given"]]:
-        """⟨δ_i δ_k⟩ for the given pairs (i, k), or single i for i = k, and a bound as above."""
+    def _with(
+        self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str, given: int
+    ) -> tuple[Array, Array]:
+        """A row of A, or ⟨δ_i δ_k⟩ of the given fields; and what the series in it leaves out."""
         units, c, g = self._units, coefficients(self.scenario), self.scenario.student.activation
-        noise, count = self.scenario.label_noise**2, len(given[0])
+        D, signs = C[order][:, order], c[order]
+        if kind == "row":
+            slopes, curvature = slopes_and_curvature(units, D, signs, rule)
+            A = -c[0] * (signs * slopes).at[0].add(curvature)
+            return jnp.zeros_like(A).at[order].set(A), jnp.zeros(())
 
-        def slopes(x: Float[Array, "given p"]) -> Float[Array, " p"]:
+        def slopes_of(x: Float[Array, "given p"]) -> Float[Array, " p"]:
             first = g.derivative(x)
             return first[0] * first[-1]
 
-        def form(order: Int[Array, " n"]) -> tuple[Array, Array]:
-            D, Gamma = C[order][:, order], c[order][:, None] * c[order]
-            return effort.with_rule(
-                units,
-                D,
-                count,
-                lambda rule: quadratic(slopes, units, D, Gamma, noise, count, rule),
-                judge,
-            )
+        noise = self.scenario.label_noise**2
+        form, left_out = quadratic(slopes_of, units, D, signs[:, None] * signs, noise, given, rule)
+        return c[0] ** 2 * form, c[0] ** 2 * left_out
 
-        return [c[0] ** 2 * x for x in jax.lax.map(form, _orders(len(c), given))]
+    def _change(self, C: Float[Array, "n n"], kind: str, given: Sequence[tuple[int, ...]]) -> float:
+        """The largest change with the rules that judge those that are used, and what none sees."""
+        orders, count, units = _orders(len(C), given), len(given[0]), self._units
+        levels = np.asarray(_levels(self, C, orders, count))
+        largest = 0.0
+        for level in np.unique(levels):
+            rows = orders[levels == level]
+            pair = (effort.rules(units, count)[level], effort.judges(units, count)[level])
+            (value, left_out), (other, _) = (_at(self, rule, C, rows, kind, count) for rule in pair)
+            change = np.abs(value - other) @ np.abs(C) if kind == "row" else np.abs(value - other)
+            size = np.max(np.abs(value)) * (np.max(np.abs(C)) if kind == "row" else 1.0)
+            layers = max(float(effort.unresolved(units, C[row][:, row], count)) for row in rows)
+            largest = max(largest, float(np.max(change) + np.max(left_out) + layers * size))
+        return largest
+
+
+@eqx.filter_jit
+def _levels(moments: ConditionalMoments, C: Array, orders: Array, given: int) -> Array:
+    return jax.lax.map(
+        lambda order: effort.level(moments._units, C[order][:, order], given), orders
+    )
+
+
+@eqx.filter_jit
+def _at(
+    moments: ConditionalMoments, rule: Any, C: Array, orders: Array, kind: str, given: int
+) -> tuple[Array, Array]:
+    return jax.lax.map(lambda order: moments._with(rule, C, order, kind, given), orders)
 
 
 def _orders(fields: int, given: Sequence[tuple[int, ...]]) -> Int[Array, "given n"]:
@@ -124,21 +156,3 @@ def _over_batch(function: Callable[[Array], Array], C: Float[Array, "... n n"]) 
         return function(C)
     results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))
     return results.reshape(*C.shape[:-2], *results.shape[1:])
-
-
-@eqx.filter_jit
-def _errors(moments: ConditionalMoments, C: Float[Array, "... n n"]) -> Array:
-    """The change with the rule next to the one that was good enough."""
-
-    def one(C: Float[Array, "n n"]) -> Array:
-        first, (second, left_out) = moments._jacobian(C), moments._second_order(C)
-        other = moments._second_order(C, judge=True)[0]
-        changes = (
-            (first - moments._jacobian(C, judge=True)) @ C,
-            jnp.abs(second - other) + left_out,
-        )
-        size = jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(C)) + jnp.max(jnp.abs(second))
-        layers = effort.unresolved(moments._units, C, min(2, moments.scenario.K))
-        return jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in changes])) + layers * size
-
-    return ROUNDING + _over_batch(one, C)
