@@ -49,7 +49,7 @@ def test_the_best_exact_method_is_the_default():
     assert i4(tl.Erf(), np.eye(4)) == i4(tl.Erf(), np.eye(4), method="erf")
     mixed = (tl.Erf(), tl.ReLU())
     assert i2(mixed, np.eye(2)) == i2(mixed, np.eye(2), method=Orthant())
-    assert i2(tl.Tanh(), np.eye(2)) == i2(tl.Tanh(), np.eye(2), method="quadrature")
+    assert i2(tl.Tanh(), np.eye(2)) == i2(tl.Tanh(), np.eye(2), method="conditional")
 
 
 def test_methods_can_be_named_or_given():
