@@ -193,6 +193,7 @@ def test_bent_units_have_closed_averages():
     assert abs(found / 4 - exact) < 1e-10  # terms fall as ρⁿ/n³
 
 
+@pytest.mark.slow
 def test_committees_take_gates():
     """The same scenario twice: once with Swish, once with the derived signal of {0, 1}."""
     errors = []

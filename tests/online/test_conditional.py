@@ -103,6 +103,7 @@ def test_a_sharp_unit_is_nearly_the_unit_with_a_kink():
     assert bound < 1e-3
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_the_averages():
     """Central differences, and the derivative where two students coincide."""
     o = EDGES["generic"]
@@ -120,6 +121,7 @@ def test_derivatives_are_those_of_the_averages():
     assert np.all(np.isfinite(eqx.filter_jit(jax.jacfwd(second))(at_rest)))
 
 
+@pytest.mark.slow
 def test_many_units_of_any_kind_have_an_average():
     """K = M = 4, at a state where every signal is 0."""
     B = np.random.default_rng(5).normal(size=(4, 9)) / 3
@@ -142,6 +144,7 @@ def test_four_point_averages_by_two_routes():
         assert one.error < 1e-8
 
 
+@pytest.mark.slow
 def test_a_unit_that_is_not_smooth_at_its_kink_only():
     """A hard tanh, one student: kinks at ±1, against nested quadrature."""
     hard = tl.Activation.from_function(

@@ -66,6 +66,7 @@ def test_a_wrong_factor_would_be_seen():
     assert np.any(np.abs(wrong - np.mean(products, axis=0)) > 5 * standard_error)
 
 
+@pytest.mark.slow
 def test_smooth_units_are_averaged_by_quadrature():
     """⟨δ_i v⟩ for tanh, within five standard errors."""
     overlaps = random_overlaps(2, 1, seed=3)
@@ -113,6 +114,7 @@ def test_single_relu_as_printed():
     assert rates.Q[0, 0] == pytest.approx(2 * eta * (xxy - Q / 2) + eta**2 * deltas, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_numerical_routes_are_within_their_errors():
     """Nested quadrature for erf, where the closed forms are known."""
     o = random_overlaps(1, 2, seed=11)

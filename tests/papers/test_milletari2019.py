@@ -52,6 +52,7 @@ def flat_directions(output):
     return np.array(found).T
 
 
+@pytest.mark.slow
 def test_101_directions_are_flat_for_every_activation_with_softmax():
     """Three blank pixels × 25 units, and a shift of all outputs by a constant or by one unit."""
     assert ALWAYS_ZERO["softmax"] == BLANK + 26

@@ -12,11 +12,12 @@ from tutelage._checks import (
     covariance,
     finite_array,
     finite_number,
+    is_number,
     is_traced,
     positive_integer,
     shape_of,
 )
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.model.overlaps import Overlaps
@@ -228,7 +229,9 @@ def _output_scale(value: Any) -> tuple[Any, Any]:
 
 def _numbers(argument: str, value: Any, **bounds: Any) -> Any:
     """One number, or an array of them, one for each run."""
-    if is_traced(value) or np.ndim(value) != 1 or not len(value):
+    array = isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and value.size
+    several = isinstance(value, list) and value and all(map(is_number, value))
+    if is_traced(value) or not (array or several):
         return finite_number(argument, value, **bounds)
     values = finite_array(argument, value)
     for number in values:

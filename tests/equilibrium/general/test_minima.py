@@ -195,6 +195,7 @@ def test_without_load_students_are_orthogonal_to_everything():
     np.testing.assert_allclose(state.eigenvalues, 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_collinear_teachers_are_one_teacher_of_twice_the_output():
     """T singular: y_1 = y_2, so that τ = 2 s g(y); the same as M = 1 with twice the scale."""
     two = tl.Committee(2, tl.ReLU())

@@ -207,7 +207,7 @@ def test_a_single_unit_may_jump():
     assert float(found.unstable.value) == pytest.approx(load(peak), rel=1e-9)
 
 
-@pytest.mark.parametrize("load", [1e11, 1e300])
+@pytest.mark.parametrize("load", [1e11, 1e70])
 def test_loads_at_which_a_state_is_the_teacher_up_to_rounding_are_refused(load):
     with pytest.raises(tl.InputError, match="up to rounding"):
         tl.equilibrium.states(tl.ReLU(), 2, load)

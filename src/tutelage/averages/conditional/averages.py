@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.kernel import Units, product, quadratic
+from tutelage.averages.conditional.kernel import PRIVATE, Units, product, quadratic
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 
@@ -67,7 +67,7 @@ def _judged(
     value, left_out = effort.with_rule(units, C, given, compute)
     other, _ = effort.with_rule(units, C, given, compute, judge=True)
     error = jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
-    error = error + effort.unresolved(units, C, given) * jnp.abs(value)
+    error = error + (effort.unresolved(units, C, given) + PRIVATE) * jnp.abs(value)
     return Estimate(value, jax.lax.stop_gradient(error) + np.finfo(float).eps)
 
 

@@ -15,7 +15,7 @@ from tutelage._checks import ROUNDING, InputError, covariance, finite_number, is
 from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.scenario import check_committee
+from tutelage.model.scenario import check_committee, check_scenario
 
 
 class SymmetricState(NamedTuple):
@@ -88,6 +88,7 @@ class SymmetricScenario(eqx.Module):
             label_noise=label_noise,
             weight_decay=weight_decay,
         )
+        check_scenario(one)
         self.output_scale, self.label_noise = one.output_scale, one.label_noise
         self.weight_decay = one.weight_decay
 
