@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from made_up_runs import ensemble, theory
 
+import tutelage as tl
 from tutelage import figures
 from tutelage._checks import InputError
 from tutelage.simulation import compare, summary
@@ -187,3 +188,16 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     linear = figures.error(of_theory, scale="linear")
     assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here
+
+
+def test_runs_with_different_numbers_are_curves_of_their_own():
+    """A batch of weight decays is no sample of which a mean could be drawn."""
+    one = tl.Committee(1, tl.ReLU())
+    scenario = tl.Scenario(one, one, weight_decay=np.array([0.0, 0.1]))
+    start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    runs = tl.online.evolve(scenario, start, 0.5, until=2)
+    axes = figures.error(runs)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        r"$\gamma = 0$",
+        r"$\gamma = 0.1$",
+    ]

@@ -8,8 +8,12 @@ import xarray as xr
 
 from tutelage._checks import InputError, shown
 from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, shades
+from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
+
+# η, γ, ς and the scales s of student and teacher, in the order of `NUMBERS`.
+SYMBOLS = (r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M")
 
 
 @drawing
@@ -65,9 +69,9 @@ def error(
 
     Args:
         dataset: with generalization_error over ``time``, as for `overlaps`, or runs of the theory
-            at several learning rates.
+            with several learning rates or other numbers.
         axes: Axes to draw on; a new figure when left out.
-        label: in the legend; curves at several learning rates are labelled by these.
+        label: in the legend; curves with several rates or other numbers are labelled by these.
         scale: of the error, "log" or "linear"; by default that of the curves that are there, or
             "log".
         style: such as "--", or "o" for symbols, which several simulated runs have by default.
@@ -80,10 +84,9 @@ def error(
     """
     axes = new_axes(axes)
     axes.set_yscale(scale or (axes.get_yscale() if axes.lines else "log"))
-    rates = _learning_rates(dataset)
-    if rates is not None:
-        for run, tint in enumerate(shades(len(rates))):
-            name = rf"$\eta = {rates[run]:.6g}$"
+    names = _differences(dataset)
+    if names is not None:
+        for run, (name, tint) in enumerate(zip(names, shades(len(names)), strict=True)):
             one = dataset["generalization_error"].isel(run=run)
             visible = _visible(axes, one, dataset)
             axes.plot(dataset["time"], visible, style or "-", color=tint, label=name)
@@ -116,7 +119,7 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
     """
     import matplotlib.pyplot as plt
 
-    if _learning_rates(dataset) is not None:
+    if _differences(dataset) is not None:
         return np.array([error(dataset)])
     _, axes = plt.subplots(1, 3, figsize=(12.0, 3.7), layout="constrained")
     if theory is not None:
@@ -185,8 +188,8 @@ def _means(dataset: xr.Dataset) -> xr.Dataset:
     """One run, or the means over several simulated ones with their spread."""
     if "run" not in dataset.dims:
         return dataset
-    if _learning_rates(dataset) is not None:
-        came = f"runs at {dataset.sizes['run']} learning rates"
+    if _differences(dataset) is not None:
+        came = f"{dataset.sizes['run']} runs of the theory with different numbers"
         raise InputError("dataset", came, "it has to be one", "dataset.isel(run=0)")
     from tutelage.simulation import summary
 
@@ -232,11 +235,18 @@ def _recorded_rate(dataset: xr.Dataset) -> Any:
         return None
 
 
-def _learning_rates(dataset: xr.Dataset) -> list[float] | None:
-    """η of every run of the theory; None for simulated runs, which differ by chance alone."""
-    rates = _recorded_rate(dataset)
-    several = isinstance(rates, list) and len(rates) == dataset.sizes.get("run")
-    return rates if several else None
+def _differences(dataset: xr.Dataset) -> list[str] | None:
+    """Numbers of every run of the theory; None for simulated runs, which differ by chance alone."""
+    numbers = {
+        symbol: dataset[name].values
+        for name, symbol in zip(NUMBERS, SYMBOLS, strict=True)
+        if name in dataset.coords and dataset[name].dims == ("run",)
+    }
+    rates, runs = _recorded_rate(dataset), range(dataset.sizes.get("run", 0))
+    if not numbers and isinstance(rates, list) and len(rates) == len(runs) > 0:
+        numbers = {SYMBOLS[0]: np.asarray(rates)}
+    words = [", ".join(f"${s} = {x[run]:.6g}$" for s, x in numbers.items()) for run in runs]
+    return words if numbers else None
 
 
 def _visible(axes: Any, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
