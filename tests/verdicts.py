@@ -14,18 +14,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tutelage.papers.row import VERDICTS
+
 TABLE = Path(__file__).parent / "papers" / "verdicts.csv"
 COLUMNS = ("paper", "section", "item", "verdict")
-ORDER = (
-    "agrees",
-    "corrected",
-    "differs",
-    "depends",
-    "undecided",
-    "not comparable",
-    "missing",
-    "new",
-)
 
 
 def expected() -> list[tuple[str, ...]]:
@@ -37,7 +29,7 @@ def expected() -> list[tuple[str, ...]]:
 def summary() -> str:
     """The counts, as the command prints them."""
     counts = Counter(verdict for *_, verdict in expected())
-    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
+    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     return f"{counts.total()} rows: {parts}"
 
 

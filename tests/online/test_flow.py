@@ -94,6 +94,17 @@ def test_written_out_sums_are_the_sums_of_single_averages(K, M):
     assert np.all(np.abs(written_out - one_by_one) <= 1e-13)
 
 
+@pytest.mark.parametrize("units", [(tl.ReLU(), tl.Erf(1.0)), (tl.Erf(0.5), tl.LeakyReLU(0.2))])
+def test_offsets_of_error_functions_count_in_the_first_order(units):
+    """Two-point averages against I3: a constant output drives a unit with a kink."""
+    overlaps = random_overlaps(1, 1, seed=9)
+    s = between(overlaps, *units, output_scale=(0.5, 2.0))
+    moments = SingleMoments(s, Orthant())
+    two_point = eqx.filter_jit(moments.first_order)(overlaps)
+    three_point = eqx.filter_jit(moments.three_point)(overlaps)
+    assert np.all(np.abs(two_point - three_point) <= 1e-13)
+
+
 @eqx.filter_jit
 def _both(moments, overlaps):
     return moments.first_order(overlaps), moments.second_order(overlaps)

@@ -17,38 +17,35 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations import Erf
 from tutelage.averages.orthant.angle import angle
 from tutelage.averages.orthant.rows import PRIVATE
 from tutelage.averages.orthant.twofold import minor
 
 
 class Straight(NamedTuple):
-    """What counts of the unit of every field: linear part m, modulus d, and error function e.
+    """What counts of the unit of every field: linear part m, modulus d, error function e, offset o.
 
-    Each of shape (n,); an error function has m = d = 0 and e = 1, a piecewise linear unit e = 0.
+    Each of shape (n,); error functions have m = d = 0 and e = 1, piecewise linear units e = o = 0.
     """
 
     m: Array
     d: Array
     e: Array
+    o: Array
 
 
 def straight(units: list[tuple[Any, int]]) -> Straight:
     """Of runs of equal units."""
     rows = []
     for g, count in units:
-        a = 0.0 if isinstance(g, Erf) else g.slope
-        e = 1.0 if isinstance(g, Erf) else 0.0
-        row = jnp.stack([(1 - e) * (1 + a) / 2, (1 - e) * (1 - a) / 2, jnp.asarray(e)])
-        rows.append(jnp.broadcast_to(row, (count, 3)))
+        if isinstance(g, Erf):
+            row = (0.0, 0.0, 1.0, g.offset)
+        else:
+            row = ((1 + g.slope) / 2, (1 - g.slope) / 2, 0.0, 0.0)
+        stacked = jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in row])
+        rows.append(jnp.broadcast_to(stacked, (count, len(row))))
     return Straight(*jnp.concatenate(rows).T)
-
-
-def exact(*units: Activation) -> bool:
-    """Whether the averages of these units are elementary."""
-    return all(isinstance(g, PiecewiseLinear | Erf) for g in units)
 
 
 def first_order(
@@ -75,6 +72,9 @@ def first_order(
     curvature = (
         -c / (1 + rows) * (both / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
     )
+    # What is constant in a unit meets the delta function of g'' alone: ⟨g''⟩ = 2 d p(0).
+    density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
+    curvature = curvature + 2 * own.d * units.o * density
     A = G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
     return A @ C + _kinks(C, G * own.d * units.d * (2 / math.pi))
 
@@ -95,8 +95,7 @@ def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:
     same = np.eye(K, C.shape[-1], dtype=bool)
     arcsine = jnp.where(same, math.pi / 2, math.pi / 2 - angle(area, c))
     # A silent unit and any other field count as independent.
-    silent = (rows <= 0) | (columns <= 0)
-    arcsine = jnp.where(silent & ~same, 0.0, jnp.where(silent, 0.0, arcsine))
+    arcsine = jnp.where((rows <= 0) | (columns <= 0), 0.0, arcsine)
     return arcsine, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
 
 

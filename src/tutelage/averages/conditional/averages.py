@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.kernel import PRIVATE, Units, product, quadratic
+from tutelage.averages.conditional.kernel import PRIVATE, Units, over_batch, product, quadratic
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 
@@ -34,7 +34,7 @@ def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estim
     def one(C: Float[Array, "2 2"]) -> Estimate:
         return _judged(units, C, 1, lambda rule: (product(units, C, rule), 0.0))
 
-    return _over_batch(one, C)
+    return over_batch(one, C)
 
 
 @eqx.filter_jit
@@ -43,7 +43,7 @@ def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estim
 
     The error is the change with the rule next to the one that was good enough.
     """
-    return _over_batch(lambda C: _i4(activations, C), C)
+    return over_batch(lambda C: _i4(activations, C), C)
 
 
 def _i4(activations: tuple[Activation, ...], C: Float[Array, "4 4"]) -> Estimate:
@@ -69,10 +69,3 @@ def _judged(
     error = jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
     error = error + (effort.unresolved(units, C, given) + PRIVATE) * jnp.abs(value)
     return Estimate(value, jax.lax.stop_gradient(error) + np.finfo(float).eps)
-
-
-def _over_batch(function: Callable[[Array], Any], C: Float[Array, "... 4 4"]) -> Any:
-    if C.ndim == 2:
-        return function(C)
-    results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))
-    return jax.tree.map(lambda x: x.reshape(*C.shape[:-2], *x.shape[1:]), results)

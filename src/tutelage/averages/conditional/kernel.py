@@ -23,9 +23,13 @@ from tutelage.averages.quadrature.rules import FARTHEST
 # Added to variances, relative to them: where fields coincide their conditional spread keeps a
 # derivative, and averages change by as little.
 PRIVATE = 1e-13
+# Fields whose conditional spread is smaller, relative to their own, count as the same field.
 COINCIDE = 1e-6
+# Of values of order one: below it ⟨g²⟩ - Σ h_n² is rounding.
 ROUNDING = 1e-15
+# No layer: wider than any field.
 WIDEST = 1e6
+# Nodes at a time: the work on them stays in the cache.
 CHUNK = 128
 # Where the sharpness of a unit is looked for.
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
@@ -192,6 +196,14 @@ def slopes_and_curvature(
         [w * g.second_derivative(m[0, :nodes]), *(jnp.reshape(jump, (1,)) for jump in jumps)]
     )
     return slopes @ (w * g.derivative(m[0, :nodes])), jnp.sum(curvature * (c @ values))
+
+
+def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> Any:
+    """One covariance after the other, each with as many nodes as it needs."""
+    if C.ndim == 2:
+        return function(C)
+    results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))
+    return jax.tree.map(lambda x: x.reshape(*C.shape[:-2], *x.shape[1:]), results)
 
 
 def _density(y: Array) -> Array:

@@ -8,7 +8,7 @@ is one quadratic form for every pair (i, k), whatever the number of fields; âŸ¨Î
 mean Jacobian (`tutelage.averages.pairs`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.kernel import Units, quadratic, slopes_and_curvature
+from tutelage.averages.conditional.kernel import Units, over_batch, quadratic, slopes_and_curvature
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.online.moments.base import Moments, coefficients
@@ -47,10 +47,10 @@ class ConditionalMoments(Moments):
         return isinstance(method, Conditional)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        return _over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
+        return over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        return _over_batch(self._second_order, overlaps.covariance)
+        return over_batch(self._second_order, overlaps.covariance)
 
     def error(self, overlaps: Overlaps) -> float:
         C = jnp.asarray(overlaps.covariance)
@@ -148,11 +148,3 @@ def _at(
 def _orders(fields: int, given: Sequence[tuple[int, ...]]) -> Int[Array, "given n"]:
     """All fields, the given ones first."""
     return jnp.array([[*first, *(a for a in range(fields) if a not in first)] for first in given])
-
-
-def _over_batch(function: Callable[[Array], Array], C: Float[Array, "... n n"]) -> Array:
-    """One covariance after the other, each with as many nodes as it needs."""
-    if C.ndim == 2:
-        return function(C)
-    results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))
-    return results.reshape(*C.shape[:-2], *results.shape[1:])

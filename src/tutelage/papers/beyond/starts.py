@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import stats
 
 from tutelage import deep
 from tutelage.papers import recorded
@@ -92,7 +93,7 @@ def _more(setting: str, nodes: xr.DataArray, p: float, scale: float) -> Row:
         f"{NAMES[setting]}, p = {p:g}, entries of the start {entry:.2g}: nodes of 20 that 10x "
         "students recover more than 1x",
         float(more.mean()),
-        float(more.std(ddof=1) / np.sqrt(len(more))),
+        float(stats.sem(more)),
         NOTE,
     )
 
@@ -107,7 +108,7 @@ def _small() -> Iterator[Row]:
             f"10 teacher nodes, 20 inputs, p = 1.5, start times {scale:g}: nodes that 5x students "
             "recover more than 1x",
             float(more.mean()),
-            float(more.std(ddof=1) / np.sqrt(len(more))),
+            float(stats.sem(more)),
             NOTE_SMALL,
         )
 
