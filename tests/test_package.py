@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "tutelage"
 
 # Rooms in the order in which data flows; a room imports only what stands before it.
 ROOMS = [
-    *("_lazy", "_jax", "_checks", "_door", "_memory", "_findings"),
+    *("_lazy", "_jax", "_checks", "_names", "_door", "_memory", "_findings"),
     *("activations", "model", "runs", "solve", "averages", "online"),
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results", "figures", "papers"),
     *("report", "cli"),
@@ -27,7 +27,7 @@ LEVEL = {room: level for level, room in enumerate(ROOMS)}
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *("_jax", "_lazy", "_checks", "_door", "_memory", "_findings"),
+    *("_jax", "_lazy", "_checks", "_names", "_door", "_memory", "_findings"),
     *("activations", "model", "runs", "averages.generalization"),
 }
 

@@ -20,6 +20,7 @@ from bad_values import BAD, is_work
 from good_calls import CALLS, call, public
 from hypothesis import given, settings
 
+import tutelage as tl
 from tutelage._checks import InputError
 from tutelage._findings import Finding
 
@@ -101,6 +102,40 @@ def test_every_public_name_has_a_good_call(name):
     assert name in CALLS or not needed, (
         f"{name} needs {', '.join(needed)}: add a cheap call of it to CALLS in tests/good_calls.py"
     )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_are_not_there_are_refused_in_words(name):
+    verb, every = public()[name], parameters(name)
+    with pytest.raises(InputError, match=r"^nonsense: got an argument that .* does not have"):
+        verb(nonsense=1)
+    with pytest.raises(InputError, match=r"^arguments: got \d+ without a name"):
+        verb(*[None] * (len(every) + 1))
+    needed = [p.name for p in every.values() if p.default is p.empty]
+    if needed:
+        with pytest.raises(InputError, match=f"^{needed[0]}: got nothing"):
+            verb()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: tl.online.evolve(batch=8), "not here yet. Try: docs/not_here.md"),
+        (lambda: tl.Scenario(drift=0.1), "teachers do not change. Try: docs/not_here.md"),
+        (lambda: tl.Scenario(lable_noise=0.1), "Try: label_noise."),
+        (lambda: tl.online.evolve(weight_decay=1), "Try: tl.Scenario(student, teacher, weight_"),
+        (
+            lambda: tl.online.evolve(*[None] * 3, 100),
+            "scenario, start, learning_rate. Try: until=1",
+        ),
+        (lambda: tl.LeakyReLU(0.1, slope=0.2), "slope: got two values, but there can be one"),
+        (lambda: tl.online.SymmetricState(Q=1.0), "C: got nothing, but SymmetricState"),
+    ],
+)
+def test_a_wrong_name_is_told_from_one_that_belongs_elsewhere(wrong, words):
+    with pytest.raises(InputError) as refused:
+        wrong()
+    assert words in str(refused.value)
 
 
 @pytest.fixture(autouse=True, scope="module")

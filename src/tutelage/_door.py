@@ -1,8 +1,9 @@
 """What a signature says of its arguments is asked of them, before any work.
 
-`door` stands before every public function.  It refuses an argument whose kind is not that of its
-annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
-What an annotation cannot say, a range or a shape, the function checks itself, through `_checks`.
+`door` stands before every public function.  It refuses an argument that the function does not have
+(`_names`), and one whose kind is not that of its annotation: a `Scenario`, a whole number, a
+number, True or False, a text, a function, a Dataset.  What an annotation cannot say, a range or a
+shape, the function checks itself, through `_checks`.
 Arrays are annotated as ``Any`` or by their shape, and pass.
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from tutelage._checks import InputError, is_number, is_traced, shown
+from tutelage._names import bound
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -62,10 +64,11 @@ def door(verb: Verb) -> Verb:
     tutelage._checks.InputError: times: got 2.5, but it has to be a whole number.
     """
     signature = inspect.signature(verb)
+    called = verb.__qualname__.removesuffix(".__init__")
 
     @wraps(verb)
     def entered(*args: Any, **options: Any) -> Any:
-        kinds, call = _kinds(verb), signature.bind(*args, **options)
+        kinds, call = _kinds(verb), bound(signature, called, args, options)
         for name, value in call.arguments.items():
             kind = kinds.get(name, Any)
             if not fits(value, kind):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tutelage
+from tutelage._names import NOT_HERE, PAGE
 from tutelage.cli import elsewhere
 
 COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "data", "reproduce")
@@ -50,6 +51,6 @@ def test_help_loads_nothing_that_computes():
 
 
 def test_what_messages_point_to_is_there_and_has_their_words():
-    page = (Path(__file__).parents[2] / elsewhere.PAGE.partition(",")[0]).read_text("utf-8")
-    for word in (*elsewhere.OPTIONS, *elsewhere.UNITS):
+    page = (Path(__file__).parents[2] / PAGE.partition(",")[0]).read_text("utf-8")
+    for word in (*NOT_HERE, *elsewhere.UNITS):
         assert word in page, word

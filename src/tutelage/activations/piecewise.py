@@ -7,6 +7,7 @@ import numpy as np
 
 from tutelage._checks import finite_number
 from tutelage._jax import jnp
+from tutelage._names import named
 from tutelage.activations.base import Activation, Kink, Parity, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
@@ -68,6 +69,7 @@ def relu_at_unit_variance(order: int) -> np.ndarray:
     return c / np.sqrt(2 * np.pi)
 
 
+@named
 class ReLU(PiecewiseLinear):
     """g(x) = max(0, x): a = 0."""
 
@@ -76,6 +78,7 @@ class ReLU(PiecewiseLinear):
         return 0.0
 
 
+@named
 class LeakyReLU(PiecewiseLinear):
     """g(x) = x for x > 0 and a x for x < 0.
 
@@ -103,6 +106,7 @@ class LeakyReLU(PiecewiseLinear):
         return labelled("LeakyReLU", self.slope)
 
 
+@named
 class Linear(PiecewiseLinear):
     """g(x) = x: a = 1, and no kink."""
 

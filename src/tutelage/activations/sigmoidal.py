@@ -7,6 +7,7 @@ import numpy as np
 
 from tutelage._checks import finite_number, is_traced
 from tutelage._jax import jax, jnp
+from tutelage._names import named
 from tutelage.activations.base import Activation, Parity, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
@@ -18,6 +19,7 @@ from tutelage.activations.hermite import (
 logistic = jax.nn.sigmoid
 
 
+@named
 class Erf(Activation):
     """g(x) = b + erf(x/√2), g'(x) = √(2/π) exp(−x²/2)   (Saad and Solla 1995).
 
@@ -67,6 +69,7 @@ class Erf(Activation):
         return closed_form(jnp.concatenate([mean, c], axis=-1))
 
 
+@named
 class Sigmoid(Activation):
     """g(x) = σ(βx) = 1/(1 + exp(−βx)), g' = βσ(1−σ)   (``milletari2019``).
 
@@ -105,6 +108,7 @@ class Sigmoid(Activation):
         return -self.beta * self._dg(x) * jnp.tanh(self.beta * x / 2)
 
 
+@named
 class Tanh(Activation):
     """g(x) = tanh x, g' = 1/cosh² x."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tutelage._checks import finite_number
 from tutelage._jax import jax, jnp
+from tutelage._names import named
 from tutelage.activations.base import Activation, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
@@ -20,6 +21,7 @@ from tutelage.activations.hermite import (
 logistic = jax.nn.sigmoid
 
 
+@named
 class Swish(Activation):
     """g(x) = x σ(βx), σ the logistic function   (``milletari2019``).
 
@@ -60,6 +62,7 @@ class Swish(Activation):
         return self.beta * (2 * bell - (t * bell) * jnp.tanh(t / 2))
 
 
+@named
 class GELU(Activation):
     """g(x) = x Φ(x), Φ the Gaussian distribution function; g'' = (2 − x²) φ(x)."""
 
@@ -95,6 +98,7 @@ class GELU(Activation):
         return closed_form(c[..., : order + 1])
 
 
+@named
 class Softplus(Activation):
     """g(x) = ln(1 + eˣ), g' = σ(x), g'' = σ(x)σ(−x)."""
 

@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._names import named
 from tutelage.activations import Activation
 from tutelage.averages import erf
 from tutelage.averages.conditional import averages as conditional
@@ -37,6 +38,7 @@ class Method(eqx.Module):
         return getattr(self.module, kind)(activations, C, **self.options())
 
 
+@named
 class Orthant(Method):
     """Exact, for ReLU, leaky ReLU, linear and erf in any mixture."""
 
@@ -45,6 +47,7 @@ class Orthant(Method):
     exact: ClassVar[bool] = True
 
 
+@named
 class Erf(Method):
     """The closed forms of Saad and Solla, if all units are error functions."""
 
@@ -53,6 +56,7 @@ class Erf(Method):
     exact: ClassVar[bool] = True
 
 
+@named
 class Hermite(Method):
     """The series of Kibble and Slepian, eq. (1) of citton2025, for every activation.
 
@@ -73,6 +77,7 @@ class Hermite(Method):
         return {"order": self.order}
 
 
+@named
 class Quadrature(Method):
     """Tensor quadrature through a factor of the covariance, for every activation.
 
@@ -93,6 +98,7 @@ class Quadrature(Method):
         return {} if self.nodes is None else {"nodes": self.nodes}
 
 
+@named
 class Conditional(Method):
     """Two fields by quadrature, the others given these by Mehler's series, for every activation."""
 

@@ -7,10 +7,12 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array
 from tutelage._jax import jax, jnp
+from tutelage._names import named
 from tutelage.gates.base import MIRRORED, AbstractGate, number
 from tutelage.gates.calculus import Levels, log_sum, probabilities
 
 
+@named
 class Gate(AbstractGate):
     """Z(β, h) = Σ_s w_s exp(β s h) over a set of states   (``milletari2019`` eqs. (2) and (3)).
 

@@ -4,6 +4,7 @@ import equinox as eqx
 
 from tutelage._checks import finite_number
 from tutelage._jax import jnp
+from tutelage._names import named
 from tutelage.activations import Activation
 from tutelage.activations.base import Kink, Parity, labelled
 from tutelage.activations.hermite import HermiteCoefficients
@@ -11,6 +12,7 @@ from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.gates.base import number
 
 
+@named
 class Bent(PiecewiseLinear):
     """g(x) = x for x > 0 and a x for x < 0, where a may be negative: |x| for a = −1.
 
@@ -39,6 +41,7 @@ class Bent(PiecewiseLinear):
         return labelled("Bent", self.slope)
 
 
+@named
 class TwoSlopes(Activation):
     """g(x) = b x for x > 0 and a x for x < 0, any two numbers.
 

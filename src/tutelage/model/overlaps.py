@@ -18,12 +18,14 @@ from tutelage._checks import (
     shape_of,
 )
 from tutelage._jax import jnp
+from tutelage._names import named
 
 LONGEST_LINE = 100
 MOST_ENTRIES = 36  # of a matrix that is shown in full
 NEXT = "\n" + " " * len("Overlaps(")
 
 
+@named
 class Overlaps(eqx.Module):
     """Q_ik = J_i·J_k, R_in = J_i·B_n, T_nm = B_n·B_m for students J and teachers B.
 

@@ -19,10 +19,12 @@ from tutelage._checks import (
 )
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
+from tutelage._names import named
 from tutelage.activations import Activation
 from tutelage.model.overlaps import Overlaps
 
 
+@named
 class Committee(eqx.Module):
     """A soft committee machine: a sum of hidden units with one activation, fixed output weights.
 
@@ -45,6 +47,7 @@ class Committee(eqx.Module):
         self.activation = activation
 
 
+@named
 class Scenario(eqx.Module):
     """A student committee that learns from a teacher committee.
 

@@ -24,6 +24,7 @@ from tutelage._checks import (
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
+from tutelage._names import named
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
@@ -52,6 +53,7 @@ class BestLearningRate(Finding):
         return f"η = {self.learning_rate.value:.6g}, at time {self.time.value:.6g}"
 
 
+@named
 class Schedule(eqx.Module):
     """A learning rate that is constant between switches.
 

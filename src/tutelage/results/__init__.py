@@ -23,7 +23,8 @@ ENDINGS = (".nc", ".csv")
 __all__ = ["ENDINGS", "check_path", "load", "recompute", "save"]
 
 
-def save(dataset: xr.Dataset, path: str | Path) -> None:
+@door
+def save(dataset: xr.Dataset, path: Any) -> None:
     """Write a result, with its attributes, as NetCDF or as a table.
 
     What was there before is replaced once the new file is whole and on the disk.
@@ -48,7 +49,8 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     files.write(path, write(dataset))
 
 
-def load(path: str | Path) -> xr.Dataset:
+@door
+def load(path: Any) -> xr.Dataset:
     """Read what `save` has written; the file is closed again at once.
 
     Raises:

@@ -6,8 +6,10 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array
 from tutelage._door import door
+from tutelage._names import named
 
 
+@named
 class Examples(NamedTuple):
     """m inputs of n features with a label each; made by `examples`, which checks them.
 

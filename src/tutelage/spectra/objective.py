@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jnp
+from tutelage._names import named
 from tutelage.spectra.classifier import Classifier, Parameters
 from tutelage.spectra.cross_entropy import Output, cross_entropy
 
@@ -53,6 +54,7 @@ class Optimizer(eqx.Module):
             )
 
 
+@named
 class Adam(Optimizer):
     """Kingma and Ba (2015), with their β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸.
 
@@ -70,6 +72,7 @@ class Adam(Optimizer):
         return optax.adam(self.rate)
 
 
+@named
 class SGD(Optimizer):
     """Plain gradient descent: θ ← θ − η ∇L."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tutelage._checks import InputError
 from tutelage._door import door
+from tutelage._names import named
 
 # The sums of the two archives are those printed on the page of the data set.  The sums of single
 # files are those that public programs which fetch these archives hold against what they unpack;
@@ -46,6 +47,7 @@ NAMES = (
 )
 
 
+@named
 class Images(NamedTuple):
     """Images to learn from and others to evaluate with.
 

@@ -14,10 +14,12 @@ from jaxtyping import Array, Float
 from tutelage._checks import ROUNDING, InputError, covariance, finite_number, is_traced
 from tutelage._door import door
 from tutelage._jax import jnp
+from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.scenario import check_committee, check_scenario
 
 
+@named
 class SymmetricState(NamedTuple):
     """Q_ii = Q, Q_ik = C, R_ii = R, R_in = S; all of the same shape (...).
 

@@ -1,0 +1,120 @@
+"""Arguments by their names: one that is not there, one too few, one too many, in words.
+
+``docs/not_here.md`` has the whole list of what is not here, and where to find each thing.
+"""
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from tutelage._checks import InputError, shown
+
+Class = TypeVar("Class", bound=type)
+
+PAGE = "docs/not_here.md, What is not here"
+# What people look for and is not here, by the words they use for it, and why.
+NOT_HERE = {
+    "batch": "on-line learning uses one example after the other, and batches are not here yet",
+    "momentum": "the equations of on-line learning are those of plain gradient descent",
+    "optimizer": "the equations of on-line learning are those of plain gradient descent",
+    "temperature": "equilibrium is computed in the limit of a high temperature",
+    "readout": "the second layer is fixed: all its weights are the output scale",
+    "readout_rate": "the second layer is fixed: all its weights are the output scale",
+    "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
+    "bias": "units of the theory have no bias",
+    "drift": "teachers do not change",
+    "device": "JAX chooses where to compute",
+    "gpu": "JAX chooses where to compute",
+    "epochs": "every example is seen once, until the last time",
+    "examples": "every example is seen once, until the last time",
+}
+# Arguments that are known, and often looked for in another place.
+HOMES = {
+    **dict.fromkeys(
+        ("weight_decay", "label_noise", "output_scale", "teacher_overlaps"),
+        "tl.Scenario(student, teacher, {name}=...)",
+    ),
+    "activation": "tl.Committee(2, tl.ReLU())",
+    "learning_rate": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100)",
+    "seed": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
+    "runs": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
+}
+# Suggested are names that differ by a slip, not by a meaning.
+ALIKE = 0.7
+
+
+def unknown(name: str, came: str, there: Iterable[str], listed: str) -> InputError:
+    """Why there is nothing of this name, if that is known; else what it may have been meant to be.
+
+    name: with the dashes of an option or without.
+    there: the names that there are; listed: where, in words.
+    """
+    word = name.lstrip("-").replace("-", "_")
+    if word in NOT_HERE:
+        return InputError(name, came, NOT_HERE[word], PAGE)
+    alike = difflib.get_close_matches(name, list(there), n=1, cutoff=ALIKE)
+    return InputError(name, came, listed, alike[0] if alike else PAGE)
+
+
+def bound(
+    signature: inspect.Signature, called: str, args: tuple, options: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """The arguments of a call by their names; what Python calls a TypeError, in words.
+
+    >>> bound(inspect.signature(lambda time, until=1: None), "evolve", (1,), {"untli": 2})
+    Traceback (most recent call last):
+        ...
+    tutelage._checks.InputError: untli: got an argument that evolve does not have, but it has \
+time, until. Try: until.
+    """
+    try:
+        return signature.bind(*args, **options)
+    except TypeError:
+        raise _problem(signature, called, args, options) from None
+
+
+def named(kind: Class) -> Class:
+    """A class that says such things of its constructor, also of one that Python has made."""
+    method = "__new__" if issubclass(kind, tuple) else "__init__"
+    make = getattr(kind, method)
+    signature = inspect.signature(make)
+
+    @wraps(make)
+    def made(self: Any, *args: Any, **options: Any) -> Any:
+        bound(signature, kind.__name__, (self, *args), options)
+        return make(self, *args, **options)
+
+    setattr(kind, method, made)
+    return kind
+
+
+def _problem(
+    signature: inspect.Signature, called: str, args: tuple, options: Mapping[str, Any]
+) -> InputError:
+    every = {n: p for n, p in signature.parameters.items() if n not in ("self", "_cls")}
+    args = args[len(signature.parameters) - len(every) :]
+    listed = f"it has {', '.join(every)}" if every else "it takes no arguments"
+    for name in options:
+        if name not in every:
+            return _unknown(name, called, every, listed)
+    by_place = [n for n, p in every.items() if p.kind is not p.KEYWORD_ONLY]
+    if len(args) > len(by_place):
+        rest = [n for n in every if n not in by_place and n not in options]
+        hint = f"{rest[0]}={shown(args[len(by_place)])}" if rest else ""
+        allowed = f"{called} takes {len(by_place)} so: {', '.join(by_place) or 'all have names'}"
+        return InputError("arguments", f"{len(args)} without a name", allowed, hint)
+    for name in by_place[: len(args)]:
+        if name in options:
+            return InputError(name, "two values", "there can be one", f"only {name}=...")
+    needed = [n for n, p in every.items() if p.default is p.empty]
+    missing = next(n for n in needed[len(args) :] if n not in options)
+    return InputError(missing, "nothing", f"{called} needs {', '.join(needed)}")
+
+
+def _unknown(name: str, called: str, there: Mapping[str, Any], listed: str) -> InputError:
+    came = f"an argument that {called} does not have"
+    if name in HOMES:
+        return InputError(name, came, listed, HOMES[name].format(name=name))
+    return unknown(name, came, there, listed)
