@@ -97,6 +97,33 @@ def finite_number(
     return float(value) if isinstance(value, Fraction) else value
 
 
+def several(value: Any) -> Any:
+    """A list or an array of numbers, one for each run, as an array; anything else as it is.
+
+    >>> several([0.1, 0.2]), several(0.1)
+    (array([0.1, 0.2]), 0.1)
+    """
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    array = kind in ("i", "u", "f") and value.ndim == 1 and value.size > 0
+    numbers = isinstance(value, list) and value and all(map(is_number, value))
+    if is_traced(value) or not (array or numbers):
+        return value
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except OverflowError:  # a whole number beyond all floats
+        return value
+
+
+def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
+    """A finite real number within bounds, or an array of such, one for each run."""
+    values = several(value)
+    if not isinstance(values, np.ndarray) or values.ndim != 1:
+        return finite_number(argument, value, **bounds)
+    for number in values.tolist():
+        finite_number(argument, number, **bounds)
+    return values
+
+
 def is_number(value: Any) -> bool:
     """A real number, which True is not; an array without axes is one.
 

@@ -19,7 +19,7 @@ from_function = Activation.from_function
         (lambda: LeakyReLU(-0.1), r"^slope: got -0.1, .*at least 0.*from_function"),
         (lambda: LeakyReLU(np.nan), r"^slope: got nan"),
         (lambda: LeakyReLU("0.1"), r"^slope: got '0.1'"),
-        (lambda: LeakyReLU(np.ones(2)), r"^slope"),
+        (lambda: LeakyReLU(np.ones((2, 2))), r"^slope"),
         (lambda: Sigmoid(0.0), r"^beta: got 0.0, .*greater than 0"),
         (lambda: Sigmoid(-1.0), r"^beta: got -1.0"),
         (lambda: Swish(0.0), r"^beta: .*Linear"),

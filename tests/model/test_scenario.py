@@ -32,7 +32,7 @@ def test_output_scale_may_differ_between_student_and_teacher():
         (lambda: tl.Scenario(TWO, 2), "teacher: got 2.*Committee"),
         (lambda: tl.Scenario(None, TWO), "student: got None.*Committee"),
         (lambda: tl.Scenario(TWO, TWO, np.eye(3)), r"teacher_overlaps: got shape \(3, 3\).*2 x 2"),
-        (lambda: tl.Scenario(TWO, TWO, np.ones((1, 2, 2))), r"teacher_overlaps: .*\(2, 2\)"),
+        (lambda: tl.Scenario(TWO, TWO, np.ones((1, 1, 2, 2))), r"teacher_overlaps: .*\(2, 2\)"),
         (lambda: tl.Scenario(TWO, TWO, -np.eye(2)), "teacher_overlaps: .*eigenvalue -1"),
         (lambda: tl.Scenario(TWO, TWO, output_scale=0), "output_scale: got 0.*greater than 0"),
         (lambda: tl.Scenario(TWO, TWO, output_scale=(1, 1, 1)), r"output_scale: .*\(s_K, s_M\)"),

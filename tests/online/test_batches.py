@@ -1,10 +1,12 @@
 """Numbers that differ between runs: a batch is what its runs are one by one, and finds them."""
 
+import jax
 import numpy as np
 import pytest
 
 import tutelage as tl
 from tutelage import InputError
+from tutelage.online.trajectory import _averages_error
 
 STUDENT, TEACHER = tl.Committee(2, tl.ReLU()), tl.Committee(1, tl.ReLU())
 START = tl.Overlaps(Q=[[0.2, 0.0], [0.0, 0.3]], R=[[0.01], [0.02]], T=[[1.0]])
@@ -35,6 +37,102 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
         alone, found = evolve(units=units, **{name: value}), together.sel({name: value})
         assert np.allclose(alone.R, found.R, atol=1e-12)
         assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
+
+
+def committees(*activations):
+    return [tl.Committee(n, g) for n, g in zip((2, 1), activations, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_teacher", "values", "found_by"),
+    [
+        (tl.LeakyReLU, 0.0, [0.1, 0.5], "slope"),
+        pytest.param(tl.Erf, 0.1, [0.0, 0.1, 0.5], "offset", marks=pytest.mark.slow),  # odd in one
+        pytest.param(tl.Swish, 0.1, [0.1, 0.5], "beta", marks=pytest.mark.slow),  # alike in one
+    ],
+)
+def test_units_that_differ_between_runs_are_found_by_them(kind, of_teacher, values, found_by):
+    together = evolve(units=committees(kind(values), kind(of_teacher)))
+    for value in values:
+        alone = evolve(units=committees(kind(value), kind(of_teacher)))
+        found = together.sel({found_by: value})
+        assert np.allclose(alone.R, found.R, atol=1e-12)
+        assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
+
+
+def test_units_of_teachers_and_those_that_are_the_same():
+    slopes = tl.LeakyReLU([0.1, 0.5])
+    teachers = evolve(units=committees(tl.LeakyReLU(0.2), slopes))
+    assert teachers.teacher_slope.values.tolist() == [0.1, 0.5] and "slope" not in teachers.coords
+    same = evolve(units=committees(slopes, slopes))
+    assert same.slope.values.tolist() == [0.1, 0.5] and "teacher_slope" not in same.coords
+    again = tl.results.recompute(same)
+    assert again.identical(same)
+
+
+@pytest.mark.parametrize("ending", ["nc", "csv"])
+def test_teachers_that_differ_between_runs(tmp_path, ending):
+    T = np.array([[[1.0]], [[2.0]]])
+    scenario = tl.Scenario(STUDENT, TEACHER, T)
+    start = tl.Overlaps(Q=START.Q, R=START.R, T=scenario.T)
+    runs = tl.online.evolve(scenario, start, 0.5, until=5.0)
+    for run, each in enumerate(scenario.each):
+        begin = tl.Overlaps(Q=START.Q, R=START.R, T=each.T)
+        alone = tl.online.evolve(each, begin, 0.5, until=5.0)
+        assert np.allclose(alone.R, runs.R[run], atol=1e-12)
+    assert np.array_equal(runs.teacher_overlaps, T)
+    tl.results.save(runs, tmp_path / f"runs.{ending}")
+    assert tl.results.load(tmp_path / f"runs.{ending}").identical(runs)
+    with pytest.raises(InputError, match="another T than the scenario's"):
+        tl.online.evolve(scenario, START, 0.5, until=5.0)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda g: g(0.5),
+        lambda g: g.derivative(0.5),
+        lambda g: g.hermite(3),
+        lambda g: tl.averages.i2(g, np.eye(2)),
+        lambda g: tl.averages.i2([g, tl.ReLU()], np.eye(2)),
+        lambda g: tl.equilibrium.transitions(g, 3),
+        lambda g: tl.equilibrium.kernel_of(g),
+        lambda g: tl.spectra.Classifier((2, 3, 1), g),
+    ],
+)
+def test_several_units_are_refused_where_there_has_to_be_one(verb):
+    with pytest.raises(InputError, match="2 values of slope, but there has to be one"):
+        verb(tl.LeakyReLU([0.1, 0.2]))
+
+
+def test_several_units_are_refused_in_a_scenario_for_one():
+    scenario = tl.Scenario(*committees(tl.LeakyReLU([0.1, 0.2]), tl.ReLU()))
+    for verb in (tl.online.fixed_point, tl.online.plateau):
+        with pytest.raises(InputError, match=r"scenario\.each"):
+            verb(scenario, START, 0.5)
+    with pytest.raises(InputError, match=r"scenario\.each"):
+        tl.generalization_error(scenario, START)
+    with pytest.raises(InputError, match=r"scenario\.each"):
+        tl.simulation.chain(scenario, START, 0.5, dimension=50, until=1.0)
+    with pytest.raises(InputError, match="at least 0"):
+        tl.LeakyReLU([0.1, -0.2])
+
+
+class Rough:
+    """Averages whose error is the norm of the first student."""
+
+    exact = False
+    method = moments = property(lambda self: self)
+
+    def error(self, state):
+        return float(state.Q[0, 0])
+
+
+def test_the_error_of_averages_is_that_of_the_worst_run():
+    starts = tl.Overlaps(Q=[[[0.2]], [[4.0]], [[1.0]]], R=[[0.1]], T=[[1.0]])
+    begin = jax.tree.map(lambda x: np.broadcast_to(x, (3, 1, 1)), starts)
+    assert _averages_error([Rough()], begin) == 4.0
+    assert _averages_error([Rough()] * 3, begin) == 4.0
 
 
 def test_runs_are_found_by_their_learning_rate_before_and_after_saving(tmp_path):

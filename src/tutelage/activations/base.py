@@ -1,17 +1,21 @@
 """What every activation knows: value, derivatives, kinks, parity, Hermite coefficients."""
 
 import abc
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from tutelage._checks import is_traced
+from tutelage._checks import InputError, is_traced, shown
 from tutelage._jax import jnp
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
 
+# Values of a parameter that a name shows.
+MOST = 3
 Parity = Literal["odd", "even", "none"]
 
 
@@ -34,15 +38,15 @@ class Activation(eqx.Module):
 
     def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
         """g(x), entry by entry."""
-        return self._g(jnp.asarray(x, float))
+        return check_one("activation", self)._g(jnp.asarray(x, float))
 
     def derivative(self, x: ArrayLike) -> Float[Array, "..."]:
         """g'(x), entry by entry; at a kink the mean of both sides."""
-        return self._dg(jnp.asarray(x, float))
+        return check_one("activation", self)._dg(jnp.asarray(x, float))
 
     def second_derivative(self, x: ArrayLike) -> Float[Array, "..."]:
         """The regular part of g''(x); its delta functions are in ``kinks``."""
-        return self._ddg(jnp.asarray(x, float))
+        return check_one("activation", self)._ddg(jnp.asarray(x, float))
 
     @property
     def kinks(self) -> tuple[Kink, ...]:
@@ -53,6 +57,22 @@ class Activation(eqx.Module):
     def parity(self) -> Parity:
         """``"odd"``: g(−x) = −g(x); ``"even"``: g(−x) = g(x); ``"none"``: neither, or unknown."""
         return "none"
+
+    @property
+    def several(self) -> dict[str, np.ndarray]:
+        """Parameters of which there is one value for each run, by name.
+
+        >>> from tutelage.activations import LeakyReLU
+        >>> LeakyReLU([0.1, 0.2]).several
+        {'slope': array([0.1, 0.2])}
+        """
+        every = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {n: x for n, x in every.items() if isinstance(x, np.ndarray) and x.ndim == 1}
+
+    def of_run(self, run: int) -> "Activation":
+        """The unit of one run; itself if there is one for all."""
+        numbers = {name: float(values[run]) for name, values in self.several.items()}
+        return dataclasses.replace(self, **numbers) if numbers else self  # type: ignore
 
     @property
     def name(self) -> str:
@@ -75,7 +95,8 @@ class Activation(eqx.Module):
         >>> bool(abs(ReLU().hermite(2).values[1] - 0.5) < 1e-15)
         True
         """
-        return self._hermite(check_order(order), check_variance(variance))
+        one = check_one("activation", self)
+        return one._hermite(check_order(order), check_variance(variance))
 
     @abc.abstractmethod
     def _g(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
@@ -133,8 +154,27 @@ class Activation(eqx.Module):
         return Custom(f, name, kinks, parity)
 
 
+def check_one(argument: str, activation: Any) -> Any:
+    """An activation with one value of each parameter."""
+    if not isinstance(activation, Activation):
+        allowed = "it has to be an Activation"
+        hint = "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)"
+        raise InputError(argument, shown(activation), allowed, hint)
+    for name, values in activation.several.items():
+        raise InputError(
+            argument,
+            f"{len(values)} values of {name}",
+            "there has to be one",
+            "tl.online.evolve, which takes several, or one unit after the other",
+        )
+    return activation
+
+
 def labelled(name: str, parameter: Any, default: Any = None) -> str:
     """``name(parameter)``, or ``name`` alone where the parameter is the silent default."""
     if is_traced(parameter):
         return f"{name}(traced)"
+    if np.ndim(parameter):
+        values = [f"{x:g}" for x in np.ravel(parameter)]
+        return f"{name}({', '.join(values[:MOST] + ['…'] * (len(values) > MOST))})"
     return name if parameter == default else f"{name}({float(parameter):g})"

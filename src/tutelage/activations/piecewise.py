@@ -1,11 +1,12 @@
 """Two straight lines that meet at zero: ReLU, leaky ReLU and linear units."""
 
 import abc
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import equinox as eqx
 import numpy as np
 
-from tutelage._checks import finite_number
+from tutelage._checks import finite_numbers, several
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.activations.base import Activation, Kink, Parity, labelled
@@ -86,10 +87,10 @@ class LeakyReLU(PiecewiseLinear):
         slope: a ≥ 0; 0 is the ReLU, 1 a linear unit.
     """
 
-    slope: float = 0.01
+    slope: Any = eqx.field(default=0.01, converter=several)
 
     def __check_init__(self):
-        finite_number(
+        finite_numbers(
             "slope",
             self.slope,
             at_least=0.0,

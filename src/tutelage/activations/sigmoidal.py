@@ -1,11 +1,12 @@
 """Units that saturate: error function, sigmoid and hyperbolic tangent."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import equinox as eqx
 import numpy as np
 
-from tutelage._checks import finite_number, is_traced
+from tutelage._checks import finite_numbers, is_traced, several
 from tutelage._jax import jax, jnp
 from tutelage._names import named
 from tutelage.activations.base import Activation, Parity, labelled
@@ -27,15 +28,15 @@ class Erf(Activation):
         offset: b; ``oostwal2019`` eq. (2) has b = 1.
     """
 
-    offset: float = 0.0
+    offset: Any = eqx.field(default=0.0, converter=several)
     closed_forms: ClassVar[frozenset[str]] = frozenset({"i2", "i3", "i4"})
 
     def __check_init__(self):
-        finite_number("offset", self.offset, hint="offset=0 for erf, offset=1 for 1 + erf")
+        finite_numbers("offset", self.offset, hint="offset=0 for erf, offset=1 for 1 + erf")
 
     @property
     def parity(self) -> Parity:
-        return "odd" if not is_traced(self.offset) and self.offset == 0 else "none"
+        return "odd" if not is_traced(self.offset) and np.all(self.offset == 0) else "none"
 
     @property
     def even_part_level(self) -> float:
@@ -77,10 +78,10 @@ class Sigmoid(Activation):
         beta: the inverse temperature β > 0, how steep.
     """
 
-    beta: float = 1.0
+    beta: Any = eqx.field(default=1.0, converter=several)
 
     def __check_init__(self):
-        finite_number(
+        finite_numbers(
             "beta",
             self.beta,
             above=0.0,

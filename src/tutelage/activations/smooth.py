@@ -4,10 +4,12 @@ All three are x/2 plus an even function, so that c_3 = c_5 = … = 0.
 """
 
 import math
+from typing import Any
 
+import equinox as eqx
 import numpy as np
 
-from tutelage._checks import finite_number
+from tutelage._checks import finite_numbers, several
 from tutelage._jax import jax, jnp
 from tutelage._names import named
 from tutelage.activations.base import Activation, labelled
@@ -29,10 +31,10 @@ class Swish(Activation):
         beta: the inverse temperature β > 0; the ReLU is the limit β → ∞.
     """
 
-    beta: float = 1.0
+    beta: Any = eqx.field(default=1.0, converter=several)
 
     def __check_init__(self):
-        finite_number(
+        finite_numbers(
             "beta",
             self.beta,
             above=0.0,

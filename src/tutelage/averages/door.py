@@ -15,6 +15,7 @@ from tutelage._checks import (
 from tutelage._door import door
 from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
+from tutelage.activations.base import check_one
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.methods import Activations, Method, chosen
 
@@ -111,11 +112,11 @@ def _average(kind, activations, covariance, size, method, return_error):
 def _units(activation: Units, count: int) -> Activations:
     """One activation for every factor."""
     if isinstance(activation, Activation):
-        return (activation,) * count
+        return (check_one("activation", activation),) * count
     allowed = f"it has to be an Activation, such as tl.ReLU(), or a sequence of {count}"
     if isinstance(activation, str) or not isinstance(activation, Sequence):
         raise InputError("activation", repr(activation), allowed, "tl.ReLU()")
     units = tuple(activation)
     if len(units) != count or not all(isinstance(g, Activation) for g in units):
         raise InputError("activation", f"{units!r}", allowed, f"(tl.ReLU(),) * {count}")
-    return units
+    return tuple(check_one("activation", g) for g in units)

@@ -12,8 +12,10 @@ from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
 
-# η, γ, ς and the scales s of student and teacher, in the order of `NUMBERS`.
-SYMBOLS = (r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M")
+# η, γ, ς, the scales s of student and teacher, and the parameters of their units, in the order of
+# `NUMBERS`.
+SYMBOLS = (r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M", "a", r"\beta", "b")
+SYMBOLS += ("a^*", r"\beta^*", "b^*")
 
 
 @drawing
@@ -245,6 +247,8 @@ def _differences(dataset: xr.Dataset) -> list[str] | None:
     rates, runs = _recorded_rate(dataset), range(dataset.sizes.get("run", 0))
     if not numbers and isinstance(rates, list) and len(rates) == len(runs) > 0:
         numbers = {SYMBOLS[0]: np.asarray(rates)}
+    if not numbers and "teacher_overlaps" in dataset.coords:
+        return [f"teacher {run + 1}" for run in runs]
     words = [", ".join(f"${s} = {x[run]:.6g}$" for s, x in numbers.items()) for run in runs]
     return words if numbers else None
 

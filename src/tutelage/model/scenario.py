@@ -10,14 +10,12 @@ from tutelage._checks import (
     ROUNDING,
     InputError,
     covariance,
-    finite_array,
-    finite_number,
-    is_number,
+    finite_numbers,
     is_traced,
     positive_integer,
     shape_of,
 )
-from tutelage._jax import jax, jnp
+from tutelage._jax import jnp
 from tutelage._memory import check_memory
 from tutelage._names import named
 from tutelage.activations import Activation
@@ -54,14 +52,14 @@ class Scenario(eqx.Module):
     σ = s_K Σ_i g(x_i),   τ = s_M Σ_n g*(y_n),   ε = ½ (σ - τ)²
 
     student, teacher: `Committee`; sizes and activations may differ.
-    teacher_overlaps: T_nm, shape (M, M); by default the identity.
+    teacher_overlaps: T_nm, shape (M, M); by default the identity.  Shape (n, M, M) for n runs.
     output_scale: s, one number for both or the pair (s_K, s_M); 1 in straat2019 and citton2025,
         1/√K in oostwal2019.
     label_noise: standard deviation ς of Gaussian noise on the teacher's output.
     weight_decay: γ >= 0.
 
-    `tutelage.online.evolve` also takes an array of any of these three numbers, one value for each
-    run.
+    `tutelage.online.evolve` also takes an array of any of these numbers, and of the parameter of an
+    activation (``tl.LeakyReLU([0.1, 0.2])``), one value for each run.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
@@ -72,7 +70,7 @@ class Scenario(eqx.Module):
 
     student: Committee
     teacher: Committee
-    T: Float[Array, "M M"]
+    T: Float[Array, "... M M"]
     output_scale: tuple[Any, Any]
     label_noise: Any
     weight_decay: Any
@@ -91,8 +89,8 @@ class Scenario(eqx.Module):
         self.teacher = check_committee("teacher", teacher)
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         self.output_scale = _output_scale(output_scale)
-        self.label_noise = _numbers("label_noise", label_noise, at_least=0.0)
-        self.weight_decay = _numbers("weight_decay", weight_decay, at_least=0.0)
+        self.label_noise = finite_numbers("label_noise", label_noise, at_least=0.0)
+        self.weight_decay = finite_numbers("weight_decay", weight_decay, at_least=0.0)
         lengths = {len(x) for x in self._several}
         if len(lengths) > 1:
             raise InputError(
@@ -103,14 +101,17 @@ class Scenario(eqx.Module):
 
     @property
     def _several(self) -> list[np.ndarray]:
-        """The numbers of which there is one for each run."""
+        """What there is once for each run."""
         numbers = (*self.output_scale, self.label_noise, self.weight_decay)
-        return [x for x in numbers if np.ndim(x) == 1]
+        units = (*self.student.activation.several.values(),)
+        units = (*units, *self.teacher.activation.several.values())
+        teachers = (self.T,) if self.T.ndim == 3 else ()
+        return [*(x for x in numbers if np.ndim(x) == 1), *units, *teachers]
 
     @property
     def batch(self) -> tuple[int, ...]:
         """() or (n,) for numbers that differ between n runs."""
-        return self._several[0].shape if self._several else ()
+        return self._several[0].shape[:1] if self._several else ()
 
     @property
     def each(self) -> list["Scenario"]:
@@ -120,10 +121,13 @@ class Scenario(eqx.Module):
             def one(x: Any) -> Any:
                 return float(x[run]) if np.ndim(x) == 1 else x
 
+            student, teacher = (
+                Committee(c.units, c.activation.of_run(run)) for c in (self.student, self.teacher)
+            )
             return Scenario(
-                self.student,
-                self.teacher,
-                self.T,
+                student,
+                teacher,
+                self.T[run] if self.T.ndim == 3 else self.T,
                 output_scale=tuple(one(s) for s in self.output_scale),
                 label_noise=one(self.label_noise),
                 weight_decay=one(self.weight_decay),
@@ -142,7 +146,7 @@ class Scenario(eqx.Module):
         return self.teacher.units
 
     @property
-    def teacher_overlaps(self) -> Float[Array, "M M"]:
+    def teacher_overlaps(self) -> Float[Array, "... M M"]:
         """T."""
         return self.T
 
@@ -191,8 +195,9 @@ def check_fits(
         raise InputError(argument, f"leading axes {overlaps.batch}", allowed)
     if any_teacher or is_traced((scenario.T, overlaps.T)):
         return
-    T, scale = np.asarray(scenario.T), float(np.max(np.abs(np.asarray(scenario.T))))
-    if np.any(np.abs(np.asarray(overlaps.T) - T) > ROUNDING * scale):
+    T, given = np.asarray(scenario.T), np.asarray(overlaps.T)
+    alike = T.ndim == 2 or T.shape == given.shape  # one for each run, of as many runs
+    if not alike or np.any(np.abs(given - T) > ROUNDING * np.max(np.abs(T))):
         raise InputError(
             argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
         )
@@ -207,15 +212,16 @@ def check_committee(argument: str, value: Any) -> Committee:
     return value
 
 
-def _teacher_overlaps(value: Any, M: int) -> Float[Array, "M M"]:
+def _teacher_overlaps(value: Any, M: int) -> Float[Array, "... M M"]:
     check_memory("the units of the teacher", M, lambda M: 40 * M**2, "their overlaps")
     if value is None:
         return jnp.asarray(np.eye(M))  # made by NumPy: nothing to compile
     if is_traced(value):
         return jnp.asarray(value, dtype=jnp.float64)
     shape = shape_of("teacher_overlaps", value)
-    if len(shape) != 2:
-        raise InputError("teacher_overlaps", f"shape {shape}", f"its shape has to be ({M}, {M})")
+    if len(shape) not in (2, 3) or 0 in shape:
+        allowed = f"its shape has to be ({M}, {M}), or (n, {M}, {M}) for n runs"
+        raise InputError("teacher_overlaps", f"shape {shape}", allowed)
     return jnp.asarray(covariance("teacher_overlaps", value, M))
 
 
@@ -226,17 +232,5 @@ def _output_scale(value: Any) -> tuple[Any, Any]:
         raise InputError(
             "output_scale", repr(value), "it has to be one number or two, (s_K, s_M)", "1.0"
         )
-    s_K, s_M = (_numbers("output_scale", s, above=0.0) for s in pair)
+    s_K, s_M = (finite_numbers("output_scale", s, above=0.0) for s in pair)
     return s_K, s_M
-
-
-def _numbers(argument: str, value: Any, **bounds: Any) -> Any:
-    """One number, or an array of them, one for each run."""
-    array = isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and value.size
-    several = isinstance(value, list) and value and all(map(is_number, value))
-    if is_traced(value) or not (array or several):
-        return finite_number(argument, value, **bounds)
-    values = finite_array(argument, value)
-    for number in values:
-        finite_number(argument, float(number), **bounds)
-    return values

@@ -32,7 +32,10 @@ from tutelage.runs.coordinates import with_numbers
 from tutelage.runs.provenance import recorded
 
 # What the attribute averages_error is.
-BOUNDED = "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start"
+BOUNDED = (
+    "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start; "
+    "of several runs the largest"
+)
 
 # Arrays that exist at a time: records as vectors, as overlaps and in the Dataset; and slopes of
 # all stages with the covariances of what they average.
@@ -56,7 +59,9 @@ def evolve(
     """Integrate the order-parameter equations from a start.
 
     Args:
-        scenario: who learns from whom.
+        scenario: who learns from whom; an array in the place of any of its numbers, the parameters
+            of units included, is one value for each run, by which the runs are found:
+            ``run.sel(weight_decay=0.1)``, ``run.sel(slope=0.2)``.
         start: Q, R and T at time 0; with a leading axis, one start (and teacher) for each run.
         learning_rate: η >= 0, an array of rates for as many runs, or a schedule η(time) written
             with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
@@ -76,9 +81,9 @@ def evolve(
 
         The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
         ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
-        quadrature or series else.  What it does to a curve grows with its length.  A
-        generalization error below ``integration_error``, ten tolerances, is that of the
-        integration.
+        quadrature or series else; of several runs the largest.  What it does to a curve grows with
+        its length.  A generalization error below ``integration_error``, ten tolerances, is that of
+        the integration.
 
         For one run these are attributes; a run that has ended by itself has its end as the last
         time, instead of those that come later.  Of several runs those that have converged keep
@@ -111,9 +116,9 @@ def evolve(
     _check_begun(scenario, begin, trajectory, method)
     outcomes = _outcomes(flows, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
-    error = flows[0].moments.error(jax.tree.map(_first, begin))
-    return with_numbers(states, _numbers(scenario, rate)).assign_attrs(
-        averages_error=error,
+    numbered = with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
+    return numbered.assign_attrs(
+        averages_error=_averages_error(flows, begin),
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
     )
@@ -133,16 +138,23 @@ def _check_begun(
     )
 
 
-def _first(x: Any) -> Any:
-    """The first run's."""
-    return x[(0,) * (x.ndim - 2)]
+def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
+    """The largest of all runs."""
+    if begin.Q.ndim == 2 or flows[0].method.exact:  # which is the same for every state
+        return flows[0].moments.error(begin)
+    runs = len(begin.Q)
+    return max(
+        flow.moments.error(jax.tree.map(lambda x, run=run: x[run], begin))
+        for run, flow in zip(range(runs), flows if len(flows) > 1 else flows * runs, strict=True)
+    )
 
 
 def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     """() for one run, (n,) for several; the start has to fit the scenario."""
     batch = start.batch if isinstance(start, Overlaps) else ()
-    # Teachers may differ between runs.
-    check_fits("start", scenario, start, any_teacher=bool(batch), several=True)
+    # Teachers may differ between runs, also if the scenario does not say so.
+    any_teacher = bool(batch) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
+    check_fits("start", scenario, start, any_teacher=any_teacher, several=True)
     rates = np.shape(rate.first) if isinstance(rate, Rate) else ()
     shapes = {shape for shape in (batch, rates, scenario.batch) if shape}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
@@ -153,6 +165,14 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
             "one learning rate for each start; np.meshgrid and ravel for all pairs of two numbers",
         )
     return next(iter(shapes), ())
+
+
+def _with_teachers(states: xr.Dataset, start: Overlaps) -> xr.Dataset:
+    """With T of every run, if there is one for each."""
+    if start.T.ndim == 2:
+        return states
+    T = (("run", "teacher", "teacher_2"), np.asarray(start.T))
+    return states.assign_coords(teacher_2=np.arange(1, start.M + 1), teacher_overlaps=T)
 
 
 def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
@@ -168,7 +188,15 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
         "weight_decay": scenario.weight_decay,
         "label_noise": scenario.label_noise,
         **scales,
+        **_parameters(scenario),
     }
+
+
+def _parameters(scenario: Scenario) -> dict[str, Any]:
+    """Those of the students' units, and those of the teachers' that are not the same."""
+    students, teachers = (c.activation.several for c in (scenario.student, scenario.teacher))
+    others = {n: x for n, x in teachers.items() if not np.array_equal(x, students.get(n))}
+    return {**students, **{f"teacher_{name}": x for name, x in others.items()}}
 
 
 def _outcomes(

@@ -11,6 +11,7 @@ from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
+from tutelage.activations.base import check_one
 
 Beta = Literal["fixed", "shared", "per unit", "every unit"]
 Start = float | tuple[float, float] | None
@@ -55,9 +56,7 @@ class Classifier(eqx.Module):
         if len(self.sizes) < 2:
             allowed = "a network has at least inputs and outputs"
             raise InputError("sizes", repr(self.sizes), allowed, "(2, 10, 1)")
-        if not isinstance(activation, Activation):
-            allowed = "it has to be an Activation"
-            raise InputError("activation", repr(activation), allowed, "tl.Swish()")
+        check_one("activation", activation)
         if beta not in get_args(Beta):
             allowed = f"it has to be one of {', '.join(map(repr, get_args(Beta)))}"
             raise InputError("beta", repr(beta), allowed, "beta='fixed'")

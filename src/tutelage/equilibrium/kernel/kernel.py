@@ -20,6 +20,7 @@ import numpy as np
 from tutelage._checks import InputError, finite_array
 from tutelage._door import door
 from tutelage.activations import GELU, Activation, Erf
+from tutelage.activations.base import check_one
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
 from tutelage.equilibrium.kernel.series import SeriesData, gelu_data, hermite_data
@@ -215,8 +216,7 @@ def kernel_of(activation: Activation) -> Kernel:
     >>> print(f"{kernel_of(tl.ReLU()).value(1.0):.12f}")  # ⟨x² θ(x)⟩
     0.500000000000
     """
-    if not isinstance(activation, Activation):
-        raise InputError("activation", repr(activation), "it has to be an Activation", "tl.ReLU()")
+    check_one("activation", activation)
     if isinstance(activation, PiecewiseLinear):
         return PiecewiseLinearKernel(float(activation.slope))
     if isinstance(activation, Erf):

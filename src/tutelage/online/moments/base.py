@@ -35,6 +35,10 @@ class Moments(eqx.Module):
     def serve(scenario: Scenario, method: Method) -> bool:
         """Whether this way is right for the scenario and the method."""
 
+    def apart(self) -> "Moments":
+        """The same, without what holds only if student and teacher have the same units."""
+        return self
+
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         """⟨δ_i v⟩ for all fields v, students first."""

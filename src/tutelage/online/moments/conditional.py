@@ -36,15 +36,17 @@ class ConditionalMoments(Moments):
     alike: bool = eqx.field(static=True)
     one_by_one: ClassVar[bool] = True
 
-    def __init__(self, scenario: Scenario, method: Method):
+    def __init__(self, scenario: Scenario, method: Method, apart: bool = False):
         super().__init__(scenario, method)
-        self.alike = (
-            eqx.tree_equal(scenario.student.activation, scenario.teacher.activation) is True
-        )
+        units = (scenario.student.activation, scenario.teacher.activation)
+        self.alike = not apart and eqx.tree_equal(*units) is True
 
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, Conditional)
+
+    def apart(self) -> "ConditionalMoments":
+        return ConditionalMoments(self.scenario, self.method, apart=True)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
