@@ -72,7 +72,7 @@ class Activation(eqx.Module):
     def of_run(self, run: int) -> "Activation":
         """The unit of one run; itself if there is one for all."""
         numbers = {name: float(values[run]) for name, values in self.several.items()}
-        return dataclasses.replace(self, **numbers) if numbers else self  # type: ignore
+        return dataclasses.replace(self, **numbers) if numbers else self
 
     @property
     def name(self) -> str:

@@ -14,8 +14,10 @@ MOST_LABELS = 12  # a longer legend hides the curves
 
 # η, γ, ς, the scales s of student and teacher, and the parameters of their units, in the order of
 # `NUMBERS`.
-SYMBOLS = (r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M", "a", r"\beta", "b")
-SYMBOLS += ("a^*", r"\beta^*", "b^*")
+SYMBOLS = (
+    *(r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M"),
+    *("a", r"\beta", "b", "a^*", r"\beta^*", "b^*"),
+)
 
 
 @drawing

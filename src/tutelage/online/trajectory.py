@@ -195,7 +195,7 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
 def _parameters(scenario: Scenario) -> dict[str, Any]:
     """Those of the students' units, and those of the teachers' that are not the same."""
     students, teachers = (c.activation.several for c in (scenario.student, scenario.teacher))
-    others = {n: x for n, x in teachers.items() if not np.array_equal(x, students.get(n))}
+    others = {n: x for n, x in teachers.items() if not np.array_equal(x, students.get(n, 0.0))}
     return {**students, **{f"teacher_{name}": x for name, x in others.items()}}
 
 

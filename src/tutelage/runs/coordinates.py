@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-# Numbers of which there may be one for each run.
-NUMBERS = ("learning_rate", "weight_decay", "label_noise", "output_scale", "teacher_scale")
 # Parameters of units, of the student and, where it has others, of the teacher.
 PARAMETERS = ("slope", "beta", "offset")
-NUMBERS += (*PARAMETERS, *(f"teacher_{name}" for name in PARAMETERS))
+# Numbers of which there may be one for each run.
+NUMBERS = (
+    *("learning_rate", "weight_decay", "label_noise", "output_scale", "teacher_scale"),
+    *PARAMETERS,
+    *(f"teacher_{name}" for name in PARAMETERS),
+)
 
 
 def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
