@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 from equilibrium.equilibrium_reference import Landscape
 
 import tutelage as tl
@@ -205,6 +206,32 @@ def test_a_single_unit_may_jump():
     assert float(found.coexists.value) == pytest.approx(alpha_c, rel=1e-9)
     assert float(found.appears.value) == pytest.approx(load(fold), rel=1e-9)
     assert float(found.unstable.value) == pytest.approx(load(peak), rel=1e-9)
+
+
+def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teacher():
+    """κ'(−1) = ⟨g'(u) g'(−u)⟩ < 0: next to R = −1 there is a minimum, on a curve of its own.
+
+    α = R/[(1−R²) κ'(R)] > 0 there is lowest where it turns; κ' by Gauss–Hermite quadrature, whose
+    error falls sevenfold with 50 more nodes: from 250 to 300 the load changes by 1e-4 of itself.
+    """
+    found = transitions(tl.Swish(5.0), 1)
+    assert found.order == "none" and found.appears is None and found.coexists is None
+    z, w = np.polynomial.hermite_e.hermegauss(300)
+
+    def slope(x):
+        s = scipy.special.expit(5 * x)
+        return s + 5 * x * s * (1 - s)
+
+    def load(R):
+        w_plane = np.outer(w, w) / (2 * np.pi)
+        first = np.sum(w_plane * slope(z)[:, None] * slope(R * z[:, None] + np.sqrt(1 - R**2) * z))
+        return R / ((1 - R**2) * first)
+
+    lowest = scipy.optimize.minimize_scalar(load, bounds=(-0.9999, -0.995), method="bounded")
+    assert found.opposite.value == pytest.approx(lowest.fun, rel=1e-4)
+    assert found.opposite.value == found.opposite_stable.value
+    assert [s.kind for s in states(tl.Swish(5.0), 1, 1.01 * lowest.fun)] == ["R > 0", "R < 0"]
+    assert [s.kind for s in states(tl.Swish(5.0), 1, 0.99 * lowest.fun)] == ["R > 0"]
 
 
 @pytest.mark.parametrize("load", [1e11, 1e70])

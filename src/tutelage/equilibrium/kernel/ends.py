@@ -34,6 +34,7 @@ class Ends:
         self._kinks = [(float(p), float(jump)) for p, jump in activation.kinks]
         c = np.asarray(activation.hermite(1).values)
         self._level, self._slope = float(c[0]) ** 2, float(c[1]) ** 2
+        self._reach = reach
         edges = EDGES * math.acos(reach) * (1 + 1e-12)
         self._cache: dict[float, np.ndarray] = {}  # the same angles serve both ends
         self._right = Table(edges, True, self._values)
@@ -42,8 +43,8 @@ class Ends:
 
     def __call__(self, rho: np.ndarray, derivative: int) -> np.ndarray:
         # Entries within the reach are not asked for; they only have to be harmless.
-        right = self._right(np.where(rho > 0, rho, 1.0), derivative)
-        left = self._left(np.where(rho < 0, rho, -1.0), derivative)
+        right = self._right(np.where(rho > 0, rho, self._reach), derivative)
+        left = self._left(np.where(rho < 0, rho, -self._reach), derivative)
         return np.where(rho > 0, right, left)
 
     def _values(self, theta: np.ndarray) -> np.ndarray:

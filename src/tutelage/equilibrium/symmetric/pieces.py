@@ -57,11 +57,16 @@ def curve(theory: Theory) -> Curve:
     loads, rates = theory.slope(points)
     folds = _folds(theory, points, loads, rates)
     zero = np.flatnonzero(points.V == 0)
-    start = None
-    if len(zero) and theory.has_flat_state:
-        start = Point(*(float(x[zero[0]]) for x in points))
-    cuts = [*folds, *([start] if start else [])]
-    return Curve(_cut(theory, points, loads, cuts), folds, start)
+    if theory.has_flat_state:
+        start = Point(*(float(x[zero[0]]) for x in points)) if len(zero) else None
+        cuts = [*folds, *([start] if start else [])]
+        return Curve(_cut(theory, points, loads, cuts), folds, start)
+    # States R < 0 of a single unit are not connected to those that grow from R = 0.
+    pieces, below = [], points.V < 0
+    for negative, side in ((True, below), (False, ~below)):
+        part, own = Point(*(x[side] for x in points)), [p for p in folds if (p.V < 0) == negative]
+        pieces += _cut(theory, part, loads[side], own) if np.any(side) else []
+    return Curve(pieces, folds, None)
 
 
 def check_reach(argument: str, branches: Curve, load: float) -> None:

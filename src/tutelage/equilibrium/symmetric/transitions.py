@@ -36,8 +36,8 @@ class Transitions(Finding):
         K = 2; for K ≥ 3 the slope does not vanish, and the side with the falling load wins.
     exponent: of |R − S| ∝ (α − α_c)^exponent, fitted; None if the transition is discontinuous.
     specialized, unspecialized: the two states at ``coexists``.
-    opposite: where the state of the other sign (R < S if R > S appears) becomes a minimum among
-        site-symmetric states.
+    opposite: where the state of the other sign (R < S if R > S appears; R < 0 of a single unit)
+        becomes a minimum among site-symmetric states.
     opposite_stable: where that state becomes a minimum in all overlaps; None if it never does.
     reasons: why a field is None, by its name.
     """
@@ -81,7 +81,7 @@ def transitions_of(theory: Theory, branches: Curve) -> Transitions:
     """The transitions of a theory whose curve is known."""
     lowest = _lowest(theory, branches)
     if lowest is None:
-        return _nothing(theory)
+        return _nothing(theory, branches)
     if not theory.has_flat_state:
         return _jump_of_one_unit(theory, branches, lowest)
     unstable = _unstable(theory, branches)
@@ -91,8 +91,14 @@ def transitions_of(theory: Theory, branches: Curve) -> Transitions:
 
 
 def _lowest(theory: Theory, branches: Curve) -> Point | None:
-    """The state of lowest load on the specialized curve: a fold, or V = 0."""
+    """The state of lowest load on the specialized curve: a fold, or V = 0.
+
+    A single unit that grows from R = 0 jumps between states R > 0; states R < 0 lie on a curve of
+    their own, at loads where κ'(R) < 0, and their free energy is never the lowest.
+    """
     candidates = [*branches.folds, *([branches.start] if branches.start else [])]
+    if not theory.has_flat_state:
+        candidates = [point for point in candidates if point.V > 0]
     return min(candidates, key=lambda p: theory.slope(p)[0], default=None)
 
 
@@ -100,13 +106,22 @@ def _unstable(theory: Theory, branches: Curve) -> Estimate | None:
     return None if branches.start is None else load_of(theory, branches.start)
 
 
-def _nothing(theory: Theory) -> Transitions:
+def _nothing(theory: Theory, branches: Curve) -> Transitions:
     if theory.units == 1:
         why = "a single unit has nothing to specialize: R grows smoothly with the load"
     else:
         why = "κ'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
     names = (f.name for f in fields(Transitions) if f.name not in ("order", "reasons"))
-    return Transitions(None, None, None, "none", reasons=dict.fromkeys(names, why))
+    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
+    return Transitions(
+        appears=None,
+        coexists=None,
+        unstable=None,
+        order="none",
+        opposite=opposite,
+        opposite_stable=opposite_stable,
+        reasons=dict.fromkeys(set(names) - {"opposite", "opposite_stable"}, why) | reasons,
+    )
 
 
 def _continuous(
@@ -174,8 +189,7 @@ def _discontinuous(
 
 def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitions:
     """Both states lie on the curve that begins at R = 0, before and after the folds."""
-    sign = 1 if fold.V > 0 else -1
-    own = [p for p in branches.pieces if p.outward and p.sign == sign]
+    own = [p for p in branches.pieces if p.outward and p.sign > 0]
     after = next(p for p in own if p.inner.V == fold.V)
     before = min(own, key=lambda p: abs(p.inner.V))
     appears, ends = float(theory.slope(fold)[0]), float(np.max(before.load))
@@ -191,6 +205,8 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
     low, high = both(load)
     gap = abs(theory.error(low) - theory.error(high))
     error = ROUNDINGS * EPSILON * (1 + load) / gap
+    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
+    reasons |= {"exponent": "the transition is discontinuous", "slope": "R − S does not exist"}
     return Transitions(
         appears=load_of(theory, fold),
         coexists=Estimate(float(load), float(error)),
@@ -200,8 +216,9 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
         width=ends - appears,
         specialized=describe(theory, load, high),
         unspecialized=describe(theory, load, low),
-        reasons={"exponent": "the transition is discontinuous"}
-        | dict.fromkeys(("slope", "opposite", "opposite_stable"), "a single unit has no R − S"),
+        opposite=opposite,
+        opposite_stable=opposite_stable,
+        reasons=reasons,
     )
 
 
