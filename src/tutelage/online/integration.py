@@ -83,36 +83,33 @@ def integrate(
     """One run, or one for each entry of a leading axis of y0, T and perhaps the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
-        return _integrated(flow, y0, T, rate, times, until, tolerance, bar)
+        span = (times, np.asarray(until), bar)
+        first = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
+        unfinished = first.outcome == PLATEAU
+        if np.any(unfinished):
+            error = np.asarray(_errors(flow, first.last, T))
+            unfinished = unfinished & (error < STILL_LEARNING * tolerance)
+        if not np.any(unfinished):
+            return first
+        resumed = np.where(unfinished, first.ended_at, until)
+        rest = _stage(flow, first.last, T, rate, span, resumed, np.asarray(FINEST))
+    return _joined(first, rest, unfinished, times)
 
 
-def _integrated(
-    flow: Flow | Flows,
-    y0: Float[np.ndarray, "... d"],
-    T: Float[np.ndarray, "... M M"],
-    rate: Rate | Scheduled,
+def _joined(
+    first: Trajectory,
+    rest: Trajectory,
+    unfinished: Bool[np.ndarray, "..."],
     times: Float[np.ndarray, " times"],
-    until: float,
-    tolerance: float,
-    bar: Progress,
 ) -> Trajectory:
-    span = (times, np.asarray(until), bar)
-    trajectory = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
-    unfinished = trajectory.outcome == PLATEAU
-    if np.any(unfinished):
-        error = np.asarray(_errors(flow, trajectory.last, T))
-        unfinished = unfinished & (error < STILL_LEARNING * tolerance)
-    if not np.any(unfinished):
-        return trajectory
-    resumed = np.where(unfinished, trajectory.ended_at, until)
-    rest = _stage(flow, trajectory.last, T, rate, span, resumed, np.asarray(FINEST))
+    """Both stages of those runs that were unfinished after the first one."""
     settled = np.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
-    late = unfinished[..., None] & (times > trajectory.ended_at[..., None])
+    late = unfinished[..., None] & (times > first.ended_at[..., None])
     return Trajectory(
-        np.where(late[..., None], rest.states, trajectory.states),
-        np.where(unfinished[..., None], rest.last, trajectory.last),
-        np.where(unfinished, rest.ended_at, trajectory.ended_at),
-        np.where(unfinished, settled, trajectory.outcome),
+        np.where(late[..., None], rest.states, first.states),
+        np.where(unfinished[..., None], rest.last, first.last),
+        np.where(unfinished, rest.ended_at, first.ended_at),
+        np.where(unfinished, settled, first.outcome),
     )
 
 

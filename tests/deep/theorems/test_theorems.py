@@ -46,7 +46,8 @@ def test_lemma_1_gives_the_gradient_of_the_weights():
 def test_the_recursion_would_be_wrong_without_the_bias_column():
     teacher = tl.deep.teacher("6-5", inputs=8, outputs=3, data="gaussian:1")
     student = tl.deep.student(teacher, 2)
-    A, B = (np.asarray(M)[:, :, :-1] for M in mixtures(student, teacher, X)[0])
+    first = mixtures(student, teacher, X)[0]
+    A, B = (np.asarray(M)[:, :, :-1] for M in (first.A, first.B))
     f, f_star = (np.asarray(net.activations(X)[0]) for net in (student, teacher))
     without = np.einsum("ekj,ej->ek", A, f_star) - np.einsum("ekj,ej->ek", B, f)
     without *= np.asarray(student.fields(X)[0]) > 0

@@ -1,6 +1,7 @@
 """The back-propagated gradient by the recursion of tian2020, Lemma 1, and by differentiation."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -8,11 +9,13 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, positive_integer
 from tutelage._door import door
+from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
 from tutelage.deep.network import Network, check_examples, check_pair, relu
 
 
-class Mixture(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Mixture(Finding):
     """A_l(x) and B_l(x) of one layer, for every example.
 
     The last column belongs to the bias: activations are continued by f_{l, n_l + 1} = 1.
@@ -33,7 +36,7 @@ def mixtures(student: Network, teacher: Network, examples: Any) -> list[Mixture]
         examples: of shape (examples, d).
     """
     check_pair(student, teacher)
-    return _mixtures(student, teacher, _examples(examples, student))
+    return [Mixture(A, B) for A, B in _mixtures(student, teacher, _examples(examples, student))]
 
 
 @door
@@ -81,7 +84,8 @@ def _relative(a: Any, b: Any) -> float:
         return 0.0 if gap == 0 else float(gap / largest)
 
 
-class Pieces(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Pieces(Finding):
     """Regions of the inputs in which A_l and B_l are constant, as far as examples show them.
 
     number: gating patterns of the layers above, of both networks, among the examples.
@@ -136,11 +140,11 @@ def fan_outs(network: Network, x: Any) -> list[Float[Array, "examples outputs n_
 
 
 @eqx.filter_jit
-def _mixtures(student: Network, teacher: Network, x: Any) -> list[Mixture]:
+def _mixtures(student: Network, teacher: Network, x: Any) -> list[tuple[Array, Array]]:
     found = []
     for V, V_star in zip(fan_outs(student, x), fan_outs(teacher, x), strict=True):
         Vt = jnp.swapaxes(V[:, :, :-1], 1, 2)
-        found.append(Mixture(Vt @ V_star, Vt @ V))
+        found.append((Vt @ V_star, Vt @ V))
     return found
 
 

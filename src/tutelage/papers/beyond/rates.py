@@ -2,11 +2,12 @@
 
 The paper cuts its series for I4 at order N = 10.  For K = M = 2 it serves one average only, that of
 x_1, x_2, y_1 and y_2; all others have coinciding fields, and are known exactly.  The rate of Q_12
-then has an error η² 2ΔI4, and a fold at η moves, to first order, by
+in units of η (`tutelage.online.linearization`) then has an error η 2ΔI4, and a fold at η moves, to
+first order, by
 
-    Δη = −η² 2ΔI4 w_12/(w · ∂f/∂η),
+    Δη = −η 2ΔI4 w_12/(w · ∂f/∂η),
 
-with w the left null vector of the Jacobian of the rates f at the fold.
+with w the left null vector of the Jacobian of these rates f at the fold.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from tutelage.model import Overlaps
 from tutelage.model.layout import Layout, to_vector
 from tutelage.online.critical_rates import CriticalLearningRates
 from tutelage.online.flow import Flow
-from tutelage.online.linearization import first_order, second_order
+from tutelage.online.linearization import linearized
 from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
 from tutelage.papers.citton2025.runs import scenario, start
 from tutelage.papers.row import Row, found
@@ -82,11 +83,10 @@ def fold() -> tuple[Overlaps, float]:
 def _sensitivity() -> float:
     """dη/dI4 of the fold."""
     state, eta = fold()
-    flow, y = Flow(scenario()), np.asarray(to_vector(state))
-    (f, J), (g, G) = first_order(flow, y), second_order(flow, y)
-    w = np.linalg.svd((eta * J + eta**2 * G).T)[2][-1]
+    here = linearized(Flow(scenario()), np.asarray(to_vector(state)), eta)
+    w = np.linalg.svd(here.jacobian.T)[2][-1]
     w_12 = w[Layout(2, 2).labels.index("Q_12")]
-    return float(-(eta**2) * 2 * w_12 / (w @ (f + 2 * eta * g)))
+    return float(-2 * eta * w_12 / (w @ here.by_rate))
 
 
 def shift(order: int) -> float:
