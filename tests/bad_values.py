@@ -33,6 +33,7 @@ KIND = {
 }
 SHAPE = {
     "empty": [],
+    "an empty mapping": {},
     "ragged": [[1.0], [1.0, 2.0]],
     "nested": [[[[1.0]]]],
     "words": ["a", "b"],

@@ -77,3 +77,67 @@ def test_a_chain_and_an_error_with_other_numbers():
     assert compiled(lambda: runs(decay=0.1)) == 0
     error(0.1)
     assert compiled(lambda: error(0.2)) == 0
+
+
+ALONE = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
+SOLVED = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+
+
+def single(slope):
+    one = tl.Committee(1, tl.LeakyReLU(slope))
+    return tl.Scenario(one, one)
+
+
+def symmetric(slope, eta=0.5, tolerance=1e-9, noise=0.0):
+    one = tl.Committee(1, tl.LeakyReLU(slope))
+    scenario = tl.online.SymmetricScenario(one, one, label_noise=noise)
+    begin = tl.online.SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
+    tl.online.evolve_symmetric(scenario, begin, eta, until=1.0, tolerance=tolerance)
+
+
+def minima(slope, load=5.0):
+    tl.equilibrium.minima(single(slope), load, starts=2)
+
+
+def sample(slope, load=5.0):
+    tl.equilibrium.sample(single(slope), load, dimension=10, sweeps=3, runs=2)
+
+
+def states(beta, load=5.0, units=3):
+    tl.equilibrium.states(tl.Swish(beta), units, load)
+
+
+def transitions(beta, units=3):
+    tl.equilibrium.transitions(tl.Swish(beta), units)
+
+
+def fixed_point(slope, eta=0.5):
+    tl.online.fixed_point(single(slope), ALONE, eta)
+
+
+def plateau(slope, eta=0.5):
+    tl.online.plateau(single(slope), ALONE, eta)
+
+
+def branch(slope, until=1.1):
+    tl.online.branch(single(slope), SOLVED, 1.0, until=until)
+
+
+@pytest.mark.parametrize(
+    ("verb", "others"),
+    [
+        (symmetric, [{"eta": 0.7}, {"tolerance": 1e-8}, {"noise": 0.1}]),
+        (states, [{"load": 6.0}, {"units": 5}]),
+        (transitions, [{"units": 5}]),
+        pytest.param(minima, [{"load": 6.0}], marks=pytest.mark.slow),
+        pytest.param(sample, [{"load": 6.0}], marks=pytest.mark.slow),
+        pytest.param(fixed_point, [{"eta": 0.6}], marks=pytest.mark.slow),
+        pytest.param(plateau, [{"eta": 0.6}], marks=pytest.mark.slow),
+        pytest.param(branch, [{"until": 1.2}], marks=pytest.mark.slow),
+    ],
+)
+def test_another_slope_load_or_rate_needs_no_other_program(verb, others):
+    verb(0.5)
+    assert compiled(lambda: verb(0.6)) == 0
+    for other in others:
+        assert compiled(lambda other=other: verb(0.6, **other)) == 0

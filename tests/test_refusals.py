@@ -75,17 +75,8 @@ RESULTS = (
 # Takes what `sections` takes, which is tried, and then minutes.
 LEFT_OUT = {"papers.reproduce"}
 NAMES = sorted(n for n, kind in public().items() if not made_by_verbs(kind) and n not in LEFT_OUT)
-# For some of the values these still wait for more than a minute; which, is not looked into yet.
-OPEN = {("equilibrium.phase_diagram", "units"), ("online.evolve_symmetric", "learning_rate")}
-
-
-def marks(name, argument):
-    open_ = [pytest.mark.xfail(strict=False, reason="waits")] if (name, argument) in OPEN else []
-    return open_ + ([pytest.mark.slow] if name in SLOW else [])
-
-
 PAIRS = [
-    pytest.param(name, argument, marks=marks(name, argument))
+    pytest.param(name, argument, marks=[pytest.mark.slow] if name in SLOW else [])
     for name in NAMES
     for argument in parameters(name)
 ]

@@ -234,7 +234,11 @@ def _spectra(dataset: xr.Dataset) -> xr.DataArray:
 
 
 def _named(datasets: xr.Dataset | Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset]:
-    return {"": datasets} if isinstance(datasets, xr.Dataset) else datasets
+    if isinstance(datasets, xr.Dataset):
+        return {"": datasets}
+    if not datasets:
+        raise InputError("datasets", "none", "there has to be one", "tl.spectra.train(...)")
+    return datasets
 
 
 def _quantiles(values: xr.DataArray) -> Any:

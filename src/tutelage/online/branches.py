@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._jax import jnp
+from tutelage._jax import jax
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -22,6 +22,8 @@ from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
+# Errors are computed of so many points together, or of twice, four times, … as many.
+FEWEST = 64
 
 
 @recorded
@@ -155,9 +157,14 @@ def _dataset(
 
 
 def _states(scenario: Scenario, vectors: np.ndarray) -> Overlaps:
-    T = jnp.broadcast_to(scenario.T, (len(vectors), *scenario.T.shape))
-    return to_overlaps(jnp.asarray(vectors), T, scenario.K)
+    T = np.broadcast_to(scenario.T, (len(vectors), *scenario.T.shape))
+    return to_overlaps(vectors, T, scenario.K)
 
 
 def _errors(scenario: Scenario, states: Overlaps, method: Method | str | None) -> np.ndarray:
-    return np.asarray(generalization_error(scenario, states, method=method))
+    """In one of few shapes, because shapes are compiled: the first state fills up."""
+    n, size = len(states.R), FEWEST
+    while size < n:
+        size *= 2
+    full = jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[:1], size - n, 0)]), states)
+    return np.asarray(generalization_error(scenario, full, method=method))[:n]

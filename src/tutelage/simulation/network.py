@@ -67,7 +67,8 @@ def network(
         runs, seed, times, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
-        The Dataset of `tutelage.simulation.chain`; the attribute ``inputs`` of its
+        The Dataset of `tutelage.simulation.chain`, in which states of a run after its divergence
+        are missing (NaN); the attribute ``inputs`` of its
         generalization_error says on which inputs that is.
 
     Raises:

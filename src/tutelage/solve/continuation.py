@@ -165,12 +165,17 @@ def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | 
         return np.append(f, normal @ (u - guess)), np.vstack([J, normal])
 
     root = newton(both, guess, steps=CORRECTIONS, tolerance=_accuracy(guess))
-    return _at(system, root.x, normal) if root.converged else None
+    if not root.converged:
+        return None
+    place = _at(system, root.x, normal)
+    return place if np.all(np.isfinite(place.t)) else None
 
 
 def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
     """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
     J = system(u[:-1], u[-1])[1]
+    if not np.all(np.isfinite(J)):  # so far away that no tangent can be told
+        return Place(u, np.full_like(u, np.nan), J)
     t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
     return Place(u, t / np.linalg.norm(t), J)
 

@@ -12,6 +12,7 @@ from tutelage._checks import (
     finite_array,
     finite_number,
     positive_integer,
+    shape_of,
 )
 from tutelage._memory import check_memory
 from tutelage.deep.training.construction import (
@@ -163,7 +164,7 @@ def settings(
 
 def _rates(given: Any) -> Rates:
     """One rate, or pairs of an epoch and the rate from then on, the first from epoch 0."""
-    if np.ndim(given) == 0:
+    if shape_of("learning_rate", given) == ():
         rate = finite_number("learning_rate", given, above=0.0, hint="learning_rate=0.01")
         return ((0, float(rate)),)
     pairs = finite_array("learning_rate", given)

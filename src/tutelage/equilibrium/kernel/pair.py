@@ -23,6 +23,8 @@ from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_
 # have a kink and no closed form need more, and are then good to 1e-11.
 FEWEST_POINTS, MOST_POINTS = 64, 512
 ROUNDING = 1e-14
+# Coefficients are kept in multiples of so many.
+SEVERAL = 32
 
 
 class PairKernel(eqx.Module):
@@ -109,7 +111,8 @@ class Interpolated(PairKernel):
                 break
             points *= 2
         kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * ROUNDING)
-        self.coefficients = jnp.asarray(a[: max(kept, default=0) + 1])
+        # Lengths are compiled, and other units need others: few lengths, few programs.
+        self.coefficients = jnp.asarray(a[: SEVERAL * (1 + max(kept, default=0) // SEVERAL)])
 
     def value(self, c):
         return _clenshaw(self.coefficients, c / _positive(self.sizes))

@@ -6,13 +6,13 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
 from tutelage.averages import i2
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.kernel.pair import PairKernel, pair_kernel
 from tutelage.model import Scenario
+from tutelage.model.scenario import check_scenario
 
 
 class PairError(eqx.Module):
@@ -36,15 +36,12 @@ class PairError(eqx.Module):
     constant: Float[Array, ""]
 
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
-        if not isinstance(scenario, Scenario):
-            raise InputError(
-                "scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)"
-            )
-        T = scenario.T
-        g, h = scenario.student.activation, scenario.teacher.activation
-        self.scenario = scenario
-        self.students = pair_kernel((g, g), jnp.ones(1), method)
-        self.teachers = pair_kernel((g, h), jnp.diag(T), method)
+        check_scenario(scenario)
+        # Numbers as data: another slope needs no other program.
+        self.scenario = scenario = as_data(scenario)
+        T, g, h = scenario.T, scenario.student.activation, scenario.teacher.activation
+        self.students = as_data(pair_kernel((g, g), jnp.ones(1), method))
+        self.teachers = as_data(pair_kernel((g, h), jnp.diag(T), method))
         s_K, s_M = scenario.output_scale
         itself = self.students.value(jnp.ones(1))[0]
         self.constant = 0.5 * (s_K**2 * scenario.K * itself + s_M**2 * _teachers(h, T, method))

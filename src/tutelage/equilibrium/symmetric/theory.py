@@ -19,7 +19,8 @@ from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
 from tutelage.solve.newton import newton
 
-MOST_UNITS = 10**15  # beyond, K and K - 1 are the same float64
+# Beyond, what distinguishes K from infinity is of the size of rounding, which grows with K.
+MOST_UNITS = 10**6
 STEPS = 60
 # Of equations whose terms are of order one; Newton's method goes on to rounding from here.
 TOLERANCE = 1e-12
@@ -228,8 +229,8 @@ def theory_of(activation: Activation, units: Any) -> Theory:
         raise InputError(
             "units",
             repr(units),
-            "it has to be a whole number from 1 to 10¹⁵, or infinite",
-            "units=5 or units=math.inf",
+            "it has to be a whole number from 1 to 10⁶, or infinite",
+            "units=5, or units=math.inf, from which more units differ by 1/K",
         )
     kernel = kernel_of(activation)
     if infinite:

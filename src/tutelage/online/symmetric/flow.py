@@ -48,7 +48,6 @@ class SymmetricFlow(eqx.Module):
     teacher_overlaps: Float[Array, " 2"]
     label_noise: Float[Array, ""]
     weight_decay: Float[Array, ""]
-    noisy: bool = eqx.field(static=True)
     method: Method | None
 
     @door
@@ -57,12 +56,10 @@ class SymmetricFlow(eqx.Module):
         units = (symmetric.student.activation, symmetric.teacher.activation)
         self.averages = pattern_averages(units, chosen(method, units), symmetric.units)
         self.method = None if method is None else self.averages.single.method
-        noise = symmetric.label_noise
-        self.noisy = is_traced(noise) or float(noise) != 0
         # As arrays, these numbers are data: another K needs no other program.
         self.K, self.label_noise, self.weight_decay = (
             jnp.asarray(x, dtype=jnp.float64)
-            for x in (symmetric.units, noise, symmetric.weight_decay)
+            for x in (symmetric.units, symmetric.label_noise, symmetric.weight_decay)
         )
         self.scales, self.teacher_overlaps = (
             jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in pair])
@@ -144,10 +141,8 @@ class SymmetricFlow(eqx.Module):
         parts = self.averages("i4", C)
         by_p = parts @ jnp.stack([s_K**2, -s_K * s_M, s_M**2])
         total = [self._counted(by_p[..., k, :], 1 + k) for k in range(2)]
-        if self.noisy:
-            slopes = self.averages("slopes", C)
-            total = [total[k] + self.label_noise**2 * slopes[..., k] for k in range(2)]
-        return [s_K**2 * x for x in total]
+        slopes = self.averages("slopes", C)
+        return [s_K**2 * (total[k] + self.label_noise**2 * slopes[..., k]) for k in range(2)]
 
     def _counted(self, by_p: Float[Array, "... p"], given: int) -> Float[Array, "..."]:
         """Σ_p (K - m)(K - m - 1)… × what p units besides the m given ones contribute."""

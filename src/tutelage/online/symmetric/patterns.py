@@ -16,7 +16,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
 from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
@@ -81,13 +81,17 @@ class PatternAverages(eqx.Module):
 
 
 class SignPatterns(PatternAverages):
-    """Exact, for piecewise linear units: each moment of signs is computed once."""
+    """Exact, for piecewise linear units: each moment of signs is computed once.
+
+    sums: of every kind, written out in moments; slopes are in their weights, which are data.
+    """
+
+    sums: dict[str, Sums]
 
     def __call__(
         self, kind: str, C: Float[Array, "... 2k 2k"]
     ) -> Float[Array, "... targets p teachers"]:
-        sums = _written_out(kind, self.k, *self.single.units)
-        return sums(C).reshape(*C.shape[:-2], *SHAPES[kind])
+        return self.sums[kind](C).reshape(*C.shape[:-2], *SHAPES[kind])
 
 
 class SinglePatterns(PatternAverages):
@@ -106,9 +110,10 @@ def pattern_averages(
     units: tuple[Activation, Activation], method: Method, K: int
 ) -> PatternAverages:
     """How the averages of a symmetric committee of K units are computed."""
-    signs = isinstance(method, Orthant) and has_known_slopes(*units)
-    way = SignPatterns if signs else SinglePatterns
-    return way(Averages(units, method), min(K, REPRESENTATIVES))
+    single, k = Averages(as_data(units), method), min(K, REPRESENTATIVES)
+    if not (isinstance(method, Orthant) and has_known_slopes(*units)):
+        return SinglePatterns(single, k)
+    return SignPatterns(single, k, {kind: _written_out(kind, k, *units) for kind in SHAPES})
 
 
 @cache

@@ -23,6 +23,7 @@ from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.integration import (
     DIVERGED,
     GROWS,
+    MOST_STEPS,
     NOISE,
     OUTCOMES,
     PLATEAU,
@@ -33,10 +34,13 @@ from tutelage.online.integration import (
 )
 from tutelage.online.symmetric.flow import SymmetricFlow
 from tutelage.online.symmetric.scenario import SymmetricScenario, SymmetricState
+from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
 # Rounding errors of ε_g add up from a few dozen operations.
 ROUNDING_UNITS = 16
+# The pace is looked at after so many evaluations; most runs take fewer.
+LOOK = 5000
 
 
 @recorded
@@ -49,13 +53,14 @@ def evolve_symmetric(
     times: Any = None,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Integrate the order-parameter equations of a symmetric committee, at any K.
 
     Args:
         scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
         start: Q, C, R and S at time 0; a symmetric start stays symmetric.
-        learning_rate, until, times, tolerance, method: as in `evolve`, for one run.
+        learning_rate, until, times, tolerance, method, progress: as in `evolve`, for one run.
 
     Returns:
         A Dataset with Q, C, R, S and generalization_error over ``time``, and the outcome and the
@@ -80,7 +85,8 @@ def evolve_symmetric(
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
     flow = SymmetricFlow(scenario, method)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
-    trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance))
+    with Progress(progress, float(until), "time α") as bar:
+        trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
     shown, vectors = trajectory.until_the_end(times)
     # One shape whenever a run ends, so that it is not compiled anew for every end.
     padded = np.concatenate([vectors, np.tile(y0, (len(times) + 1 - len(vectors), 1))])
@@ -104,20 +110,24 @@ def _integrate(
     times: np.ndarray,
     until: float,
     tolerance: float,
+    bar: Progress,
 ) -> Trajectory:
     """From the start to the end; states at times after the end are those of the start."""
+    pace, within = Pace(until), np.asarray(tolerance)
 
     # Times are arrays here: a number would be part of the program and compile it anew.
     def rates(t: float, y: np.ndarray) -> np.ndarray:
+        pace.check(t)
         return np.asarray(_rates(flow, rate, np.asarray(t), y))
 
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
         return np.asarray(_jacobian(flow, rate, np.asarray(t), y))
 
     def distances(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(_distances(flow, rate, np.asarray(t), y, tolerance))
+        return np.asarray(_distances(flow, rate, np.asarray(t), y, within))
 
     def nearest(t: float, y: np.ndarray) -> float:
+        bar.show(float(t))
         return float(np.min(distances(t, y)))
 
     nearest.terminal = True  # type: ignore[attr-defined]
@@ -147,6 +157,33 @@ def _integrate(
         ended, last = found.t_events[0][-1], found.y_events[0][-1]
         reason = 1 + int(np.argmin(distances(ended, last)))
     return Trajectory(states, last, np.asarray(ended), np.asarray(reason))
+
+
+class Pace:
+    """Refuses what would not end: at this pace the last time is more than 10⁹ evaluations away.
+
+    It happens where rates are known to fewer digits than the tolerance asks for, as those of
+    enormous norms: steps stay as short as the errors are.
+    """
+
+    def __init__(self, until: float):
+        self._until, self._count, self._then = until, 0, 0.0
+
+    def check(self, t: float) -> None:
+        """Count one evaluation at a time, and look at the pace now and then."""
+        self._count += 1
+        if self._count % LOOK:
+            return
+        advance = max(float(t) - self._then, np.finfo(float).tiny) / LOOK
+        left, self._then = self._until - float(t), float(t)
+        if left > MOST_STEPS * advance:
+            raise InputError(
+                "until",
+                f"{self._until:g}",
+                f"after {self._count} evaluations the time is {t:.2g}: so fast a change, or one "
+                "that rounding hides, takes steps too short to end",
+                f"until={1e3 * float(t):.1g}, a smaller learning_rate or a larger tolerance",
+            )
 
 
 def _outcome(flow: SymmetricFlow, rate: Rate | Scheduled, trajectory: Trajectory) -> str:
@@ -184,7 +221,7 @@ def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Ar
 
 @eqx.filter_jit
 def _distances(
-    flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: float
+    flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: Any
 ) -> Array:
     """Negative where a run has converged, diverged or come to rest, in the order of OUTCOMES."""
     state = _to_state(flow, y)
