@@ -4,7 +4,8 @@ The precision is settled before that, by ``import tutelage``.
 """
 
 import os
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jaxlib
 
@@ -19,7 +20,7 @@ import jax  # noqa: E402  (reads the flags)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-__all__ = ["as_data", "jax", "jnp"]
+__all__ = ["as_data", "hardly_used", "jax", "jnp"]
 
 Tree = TypeVar("Tree")
 
@@ -31,6 +32,15 @@ def as_data(tree: Tree) -> Tree:
     (array(0.5), 'name')
     """
     return jax.tree.map(lambda x: np.asarray(x, dtype=np.float64) if _number(x) else x, tree)
+
+
+def hardly_used(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.jit` for what runs a few times: it is not made fast, which is most of compiling it.
+
+    >>> int(hardly_used(lambda x: x + 1)(jnp.asarray(2)))
+    3
+    """
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def _number(x: object) -> bool:

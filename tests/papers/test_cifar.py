@@ -26,7 +26,7 @@ def test_without_images_the_recorded_runs_are_shown_and_marked(full, tmp_path, m
     assert len(figures) == 4 and len({row.item for row in rows}) == len(rows) == ITEMS
     assert all("benchmarks/gpu/cifar10.py" in row.recorded for row in rows)
     assert [row.verdict for row in rows[:6]] == ["not comparable"] * 6
-    assert {row.verdict for row in rows[6:]} == {"agrees", "depends"}
+    assert {row.verdict for row in rows[6:]} == {"agrees", "depends", "undecided"}
     # docs/cifar10.md, "A full run"
     assert rows[4].computed == pytest.approx(84.24, abs=0.01) and rows[4].printed == "83.85"
 

@@ -38,6 +38,11 @@ def test_a_statement_differs_only_if_it_fails_in_every_reading(rows, verdict):
         assert f"{name}: " in found.note and row.verdict in found.note
 
 
+def test_a_reading_that_is_not_decided_is_not_said_to_depend():
+    note = in_each_reading("it grows", "η", {"one": HOLDS, "other": OPEN}).note
+    assert note.startswith("Decided in some readings only; not printed: η.")
+
+
 def test_numbers_have_readings_too():
     both = {
         "text": compare("p", "i", digits("0.34"), 0.5),

@@ -41,18 +41,18 @@ def test_rows_of_a_short_section_have_the_verdicts_of_the_table(entry, tmp_path,
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))  # no images of CIFAR-10
     key, name = entry.paper.key, entry.section.name
     rows = reproduce([key], name)
-    found = [(row.paper, name, row.item, row.verdict) for row in rows]
+    found = verdicts.of_rows([{**row.as_dict(), "section": name} for row in rows])
     assert found == [line for line in verdicts.expected() if line[:2] == (key, name)]
     assert all(row.note for row in rows if row.verdict != "agrees")
 
 
 def test_the_table_has_every_item_once_and_only_sections_that_there_are():
     table = verdicts.expected()
-    items = [(paper, item) for paper, _, item, _ in table]
+    items = [(paper, item) for paper, _, item, *_ in table]
     assert len(items) == len(set(items))
     there = {(entry.paper.key, entry.section.name) for entry in sections()}
     assert {line[:2] for line in table} == there - {("tian2020", "sketches")}
-    assert all((verdict == "new") == (paper == "beyond") for paper, *_, verdict in table)
+    assert all((verdict == "new") == (paper == "beyond") for paper, *_, verdict, _ in table)
 
 
 def test_the_readme_has_the_counts_of_the_table():

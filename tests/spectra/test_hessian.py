@@ -9,6 +9,8 @@ import tutelage as tl
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.spectra import Classifier, examples, hessian, hessian_eigenvalues
+from tutelage.spectra.hessian import eigenvalues_of
+from tutelage.spectra.layered import classifier_hessian
 from tutelage.spectra.objective import Loss
 
 RANDOM = np.random.default_rng(0)
@@ -148,3 +150,41 @@ def test_blank_pixels_and_shifts_of_the_outputs_are_all_the_zeros_of_the_digits(
     assert blank == 3 and network.count == 385
     # Rounding is about 385 · 2⁻⁵³ of the largest, ten times less than what is allowed here.
     assert tl.spectra.zero_fraction(λ, 1e-12) * 385 == pytest.approx(blank * units + units + 1)
+
+
+@pytest.mark.parametrize(
+    ("activation", "beta", "sizes", "output"),
+    [
+        (tl.Swish(0.7), "every unit", (9, 7, 3, 2), "sigmoid"),
+        pytest.param(tl.ReLU(), "fixed", (20, 6, 3), "softmax", marks=pytest.mark.slow),
+        pytest.param(tl.Sigmoid(), "shared", (70, 1), "softmax", marks=pytest.mark.slow),
+    ],
+)
+def test_the_first_layer_by_products_of_matrices_is_that_of_automatic_differentiation(
+    activation, beta, sizes, output
+):
+    inputs = RANDOM.normal(size=(30, sizes[0]))
+    labels = np.arange(30) % max(sizes[-1], 2)
+    network = Classifier(sizes, activation, beta)
+    loss = Loss(network, jnp.asarray(inputs), jnp.asarray(labels), output)
+    parameters = network.initial(jax.random.key(1))
+    parameters = parameters._replace(biases=tuple(b + 0.1 for b in parameters.biases))
+    flat, shape = ravel_pytree(parameters)
+    assert flat.size > 64  # a smaller one is not computed by layers
+    H = np.asarray(jax.jit(lambda x: classifier_hessian(loss, shape, x))(flat))
+    exact = np.asarray(hessian(loss, parameters))
+    # Sums of 30 examples, in another order: some ten roundings of the largest entry.
+    np.testing.assert_allclose(H, exact, rtol=0, atol=16 * 2.0**-52 * np.abs(exact).max())
+
+
+def test_eigenvalues_on_one_thread_are_those_on_several_and_leave_their_number_alone():
+    from threadpoolctl import threadpool_info
+
+    before = threadpool_info()
+    A = RANDOM.normal(size=(250, 250))
+    H = A + A.T
+    λ = eigenvalues_of(H)
+    assert threadpool_info() == before
+    # A backward stable solver is off by some n roundings of the largest.
+    np.testing.assert_allclose(λ, np.linalg.eigvalsh(H), rtol=0, atol=250 * 2.0**-52 * λ.max())
+    np.testing.assert_allclose(λ.sum(), np.trace(H), rtol=0, atol=250**2 * 2.0**-52 * λ.max())

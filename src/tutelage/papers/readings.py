@@ -41,7 +41,10 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     if len(readings) < 2:
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
+    found = {row.verdict for row in readings.values()}
     opening = f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
+    if found == {"agrees", "undecided"}:
+        opening = f"Decided in some readings only; not printed: {on}."
     outcomes = [_outcome(name, row) for name, row in readings.items()]
     told = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
     name, row = next(iter(readings.items()))

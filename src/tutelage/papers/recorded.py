@@ -42,7 +42,8 @@ def origin(*datasets: xr.Dataset) -> str:
 def _told(attrs: Mapping[str, Any]) -> str:
     code = f"tutelage {attrs['tutelage_version']}, commit {attrs['commit']}"
     versions = f"{code}, jax {attrs['jax_version']}"
-    return f"{attrs['command']} ({attrs['machine']}, {versions}, seed {attrs['seed']})"
+    made = f"{attrs['machine']}, {versions}, seed {attrs['seed']}"
+    return f"{attrs['command']} ({made}; not computed again with later code)"
 
 
 def marked(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:

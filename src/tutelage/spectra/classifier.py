@@ -111,12 +111,17 @@ class Classifier(eqx.Module):
         self, parameters: Parameters, inputs: Float[Array, "m n"]
     ) -> Float[Array, "m outputs"]:
         """The fields of the last layer."""
-        a: Any = inputs
-        layers = list(zip(parameters.weights, parameters.biases, strict=True))
-        for layer, (W, b) in enumerate(layers[:-1]):
-            a = self._unit(parameters, layer)(a @ W + b)
-        W, b = layers[-1]
-        h = a @ W + b
+        first = inputs @ parameters.weights[0] + parameters.biases[0]
+        return self.logits_of_fields(parameters, first)
+
+    def logits_of_fields(
+        self, parameters: Parameters, fields: Float[Array, "m units"]
+    ) -> Float[Array, "m outputs"]:
+        """The same from the fields of the first layer."""
+        h: Any = fields
+        above = zip(parameters.weights[1:], parameters.biases[1:], strict=True)
+        for layer, (W, b) in enumerate(above):
+            h = self._unit(parameters, layer)(h) @ W + b
         return h * parameters.beta[-1] if self.beta == "every unit" else h
 
     def _unit(self, parameters: Parameters, layer: int) -> Activation:

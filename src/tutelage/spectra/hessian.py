@@ -18,6 +18,8 @@ from tutelage._memory import in_gib
 ALL_COLUMNS, COLUMNS = 64, 8
 # The matrix, a copy that the eigensolver overwrites, and its workspace.
 COPIES = 3
+# Smaller ones are done before several threads have begun.
+ONE_THREAD = 200
 DENSE_MEMORY = 4 * 2**30
 
 
@@ -46,8 +48,7 @@ def hessian_eigenvalues(
     """
     flat, loss_of = flattened(loss, parameters)
     check_dense(flat.size, memory)
-    # NumPy's eigensolver takes half the time of that in JAX.
-    return np.linalg.eigvalsh(check_finite(np.asarray(_hessian(loss_of, flat))))
+    return eigenvalues_of(check_finite(np.asarray(_hessian(loss_of, flat))))
 
 
 @door
@@ -118,6 +119,20 @@ def check_dense(count: int, memory: float) -> None:
         )
 
 
+def eigenvalues_of(H: np.ndarray) -> np.ndarray:
+    """Of symmetric matrices, of which the lower half is read.
+
+    NumPy's eigensolver takes half the time of that in JAX, on one thread: several wait for each
+    other at every column, for most of their time, and for ten times as long if cores are shared.
+    """
+    if H.shape[-1] < ONE_THREAD:
+        return np.linalg.eigvalsh(H)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):
+        return np.linalg.eigvalsh(H)
+
+
 def check_finite(values: np.ndarray) -> np.ndarray:
     """What was computed of a Hessian, if there is one at these parameters."""
     if not np.isfinite(values).all():
@@ -137,9 +152,17 @@ def products(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Callable[[
 
 
 def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """H, some columns at a time; made symmetric, which it is up to rounding."""
-    n = flat.size
-    together = n if n <= ALL_COLUMNS else COLUMNS
-    rows = -(-n // together) * together  # a remainder would have to be compiled once more
-    H = jax.lax.map(products(loss, flat), jnp.eye(rows, n), batch_size=together)[:n]
+    """H; made symmetric, which it is up to rounding."""
+    H = columns(loss, flat)
     return 0.5 * (H + H.T)
+
+
+def columns(
+    loss: Callable[[Any], Any], flat: Float[Array, " n"], first: int = 0
+) -> Float[Array, "some n"]:
+    """Those of H from a first one on, some at a time."""
+    n = flat.size
+    some = n - first
+    together = some if n <= ALL_COLUMNS else COLUMNS
+    rows = -(-some // together) * together  # a remainder would have to be compiled once more
+    return jax.lax.map(products(loss, flat), jnp.eye(rows, n, first), batch_size=together)[:some]

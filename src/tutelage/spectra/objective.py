@@ -7,7 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage._names import named
 from tutelage.spectra.classifier import Classifier, Parameters
 from tutelage.spectra.cross_entropy import Output, cross_entropy
@@ -24,6 +24,16 @@ class Loss(eqx.Module):
     def __call__(self, parameters: Parameters) -> Float[Array, ""]:
         logits = self.classifier.logits(parameters, self.inputs)
         return cross_entropy(logits, self.labels, self.output)
+
+    def curvatures(self, parameters: Parameters) -> Float[Array, "m units units"]:
+        """∂²L/∂h_j∂h_l for the fields h of the first layer, of each example."""
+        h = self.inputs @ parameters.weights[0] + parameters.biases[0]
+
+        def of_one(field: Any, label: Any) -> Any:
+            logits = self.classifier.logits_of_fields(parameters, field[None])
+            return cross_entropy(logits, label[None], self.output) / len(h)
+
+        return jax.vmap(jax.hessian(of_one))(h, self.labels)
 
 
 class Optimizer(eqx.Module):

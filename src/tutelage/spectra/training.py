@@ -8,15 +8,16 @@ import xarray as xr
 from jax.flatten_util import ravel_pytree
 
 from tutelage._checks import InputError, epochs_to_record, positive_integer
-from tutelage._jax import jax, jnp
+from tutelage._jax import hardly_used, jax, jnp
 from tutelage._memory import check_memory
 from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier, Start, check_beta_start
 from tutelage.spectra.cross_entropy import Output, accuracy, residuals
 from tutelage.spectra.examples import Examples, examples as check_examples
-from tutelage.spectra.hessian import DENSE_MEMORY, Flattened, check_dense, matrix
+from tutelage.spectra.hessian import DENSE_MEMORY, check_dense, eigenvalues_of
 from tutelage.spectra.indices import check_tolerance
+from tutelage.spectra.layered import classifier_hessian
 from tutelage.spectra.objective import Adam, Loss, Optimizer
 from tutelage.spectra.record import Measured, as_dataset
 
@@ -152,10 +153,10 @@ class System(eqx.Module):
         )
         self.loss = Loss(self.classifier, X, y, output)
 
-    def start(self, key: Any) -> tuple[Any, Any]:
-        """Parameters and the state of the optimizer."""
-        θ = self.classifier.initial(key, self.beta_start)
-        return θ, self.optimizer.transformation().init(θ)
+    def start(self, seed: int, runs: int) -> Any:
+        """Parameters and the state of the optimizer, of every run."""
+        learned = self.classifier, self.optimizer, self.beta_start
+        return _start(*learned, jnp.asarray(seed), jnp.arange(runs))
 
     def step(self, state: tuple[Any, Any]) -> tuple[Any, Any]:
         """One epoch."""
@@ -181,7 +182,7 @@ class System(eqx.Module):
 def _run(
     system: System, runs: int, seed: int, times: np.ndarray, watched: set[int], epochs: int
 ) -> Measured:
-    state, now = _start(system, jnp.asarray(seed), jnp.arange(runs)), 0
+    state, now = system.start(seed, runs), 0
     scalars: list[dict[str, Any]] = []
     spectra = np.full((len(times), runs, system.classifier.count), np.nan)
     for number, epoch in enumerate(times.tolist()):
@@ -195,9 +196,16 @@ def _run(
     return Measured(columns, spectra, np.asarray(_flat(state[0])))
 
 
-def _start(system: System, seed: Any, numbers: Any) -> Any:
+@hardly_used
+def _start(classifier: Any, optimizer: Any, beta_start: Any, seed: Any, numbers: Any) -> Any:
+    """Without the examples: it is compiled once for all of them."""
     key = jax.random.key(seed)
-    return jax.vmap(lambda run: system.start(jax.random.fold_in(key, run)))(numbers)
+
+    def one(run: Any) -> tuple[Any, Any]:
+        θ = classifier.initial(jax.random.fold_in(key, run), beta_start)
+        return θ, optimizer.transformation().init(θ)
+
+    return jax.vmap(one)(numbers)
 
 
 @eqx.filter_jit
@@ -206,7 +214,7 @@ def _advance(system: System, state: Any, count: Any) -> Any:
     return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
 
 
-@eqx.filter_jit
+@hardly_used
 def _measure(system: System, θ: Any) -> Any:
     return jax.vmap(system.measure)(θ)
 
@@ -222,7 +230,7 @@ def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
     for part in parts:
         H = np.asarray(_hessians(system, jax.tree.map(lambda x, part=part: x[part], θ)))
         finite = np.isfinite(H).all(axis=(1, 2))
-        λ = np.linalg.eigvalsh(np.where(finite[:, None, None], H, 0.0))
+        λ = eigenvalues_of(np.where(finite[:, None, None], H, 0.0))
         found.append(np.where(finite[:, None], λ, np.nan))
     return np.concatenate(found)
 
@@ -233,7 +241,7 @@ def _hessians(system: System, θ: Any) -> Any:
 
     def one(θ: Any) -> Any:
         flat, shape = ravel_pytree(θ)
-        return matrix(Flattened(system.loss, shape), flat)
+        return classifier_hessian(system.loss, shape, flat)
 
     return jax.lax.map(one, θ)
 

@@ -113,22 +113,19 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     """(a) loss, α, γ and zero residuals of the digits; (b) the eigenvalues at the end."""
     import matplotlib.pyplot as plt
 
-    curves = {unit: digits(unit, full, watched=False, setting=setting) for unit in UNITS}
-    spectra = {unit: digits(unit, full, watched=True, setting=setting) for unit in UNITS}
+    runs = {unit: digits(unit, full, setting) for unit in UNITS}
     figure = plt.figure(figsize=(14.0, 7.0), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
     left, right = parts
     axes = left.subplots(2, 2)
-    draw.training(curves, axes[0, 0])
-    draw.training(spectra, axes[0, 1], which="negative_fraction")
-    draw.training(spectra, axes[1, 0], which="zero_fraction")
-    draw.training(curves, axes[1, 1], which="zero_residuals")
-    words = f"{setting.name}, {_count(curves)} runs, spectra of {_count(spectra)}"
-    left.suptitle(f"(a) digits, 64-25-10, {words}")
-    _histogram(spectra, right.subplots())
+    draw.training(runs, axes[0, 0])
+    draw.training(runs, axes[0, 1], which="negative_fraction")
+    draw.training(runs, axes[1, 0], which="zero_fraction")
+    draw.training(runs, axes[1, 1], which="zero_residuals")
+    left.suptitle(f"(a) digits, 64-25-10, {setting.name}, {_count(runs)} runs")
+    _histogram(runs, right.subplots())
     right.suptitle("(b) eigenvalues at the end")
-    data = {f"{unit.lower()}_curves": run for unit, run in curves.items()}
-    data |= {f"{unit.lower()}_spectra": run for unit, run in spectra.items()}
+    data = {unit.lower(): run for unit, run in runs.items()}
     return Figure(figure, data, SHORT[setting.name])
 
 
@@ -139,7 +136,7 @@ def tolerances(full: bool) -> Figure:
     figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
     data: dict[str, xr.Dataset] = {}
     for row, setting in zip(axes, SETTINGS, strict=True):
-        runs = {unit: digits(unit, full, watched=True, setting=setting) for unit in UNITS}
+        runs = {unit: digits(unit, full, setting) for unit in UNITS}
         for ax, which in zip(row, ("negative_fraction", "zero_fraction"), strict=True):
             draw.index_against_tolerance(runs, ax, which=which)
             ax.set_title(f"digits, at the end, {setting.name}", fontsize="medium")

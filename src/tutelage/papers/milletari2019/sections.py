@@ -95,7 +95,7 @@ SECTIONS = (
         "(1797 images, pixels over 16, softmax). The third picture shows how α and γ depend on "
         "what counts as zero.",
         _fig2,
-        "12 runs with spectra at four epochs, instead of 6 runs without and 3 with spectra at the "
-        "end; in the text's setting 1000 instead of 300 epochs.",
+        "12 runs with spectra at four epochs, instead of 6 with spectra at the end; in "
+        "the text's setting 1000 instead of 300 epochs.",
     ),
 )

@@ -98,11 +98,9 @@ def _runs(
     full: bool,
     hidden: tuple[int, ...] = ONE,
     seed: int = 0,
-    watched: bool = True,
 ) -> xr.Dataset:
-    """Networks with spectra; there are more of them without, with the digits."""
     if data == "digits":
-        return digits(unit, full, watched, setting)
+        return digits(unit, full, setting)
     return small(data, hidden, unit, full, setting, seed)
 
 
@@ -115,15 +113,15 @@ def _item(data: str, hidden: tuple[int, ...], words: str) -> str:
 class Claims:
     """Claims on one kind of network, each with as many runs as it takes (`sequential`)."""
 
-    def __init__(self, data: str, hidden: tuple[int, ...], full: bool, watched: bool = True):
-        self.data, self.hidden, self.full, self.watched = data, hidden, full, watched
-        self.runs = runs_of(data, hidden, full, watched)
+    def __init__(self, data: str, hidden: tuple[int, ...], full: bool):
+        self.data, self.hidden, self.full = data, hidden, full
+        self.runs = runs_of(data, hidden, full)
 
     def item(self, words: str) -> str:
         return _item(self.data, self.hidden, words)
 
     def one(self, setting: Setting, unit: str, seed: int = 0) -> xr.Dataset:
-        return _runs(setting, self.data, unit, self.full, self.hidden, seed, self.watched)
+        return _runs(setting, self.data, unit, self.full, self.hidden, seed)
 
     def two(self, setting: Setting, seed: int, unit: str) -> tuple[xr.Dataset, xr.Dataset]:
         """Swish, and another."""
@@ -187,7 +185,7 @@ def _accuracy(full: bool) -> Iterator[Row]:
 
 def _convergence(data: str, full: bool) -> Iterator[Row]:
     """Swish is the fastest on the linear task; on the others ReLU ends on a higher plateau."""
-    claims = Claims(data, DIGITS if data == "digits" else ONE, full, watched=False)
+    claims = Claims(data, DIGITS if data == "digits" else ONE, full)
     for unit in OTHERS:
         if data == "curved":
             words = f"ln of the final loss of {unit} over that of Swish"
@@ -203,7 +201,7 @@ def _convergence(data: str, full: bool) -> Iterator[Row]:
 
 
 def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
-    claims = Claims(data, hidden, full, watched=False)
+    claims = Claims(data, hidden, full)
     for unit in OTHERS:
 
         def more(setting: Setting, seed: int, unit: str = unit) -> np.ndarray:

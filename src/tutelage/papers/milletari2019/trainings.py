@@ -87,14 +87,14 @@ SETTINGS = (AUTHORS, TEXT)
 # Stuck is decided early: units that are dead after some hundred epochs stay so.
 STUCK = 300
 RECORDS, SPECTRA, FULL_SPECTRA = 16, 6, 24
-# A spectrum of the digits takes some five seconds: in a quick run few networks have one.
+# A spectrum of the digits takes a second: a quick run has those at the end.
 DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 
 
-def runs_of(data: str, hidden: tuple[int, ...], full: bool, watched: bool = True) -> int:
+def runs_of(data: str, hidden: tuple[int, ...], full: bool) -> int:
     """How many networks the first look at a claim has."""
     if data == "digits":
-        return 12 if full else 3 if watched else 6
+        return 12 if full else 6
     return 20 if full or hidden == ONE else 10
 
 
@@ -119,15 +119,13 @@ def small(
     return trained(setting, data, hidden, unit, epochs, runs, at, watched, seed)
 
 
-def digits(unit: str, full: bool, watched: bool, setting: Setting = AUTHORS) -> xr.Dataset:
-    """The networks of Fig. 2: those with spectra, or, in a quick run, more of them without."""
+def digits(unit: str, full: bool, setting: Setting = AUTHORS) -> xr.Dataset:
+    """The networks of Fig. 2."""
     epochs = (setting.full if full else setting.quick)["digits", DIGITS]
     ends = tuple(e for e in growing(epochs, FULL_DIGITS_SPECTRA) if e) if full else (epochs,)
     at = tuple(sorted({*growing(epochs, DIGITS_RECORDS), *ends}))
-    runs = runs_of("digits", DIGITS, full, watched)
-    return trained(
-        setting, "digits", DIGITS, unit, epochs, runs, at, ends if watched or full else ()
-    )
+    runs = runs_of("digits", DIGITS, full)
+    return trained(setting, "digits", DIGITS, unit, epochs, runs, at, ends)
 
 
 def growing(epochs: int, count: int) -> tuple[int, ...]:

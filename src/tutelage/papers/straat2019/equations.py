@@ -9,9 +9,9 @@ from tutelage import averages, online, simulation
 from tutelage.activations import ReLU
 from tutelage.model import Overlaps
 from tutelage.online.flow import Flow
-from tutelage.papers.claim import claim
 from tutelage.papers.row import Row, closed_form, compare, correct, formula, worst
 from tutelage.papers.section import Section
+from tutelage.papers.sequential import sequential_claim
 from tutelage.papers.simulated import statement
 from tutelage.papers.straat2019 import KEY
 from tutelage.papers.straat2019.runs import scenario, single_start, start_2
@@ -94,14 +94,19 @@ def equation_6(S: np.ndarray) -> float:
 
 def self_averaging(full: bool) -> Iterator[Row]:
     """Sec. 2: "the order parameters self-average": networks of more inputs scatter less."""
+    item = "Sec. 2, self-averaging: distance of R from its mean, N = 100 less N = 10⁴"
+    yield sequential_claim(KEY, item, _scatter, runs=100)
+
+
+def _scatter(first: int, count: int) -> np.ndarray:
+    """How much farther networks of few inputs are from their mean than those of many."""
     distance = []
     for N in (100, 10_000):
-        options = {"dimension": N, "until": 5.0, "runs": 100, "seed": 3, "times": [5.0]}
+        options = {"dimension": N, "until": 5.0, "runs": count, "seed": 3 + first, "times": [5.0]}
         runs = simulation.chain(scenario(1, 1), single_start(), 0.5, **options)
         R = runs["R"].values.ravel()
         distance.append(np.abs(R - np.mean(R)))
-    item = "Sec. 2, self-averaging: distance of R from its mean, N = 100 less N = 10⁴, 100 runs"
-    yield claim(KEY, item, distance[0] - distance[1])
+    return distance[0] - distance[1]
 
 
 def _solution(eta: float) -> online.FixedPoint:

@@ -23,6 +23,7 @@ from tutelage.papers.tian2020.readings import (
     Parts,
     decided,
     each,
+    in_looks,
     kept,
     panels,
 )
@@ -51,7 +52,7 @@ def nodes(data: Data) -> Parts:
         yield in_each_reading(item, on, _by_polarity(data, item, _loss, multiple))
     for multiple in multiples[1:]:
         item = f"Fig. 3, ‖v_k‖ of nodes with correlation < 0.8 over those with > 0.95, {multiple}x"
-        rows = _by_polarity(data, item, _ratio, multiple)
+        rows = _by_polarity(data, item, _in_looks, multiple)
         yield in_each_reading(item, on, rows, notes.FEW_NODES)
 
 
@@ -70,11 +71,15 @@ def _loss(item: str, one: xr.Dataset) -> Row:
     return compare(KEY, item, digits("0.00"), float(losses.mean()), standard_error(losses))
 
 
-def _ratio(item: str, one: xr.Dataset) -> Row:
+def _in_looks(item: str, one: xr.Dataset) -> Row:
+    return in_looks(one, lambda runs, level: [_ratio(item, runs, level)])[0]
+
+
+def _ratio(item: str, one: xr.Dataset, level: float) -> Row:
     """Runs without a node below 0.8 have nothing to compare; two are needed."""
     found = one["weak_over_strong"].dropna("run").values.astype(float)
     samples = found if len(found) > 1 else np.full(2, np.nan)
-    return claim(KEY, item, samples, "<", 0.5)
+    return claim(KEY, item, samples, "<", 0.5, level=level)
 
 
 def standard_error(samples: np.ndarray) -> float:

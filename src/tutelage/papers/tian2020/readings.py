@@ -84,10 +84,11 @@ def decided(data: Data, claims: Claims, *, on: str = SETTING, note: str = "") ->
 
 def each(data: Data, claims: Claims) -> dict[str, list[Row]]:
     """The rows of every setting, by its name in words."""
-    return {NAMES[setting]: _in_looks(one, claims) for setting, one in data.items()}
+    return {NAMES[setting]: in_looks(one, claims) for setting, one in data.items()}
 
 
-def _in_looks(runs: xr.Dataset, claims: Claims) -> list[Row]:
+def in_looks(runs: xr.Dataset, claims: Claims) -> list[Row]:
+    """Those of one setting."""
     first = runs.sizes["run"] // 2 ** (int(runs.attrs["looks"]) - 1)
     sizes = [first * 2**look for look in range(int(runs.attrs["looks"]))]
     return look_at((runs.isel(run=slice(n)) for n in sizes), claims, LOOKS)[1]

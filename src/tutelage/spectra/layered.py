@@ -1,0 +1,43 @@
+"""The Hessian of a classifier's loss, which the first layer of weights makes cheaper.
+
+The loss depends on these weights through the fields h = Wᵀx + b alone, so that
+
+    ∂²L/∂W_ij ∂W_kl = Σ_μ x_i^μ x_k^μ ∂²L/∂h_j^μ ∂h_l^μ :
+
+products of matrices, where other columns take a derivative of a gradient each.  Most parameters of
+a network with many inputs are weights of its first layer.
+"""
+
+from typing import Any
+
+from jaxtyping import Array, Float
+
+from tutelage._jax import jax, jnp
+from tutelage.spectra.hessian import Flattened, columns, matrix
+from tutelage.spectra.objective import Loss
+
+# Beside so many parameters the whole matrix is one batch of columns, which compiles faster.
+FEW = 64
+
+
+def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """H of the parameters as one vector, which begins with the weights of the first layer.
+
+    Symmetric up to rounding, as it comes: an eigensolver reads one half of it.
+    """
+    whole = Flattened(loss, shape)
+    if flat.size <= FEW:
+        return matrix(whole, flat)
+    first = loss.inputs.shape[1] * loss.classifier.sizes[1]
+    rest = columns(whole, flat, first)
+    corner = _first_layer(loss.inputs, loss.curvatures(shape(flat)))
+    return jnp.block([[corner, rest[:, :first].T], [rest[:, :first], rest[:, first:]]])
+
+
+def _first_layer(X: Float[Array, "m n"], A: Float[Array, "m u u"]) -> Float[Array, "nu nu"]:
+    """Σ_μ x_i x_k A_jl, one pair of units after the other."""
+    n, units = X.shape[1], A.shape[1]
+    pairs = A.reshape(len(X), -1).T
+    blocks = jax.lax.map(lambda a: (X * a[:, None]).T @ X, pairs)
+    blocks = blocks.reshape(units, units, n, n)
+    return blocks.transpose(2, 0, 3, 1).reshape(n * units, n * units)
