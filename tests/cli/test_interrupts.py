@@ -1,4 +1,7 @@
-"""Ctrl-C in every command, at any time: words, the exit code 130, and nothing is lost."""
+"""Ctrl-C in every command, at any time: words, the exit code 130, and nothing is lost.
+
+The signal to terminate, of a batch system, is the same with the code 143.
+"""
 
 import os
 import signal
@@ -11,7 +14,6 @@ import numpy as np
 import pytest
 
 from tutelage import results
-from tutelage.cli.interrupts import INTERRUPTED
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tutelage.cli"]
@@ -33,9 +35,12 @@ def started(folder, *arguments):
     )
 
 
-def interrupted(process):
+INTERRUPTED, TERMINATED = 130, 143
+
+
+def interrupted(process, by=signal.SIGINT):
     """Exit code and what it says, after Ctrl-C."""
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     out, err = process.communicate(timeout=120)
     assert "Traceback" not in err and "ignored" not in err and out == ""
     return process.returncode, err
@@ -86,12 +91,23 @@ finally:
 """
 
 
+TERMINATE = "signal.raise_signal(signal.SIGTERM)\ntime.sleep(60)"
+
+
 @pytest.mark.parametrize(
-    ("moment", "words"),
-    [(LOST, ""), (LOADING, "loaded 1, "), (CHANGED, "finally ")],
-    ids=["lost", "loading", "changed"],
+    ("moment", "words", "exit_code"),
+    [
+        (LOST, "", INTERRUPTED),
+        (LOADING, "loaded 1, ", INTERRUPTED),
+        (CHANGED, "finally ", INTERRUPTED),
+        (TERMINATE, "", TERMINATED),
+        (LOADING.replace("SIGINT", "SIGTERM"), "loaded 1, ", TERMINATED),
+    ],
+    ids=["lost", "loading", "changed", "terminate", "terminate while loading"],
 )
-def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(tmp_path, moment, words):
+def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(
+    tmp_path, moment, words, exit_code
+):
     code = "import pathlib, signal, sys, time\n"
     code += "from tutelage.cli.interrupts import WellTimed, is_interrupt\n"
     code += "sys.path.insert(0, '.')\nsaid = ''\nwith WellTimed():\n  try:\n"
@@ -104,7 +120,8 @@ def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(tmp_pat
         **{"cwd": tmp_path, "env": environment, "timeout": 30, "text": True},
         capture_output=True,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, f"{words}heard\n", "")
+    said = (ended.returncode, ended.stdout, ended.stderr)
+    assert said == (exit_code, f"{words}heard\n", "")
 
 
 RUNS = ["simulate", "--student", "1", "--teacher", "1", "--activation", "erf", "--dimension", "50"]
@@ -112,13 +129,15 @@ RUNS += ["--runs", "8"]
 
 
 @pytest.mark.slow
-def test_what_a_checkpoint_has_is_gone_on_from(tmp_path):
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_checkpoint_has_is_gone_on_from(tmp_path, by):
     file = tmp_path / "runs.npz"
     options = [*RUNS, "--until", "300000", "--checkpoint", "runs.npz"]
     process = started(tmp_path, *options)
     time.sleep(8.0)
-    code, err = interrupted(process)
-    assert (code, err) == (130, "tutelage: interrupted; the same command goes on from runs.npz\n")
+    code, err = interrupted(process, by)
+    assert err == "tutelage: interrupted; the same command goes on from runs.npz\n"
+    assert code == 128 + by
     assert file.is_file()
 
 

@@ -3,6 +3,9 @@
 import io
 import time
 
+import pytest
+from good_calls import CALLS, public
+
 from tutelage.runs import progress
 from tutelage.runs.progress import Progress
 
@@ -61,3 +64,44 @@ def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):
     with Progress(True, 10, "loads") as bar:
         bar.show(5)
     assert "loads" in screen.getvalue() and "tutelage:" not in screen.getvalue()
+
+
+class Told(list):
+    """Stands for every Progress: what it is told, of how much, in which units."""
+
+    def __call__(self, wanted, total=None, what="examples"):
+        self.total, self.what = total, what
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def show(self, done):
+        self.append(done)
+
+    def add(self, units):
+        self.append((self[-1] if self else 0) + units)
+
+
+TOLD = {
+    "spectra.train": ("spectra.training", "gradients"),
+    "equilibrium.learning_curve": ("equilibrium.symmetric.curve", "states"),
+    "online.fixed_points": ("online.search", "starts"),
+    "online.critical_learning_rates": ("online.critical_rates", "critical learning rates"),
+    "online.plateau_over_learning_rates": ("online.plateaus", "learning rates"),
+    "online.evolve_symmetric": ("online.symmetric.trajectory", "time α"),
+}
+
+
+@pytest.mark.parametrize("verb", TOLD)
+def test_long_work_is_told_from_its_beginning_to_its_end(verb, monkeypatch):
+    room, units = TOLD[verb]
+    told = Told()
+    monkeypatch.setattr(f"tutelage.{room}.Progress", told)
+    public()[verb](**CALLS[verb](), progress=True)
+    assert told.what == units and told == sorted(told)
+    assert 0 < told[0] <= told[-1] == told.total or verb == "online.evolve_symmetric"
+    assert len(told) > 1 or told.total == 1

@@ -8,7 +8,7 @@ answers at once.
 
 import sys
 
-from tutelage.cli.interrupts import INTERRUPTED, WellTimed, is_interrupt
+from tutelage.cli.interrupts import WellTimed, interrupted, is_interrupt
 
 __all__ = ["main"]
 
@@ -24,4 +24,4 @@ def main() -> None:
             if not is_interrupt(problem):
                 raise
             print("tutelage: interrupted; nothing had begun", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+            sys.exit(interrupted())

@@ -74,7 +74,7 @@ def equilibrium(
         return
     g = reading.activation("--activation", activation)
     with files:
-        found, curves = waiting(lambda: _compute(g, K, alpha))
+        found, curves = _compute(g, K, alpha)
         files.save(curves, "the curves")
         files.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure)
         minima = waiting(lambda: _minima(g, K, load))
@@ -94,9 +94,9 @@ def _compute(
 
     from tutelage import equilibrium
 
-    found = equilibrium.transitions(g, K)
+    found = waiting(lambda: equilibrium.transitions(g, K))
     alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
-    return found, equilibrium.learning_curve(g, K, alpha)
+    return found, equilibrium.learning_curve(g, K, alpha, progress=True)
 
 
 def _minima(g: "Activation", K: int | float, load: float | None) -> tuple["State", ...]:

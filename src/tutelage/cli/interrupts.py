@@ -1,4 +1,7 @@
-"""Ctrl-C at a time when it does no harm, and until it is heard."""
+"""Ctrl-C at a time when it does no harm, and until it is heard.
+
+So is the signal to terminate, which a batch system sends before it ends a job.
+"""
 
 import _thread
 import os
@@ -9,7 +12,8 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-INTERRUPTED = 130  # the exit code: 128 and the number of the signal, as shells have it
+# What is heard, and what it is by default.
+SIGNALS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 SOON = 0.03  # seconds
 IMPORT = "<frozen importlib._bootstrap>"
 
@@ -17,27 +21,31 @@ IMPORT = "<frozen importlib._bootstrap>"
 class WellTimed:
     """Puts Ctrl-C off while a library is loaded, and repeats it until the block ends by it.
 
-    Compiled libraries may end the process with a segmentation fault if they are interrupted
-    while they are loaded.  And an interrupt may be lost: Python prints and forgets one that
-    comes while garbage is collected, and so do callbacks of compiled code.  After the block,
-    which is the work of a whole process, there is nothing to interrupt any more.
+    So it does with the signal to terminate.  Compiled libraries may end the process with a
+    segmentation fault if they are interrupted while they are loaded.  And an interrupt may be
+    lost: Python prints and forgets one that comes while garbage is collected, and so do callbacks
+    of compiled code.  After the block, which is the work of a whole process, there is nothing to
+    interrupt any more.
     """
 
+    came: int | None = None  # the number of the signal that was heard first, of a whole process
+
     def __init__(self) -> None:
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        self._applies = usual and threading.current_thread() is threading.main_thread()
-        self._came = self._over = False
+        usual = [number for number, by in SIGNALS.items() if signal.getsignal(number) == by]
+        main = threading.current_thread() is threading.main_thread()
+        self._heard, self._over = usual if main else [], False
 
     def __enter__(self) -> None:
-        if self._applies:
-            signal.signal(signal.SIGINT, self._interrupt)
+        for number in self._heard:
+            signal.signal(number, self._interrupt)
+        if self._heard:
             sys.unraisablehook = _ignored
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         """Interrupt, unless it has to wait; in any case, once more in a while."""
         if self._over:
             return
-        self._came = True
+        WellTimed.came = WellTimed.came or number
         again = threading.Timer(SOON, self._press)
         again.daemon = True
         again.start()
@@ -46,12 +54,12 @@ class WellTimed:
             raise KeyboardInterrupt
 
     def _press(self) -> None:
-        """Ctrl-C once more; as a signal, it also wakes what is waiting."""
+        """The same once more; as a signal, it also wakes what is waiting."""
         main = threading.main_thread().ident
         if self._over or main is None:
             return
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(main, signal.SIGINT)
+            signal.pthread_kill(main, WellTimed.came or signal.SIGINT)
         else:
             _thread.interrupt_main()
 
@@ -62,8 +70,13 @@ class WellTimed:
         traceback: TracebackType | None,
     ) -> None:
         self._over = True
-        if self._came and is_interrupt(problem):
+        if WellTimed.came and is_interrupt(problem):
             _end()
+
+
+def interrupted() -> int:
+    """The exit code: 128 and the number of the signal, as shells have it; 130 after Ctrl-C."""
+    return 128 + (WellTimed.came or signal.SIGINT)
 
 
 def _is_loading(frame: FrameType | None) -> bool:
@@ -90,4 +103,4 @@ def _end() -> None:
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
         sys.stdout.flush()
-    os._exit(INTERRUPTED)
+    os._exit(interrupted())

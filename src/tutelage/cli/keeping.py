@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tutelage.cli.interrupts import INTERRUPTED, is_interrupt
+from tutelage.cli.interrupts import interrupted, is_interrupt
 from tutelage.runs import files
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Files:
     folder: of a report, which has all that was finished.
 
     A file that cannot be written is an `InputError` before the block.  After the block the exit
-    code is 1 if one could not be written after all, and 130 after Ctrl-C.
+    code is 1 if one could not be written after all, 130 after Ctrl-C and 143 after the signal to
+    terminate.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Files:
         problem = problem or flushed()
         if is_interrupt(problem):
             say_interrupted(self._kept())
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(interrupted()) from None
         if is_of_output(problem):
             say(f"{unprinted(problem)}; {self._kept()}")
             raise typer.Exit(1) from None

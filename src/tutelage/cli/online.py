@@ -7,7 +7,6 @@ import typer
 
 from tutelage.cli import reading, telling
 from tutelage.cli.keeping import Files
-from tutelage.cli.telling import waiting
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -81,8 +80,8 @@ def online(
         run = _evolve(scenario, start, rate, until, tolerance)
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
-        points = waiting(lambda: _fixed_points(scenario, learning_rate)) if fixed_points else None
-        rates = waiting(lambda: _critical(scenario, start)) if critical else None
+        points = _fixed_points(scenario, learning_rate) if fixed_points else None
+        rates = _critical(scenario, start) if critical else None
         if as_json:
             telling.print_json(_for_json(run, points, rates))
         else:
@@ -100,13 +99,13 @@ def _evolve(
 def _fixed_points(scenario: "Scenario", learning_rate: float) -> Sequence["FixedPoint"]:
     from tutelage.online import fixed_points
 
-    return fixed_points(scenario, learning_rate)
+    return fixed_points(scenario, learning_rate, progress=True)
 
 
 def _critical(scenario: "Scenario", start: "Overlaps") -> "CriticalLearningRates":
     from tutelage.online import critical_learning_rates
 
-    return critical_learning_rates(scenario, start)
+    return critical_learning_rates(scenario, start, progress=True)
 
 
 def _for_json(

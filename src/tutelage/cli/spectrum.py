@@ -114,7 +114,7 @@ def spectrum(
     start = _beta_start(network, beta_start)
     numbers = (epochs, runs, seed, steps, spectra, tolerance, start, output.value)
     with files:
-        run = telling.waiting(lambda: _train(network, found, *numbers))
+        run = _train(network, found, *numbers)
         files.save(run, "the spectra")
         files.draw(lambda figures: _picture(figures, run))
         files.animate(lambda figures, path: _film(figures, run, path))
@@ -217,6 +217,7 @@ def _train(
         runs=runs,
         seed=seed,
         tolerance=tolerance,
+        progress=True,
     )
 
 

@@ -19,6 +19,7 @@ from tutelage.online.flow import Flow
 from tutelage.online.plateaus import saddle
 from tutelage.online.stability import fold, loss_of_stability
 from tutelage.online.steps import Steps, steps
+from tutelage.runs.progress import Progress
 
 FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
 UNTIL = 4000.0  # in units of 1/η, where η < 1
@@ -57,6 +58,7 @@ def critical_learning_rates(
     *,
     upper: float | None = None,
     method: Method | str | None = None,
+    progress: bool = False,
 ) -> CriticalLearningRates:
     """Where the error is no longer monotonic, the plateau vanishes, the end is lost, norms diverge.
 
@@ -79,6 +81,7 @@ def critical_learning_rates(
         start: Q, R and T at time 0.
         upper: the highest η that is looked at.
         method: how averages are computed; the best exact one by default.
+        progress: whether to say how far it is and how long it will take.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -100,18 +103,21 @@ def critical_learning_rates(
         except _Missing as why:
             reasons[name] = str(why)
             return None
+        finally:
+            bar.add(1)
 
-    diverges = attempt("diverges", _diverges, top)
-    highest = top if diverges is None else float(diverges.value)
-    loses_stability = attempt("loses_stability", _loses_stability, highest)
-    limit = highest if loses_stability is None else min(highest, float(loses_stability.value))
-    return CriticalLearningRates(
-        non_monotonic=attempt("non_monotonic", _non_monotonic, limit),
-        plateau_vanishes=attempt("plateau_vanishes", _plateau_vanishes, limit),
-        loses_stability=loses_stability,
-        diverges=diverges,
-        reasons=reasons,
-    )
+    with Progress(progress, 4, "critical learning rates") as bar:
+        diverges = attempt("diverges", _diverges, top)
+        highest = top if diverges is None else float(diverges.value)
+        loses_stability = attempt("loses_stability", _loses_stability, highest)
+        limit = highest if loses_stability is None else min(highest, float(loses_stability.value))
+        return CriticalLearningRates(
+            non_monotonic=attempt("non_monotonic", _non_monotonic, limit),
+            plateau_vanishes=attempt("plateau_vanishes", _plateau_vanishes, limit),
+            loses_stability=loses_stability,
+            diverges=diverges,
+            reasons=reasons,
+        )
 
 
 def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Steps:

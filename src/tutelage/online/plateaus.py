@@ -27,6 +27,7 @@ from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, fixed_point
 from tutelage.online.steps import Steps, steps
+from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
 # "Beside the plateau": an error within a tenth of the height.
@@ -112,6 +113,7 @@ def plateau_over_learning_rates(
     learning_rates: Any,
     *,
     method: Method | str | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Height, length and estimated error of the length over ``learning_rate``; missing without one.
 
@@ -127,7 +129,11 @@ def plateau_over_learning_rates(
             "it has to be a list of numbers greater than 0",
             "np.linspace(0.1, 1.2, 12)",
         )
-    found = [plateau(scenario, start, eta, method=method) for eta in rates]
+    found = []
+    with Progress(progress, len(rates), "learning rates") as bar:
+        for eta in rates:
+            found.append(plateau(scenario, start, eta, method=method))
+            bar.add(1)
     rows = [(p.height.value, *p.length) if p.height and p.length else (np.nan,) * 3 for p in found]
     height, length, error = np.array(rows).T
     return xr.Dataset(

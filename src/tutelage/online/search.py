@@ -1,6 +1,7 @@
 """All fixed points that Newton's method reaches from many starts."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, islice
 
 import equinox as eqx
@@ -27,6 +28,7 @@ from tutelage.online.stationary import (
     is_state,
     settled,
 )
+from tutelage.runs.progress import Progress
 from tutelage.runs.seed import check_seed
 
 # Newton steps from one start; those that arrive need about ten.
@@ -38,6 +40,8 @@ SAME = 1e-6
 PERFECT = 1e-9
 # Larger norms are on the way to infinity.
 TOO_LARGE = 1e6
+# Symmetric starts: of all teachers together, and of each student alone.
+SYMMETRIC = ((-0.1, 0.1), (0.3, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0), (0.2, 3.0))
 
 
 @door
@@ -48,6 +52,7 @@ def fixed_points(
     starts: int = 50,
     seed: int = 0,
     method: Method | str | None = None,
+    progress: bool = False,
 ) -> list[FixedPoint]:
     """The fixed points that can be reached, up to permutations of units, best error first.
 
@@ -67,6 +72,7 @@ def fixed_points(
         learning_rate: η >= 0; the number 0 is the limit η → 0.
         starts, seed: how many random starts, and their seed; more may find more.
         method: how averages are computed; the best exact one by default.
+        progress: whether to say how far it is and how long it will take.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -79,21 +85,29 @@ def fixed_points(
     check_seed(seed)
     rate = rate_of(float(learning_rate))
     flow, found = Flow(scenario, method), _Collection(scenario)
-    if scenario.K > 1:
-        for z in _identical(scenario, rate, seed, starts, method):
-            found.add(describe_identical(flow, rate, z))
-    for y, residual in _arrivals(flow, rate, seed, starts):
-        found.add_state(flow, rate, y, residual)
+    single = one_for_all(scenario, rate)[0]
+    total = _count(scenario, starts) + (_count(single, starts) if scenario.K > 1 else 0)
+    with Progress(progress, total, "starts") as bar:
+        if scenario.K > 1:
+            for z in _identical(scenario, rate, seed, starts, method, bar):
+                found.add(describe_identical(flow, rate, z))
+        for y, residual in _arrivals(flow, rate, seed, starts, bar):
+            found.add_state(flow, rate, y, residual)
     return sorted(found.points, key=lambda point: point.generalization_error)
 
 
 def _identical(
-    scenario: Scenario, rate: Rate, seed: int, starts: int, method: Method | str | None
+    scenario: Scenario,
+    rate: Rate,
+    seed: int,
+    starts: int,
+    method: Method | str | None,
+    bar: Progress,
 ) -> list[np.ndarray]:
     """(R_n, Q) of the fixed points with identical students."""
     single, rate = one_for_all(scenario, rate)
     flow, found = Flow(single, method), _Collection(single)
-    for y, residual in _arrivals(flow, rate, seed, starts):
+    for y, residual in _arrivals(flow, rate, seed, starts, bar):
         found.add_state(flow, rate, y, residual)
     return [np.asarray(to_vector(point.overlaps)) for point in found.points]
 
@@ -140,35 +154,46 @@ def _one_family(scenario: Scenario, a: FixedPoint, b: FixedPoint) -> bool:
     return scenario.K > scenario.M and max(a.generalization_error, b.generalization_error) < PERFECT
 
 
-def _arrivals(flow: Flow, rate: Rate, seed: int, starts: int) -> Iterator[tuple[np.ndarray, float]]:
+def _arrivals(
+    flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress
+) -> Iterator[tuple[np.ndarray, float]]:
     """Where Newton's method ends, if that is a state and does not move."""
-    for start in _starts(flow, rate, np.random.default_rng(seed), starts):
-        y, residual = settled(flow, rate, start, STEPS)
-        # Rates of units that saturate vanish at infinity, which is not a fixed point.
-        near = residual < POLISHED and np.max(np.abs(y)) < TOO_LARGE
-        if near and is_state(flow.scenario, y):
-            yield y, residual
+    for states in _starts(flow, rate, np.random.default_rng(seed), starts):
+        for start in states:
+            y, residual = settled(flow, rate, start, STEPS)
+            # Rates of units that saturate vanish at infinity, which is not a fixed point.
+            near = residual < POLISHED and np.max(np.abs(y)) < TOO_LARGE
+            if near and is_state(flow.scenario, y):
+                yield y, residual
+        bar.add(1)
+
+
+def _count(scenario: Scenario, count: int) -> int:
+    """How many starts `_starts` has, at most."""
+    pairings = min(count, math.comb(scenario.M + scenario.K - 1, scenario.K))
+    return 1 + pairings + len(SYMMETRIC) + max(1, count // 5) + count
 
 
 def _starts(
     flow: Flow, rate: Rate, rng: np.random.Generator, count: int
-) -> Iterator[Float[np.ndarray, " v"]]:
+) -> Iterator[Iterable[Float[np.ndarray, " v"]]]:
+    """One state for each start, or several on the way from it."""
     K, M = flow.scenario.K, flow.scenario.M
     T = np.asarray(flow.scenario.T)
     values, vectors = np.linalg.eigh(T)
     B = np.hstack([vectors * np.sqrt(np.maximum(values, 0.0)), np.zeros((M, K))])
     private = np.hstack([np.zeros((K, M)), np.eye(K)])
-    yield from (_vector(J, B) for J in _solutions(flow.scenario, B))
+    yield [_vector(J, B) for J in _solutions(flow.scenario, B)]
     for teachers in islice(combinations_with_replacement(range(M), K), count):
-        yield _vector(B[list(teachers)] + 0.3 * private, B)
-    for shared, own in ((-0.1, 0.1), (0.3, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0), (0.2, 3.0)):
-        yield _vector(shared * np.sum(B, axis=0) + own * private, B)
+        yield [_vector(B[list(teachers)] + 0.3 * private, B)]
+    for shared, own in SYMMETRIC:
+        yield [_vector(shared * np.sum(B, axis=0) + own * private, B)]
     for _ in range(max(1, count // 5)):
         J = 0.1 * rng.standard_normal((K, M + K)) + 0.1 * private
-        yield from _slow_states(flow, rate, _vector(J, B))
+        yield _slow_states(flow, rate, _vector(J, B))
     size = np.sqrt(np.mean(np.diag(T)))
     for scale in 10.0 ** rng.uniform(-1.0, 1.0, count):
-        yield _vector(size * scale * rng.standard_normal((K, M + K)) / np.sqrt(M + K), B)
+        yield [_vector(size * scale * rng.standard_normal((K, M + K)) / np.sqrt(M + K), B)]
 
 
 def _solutions(scenario: Scenario, B: np.ndarray) -> Iterator[np.ndarray]:

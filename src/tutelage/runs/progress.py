@@ -58,6 +58,10 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
 
+    def add(self, units: float) -> None:
+        """So many more are done."""
+        self.show(self._done + units)
+
     def words(self, seconds: float) -> str:
         """What is done after so many seconds, and how long the rest will take."""
         if self._total is None:

@@ -1,5 +1,6 @@
 """Many networks learn at once, and their Hessians are watched while they do."""
 
+import time
 from typing import Any, get_args
 
 import equinox as eqx
@@ -11,6 +12,7 @@ from tutelage._checks import InputError, epochs_to_record, positive_integer
 from tutelage._jax import hardly_used, jax, jnp
 from tutelage._memory import check_memory
 from tutelage.runs import provenance
+from tutelage.runs.progress import Progress
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.classifier import Classifier, Start, check_beta_start
 from tutelage.spectra.cross_entropy import Output, accuracy, residuals
@@ -22,6 +24,10 @@ from tutelage.spectra.objective import Adam, Loss, Optimizer
 from tutelage.spectra.record import Measured, as_dataset
 
 RECORDS = 60
+# A column of a Hessian costs as much as two gradients: forwards and backwards once more.
+COLUMN = 2
+# Twice as many epochs in the next call while one takes less than so many seconds.
+PATIENCE = 0.5
 # Hessians of all networks are held in memory together up to this many parameters.
 TOGETHER = 500
 
@@ -46,6 +52,7 @@ def train(
     tolerance: float = 1e-12,
     residual_tolerance: float = 1e-5,
     memory: float = DENSE_MEMORY,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Train networks from random starts; record loss, residuals and Hessian spectra on the way.
 
@@ -72,6 +79,7 @@ def train(
             alone makes some n · 10⁻¹⁶ of it, for n parameters.
         residual_tolerance: what counts as a zero residual |ŷ − y|/m, with m examples.
         memory: how many bytes a dense Hessian may take.
+        progress: whether to say how far it is and how long it will take.
 
     Returns:
         A Dataset with the dimensions run, epoch and eigenvalue: loss, accuracy, gradient_norm,
@@ -115,7 +123,9 @@ def train(
     check_memory("runs", runs, lambda runs: runs * size, "their weights and spectra")
     near = float(residual_tolerance)
     system = System(classifier, examples, optimizer, near, beta_start, output)
-    measured = _run(system, runs, seed, times, set(watched.tolist()), epochs)
+    work = epochs + COLUMN * classifier.count * len(watched)
+    with Progress(progress, work, "gradients") as bar:
+        measured = _run(system, runs, seed, times, set(watched.tolist()), epochs, bar)
     return as_dataset(examples, measured, times, float(tolerance))
 
 
@@ -180,20 +190,48 @@ class System(eqx.Module):
 
 
 def _run(
-    system: System, runs: int, seed: int, times: np.ndarray, watched: set[int], epochs: int
+    system: System,
+    runs: int,
+    seed: int,
+    times: np.ndarray,
+    watched: set[int],
+    epochs: int,
+    bar: Progress,
 ) -> Measured:
-    state, now = system.start(seed, runs), 0
+    pace = Pace(system, system.start(seed, runs), bar)
     scalars: list[dict[str, Any]] = []
     spectra = np.full((len(times), runs, system.classifier.count), np.nan)
     for number, epoch in enumerate(times.tolist()):
-        state = _advance(system, state, jnp.asarray(epoch - now))
-        now = epoch
+        state = pace.until(epoch)
         scalars.append(_measure(system, state[0]))
         if epoch in watched:
             spectra[number] = _spectra(system, state[0], runs)
-    state = _advance(system, state, jnp.asarray(epochs - now))
+            pace.done += COLUMN * system.classifier.count
+            bar.show(pace.done)
+    state = pace.until(epochs)
     columns = {name: np.array([one[name] for one in scalars]) for name in scalars[0]}
     return Measured(columns, spectra, np.asarray(_flat(state[0])))
+
+
+class Pace:
+    """Networks on their way, in calls so short that progress is seen and Ctrl-C heard."""
+
+    def __init__(self, system: System, state: Any, bar: Progress):
+        self._system, self._state, self._bar = system, state, bar
+        self._epoch, self._most = 0, 1
+        self.done = 0  # gradients
+
+    def until(self, epoch: int) -> Any:
+        """The state at an epoch that is not over yet."""
+        while self._epoch < epoch:
+            count, begun = min(epoch - self._epoch, self._most), time.perf_counter()
+            state = _advance(self._system, self._state, jnp.asarray(count))
+            self._state = jax.block_until_ready(state)
+            self._epoch, self.done = self._epoch + count, self.done + count
+            self._bar.show(self.done)
+            if time.perf_counter() - begun < PATIENCE:
+                self._most *= 2
+        return self._state
 
 
 @hardly_used

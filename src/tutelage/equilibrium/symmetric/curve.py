@@ -8,17 +8,28 @@ import xarray as xr
 from tutelage._checks import finite_array, increasing_array
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, states_at
+from tutelage.equilibrium.symmetric.pieces import (
+    Curve,
+    Piece,
+    check_reach,
+    curve,
+    states_at,
+)
 from tutelage.equilibrium.symmetric.states import kind_of
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
+from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
 # Of one load, measured: the states of all branches, and what solving for them takes.
 BYTES = 1000
+# Loads at a time: more in one call would be long without a word.
+TOGETHER = 2000
 
 
 @recorded
-def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
+def learning_curve(
+    activation: Activation, units: Any, loads: Any, *, progress: bool = False
+) -> xr.Dataset:
     """All branches of site-symmetric states over the load α.
 
     The specialized states lie on one curve, parametrised by V = R − S and cut where α turns, so
@@ -28,6 +39,7 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
         activation: g, the same for student and teacher.
         units: K: 1, 2, … or ``math.inf``.
         loads: values of α ≥ 0, increasing.
+        progress: whether to say how far it is and how long it will take.
 
     Returns:
         A Dataset over ``branch`` and ``load`` (write ``run["load"]``: ``run.load`` is a method of
@@ -54,8 +66,19 @@ def learning_curve(activation: Activation, units: Any, loads: Any) -> xr.Dataset
     check_reach("loads", branches, float(alpha[-1]))
     flat = ("unspecialized", theory.unspecialized(alpha))
     rows = [flat] if theory.has_flat_state else []
-    rows += [(kind_of(theory, p.sign), states_at(theory, p, alpha)) for p in branches.pieces]
+    with Progress(progress, len(alpha) * len(branches.pieces), "states") as bar:
+        for piece in branches.pieces:
+            rows.append((kind_of(theory, piece.sign), _along(theory, piece, alpha, bar)))
     return _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
+
+
+def _along(theory: Theory, piece: Piece, loads: np.ndarray, bar: Progress) -> Point:
+    """The states of a branch at all loads, some at a time."""
+    parts = []
+    for first in range(0, len(loads), TOGETHER):
+        parts.append(states_at(theory, piece, loads[first : first + TOGETHER]))
+        bar.add(len(parts[-1].V))
+    return Point(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
 def _dataset(theory: Theory, loads: np.ndarray, rows: list[tuple[str, Point]]) -> xr.Dataset:
