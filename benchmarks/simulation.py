@@ -28,10 +28,20 @@ from tutelage.simulation.network import Network
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
-TWO = tl.Committee(2, tl.ReLU())
-SCENARIO = tl.Scenario(TWO, TWO)
-RULE = GradientDescent(SCENARIO, rate_of(jnp.asarray(0.5)))
-START = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=SCENARIO.T)
+
+def problem(g, units):
+    """Who learns from whom, and from where, for K = M."""
+    committee = tl.Committee(units, g)
+    scenario = tl.Scenario(committee, committee)
+    norms = np.diag(np.linspace(0.1, 0.2, units))
+    return scenario, tl.Overlaps(Q=norms, R=1e-3 * np.eye(units), T=scenario.T)
+
+
+def rule_of(scenario):
+    return GradientDescent(scenario, rate_of(jnp.asarray(0.5)))
+
+
+SCENARIO, START = problem(tl.ReLU(), 2)
 
 
 @eqx.filter_jit
@@ -51,13 +61,23 @@ def steps_per_second(system, runs, steps, repeats=3):
     return runs * steps / min(times[1:])
 
 
-def chain(N, runs, steps):
-    return steps_per_second(Chain(RULE, START, N), runs, steps)
+def chain(N, runs, steps, scenario=SCENARIO, start=START):
+    return steps_per_second(Chain(rule_of(scenario), start, N), runs, steps)
+
+
+def whole_call(N, runs, until, times, repeats=2):
+    """Of the verb itself: with recording, generalization errors and a Dataset."""
+    seconds = []
+    for _ in range(1 + repeats):
+        begin = time.perf_counter()
+        tl.simulation.chain(SCENARIO, START, 0.5, dimension=N, until=until, runs=runs, times=times)
+        seconds.append(time.perf_counter() - begin)
+    return runs * N * until / min(seconds[1:])
 
 
 def network(N, runs, steps):
     start, inputs = initial_weights(SCENARIO, START, N, runs), as_inputs("gaussian", N)
-    return steps_per_second(Network(RULE, start, N, inputs), runs, steps)
+    return steps_per_second(Network(rule_of(SCENARIO), start, N, inputs), runs, steps)
 
 
 def core_rows(table):
@@ -95,14 +115,22 @@ def normals_per_second(size=2**26):
 
 def gpu_rows(table):
     """A step of a network reads J and B and writes J; its inputs are normal numbers."""
+    runs = 2**20
     for N in (1000, 10**6):
-        speed = chain(N, 10**6, 512)
-        table.add_row(f"chain, N = {N:g}, 10⁶ runs, float64", f"{speed:.3g}", "GPU; target 5e9")
+        speed = chain(N, runs, 512)
+        table.add_row(f"chain, N = {N:g}, 2²⁰ runs", f"{speed:.3g}", "GPU; target 5e9")
+    for name, until, times in (("at the end", 10, [10]), ("at 11 times", 10, np.arange(11))):
+        speed = whole_call(1000, runs, until, times)
+        work = f"the same to α = {until}, recorded {name}"
+        table.add_row(work, f"{speed:.3g}", "all of `tl.simulation.chain`")
+    for g, units in ((tl.Erf(), 2), (tl.ReLU(), 4), (tl.ReLU(), 8)):
+        speed = chain(1000, runs, 64, *problem(g, units))
+        table.add_row(f"chain, {g.name}, K = M = {units}, 2²⁰ runs", f"{speed:.3g}", "GPU")
     N, runs = 10_000, 1024
     speed = network(N, runs, 64)
     moved = speed * N * 8 * (2 * SCENARIO.K + SCENARIO.M)
     table.add_row(
-        f"network, N = {N}, {runs} runs, float64",
+        f"network, N = {N}, {runs} runs",
         f"{speed:.3g}",
         f"GPU; {moved / copied_bytes_per_second():.0%} of the bandwidth of a copy, "
         f"{speed * N / normals_per_second():.0%} of the rate of normal numbers alone",
@@ -110,7 +138,7 @@ def gpu_rows(table):
 
 
 if __name__ == "__main__":
-    table = Table(title=f"simulations, K = M = 2, {jax.devices()[0].device_kind}")
+    table = Table(title=f"simulations in float64, ReLU, K = M = 2, {jax.devices()[0].device_kind}")
     for column in ("work", "steps per second", "compared"):
         table.add_column(column)
     (gpu_rows if jax.default_backend() == "gpu" else core_rows)(table)

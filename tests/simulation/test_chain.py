@@ -11,7 +11,7 @@ from scipy import stats
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import Scheduled
-from tutelage.simulation.chain import Chain
+from tutelage.simulation.chain import Chain, _repeated
 from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
@@ -76,16 +76,32 @@ def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, monkeypatch
     start = tl.simulation.random_start(scenario, dimension=N, runs=5, seed=2)
 
     def overlaps(batch, times, runs=5):
-        some = jax.tree.map(lambda x: x[:runs], start)
+        some = jax.tree.map(lambda x: x[np.arange(runs) % 5], start)
         monkeypatch.setitem(sys.modules["tutelage.simulation.chain"].RUNS, "cpu", batch)
         options = {"dimension": N, "until": 2.0, "runs": runs, "seed": 9, "times": times}
         return tl.simulation.chain(scenario, some, 0.5, **options).isel(time=-1)
 
     expected = overlaps(5, [2.0])
-    for batch, times, runs in ((2, [2.0], 5), (5, [0.1, 0.775, 1.9, 2.0], 5), (1, None, 1)):
+    some_times = [0.1, 0.775, 1.9, 2.0]
+    for batch, times, runs in ((2, [2.0], 5), (5, some_times, 5), (1, None, 1), (70, [2.0], 70)):
         found = overlaps(batch, times, runs)
         for name in ("Q", "R"):
-            np.testing.assert_array_equal(found[name], expected[name][:runs])
+            np.testing.assert_array_equal(found[name][:5], expected[name][:runs])
+
+
+@pytest.mark.parametrize("begin, end", [(-5, 3), (3, 5), (14, 40), (-1, 16)])
+def test_a_loop_of_known_length_learns_the_same_examples(begin, end, monkeypatch):
+    """As on a GPU: the others of a block are forgotten."""
+
+    def learn(i, seen):
+        return 17 * seen + i
+
+    def all_seen():
+        return int(_repeated(learn, jnp.asarray(begin), jnp.asarray(end), jnp.asarray(1)))
+
+    expected = all_seen()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert all_seen() == expected
 
 
 # Two-sample Kolmogorov-Smirnov tests of every overlap at two times; correct code fails a case

@@ -46,13 +46,23 @@ def generalization_error(
     0.333333333333
     """
     check_fits("overlaps", scenario, overlaps)
-    g, h = scenario.student.activation, scenario.teacher.activation
-    methods = tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
+    methods = _methods(scenario, method)
     if is_traced((scenario, overlaps)):
         estimate = _error(scenario, overlaps, methods)
     else:
         estimate = _compiled(as_data(scenario), overlaps, methods)
     return estimate if return_error else estimate.value
+
+
+def is_exact(scenario: Scenario) -> bool:
+    """Whether ε_g is known in closed form."""
+    return all(method.exact for method in _methods(scenario))
+
+
+def _methods(scenario: Scenario, method: Method | str | None = None) -> tuple[Method, ...]:
+    """For the pairs of two students, a student and a teacher, two teachers."""
+    g, h = scenario.student.activation, scenario.teacher.activation
+    return tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
 
 
 def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) -> Estimate:

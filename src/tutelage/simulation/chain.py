@@ -30,6 +30,8 @@ BLOCK = 16
 # Runs at a time: on a CPU those whose numbers stay in the cache, on a GPU as many as fill it.
 RUNS = {"cpu": 1024}
 MANY_RUNS = 2**20
+# Examples learned between reading and writing the state of all runs, on a GPU.
+IN_ONE_KERNEL = 2
 # A batch is filled up to a multiple of this: the last runs of another number would be computed
 # by other instructions than the rest, with other roundings.
 LANES = 16
@@ -143,8 +145,7 @@ class Chain(eqx.Module):
                 ξ, ζ = jax.tree.map(lambda x: x[i], (examples, noise))
                 return self._learn(state, ξ, ζ, rates[i])
 
-            begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
-            return jax.lax.fori_loop(begin, end, learn, state)
+            return _repeated(learn, first - b * BLOCK, last - b * BLOCK, state)
 
         state = jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
         return jax.tree.map(lambda x: x[..., :runs], state)
@@ -168,6 +169,23 @@ class Chain(eqx.Module):
         x, y = state.fields(ξ)
         a = self.rule.coefficients(rate / self.dimension, x, y, noise)
         return state.learned(self.rule.decay(self.dimension), a, ξ)
+
+
+def _repeated(learn: Any, begin: Any, end: Any, state: Any) -> Any:
+    """Learn those of the examples 0, …, BLOCK - 1 of a block that are in begin, …, end - 1.
+
+    On a GPU all of them, to forget the others: a loop whose length is not known asks the
+    processor after each turn whether to go on, which takes more than half as long as an example.
+    """
+    if jax.default_backend() == "cpu":
+        begin, end = jnp.maximum(begin, 0), jnp.minimum(end, BLOCK)
+        return jax.lax.fori_loop(begin, end, learn, state)
+
+    def learn_or_not(i: Any, state: Any) -> Any:
+        here = (begin <= i) & (i < end)
+        return jax.tree.map(lambda new, old: jnp.where(here, new, old), learn(i, state), state)
+
+    return jax.lax.fori_loop(0, BLOCK, learn_or_not, state, unroll=IN_ONE_KERNEL)
 
 
 def _filled(tree: Any, runs: int) -> Any:
