@@ -5,6 +5,7 @@ examples on every machine, and does not time them, because the first call compil
 compiled is kept for the other test process and for the next run, in .pytest_cache/jax.
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -34,6 +35,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept() -> None:
+    """What there is before a file is not searched for garbage again: JAX keeps all it compiled."""
+    gc.freeze()
 
 
 @pytest.fixture

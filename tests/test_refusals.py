@@ -26,7 +26,8 @@ from tutelage._findings import Finding
 
 # A verb whose docstring has one of these says which numbers are missing, and why.
 EXPLAINS = ("NaN", "missing", "not a number")
-# Calls that take longer wait, whatever they do then.
+# Calls that take longer wait, whatever they do then: seconds of this process, on a busy machine
+# as on an idle one.
 PATIENCE = 60
 # Those of whom a call takes long, or compiles anew for other values.
 SLOW = {
@@ -156,8 +157,8 @@ def waits(*_):
 def refused_or_computed(name, argument, value):
     """Call the verb with a value; None, or what is wrong about the answer."""
     arguments = {**good(name), argument: value}
-    before = signal.signal(signal.SIGALRM, waits)
-    signal.alarm(PATIENCE)
+    before = signal.signal(signal.SIGPROF, waits)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -169,8 +170,8 @@ def refused_or_computed(name, argument, value):
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         plt.close("all")
 
 

@@ -48,7 +48,11 @@ def test_printed_formulas(K, M):
 
 @pytest.mark.parametrize(
     ("g", "h"),
-    [(tl.ReLU(), tl.Erf()), (tl.Erf(1.0), tl.LeakyReLU(0.2)), (tl.Tanh(), tl.Swish(2.0))],
+    [
+        (tl.ReLU(), tl.Erf()),
+        (tl.Erf(1.0), tl.LeakyReLU(0.2)),
+        pytest.param(tl.Tanh(), tl.Swish(2.0), marks=pytest.mark.slow),
+    ],
 )
 def test_sampled_outputs_have_this_error(g, h):
     """Mean over 4·10⁵ inputs, within five standard errors."""
@@ -63,7 +67,11 @@ def test_sampled_outputs_have_this_error(g, h):
     assert abs(tl.generalization_error(s, o) - np.mean(samples)) <= 5 * standard_error
 
 
-@pytest.mark.parametrize("g", [tl.ReLU(), tl.Erf(), tl.Tanh(), tl.GELU()], ids=lambda g: g.name)
+@pytest.mark.parametrize(
+    "g",
+    [tl.ReLU(), tl.Erf(), tl.Tanh(), pytest.param(tl.GELU(), marks=pytest.mark.slow)],
+    ids=lambda g: g.name,
+)
 def test_a_student_that_equals_the_teacher_makes_no_error(g):
     """Also in another order, and with a unit split in two halves if it is homogeneous."""
     B = np.random.default_rng(3).normal(size=(3, 8)) / 3

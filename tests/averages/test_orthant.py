@@ -55,7 +55,13 @@ def assert_gradient_is_difference(kind, activations, C, entries):
 
 
 # Units of which others of the same kinds are solved in the fast tests.
-SIMILAR = {(0.25,) * 4, (0.125, 0.125, "relu", "relu"), (0.25, 0.5, "erf", "linear")}
+SIMILAR = {
+    (0.25,) * 4,
+    (0.125, 0.125, "relu", "relu"),
+    (0.25, 0.25, "relu", "relu"),
+    (0.25, 0.5, "erf", "linear"),
+    ("relu", "relu", "relu", "erf"),
+}
 
 
 def batches(*kinds, **selection):

@@ -73,7 +73,10 @@ def test_error_does_not_understate(kind, units_, nodes):
     assert np.all(np.abs(value - expected) <= error + rounded * scale)
 
 
-@pytest.mark.parametrize("activations", [("erf",) * 4, ("relu", "relu", "erf", "erf")])
+@pytest.mark.parametrize(
+    "activations",
+    [("erf",) * 4, pytest.param(("relu", "relu", "erf", "erf"), marks=pytest.mark.slow)],
+)
 def test_four_point_averages_reach_ten_digits(activations):
     C = covariances(3, 8)
     value, error = quadrature.i4(units(activations), C)
@@ -106,7 +109,7 @@ def test_polynomials_are_integrated_to_rounding():
     [
         ("i2", (Tanh(), Swish()), 20, None),
         pytest.param("i3", (Swish(), Tanh()), 20, None, marks=pytest.mark.slow),
-        ("i4", (Tanh(), Tanh(), ReLU(), Tanh()), 8, 24),
+        pytest.param("i4", (Tanh(), Tanh(), ReLU(), Tanh()), 8, 24, marks=pytest.mark.slow),
     ],
 )
 def test_agrees_with_the_hermite_series_without_closed_forms(name, g, order, nodes):
@@ -123,7 +126,7 @@ def test_agrees_with_the_hermite_series_without_closed_forms(name, g, order, nod
     "name, unit",
     [
         ("i2", ReLU()),
-        ("i3", Tanh()),
+        pytest.param("i3", Tanh(), marks=pytest.mark.slow),
         pytest.param("i3", ReLU(), marks=pytest.mark.slow),
         pytest.param("i4", Tanh(), marks=pytest.mark.slow),
         pytest.param("i4", ReLU(), marks=pytest.mark.slow),

@@ -73,7 +73,9 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(
+    "edge", [pytest.param(e, marks=[pytest.mark.slow] * (e == "a large student")) for e in EDGES]
+)
 @pytest.mark.parametrize("g", [tl.Erf(), pytest.param(tl.ReLU(), marks=pytest.mark.slow)])
 def test_errors_are_not_understated_where_closed_forms_are_known(g, edge):
     """Erf as a smooth unit and the ReLU as one with a kink, by conditioning."""

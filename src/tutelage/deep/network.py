@@ -37,20 +37,30 @@ class Network(eqx.Module):
 
     def fields(self, x: Any) -> tuple[Any, ...]:
         """h_1, …, h_L of shape (examples, n_l) for inputs of shape (examples, n_0)."""
-        f, h = jnp.asarray(x), []
-        for W, b in zip(self.weights, self.biases, strict=True):
-            h.append(f @ W + b)
-            f = relu(h[-1])
-        return tuple(h)
+        return _fields(self, jnp.asarray(x))
 
     def activations(self, x: Any) -> tuple[Any, ...]:
         """f_1, …, f_L of shape (examples, n_l)."""
-        *hidden, output = self.fields(x)
-        return (*(relu(h) for h in hidden), output)
+        return _activations(self, jnp.asarray(x))
 
     def __call__(self, x: Any) -> Any:
         """f_L of shape (examples, n_L)."""
         return self.fields(x)[-1]
+
+
+@eqx.filter_jit
+def _fields(network: Network, x: Any) -> tuple[Any, ...]:
+    f, h = x, []
+    for W, b in zip(network.weights, network.biases, strict=True):
+        h.append(f @ W + b)
+        f = relu(h[-1])
+    return tuple(h)
+
+
+@eqx.filter_jit
+def _activations(network: Network, x: Any) -> tuple[Any, ...]:
+    *hidden, output = _fields(network, x)
+    return (*(relu(h) for h in hidden), output)
 
 
 def relu(h: Any) -> Any:

@@ -153,7 +153,8 @@ def test_the_free_energy_does_not_depend_on_names():
 @pytest.mark.parametrize(
     ("name", "load", "R"),
     [("erf", lambda R: math.pi * R * math.sqrt(4 - R * R) / (2 * (1 - R * R)), 0.8),
-     ("relu", lambda R: 4 * math.pi * R / ((1 - R * R) * (math.pi + 2 * math.asin(R))), 0.6)],
+     pytest.param("relu", lambda R: 4 * math.pi * R / ((1 - R * R) * (math.pi + 2 * math.asin(R))),
+                  0.6, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_single_unit_is_in_the_state_of_appendix_c(name, load, R):
     """oostwal2019 eqs. (32) and (33): α as a function of R."""

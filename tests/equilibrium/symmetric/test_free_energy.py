@@ -35,7 +35,11 @@ def test_error_and_free_energy_are_those_of_the_paper(name, K):
     assert abs(theory.free_energy(3.0, point) - expected) < 1e-14
 
 
-@pytest.mark.parametrize("g", [tl.ReLU(), tl.Swish(2.0)], ids=lambda g: g.name)
+@pytest.mark.parametrize(
+    "g",
+    [tl.ReLU(), tl.Erf(), pytest.param(tl.Swish(2.0), marks=pytest.mark.slow)],
+    ids=lambda g: g.name,
+)
 def test_the_error_is_the_generalization_error_of_the_overlaps(g):
     K, R, S, C = 4, -0.3, 0.2, 0.05
     one = np.eye(K)
