@@ -103,7 +103,7 @@ def test_indefinite_covariances_are_refused():
 # ---------------------------------------------------------------- two routes to I4
 
 
-@named(*problems("i4", "piecewise linear"), fast=4)
+@named(*problems("i4", "piecewise linear"), fast=8)
 def test_both_routes_agree_to_25_digits(problem):
     second = reference_polar.i4_polar(problem.activations, problem.exact_covariance)
     assert abs(exact(problem) - second) <= DIGITS_25 * problem.scale
@@ -302,7 +302,7 @@ def tensor_quadrature(problem: Problem, points: int) -> float:
 SMOOTH_ENOUGH = [p for p in problems(tags="random") if p.condition < 15]
 
 
-@named(*SMOOTH_ENOUGH)
+@named(*SMOOTH_ENOUGH, fast=2)
 def test_tensor_quadrature_agrees_for_all_units(problem):
     """Thirty points a side resolve densities of this condition number to rounding errors."""
     assert abs(tensor_quadrature(problem, 30) - float(exact(problem))) < 1e-13 * problem.scale
@@ -326,7 +326,7 @@ def normal_numbers():
     return np.random.default_rng(1).normal(size=(4, 1_000_000))
 
 
-@named(*SAMPLED, fast=2)
+@named(*SAMPLED, fast=4)
 def test_sampling_agrees_within_five_standard_errors(problem, normal_numbers):
     eigenvalues, axes = np.linalg.eigh(problem.covariance)
     factor = axes * np.sqrt(np.maximum(eigenvalues, 0))
