@@ -76,8 +76,10 @@ def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
 
 
 def test_full_again_and_out_are_passed_on(run, made, there):
-    run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
-    run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
+    _, _, err = run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
+    assert "made, fig1, at full size: more points" in err
+    _, _, err = run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
+    assert "at full size" not in err
     assert made.computed == ["fig1", "fig1"]
     assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 11
 

@@ -11,7 +11,7 @@ import typer
 
 from tutelage.cli.keeping import Files, in_folder, say, use_files_only
 from tutelage.cli.telling import console, plain, print_json, table
-from tutelage.papers import PAPERS
+from tutelage.papers import PAPERS, sections
 from tutelage.papers.row import summary
 from tutelage.runs.files import NotWritten
 
@@ -105,8 +105,17 @@ def _build(
     use_files_only()
     from tutelage.report import build
 
+    if full:
+        _say_what_is_more(papers, figure)
     with _progress() as show:
         return build(papers, figure, full, again, out, show)
+
+
+def _say_what_is_more(papers: list[str], figure: str | None) -> None:
+    """What full runs do, and what they take, before they begin."""
+    for entry in sections(papers, figure):
+        if entry.section.full:
+            say(f"{entry.paper.key}, {entry.section.name}, at full size: {entry.section.full}")
 
 
 class Sections:
@@ -119,7 +128,8 @@ class Sections:
     def show(self, done: int, total: int, title: str) -> None:
         """The next section begins; what was kept is passed without a line."""
         self._forget()
-        self._soon = threading.Timer(SOON, self._say, (f"{done + 1} of {total}: {title}",))
+        words = f"{done + 1} of {total}: {title}" if done < total else title
+        self._soon = threading.Timer(SOON, self._say, (words,))
         self._soon.daemon = True
         self._soon.start()
 

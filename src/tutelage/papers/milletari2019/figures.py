@@ -60,6 +60,7 @@ def negative(full: bool) -> Figure:
             runs = {unit: small(name, ONE, unit, full, setting) for unit in UNITS}
             draw.index_against_tolerance(runs, ax, which="negative_fraction")
             ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}", fontsize="medium")
+            ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
             data |= {f"{name}_{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     figure.suptitle("fraction of negative eigenvalues at the end")
     return Figure(figure, data, "negative")
@@ -82,7 +83,7 @@ def _grid(
     for ax, ((data, hidden), runs) in zip(axes.ravel(), groups.items(), strict=True):
         panel(runs, ax)
         count = next(iter(runs.values())).sizes["run"]
-        title = f"{NAMES[data]}, {'-'.join(map(str, hidden))}, {count} runs"
+        title = f"{NAMES[data]}, 2-{'-'.join(map(str, hidden))}-1, {count} runs"
         ax.set_title(title, fontsize="medium")
     part.suptitle(words)
 
@@ -122,6 +123,8 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     draw.training(runs, axes[0, 1], which="negative_fraction")
     draw.training(runs, axes[1, 0], which="zero_fraction")
     draw.training(runs, axes[1, 1], which="zero_residuals")
+    for ax in (axes[0, 1], axes[1, 0]):  # in a quick run there are spectra at the end alone
+        ax.set_xlim(axes[0, 0].get_xlim())
     left.suptitle(f"(a) digits, 64-25-10, {setting.name}, {_count(runs)} runs")
     _histogram(runs, right.subplots())
     right.suptitle("(b) eigenvalues at the end")
@@ -140,6 +143,7 @@ def tolerances(full: bool) -> Figure:
         for ax, which in zip(row, ("negative_fraction", "zero_fraction"), strict=True):
             draw.index_against_tolerance(runs, ax, which=which)
             ax.set_title(f"digits, at the end, {setting.name}", fontsize="medium")
+            ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
         data |= {f"{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     return Figure(figure, data, "tolerance")
 

@@ -60,7 +60,7 @@ SECTIONS = (
         "runs are doubled until t tests at the level 0.01 decide, once, at full size three times.",
         _text3,
         "Up to 800 instead of 200 networks of two hidden layers on the linear task, 400 instead "
-        "of 100 on the non-linear one.",
+        "of 100 on the non-linear one; about a minute of one core.",
     ),
     Section(
         "eq16",
@@ -83,7 +83,8 @@ SECTIONS = (
         _fig1,
         "Spectra at 24 instead of 7 epochs; in the text's setting 2300 epochs instead of 1000 "
         "(linear) and 600 (non-linear); 20 instead of 10 networks of two hidden layers, and "
-        "networks on the non-linear task are doubled until claims are decided, too.",
+        "networks on the non-linear task are doubled until claims are decided, too; an estimated "
+        "ten minutes of one core.",
     ),
     Section(
         "fig2",
@@ -96,6 +97,6 @@ SECTIONS = (
         "what counts as zero.",
         _fig2,
         "12 runs with spectra at four epochs, instead of 6 with spectra at the end; in "
-        "the text's setting 1000 instead of 300 epochs.",
+        "the text's setting 1000 instead of 300 epochs; about eight minutes of one core.",
     ),
 )
