@@ -154,6 +154,18 @@ def test_two_numbers_at_once_and_lengths_that_differ():
         evolve(weight_decay=np.array([0.0, -0.1]))
 
 
+def test_a_grid_of_two_numbers_is_found_by_either_and_unfolds(tmp_path):
+    eta, gamma = (x.ravel() for x in np.meshgrid([0.3, 0.5], [0.0, 0.1, 0.2]))
+    runs = evolve(eta=eta, weight_decay=gamma)
+    tl.results.save(runs, tmp_path / "grid.nc")
+    for grid in (runs, tl.results.load(tmp_path / "grid.nc")):
+        assert grid.sel(learning_rate=0.5).weight_decay.values.tolist() == [0.0, 0.1, 0.2]
+        one = grid.sel(learning_rate=0.5).sel(weight_decay=0.1).generalization_error
+        error = grid.set_index(run=["learning_rate", "weight_decay"]).unstack("run")
+        error = error.generalization_error.sel(learning_rate=0.5, weight_decay=0.1)
+        assert np.array_equal(one, error) and one.dims == ("time",)
+
+
 def test_verbs_that_take_one_scenario_refuse_several():
     several = tl.Scenario(STUDENT, TEACHER, weight_decay=np.array([0.0, 0.1]))
     with pytest.raises(InputError, match=r"scenario\.each"):

@@ -12,6 +12,9 @@ from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow, evolve
+from tutelage.online.integration import _check_pace
+from tutelage.online.trajectory import _check_known
+from tutelage.solve.stepping import Walk
 
 
 def test_linear_units_follow_an_exponential():
@@ -248,6 +251,28 @@ def test_steps_that_stability_keeps_too_short_end_in_words():
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     with pytest.raises(InputError, match=r"until: got 1, but stability limits the steps to"):
         tl.online.evolve(tl.Scenario(one, one, weight_decay=1e10), start, 1.0, until=1)
+
+
+def on_its_way(t, y, h):
+    rest = (np.zeros((7, 1, 1)), np.zeros((1, 1, 1)), np.zeros(1, int))
+    return Walk(*(np.array([x]) for x in (t, h, [y])), *rest, np.array([True]), np.zeros(1, int))
+
+
+def test_short_steps_of_a_divergence_are_told_from_those_of_stability():
+    """g = eˣ at η = 0.05: Q goes to infinity at α = 4.3921, by rates of order e⁸^Q; two of its
+    calls, as they were.  The same steps of a run that hardly moves would not end."""
+    before = on_its_way(4.392088109, 2.21724057, 1.486651513898054e-07)
+    _check_pace(before, on_its_way(4.392089111, 3.3540114, 2.0e-11), 5.0)
+    with pytest.raises(InputError, match="stability limits the steps to 2e-11"):
+        _check_pace(before, on_its_way(4.392089111, 2.21724058, 2.0e-11), 5.0)
+
+
+def test_averages_that_are_known_to_no_digit_are_refused_unless_they_were_asked_for():
+    _check_known(1e-3, None)
+    _check_known(5.0, "hermite")
+    for error in (5.4, math.nan, math.inf):
+        with pytest.raises(InputError, match=r"averages are known to .* only"):
+            _check_known(error, None)
 
 
 def test_a_walk_in_pieces_is_the_walk(monkeypatch):

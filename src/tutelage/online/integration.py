@@ -39,6 +39,9 @@ GROWS = 1e-9
 FEW, PATIENCE = 64, 0.5
 # More steps than these take hours, whatever the equations.
 MOST_STEPS = 1e9
+# A run that would grow so many times over in the time that is left is on its way to infinity.
+MANY_TIMES = 1e3
+TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
@@ -149,7 +152,7 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
     then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
     left = until - float(np.min(np.asarray(now.t)[running]))
     grow = shortest > LONGEST * then  # as they do from a careful first one
-    if left > MOST_STEPS * shortest and not grow:
+    if left > MOST_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise InputError(
             "until",
             f"{until:g}",
@@ -157,6 +160,17 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
             "left: something in these equations decays as fast as that",
             f"until={1e6 * shortest:.1g}, or a smaller weight_decay or learning_rate",
         )
+
+
+def _escapes(before: Walk, now: Walk, until: float) -> bool:
+    """Whether a run moves so fast that in the time that is left it would grow many times over.
+
+    Steps then become short because it diverges, in the end to nothing; and not for stability.
+    """
+    t, y, then = np.asarray(now.t), np.asarray(now.y), np.asarray(before.y)
+    speed = np.max(np.abs(y - then), axis=-1) / np.maximum(t - np.asarray(before.t), TINY)
+    grown = speed * (until - t) / (1.0 + np.max(np.abs(y), axis=-1))
+    return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
 
 
 @eqx.filter_jit

@@ -37,6 +37,9 @@ BOUNDED = (
     "of several runs the largest"
 )
 
+# Averages are of order one: an error of this size leaves hardly a digit.
+UNKNOWN = 0.05
+
 # Arrays that exist at a time: records as vectors, as overlaps and in the Dataset; and slopes of
 # all stages with the covariances of what they average.
 COPIES, SLOPES = 4, 100
@@ -111,14 +114,15 @@ def evolve(
     flow = Flows(flows) if scenario.batch else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
-    last = float(until)
+    last, error = float(until), _averages_error(flows, begin)
+    _check_known(error, method)
     trajectory = integrate(flow, to_vector(begin), T, rate, times, last, tolerance, progress)
     _check_begun(scenario, begin, trajectory, method)
     outcomes = _outcomes(flows, trajectory, T, rate)
     states = _dataset(scenario, trajectory, T, times, outcomes, method)
     numbered = with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
     return numbered.assign_attrs(
-        averages_error=_averages_error(flows, begin),
+        averages_error=error,
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
     )
@@ -136,6 +140,17 @@ def _check_begun(
         "their products have to stay below 1e308",
         "slopes, scales, norms and noise of order one",
     )
+
+
+def _check_known(error: float, method: Method | str | None) -> None:
+    """What is known to no digit is refused, unless a rough method was asked for."""
+    if method is None and not error < UNKNOWN:  # which NaN is not
+        raise InputError(
+            "scenario and start",
+            f"units whose averages are known to {error:.2g} only",
+            f"{UNKNOWN:g} is the least: something in them changes faster than the nodes follow",
+            "kinks=... where they do, a smoother unit, or method='quadrature' to take what comes",
+        )
 
 
 def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
@@ -162,7 +177,8 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
             "start, learning_rate and numbers of the scenario",
             f"batches of shape {batch}, {rates} and {scenario.batch}",
             "there has to be one axis of runs, the same for all",
-            "one learning rate for each start; np.meshgrid and ravel for all pairs of two numbers",
+            "one learning rate for each start; all pairs of two numbers by np.meshgrid and ravel, "
+            "as docs/online.md does",
         )
     return next(iter(shapes), ())
 
