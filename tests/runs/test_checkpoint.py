@@ -57,6 +57,17 @@ def test_a_file_of_other_work_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_what_differs_is_told_in_numbers_before_digests(tmp_path):
+    def identity(until):
+        return {"recorded": digest(np.arange(until)), "examples": until}
+
+    with Checkpoint(tmp_path / "work.npz", identity(5)) as checkpoint:
+        checkpoint.save({"finished": np.array(0)})
+    words = r"examples = 5 \(and recorded\), but this one has examples = 6;"
+    with pytest.raises(InputError, match=words):
+        Checkpoint(tmp_path / "work.npz", identity(6)).load()
+
+
 def test_trees_come_back_in_their_shape():
     tree = {"weights": np.arange(6.0).reshape(2, 3), "epoch": (np.array(3), np.zeros(2))}
     again = restored("state", tree, flat("state", tree))

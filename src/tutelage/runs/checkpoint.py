@@ -7,6 +7,7 @@ the work goes on without it and says so: what is lost is less than the work.
 
 import hashlib
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -106,6 +107,10 @@ def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
     )
 
 
+# What `digest` makes of arrays, which says nothing to people.
+DIGEST = re.compile("[0-9a-f]{16}")
+
+
 def digest(*arrays: Any) -> str:
     """A short name of the contents of arrays."""
     return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
@@ -150,8 +155,9 @@ def _warn(path: Path, problem: OSError) -> None:
 
 
 def _check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:
-    """Refuse a file of other work, and name what differs."""
+    """Refuse a file of other work, and name what differs: numbers and words before digests."""
     names = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
+    names.sort(key=lambda name: bool(DIGEST.fullmatch(str(theirs.get(name)))))
     if names:
         name = names[0]
         others = f" (and {', '.join(names[1:])})" if names[1:] else ""
