@@ -97,6 +97,6 @@ SECTIONS = (
         "what counts as zero.",
         _fig2,
         "12 runs with spectra at four epochs, instead of 6 with spectra at the end; in "
-        "the text's setting 1000 instead of 300 epochs; about eight minutes of one core.",
+        "the text's setting 1000 instead of 300 epochs; an estimated eight minutes of one core.",
     ),
 )
