@@ -26,7 +26,7 @@ class InputError(ValueError):
     """An argument that cannot be used: says which, what came, what is allowed, what to try."""
 
     def __init__(self, argument: str, came: str, allowed: str, hint: str = ""):
-        self.argument = argument
+        self.argument, self.came, self.allowed, self.hint = argument, came, allowed, hint
         message = f"{argument}: got {came}, but {allowed}."
         super().__init__(f"{message} Try: {hint}." if hint else message)
 

@@ -108,3 +108,27 @@ def tried(command, option, texts, monkeypatch, capsys, tmp_path):
             assert err.strip() and len(err) < 2000, told
         else:
             assert not re.search(r"\bnan\b", out), f"{told}: {out}"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "online --until -3",
+            "--until: got -3.0, but it has to be greater than 0. Try: --",
+        ),
+        ("online --weight-decay -1 --until 1", "--weight-decay: got -1.0"),
+        ("online --teacher-norms 1,-2 --until 1", "--teacher-norms: got a matrix"),
+        ("online --activation relu:1", "--activation: got 'relu:1', but relu has no parameter"),
+        (
+            "online --activation leaky:-1",
+            "--activation: got 'leaky:-1', but its slope has",
+        ),
+        ("spectrum --data nofile.csv", "--data: got 'nofile.csv', but there is no such file"),
+        ("specialize --teacher 4-x", "--teacher: got 'x'"),
+        ("specialize --multiple 0", "--multiple: got 0"),
+    ],
+)
+def test_messages_name_the_option_that_was_typed(line, words, run):
+    code, out, err = run(*line.split())
+    assert (code, out) == (2, "") and f"tutelage: {words}" in err

@@ -52,7 +52,7 @@ def test_start_construction_and_precision_are_options(run, tmp_path):
     assert saved["start_scale"] == 0.1
     assert (saved["precision"], saved["construction"]) == ("float32", "code")
     code, _, err = run(*SMALL, "--start-scale", "0")
-    assert code == 2 and "start_scale: got 0.0" in err
+    assert code == 2 and "--start-scale: got 0.0" in err
 
 
 def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
@@ -87,7 +87,7 @@ def test_runs_that_diverge_are_left_out(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--teacher", "3-"], "hidden: got ''"),
+        (["--teacher", "3-"], "--teacher: got ''"),
         (["--polarity", "-1"], "polarity: got"),
         (["--evaluation", "0"], "evaluation: got 0"),
         (["--threshold", "2"], "--threshold: got 2"),

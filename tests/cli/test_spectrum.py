@@ -69,7 +69,7 @@ def test_the_digits_are_there_by_name(run, monkeypatch):
     ("arguments", "message"),
     [
         (["--data", "letters"], "--data: got 'letters'"),
-        (["--data", "nowhere.mat"], "path: got 'nowhere.mat', but there is no such file"),
+        (["--data", "nowhere.mat"], "--data: got 'nowhere.mat', but there is no such file"),
         (["--hidden", "8;2"], "--hidden: got '8;2'"),
         (["--hidden", "0"], "--hidden: got '0'"),
         (["--activation", "step"], "--activation: got 'step'"),
@@ -79,7 +79,7 @@ def test_the_digits_are_there_by_name(run, monkeypatch):
         (["--seed=-1"], "--seed: got -1"),
         (["--learning-rate", "0"], "--learning-rate: got 0"),
         (["--decay", "2"], "decay: got 2"),
-        (["--beta-start", "1"], "beta_start: got 1.0"),
+        (["--beta-start", "1"], "--beta-start: got 1.0"),
         (["--beta", "shared", "--beta-start", "1,2,3"], "--beta-start: got '1,2,3'"),
         (["--tolerance", "0"], "--tolerance: got 0"),
         (["--tolerance=-1e-3"], "--tolerance: got -0.001"),

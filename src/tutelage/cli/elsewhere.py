@@ -11,6 +11,8 @@ from typer.exceptions import TyperException
 from tutelage._checks import InputError
 from tutelage._names import PAGE, unknown
 
+# Arguments of Python that have another name among the options of a command.
+OPTIONS = {"teacher_overlaps": "--teacher-norms", "hidden": "--teacher", "path": "--data"}
 UNITS = {
     "step": "its derivative is a delta function, and gradient descent has nowhere to go",
     "sign": "its derivative is a delta function, and gradient descent has nowhere to go",
@@ -29,6 +31,23 @@ class Command(TyperCommand):
             if name is None or not str(problem).startswith("No such option"):
                 raise
             raise unknown_option(name, self) from None
+
+    def invoke(self, context: Any) -> Any:
+        try:
+            return super().invoke(context)
+        except InputError as problem:
+            raise as_option(problem, self) from None
+
+
+def as_option(problem: InputError, command: Any) -> InputError:
+    """The same of an option, where the argument that is refused is one of the command's."""
+    there = [option for parameter in command.params for option in parameter.opts]
+    name = problem.argument
+    for option in (f"--{name.replace('_', '-')}", OPTIONS.get(name, "")):
+        if option in there:
+            hint = problem.hint.replace(f"{name}=", f"{option} ")
+            return InputError(option, problem.came, problem.allowed, hint)
+    return problem
 
 
 def unknown_option(name: str, command: Any) -> InputError:

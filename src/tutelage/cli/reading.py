@@ -1,5 +1,6 @@
 """What the commands read: options that several of them have, and the texts behind options."""
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,11 +99,16 @@ def activation(option: str, text: str) -> "Activation":
     if name.lower() not in UNITS:
         raise unknown_unit(option, text, UNITS)
     kind = getattr(activations, UNITS[name.lower()])
-    arguments = [_parameter(option, text, name, parameter)] if colon else []
+    if not colon:
+        return kind()
+    if not dataclasses.fields(kind):
+        raise InputError(option, repr(text), f"{name} has no parameter", f"{option} {name}")
     try:
-        return kind(*arguments)
-    except TypeError:
-        raise InputError(option, repr(text), f"{name} has no parameter", name) from None
+        return kind(_parameter(option, text, name, parameter))
+    except InputError as problem:
+        named = problem.argument == option  # the number could not be read
+        came, allowed = repr(text), f"its {problem.argument} {problem.allowed.removeprefix('it ')}"
+        raise problem if named else InputError(option, came, allowed, problem.hint) from None
 
 
 def _parameter(option: str, text: str, name: str, parameter: str) -> float:
