@@ -68,8 +68,10 @@ def test_nothing_overflows_far_out(case):
 def test_derivatives_reach_their_limits_far_out(case):
     g = CASES[case][0]
     right = round(float(g(1000.0) - g(999.0)))
-    assert np.all(g.derivative(FAR[FAR > 0]) == right)
-    assert np.all(g.second_derivative(FAR) == 0)
+    # The slowest tails of a unit with asymptotes: g' like x⁻², g'' like x⁻³.
+    far = FAR[FAR > 0]
+    assert np.all(np.abs(g.derivative(far) - right) <= 1 / far / far)
+    assert np.all(np.abs(g.second_derivative(FAR)) <= 2 / np.abs(FAR) / FAR / FAR)
 
 
 @activations
@@ -84,7 +86,8 @@ def test_parity_holds(case):
 
 def test_parities():
     odd = {case for case, (g, *_) in CASES.items() if g.parity == "odd"}
-    assert odd == {"Linear", "Erf", "Tanh"}
+    assert odd == {case for case, (_, f, _) in CASES.items() if f(mp.mpf(-0.7)) == -f(mp.mpf(0.7))}
+    assert {"Linear", "Erf", "Tanh"} <= odd
     assert LeakyReLU(1.0).parity == "odd"
 
 
