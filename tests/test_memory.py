@@ -1,5 +1,6 @@
 """What does not fit in memory is refused at once, with the size that would fit."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -7,11 +8,15 @@ import tutelage as tl
 from tutelage import _memory
 from tutelage._checks import InputError
 from tutelage._memory import check_memory, memory_there
+from tutelage.model.layout import unchecked
+from tutelage.online.trajectory import bytes_of_a_run
 
 ONE = tl.Committee(1, tl.Erf())
 SCENARIO = tl.Scenario(ONE, ONE)
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
 GIB = 2**30
+TEN = tl.Scenario(*[tl.Committee(10, tl.ReLU())] * 2)
+LARGE = TEN, tl.Overlaps(Q=np.eye(10), R=np.zeros((10, 10)), T=TEN.T)
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +46,27 @@ def test_the_size_that_is_named_fits_and_the_next_one_does_not():
         check_memory("count", 11586, bytes_of, "the matrix")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("activation", "K"), [(tl.ReLU(), 1), (tl.ReLU(), 2), (tl.Erf(), 2)])
+def test_the_averages_of_a_run_take_no_more_than_is_said(activation, K):
+    """Against what XLA allocates for the right-hand sides of 1000 runs."""
+    units, runs = tl.Committee(K, activation), 1000
+    scenario = tl.Scenario(units, units)
+    flow, eye = tl.online.Flow(scenario), np.broadcast_to(np.eye(K), (runs, K, K))
+
+    def rates(Q, R, T):
+        change = flow(unchecked(Q, R, T), np.full(runs, 0.5))
+        return change.Q, change.R
+
+    compiled = jax.jit(rates).lower(0.5 * eye, 0.1 * eye, eye).compile()
+    taken = compiled.memory_analysis().temp_size_in_bytes
+    assert 0 < taken < runs * bytes_of_a_run(scenario, None, 2)
+
+
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
+        (lambda: tl.online.evolve(*LARGE, np.ones(1000), until=1, times=[1.0]), "the number of ru"),
         (lambda: tl.simulation.network(SCENARIO, START, 1.0, dimension=10**9, until=1), "dimens"),
         (
             lambda: tl.simulation.chain(SCENARIO, START, 1.0, dimension=10, until=1, runs=10**8),

@@ -13,7 +13,7 @@ from tutelage._checks import InputError, finite_number
 from tutelage._jax import as_data, jax, jnp
 from tutelage._memory import check_memory
 from tutelage.averages.generalization import generalization_error
-from tutelage.averages.methods import Method
+from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_fits
@@ -43,6 +43,9 @@ UNKNOWN = 0.05
 # Arrays that exist at a time: records as vectors, as overlaps and in the Dataset; and slopes of
 # all stages with the covariances of what they average.
 COPIES, SLOPES = 4, 100
+# Bytes of exact averages for each of the (K + M)⁴ quadruples of fields, as XLA allocates them:
+# 29 to 38 for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
+QUADRUPLE = 40
 
 LearningRate = float | Callable[[Any], Any] | np.ndarray
 
@@ -106,9 +109,8 @@ def evolve(
     times = recorded_times(times, until)
     rate = timing.learning_rate(learning_rate, times, float(until))
     runs = _runs(scenario, start, rate)
-    K, n = scenario.K, scenario.K + scenario.M
-    size = 8 * (COPIES * len(times) * K * n + SLOPES * n**2)
-    what = "their records and slopes"
+    size = bytes_of_a_run(scenario, method, len(times))
+    what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     flows = [Flow(each, method) for each in scenario.each]
     flow = Flows(flows) if scenario.batch else flows[0]
@@ -126,6 +128,14 @@ def evolve(
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
     )
+
+
+def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:
+    """Records, slopes, and averages of all runs at once; those by conditioning are one by one."""
+    K, n = scenario.K, scenario.K + scenario.M
+    units = (scenario.student.activation, scenario.teacher.activation)
+    together = 0 if isinstance(chosen(method, units), Conditional) else QUADRUPLE * n**4
+    return 8 * (COPIES * times * K * n + SLOPES * n**2) + together
 
 
 def _check_begun(
