@@ -40,27 +40,6 @@ def test_parameters_are_checked(make, message):
 
 
 @pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (3, r"^f: got 3, .*function of one number"),
-        (lambda x: jnp.array([x, x]), r"^f: .*shape \(2,\)"),
-        (lambda x: x > 0, r"^f: .*type bool"),
-        (lambda x: 1j * x, r"^f: .*type complex"),
-        (lambda x: float(x), r"^f: .*fails on a number"),
-        (lambda x, y: x, r"^f: .*fails on a number"),
-        (jnp.log, r"^f: .*values are not finite"),
-        (lambda x: jnp.sqrt(jnp.maximum(x, 0.0)), r"^f: .*derivatives are not finite"),
-        (jnp.abs, r"^f: .*slope jumps at x = 0, .*kinks=\(0.0,\)"),
-        (lambda x: jnp.maximum(3 * x - 1, 0), r"^f: .*slope jumps at x = 0.333333"),
-        (lambda x: jnp.where(x > 1, 1.0, 0.0), r"^f: .*value jumps at x = 1"),
-    ],
-)
-def test_functions_are_checked(f, message):
-    with pytest.raises(InputError, match=message):
-        from_function(f)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"parity": "even"}, r'^parity: got "even" for a function that misses f\(−x\) = f\(x\)'),

@@ -23,7 +23,16 @@ GRID = np.linspace(-8.0, 8.0, 640)
 # A tanh(βx) with β = 1e5, a thousand times steeper than anything useful, changes by 1e-4.
 NARROW = 1e-9
 JUMP = 1e-3
+# Where f' does not explain a change over that width, so is one far above rounding.
+SMALL_JUMP = 1e-7
+# Values so much larger than on the grid are those of a pole.
+POLE = 1e4
+# Points of the grid with |x| > 6, on one side.
+OUTER = 81
 PARITY_ROUNDING = 1e-12
+# Only finite has to be what is here: at zero, where formulas such as sin(x)/x have no value, and
+# as far out as rules for averages reach.
+ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
 
 
 def probe(g: "Custom") -> None:
@@ -37,17 +46,29 @@ def probe(g: "Custom") -> None:
         return  # f depends on traced parameters: nothing to look at
     _finite("values", seen.value)
     _finite("derivatives", seen.derivative)
-    _no_jump(g, seen.value_jump, "value", "a continuous function")
+    _no_pole(seen.value_jump)
+    _square_integrable(np.asarray(seen.value))
+    _no_jump(g, seen.value_jump, "value", "a continuous function, such as tanh(20x) for sign(x)")
     _no_jump(g, seen.slope_jump, "slope", "kinks={positions}")
-    _parity(g, np.asarray(seen.value), np.asarray(seen.mirrored))
+    _parity(g, np.asarray(seen.value)[: len(GRID)], np.asarray(seen.mirrored))
 
 
 class _Seen(NamedTuple):
+    """On the grid; value and derivative after that also elsewhere."""
+
     value: Array
     mirrored: Array
     derivative: Array
-    value_jump: tuple[Array, Array]
-    slope_jump: tuple[Array, Array]
+    value_jump: "_Jump"
+    slope_jump: "_Jump"
+
+
+class _Jump(NamedTuple):
+    """The largest change that bisection has left, relative to the range; is it a jump?"""
+
+    position: Array
+    size: Array
+    found: Array
 
 
 @eqx.filter_jit
@@ -60,13 +81,18 @@ def _look(g: "Custom", x: Array) -> _Seen:
         return sum(jump * jnp.heaviside(x - p, 0.5) for p, jump in declared)
 
     value, derivative = g(x), g.derivative(x)
-    value_jump = _largest_jump(g, x, value)
+    value_jump = _largest_jump(g, x, value, g.derivative)
     slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, derivative - steps(x))
+    value = jnp.concatenate([value, g(ELSEWHERE)])
+    derivative = jnp.concatenate([derivative, g.derivative(ELSEWHERE)])
     return _Seen(value, g(-x), derivative, value_jump, slope_jump)
 
 
-def _largest_jump(f, grid: Array, values: Array) -> tuple[Array, Array]:
-    """Position and relative size: bisect the four largest changes; what survives is a jump."""
+def _largest_jump(f, grid: Array, values: Array, slope=None) -> _Jump:
+    """Bisect the four largest changes; what survives is a jump.
+
+    If a slope is given, so is a smaller change that it does not explain.
+    """
     largest = jax.lax.top_k(jnp.abs(jnp.diff(values)), 4)[1]
 
     def bisect(_, ends):
@@ -79,45 +105,99 @@ def _largest_jump(f, grid: Array, values: Array) -> tuple[Array, Array]:
 
     ends = grid[largest], grid[largest + 1], values[largest], values[largest + 1]
     steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
-    left, _, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
+    left, right, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
     # A peak may be narrower than the grid: what bisection found of it counts too.
     scale = jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right])))
-    jump = jnp.abs(f_right - f_left) / scale
-    return left[jnp.argmax(jump)], jnp.max(jump)
+    jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
+    found = jump > JUMP
+    if slope is not None:
+        steepest = jnp.maximum(jnp.abs(slope(left)), jnp.abs(slope(right)))
+        explained = 10 * steepest * (right - left) / scale
+        found = found | ((jump > SMALL_JUMP) & (jump > explained))
+    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + 10 * found))
+    return _Jump(left[place], jump[place], found[place])
 
 
 def check_function(f: Any) -> None:
-    """f maps a number to a real number."""
+    """f maps a number to a real number, and JAX can differentiate it twice."""
     hint = "lambda x: jnp.tanh(x) / 2, written with jax.numpy for a single number x"
     if not callable(f):
         raise InputError("f", repr(f), "it has to be a function of one number", hint)
-    try:
-        result = jax.eval_shape(f, jax.ShapeDtypeStruct((), jnp.float64))
-    except Exception as problem:
-        reason = str(problem).partition("\n")[0]
-        came = f"a function that fails on a number ({type(problem).__name__}: {reason})"
-        raise InputError("f", came, "JAX has to be able to trace it", hint) from problem
+    result = _traced(f, "that fails on a number", "JAX has to be able to trace it", hint)
     shape, dtype = getattr(result, "shape", None), getattr(result, "dtype", None)
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        came = f"a function that returns shape {shape} and type {dtype} for a number"
+        came = f"a function that returns {_described(result)} for a number"
         raise InputError("f", came, "it has to return one real number", hint)
+    if dtype != jnp.float64:
+        came, allowed = f"a function that returns {dtype}", "half of the digits would be missing"
+        raise InputError("f", came, allowed, "a function that leaves the type of x as it is")
+    twice = jax.vmap(jax.grad(jax.grad(f)))
+    allowed = "JAX has to be able to differentiate it twice, for many numbers at once"
+    _traced(twice, "that JAX cannot differentiate", allowed, "jax.custom_jvp, or " + hint, (2,))
+
+
+def _traced(f: Any, fails: str, allowed: str, hint: str, shape: tuple[int, ...] = ()) -> Any:
+    """Shape and type of f at a number, or at several."""
+    try:
+        return jax.eval_shape(lambda x: f(x), jax.ShapeDtypeStruct(shape, jnp.float64))
+    except Exception as problem:
+        reason = str(problem).partition("\n")[0]
+        came = f"a function {fails} ({type(problem).__name__}: {reason})"
+        raise InputError("f", came, allowed, hint) from problem
+
+
+def _described(result: Any) -> str:
+    if not hasattr(result, "shape"):
+        return f"a {type(result).__name__}"
+    return f"shape {result.shape} and type {result.dtype}"
 
 
 def _finite(what: str, values) -> None:
     bad = ~np.isfinite(values)
     if np.any(bad):
-        x = GRID[np.argmax(bad)]
+        x = np.concatenate([GRID, ELSEWHERE])[np.argmax(bad)]
         came = f"a function whose {what} are not finite, at x = {x:.4g} for one"
         hint = "a form without overflow or division by zero, or jnp.where on a safe argument"
         raise InputError("f", came, "they have to be finite", hint)
 
 
-def _no_jump(g: "Custom", found: tuple[Array, Array], what: str, hint: str) -> None:
-    x, jump = (float(number) for number in found)
-    if jump > JUMP:
+def _no_pole(jump: _Jump) -> None:
+    """Bisecting the largest changes has met no infinite value."""
+    if not np.isfinite(jump.size):
+        _refuse_pole(float(jump.position))
+
+
+def _bounded(g: "Custom", x: float) -> None:
+    """What looks like a jump is none of tan(x), or of another pole."""
+    if abs(float(g(x))) > POLE * float(jnp.max(jnp.abs(g(GRID)))):
+        _refuse_pole(x)
+
+
+def _refuse_pole(x: float) -> None:
+    came = f"a function whose values are not finite, near x = {round(x, 8) + 0.0:g} for one"
+    raise InputError("f", came, "they have to be finite", "a function without poles")
+
+
+def _square_integrable(values: np.ndarray) -> None:
+    """ln g²φ falls at the ends of the grid, or bends down there, as that of exp(5x) does."""
+    for ends in (values[: len(GRID)], values[len(GRID) - 1 :: -1]):
+        x, g = np.abs(GRID[:OUTER]), np.abs(ends[:OUTER])
+        if np.any(g == 0):
+            continue
+        first, middle, last = (2 * np.log(g) - x**2 / 2)[[-1, OUTER // 2, 0]]
+        if last > middle > first and last - middle > middle - first:
+            came = "a function that grows faster than the Gaussian falls, like exp(x²)"
+            allowed = "⟨g²⟩ over fields of variance 1 has to exist"
+            raise InputError("f", came, allowed, "one that grows like exp(x) or a power at most")
+
+
+def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
+    if jump.found:
+        x, size = float(jump.position), float(jump.size)
+        _bounded(g, x)
         x = round(x, 8) + 0.0  # no digits beyond the bisection, and no −0
         declared = f" with kinks={g.positions}" if g.positions else ""
-        came = f"a function{declared} whose {what} jumps at x = {x:g}, by {jump:.2g} of its range"
+        came = f"a function{declared} whose {what} jumps at x = {x:g}, by {size:.2g} of its range"
         allowed = "it may jump only in its slope, and only at declared kinks"
         raise InputError("f", came, allowed, hint.format(positions=(*g.positions, x)))
 
