@@ -42,8 +42,19 @@ def test_two_and_three_point_averages_are_within_their_errors(group, method):
     assert_honest(*group, TABLE[group], method)
 
 
-@pytest.mark.parametrize("method", [Hermite(6), Quadrature(nodes=14)], ids=str)
-@pytest.mark.parametrize("group", [("i4", ("relu",) * 4), ("i4", ("erf",) * 4)], ids=str)
+ALIKE = [("i4", ("relu",) * 4), ("i4", ("erf",) * 4)]
+
+
+@pytest.mark.parametrize(
+    ("group", "method"),
+    [
+        (ALIKE[0], Hermite(6)),
+        (ALIKE[1], Quadrature(nodes=14)),
+        pytest.param(ALIKE[1], Hermite(6), marks=pytest.mark.slow),
+        pytest.param(ALIKE[0], Quadrature(nodes=14), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_four_point_averages_are_within_their_errors(group, method):
     """A third of the unmixed ones; all, with more nodes and orders, are a slow test."""
     assert_honest(*group, FOURS[group][::3], method)

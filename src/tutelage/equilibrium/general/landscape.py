@@ -50,6 +50,7 @@ class Landscape(eqx.Module):
         K = self.error.scenario.K
         return K * self.rank + K * (K - 1) // 2
 
+    @eqx.filter_jit
     def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K r+K"]:
         """The students (A, L) in a basis of the teachers' span and of Gram and Schmidt."""
         K, r = self.error.scenario.K, self.rank
@@ -59,12 +60,14 @@ class Landscape(eqx.Module):
         raw = jnp.eye(K, r + K, r) + place @ z
         return raw / jnp.sqrt(jnp.sum(raw**2, axis=1, keepdims=True))
 
+    @eqx.filter_jit
     def coordinates(self, vectors: Float[Array, "K r+K"]) -> Float[Array, " d"]:
         """z of students given by lower triangular (A, L); undoes `vectors`."""
         K, r = self.error.scenario.K, self.rank
         raw = vectors / jnp.diagonal(vectors, offset=r)[:, None]
         return raw[np.tril_indices(K, r - 1, r + K)]
 
+    @eqx.filter_jit
     def overlaps(self, z: Float[Array, " d"]) -> tuple[Float[Array, "K K"], Float[Array, "K M"]]:
         """Q and R."""
         V = self.vectors(z)
@@ -75,6 +78,7 @@ class Landscape(eqx.Module):
         """βf."""
         return load * self.error.scenario.K * self.error(self._pairs(z)) - self.entropy(z)
 
+    @eqx.filter_jit
     def entropy(self, z: Float[Array, " d"]) -> Float[Array, ""]:
         """s = Σ ln L_ii."""
         return jnp.sum(jnp.log(jnp.diagonal(self.vectors(z), offset=self.rank)))

@@ -46,6 +46,7 @@ class PairError(eqx.Module):
         itself = self.students.value(jnp.ones(1))[0]
         self.constant = 0.5 * (s_K**2 * scenario.K * itself + s_M**2 * _teachers(h, T, method))
 
+    @eqx.filter_jit
     def __call__(self, pairs: Float[Array, "... p"]) -> Float[Array, "..."]:
         """ε_g."""
         return self.constant + jnp.sum(self._terms(lambda kernel: kernel.value, pairs), axis=-1)
@@ -58,6 +59,7 @@ class PairError(eqx.Module):
         """∂²ε_g/∂ρ² for every pair ρ; there are no mixed second derivatives."""
         return self._terms(lambda kernel: kernel.second, pairs)
 
+    @eqx.filter_jit
     def pairs(
         self, Q: Float[Array, "... K K"], R: Float[Array, "... K M"]
     ) -> Float[Array, "... p"]:
