@@ -214,6 +214,7 @@ def test_a_million_rectifiers_against_forty_digits(Q):
     assert np.all(differences < [1e-15, 1e-21, 1e-15, 1e-21])
 
 
+@pytest.mark.slow
 def test_a_million_units_are_like_a_hundred_thousand():
     """Time in units of K, C and S in units of 1/K: what is left of K is of relative order 1/K."""
     start = SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)

@@ -60,6 +60,7 @@ def test_101_directions_are_flat_for_every_activation_with_softmax():
     assert flat_directions("softmax").max() < 1e-13
 
 
+@pytest.mark.slow
 def test_only_those_of_the_blank_pixels_are_flat_with_sigmoids():
     """Ten outputs of their own cannot be shifted together: 75 directions, as the authors have."""
     assert ALWAYS_ZERO["sigmoid"] == BLANK

@@ -143,6 +143,7 @@ def test_the_least_specialized_quarter_is_weaker_in_an_l():
     assert float(reduced.quarters(ρ, strength)[0]) == pytest.approx(0.1 / 1.5)
 
 
+@pytest.mark.slow
 def test_students_in_the_plane_find_both_teacher_nodes():
     """Figure 2: filters of two student nodes turn to those of the teacher, in most starts.
 
@@ -157,6 +158,7 @@ def test_students_in_the_plane_find_both_teacher_nodes():
     assert np.mean(found) > 0.9
 
 
+@pytest.mark.slow
 def test_the_film_of_figure_2_has_a_frame_for_each_student(tmp_path):
     teachers, paths, every = descents.plane()
     short = type(paths[0])(

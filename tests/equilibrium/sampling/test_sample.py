@@ -193,6 +193,7 @@ def test_means_approach_the_minimum_of_the_free_energy(unit, K, load, dimensions
         assert abs(extrapolated - value) < 4 * error + (small - large) ** 2
 
 
+@pytest.mark.slow
 def test_three_relu_units_do_not_stay_negatively_specialized():
     """The R < S state of oostwal2019 is a saddle for K = 3: no chain that begins there stays.
 
