@@ -31,7 +31,7 @@ def test_a_log_has_a_line_now_and_then_with_the_time_that_is_left(monkeypatch):
         time.sleep(0.4)
     lines = log.getvalue().splitlines()
     assert 2 <= len(lines) <= 8
-    assert lines[0] == "tutelage: 25 of 100 epochs after 0 s, about 0 s to go"
+    assert lines[0] == "tutelage: 25 of 100 epochs after 0 s, at most about 0 s to go"
 
 
 def test_what_cannot_be_measured_says_that_it_goes_on(monkeypatch):
@@ -56,6 +56,18 @@ def test_what_was_done_before_took_no_time():
     bar.start_from(80)
     bar.show(90)
     assert bar.words(60.0) == "90 of 100 steps after 60 s, about 60 s to go"
+
+
+def test_what_the_first_units_take_to_compile_is_not_taken_for_the_pace(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    bar = Progress(True, 139, "starts")
+    assert bar.words(5.0) == "0 of 139 starts after 5 s"
+    clock[0] = 10.0
+    bar.show(1)
+    assert bar.words(10.0) == "1 of 139 starts after 10 s, at most about 23 min to go"
+    bar.show(11)
+    assert bar.words(12.0) == "11 of 139 starts after 12 s, about 26 s to go"
 
 
 def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):

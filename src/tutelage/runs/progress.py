@@ -17,17 +17,20 @@ class Progress:
     total: units of work, such as examples or epochs; None if it cannot be known.
     what: the name of the units, or of the work itself.
 
-    What is said comes from a thread of its own: also while one compiled call is under way.
+    What is said comes from a thread of its own: also while one compiled call is under way.  How
+    long the rest takes is judged by what came after the first units, which compile programs.
 
     >>> with Progress(True, 3, "steps") as bar:  # short work: nothing in a log
+    ...     bar.show(1)
     ...     bar.show(2)
     >>> bar.words(20.0)
-    '2 of 3 steps after 20 s, about 10 s to go'
+    '2 of 3 steps after 20 s, about 20 s to go'
     """
 
     def __init__(self, wanted: bool, total: float | None = None, what: str = "examples"):
         self._wanted, self._total, self._what = wanted, total, what
-        self._done = self._before = 0.0
+        self._done = 0.0
+        self._first: tuple[float, float] | None = None  # when something was done first, and what
         self._bar: Any = None
         self._over = threading.Event()
         self._begun = time.monotonic()
@@ -49,12 +52,14 @@ class Progress:
 
     def start_from(self, done: float) -> None:
         """So much was done before, as by a run that goes on from a checkpoint: it took no time."""
-        self._before = done
+        self._first = (0.0, done)
         self.show(done)
 
     def show(self, done: float) -> None:
         """Set how many units of work are done, in all runs together."""
         self._done = done
+        if self._first is None and done > 0:
+            self._first = (time.monotonic() - self._begun, done)
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
 
@@ -66,9 +71,12 @@ class Progress:
         """What is done after so many seconds, and how long the rest will take."""
         if self._total is None:
             return f"{self._what}: {in_words(seconds)} so far"
-        now = self._done - self._before
-        left = seconds * (self._total - self._done) / now if now > 0 else None
-        rest = "" if left is None else f", about {in_words(left)} to go"
+        rest, (then, first) = "", self._first or (seconds, self._done)
+        if self._done > first:
+            left = (seconds - then) * (self._total - self._done) / (self._done - first)
+            rest = f", about {in_words(left)} to go"
+        elif first > 0 and then > 0:
+            rest = f", at most about {in_words(seconds * (self._total - first) / first)} to go"
         return f"{self._done:.4g} of {self._total:.4g} {self._what} after {in_words(seconds)}{rest}"
 
     def _tell(self) -> None:
