@@ -107,6 +107,8 @@ def test_several_units_are_refused_where_there_has_to_be_one(verb):
 
 def test_several_units_are_refused_in_a_scenario_for_one():
     scenario = tl.Scenario(*committees(tl.LeakyReLU([0.1, 0.2]), tl.ReLU()))
+    with pytest.raises(InputError, match=r"scenario\.each"):
+        tl.online.Flow(scenario)
     for verb in (tl.online.fixed_point, tl.online.plateau):
         with pytest.raises(InputError, match=r"scenario\.each"):
             verb(scenario, START, 0.5)

@@ -1,6 +1,7 @@
 """Long work says how far it is and how long the rest takes; short work says nothing in a log."""
 
 import io
+import re
 import time
 
 import pytest
@@ -31,7 +32,8 @@ def test_a_log_has_a_line_now_and_then_with_the_time_that_is_left(monkeypatch):
         time.sleep(0.4)
     lines = log.getvalue().splitlines()
     assert 2 <= len(lines) <= 8
-    assert lines[0] == "tutelage: 25 of 100 epochs after 0 s, at most about 0 s to go"
+    said = r"tutelage: 25 of 100 epochs after \d s, at most about \d s to go"  # of a busy machine
+    assert re.fullmatch(said, lines[0])
 
 
 def test_what_cannot_be_measured_says_that_it_goes_on(monkeypatch):

@@ -20,6 +20,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import unchecked
+from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
 from tutelage.online.moments.conditional import ConditionalMoments
@@ -50,6 +51,7 @@ class Flow(eqx.Module):
 
     @door
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
+        check_scenario(scenario)
         self.moments = moments(scenario, method)
 
     @property
