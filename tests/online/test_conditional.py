@@ -35,7 +35,7 @@ def on_a_grid(s, overlaps, nodes=45, reach=7.0):
 @pytest.mark.parametrize(
     ("K", "M", "g", "h"),
     [
-        (2, 1, tl.GELU(), tl.GELU()),
+        pytest.param(2, 1, tl.GELU(), tl.GELU(), marks=pytest.mark.slow),
         pytest.param(1, 2, tl.Tanh(), tl.Swish(2.0), marks=pytest.mark.slow),
         pytest.param(2, 2, tl.Swish(), tl.Softplus(), marks=pytest.mark.slow),
     ],

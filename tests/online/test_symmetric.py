@@ -64,6 +64,7 @@ def test_the_limit_of_small_learning_rates_is_that_of_the_full_equations():
     assert_same_rates(full(5, tl.ReLU(), tl.LeakyReLU(0.3), output_scale=(0.4, 0.7)), 0)
 
 
+@pytest.mark.slow
 def test_rectifiers_move_as_in_the_full_equations_with_noise_and_decay():
     assert_same_rates(full(2, tl.LeakyReLU(0.2), tl.ReLU(), **EVERYTHING), jnp.asarray(0.8))
 

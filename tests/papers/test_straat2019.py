@@ -33,6 +33,7 @@ def test_equation_6_summed_is_the_mean_over_examples(i, fields, sign):
     assert abs(sample.mean() - summed) < 4 * sample.std() / np.sqrt(len(sample))
 
 
+@pytest.mark.slow
 def test_the_printed_equation_5_is_refuted_by_examples():
     """dR_11 and dQ_12 at the start of Fig. 2, from examples: as computed, not as printed."""
     start = runs.start_2()

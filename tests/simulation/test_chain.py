@@ -224,6 +224,7 @@ def test_the_deviation_from_the_theory_shrinks_as_one_over_N():
     assert np.all(np.abs(scaled[0] - expected) < 5 * se + 0.1 * np.abs(scaled[2]))
 
 
+@pytest.mark.slow
 def test_ten_million_inputs():
     """A thousand examples of N = 10⁷, 4000 runs: the first order of the equations of motion."""
     N, count, runs = 10**7, 1000, 4000

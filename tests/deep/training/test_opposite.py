@@ -35,6 +35,7 @@ def cosines(student, teacher):
     return W.T @ T
 
 
+@pytest.mark.slow
 def test_no_student_node_is_on_the_side_of_the_second_teacher_node(ended):
     student, teacher, _ = ended
     found = cosines(student, teacher)
