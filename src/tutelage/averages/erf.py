@@ -25,7 +25,7 @@ def supports(activations: tuple[Activation, ...]) -> bool:
 def i2(activations: tuple[Erf, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩ = (2/π) asin[C12/√((1 + C11)(1 + C22))], plus the product of the offsets."""
     g, h = activations
-    value = g.offset * h.offset + _two_signs(C[..., 0, 0], C[..., 0, 1], C[..., 1, 1])
+    value = g.offset * h.offset + two_signs(C[..., 0, 0], C[..., 0, 1], C[..., 1, 1])
     return _estimate(value, 1.0 + abs(g.offset * h.offset))
 
 
@@ -67,7 +67,8 @@ def _lambda(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
     return jnp.where(determinant < 0, 0.0, determinant) + 1 + C_ii + C_jj
 
 
-def _two_signs(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
+def two_signs(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
+    """(2/π) asin[C_ij/√((1 + C_ii)(1 + C_jj))] = ⟨erf(u/√2) erf(w/√2)⟩."""
     return 2 / math.pi * jnp.arctan2(C_ij, jnp.sqrt(_lambda(C_ii, C_ij, C_jj)))
 
 

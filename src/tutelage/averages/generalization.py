@@ -75,10 +75,16 @@ def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) 
         ((g, h), students, teachers, -1.0 * s_K * s_M),
         ((h, h), teachers, teachers, 0.5 * s_M * s_M),
     ]
-    if eqx.tree_equal(g, h) is True:  # one batch instead of three: a third of the compilation
+    if scenario.alike:  # one batch instead of three: a third of the compilation
         return _sum((g, g), C, [block[1:] for block in blocks], methods[0])
     terms = [_sum(block[0], C, [block[1:]], m) for block, m in zip(blocks, methods, strict=True)]
     return Estimate(sum(term.value for term in terms), sum(term.error for term in terms))
+
+
+def coefficients(scenario: Scenario) -> Float[Array, " n"]:
+    """c_a of the fields in τ - σ = Σ_a c_a g_a(f_a): -s_K for students, s_M for teachers."""
+    s_K, s_M = (jnp.asarray(s, dtype=jnp.float64) for s in scenario.output_scale)
+    return jnp.concatenate([jnp.full(scenario.K, -s_K), jnp.full(scenario.M, s_M)])
 
 
 def _sum(

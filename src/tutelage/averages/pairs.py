@@ -49,9 +49,11 @@ def straight(units: list[tuple[Any, int]]) -> Straight:
 
 
 def first_order(
-    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "K n"]
+    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "K n"], kinks: bool = True
 ) -> Float[Array, "... K n"]:
     """⟨δ_i f_v⟩ = Σ_a A_ia C_av for the first K fields.
+
+    kinks: whether the first K units may have d; what that takes costs most.
 
     The parts with d of both units are taken together (`_kinks`): each of them has an infinite
     derivative where the fields coincide, their sum a finite one.
@@ -76,6 +78,8 @@ def first_order(
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
     curvature = curvature + 2 * own.d * units.o * density
     A = G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
+    if not kinks:
+        return A @ C
     return A @ C + _kinks(C, G * own.d * units.d * (2 / math.pi))
 
 

@@ -1,5 +1,6 @@
 """Who teaches, who learns: committees and the scenario that joins them."""
 
+import copy
 from typing import Any
 
 import equinox as eqx
@@ -74,6 +75,8 @@ class Scenario(eqx.Module):
     output_scale: tuple[Any, Any]
     label_noise: Any
     weight_decay: Any
+    # Whether student and teacher have equal units: what they need is then compiled once.
+    alike: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Scenario(eqx.Module):
     ):
         self.student = check_committee("student", student)
         self.teacher = check_committee("teacher", teacher)
+        self.alike = eqx.tree_equal(student.activation, teacher.activation) is True
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         self.output_scale = _output_scale(output_scale)
         self.label_noise = finite_numbers("label_noise", label_noise, at_least=0.0)
@@ -134,6 +138,12 @@ class Scenario(eqx.Module):
             )
 
         return [of_run(run) for run in range(*self.batch)] if self.batch else [self]
+
+    def apart(self) -> "Scenario":
+        """The same, as if student and teacher had different units."""
+        other = copy.copy(self)
+        object.__setattr__(other, "alike", False)
+        return other
 
     @property
     def K(self) -> int:

@@ -24,17 +24,23 @@ from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
 from tutelage.online.moments.conditional import ConditionalMoments
+from tutelage.online.moments.erf import ErfMoments
+from tutelage.online.moments.first import FirstMoments
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 
 # The first one that serves computes the averages.
-WAYS: tuple[type[Moments], ...] = (SignMoments, ConditionalMoments, SingleMoments)
+WAYS: tuple[type[Moments], ...] = (ErfMoments, SignMoments, ConditionalMoments, SingleMoments)
 
 
-def moments(scenario: Scenario, method: Method | str | None = None) -> Moments:
-    """How the averages of a scenario are computed: the best exact way by default."""
+def moments(scenario: Scenario, method: Method | str | None = None, limit: bool = False) -> Moments:
+    """How the averages of a scenario are computed: the best exact way by default.
+
+    limit: whether the terms in η² are left out.
+    """
     method = chosen(method, (scenario.student.activation, scenario.teacher.activation))
-    return next(way(scenario, method) for way in WAYS if way.serve(scenario, method))
+    ways: tuple[type[Moments], ...] = (FirstMoments, *WAYS) if limit else WAYS
+    return next(way(scenario, method) for way in ways if way.serve(scenario, method))
 
 
 class Flow(eqx.Module):
@@ -42,6 +48,7 @@ class Flow(eqx.Module):
 
     scenario: who learns from whom.
     method: how averages are computed; the best exact one by default.
+    limit: whether it serves the limit η → 0 only, which takes less to prepare.
 
     Its ``moments`` give ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ alone (``first_order``, ``second_order``) and a bound
     on their error (``error``).
@@ -50,9 +57,11 @@ class Flow(eqx.Module):
     moments: Moments
 
     @door
-    def __init__(self, scenario: Scenario, method: Method | str | None = None):
+    def __init__(
+        self, scenario: Scenario, method: Method | str | None = None, *, limit: bool = False
+    ):
         check_scenario(scenario)
-        self.moments = moments(scenario, method)
+        self.moments = moments(scenario, method, limit)
 
     @property
     def scenario(self) -> Scenario:
@@ -63,6 +72,10 @@ class Flow(eqx.Module):
     def method(self) -> Method:
         """How single averages are computed."""
         return self.moments.method
+
+    def coarse(self) -> "Flow":
+        """With fewer rules for averages to compile, where ``moments.resolves`` the state."""
+        return eqx.tree_at(lambda flow: flow.moments, self, self.moments.coarse())
 
     def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
         """dQ/dα, dR/dα and dT/dα = 0 as `Overlaps`.
@@ -92,6 +105,10 @@ class Flows(eqx.Module):
         if len({jax.tree.structure(flow) for flow in flows}) > 1:  # alike in some runs only
             flows = [eqx.tree_at(lambda f: f.moments, f, f.moments.apart()) for f in flows]
         self.each = jax.tree.map(lambda *x: np.stack(x), *flows)
+
+    def coarse(self) -> "Flows":
+        """As `Flow.coarse`."""
+        return eqx.tree_at(lambda flows: flows.each, self, self.each.coarse())
 
     @property
     def scenario(self) -> Scenario:

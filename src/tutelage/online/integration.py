@@ -9,7 +9,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
 from tutelage._jax import jnp
-from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow, Flows
@@ -45,6 +44,8 @@ TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
+# A run that cannot go on with the averages it has, but with finer ones.
+UNRESOLVED = 4
 
 
 class Trajectory(NamedTuple):
@@ -128,16 +129,26 @@ def _stage(
     """One stage of integration; a single run is a batch of one."""
     several, (times, until, bar) = y0.ndim > 1, span
     y0, T, t0 = (y0, T, t0) if several else (y0[None], T[None], t0[None])
-    now, steps = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW
+    now, steps, averages = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW, flow.coarse()
     while np.any(now.running):
         begun, before = time.perf_counter(), now
-        now = _compiled(flow, now, T, rate, times, until, tolerance, np.asarray(steps))
+        now = _compiled(averages, now, T, rate, times, until, tolerance, np.asarray(steps))
+        if np.any(now.reason == UNRESOLVED):
+            now, averages = _resumed(now), flow
         bar.show(float(np.sum(np.where(now.running, now.t, until))))
         _check_pace(before, now, float(until))
         if time.perf_counter() - begun < PATIENCE:
             steps = 2 * steps
     trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
+
+
+def _resumed(now: Walk) -> Walk:
+    """On the way again, with finer averages."""
+    waits = np.asarray(now.reason) == UNRESOLVED
+    return now._replace(
+        running=jnp.asarray(now.running) | waits, reason=jnp.where(waits, REACHED, now.reason)
+    )
 
 
 def _check_pace(before: Walk, now: Walk, until: float) -> None:
@@ -177,7 +188,13 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
 def _errors(flow: Flow | Flows, y: Any, T: Any) -> Array:
     if isinstance(flow, Flows):
         return flow.over_runs(_errors, y, T)
-    return generalization_error(flow.scenario, to_overlaps(y, T, flow.scenario.K))
+    return flow.moments.generalization_error(to_overlaps(y, T, flow.scenario.K))
+
+
+def _resolves(flow: Flow | Flows, y: Any, T: Any) -> Array:
+    if isinstance(flow, Flows):
+        return flow.over_runs(_resolves, y, T)
+    return flow.moments.resolves(to_overlaps(y, T, flow.scenario.K))
 
 
 @eqx.filter_jit
@@ -199,6 +216,7 @@ def _compiled(
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         reasons = [
+            (UNRESOLVED, ~_resolves(flow, y, T)),
             (CONVERGED, (jnp.abs(_errors(flow, y, T)) < SOLVED) & stays),
             (DIVERGED, jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE),
             (PLATEAU, jnp.max(jnp.abs(slope), axis=-1) < AT_REST * tolerance * rate.at(t).unit),

@@ -108,7 +108,8 @@ def fixed_point(
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
-    flow, rate = Flow(scenario, method), rate_of(float(learning_rate))
+    rate = rate_of(float(learning_rate))
+    flow = Flow(scenario, method, limit=rate.limit)
     return describe(flow, rate, *polished("start", flow, rate, np.asarray(to_vector(start))))
 
 

@@ -10,9 +10,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import as_data, jax, jnp
+from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
@@ -112,16 +111,17 @@ def evolve(
     size = bytes_of_a_run(scenario, method, len(times))
     what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
-    flows = [Flow(each, method) for each in scenario.each]
+    limit = isinstance(rate, Rate) and rate.limit
+    flows = [Flow(each, method, limit=limit) for each in scenario.each]
     flow = Flows(flows) if scenario.batch else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     last, error = float(until), _averages_error(flows, begin)
     _check_known(error, method)
     trajectory = integrate(flow, to_vector(begin), T, rate, times, last, tolerance, progress)
-    _check_begun(scenario, begin, trajectory, method)
+    _check_begun(flows, begin, trajectory)
     outcomes = _outcomes(flows, trajectory, T, rate)
-    states = _dataset(scenario, trajectory, T, times, outcomes, method)
+    states = _dataset(flows, trajectory, T, times, outcomes)
     numbered = with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
     return numbered.assign_attrs(
         averages_error=error,
@@ -138,11 +138,9 @@ def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) 
     return 8 * (COPIES * times * K * n + SLOPES * n**2) + together
 
 
-def _check_begun(
-    scenario: Scenario, begin: Overlaps, trajectory: Trajectory, method: Method | str | None
-) -> None:
+def _check_begun(flows: list[Flow], begin: Overlaps, trajectory: Trajectory) -> None:
     """A run that ends before its first step, with no error to begin with, is no divergence."""
-    if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(scenario, begin, method))):
+    if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(flows, begin))):
         return
     raise InputError(
         "scenario and start",
@@ -245,13 +243,13 @@ def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
 
 
 def _dataset(
-    scenario: Scenario,
+    flows: list[Flow],
     trajectory: Trajectory,
     T: np.ndarray,
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
-    method: Method | str | None,
 ) -> xr.Dataset:
+    scenario = flows[0].scenario
     several = ("run",) if outcomes.ndim else ()
     if several:
         vectors = trajectory.at_every_time(times)
@@ -262,7 +260,7 @@ def _dataset(
         {
             "Q": ((*several, "time", "student", "student_2"), states.Q),
             "R": ((*several, "time", "student", "teacher"), states.R),
-            "generalization_error": ((*several, "time"), _errors(scenario, states, method)),
+            "generalization_error": ((*several, "time"), _errors(flows, states)),
         },
         coords={
             "time": time_axis(times),
@@ -277,23 +275,26 @@ def _dataset(
     return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
 
 
-def _errors(
-    scenario: Scenario, states: Overlaps, method: Method | str | None
-) -> Float[np.ndarray, "..."]:
+def _errors(flows: list[Flow], states: Overlaps) -> Float[np.ndarray, "..."]:
     """ε_g of every state; missing where the state is."""
-    if scenario.batch:
-        every = zip(scenario.each, states.Q, states.R, states.T, strict=True)
-        return np.stack([_errors(each, unchecked(*state), method) for each, *state in every])
+    if len(flows) > 1:
+        every = zip(flows, states.Q, states.R, states.T, strict=True)
+        return np.stack([_errors([flow], unchecked(*state)) for flow, *state in every])
     Q, R = states.Q, states.R
     present = np.all(np.isfinite(Q), axis=(-2, -1)) & np.all(np.isfinite(R), axis=(-2, -1))
     T = np.broadcast_to(states.T, (*present.shape, *states.T.shape[-2:]))
     errors = np.full(present.shape, np.nan)
     if np.any(present):
-        known = unchecked(Q[present], R[present], T[present])
-        errors[present] = np.asarray(_error(as_data(scenario), known, method))
+        errors[present] = _error(flows[0], unchecked(Q[present], R[present], T[present]))
     return errors
 
 
+def _error(flow: Flow, states: Overlaps) -> np.ndarray:
+    """With the fewest rules that will do."""
+    error, resolved = _compiled_error(flow.coarse(), states)
+    return np.asarray(error if np.all(resolved) else _compiled_error(flow, states)[0])
+
+
 @eqx.filter_jit
-def _error(scenario: Scenario, states: Overlaps, method: Any) -> Any:
-    return generalization_error(scenario, states, method=method)
+def _compiled_error(flow: Flow, states: Overlaps) -> tuple[Any, Any]:
+    return flow.moments.generalization_error(states), flow.moments.resolves(states)

@@ -1,11 +1,12 @@
 """Single averages I2, I3 and I4 by conditioning, with a bound on the error."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
@@ -30,11 +31,11 @@ i3, slopes = quadrature.i3, quadrature.slopes
 def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩, w given u; the error as for `i4`."""
     units = Units(tuple((g, 1) for g in activations))
+    return over_batch(lambda C: _judged(units, C, 1, partial(_product, units, C)), C)
 
-    def one(C: Float[Array, "2 2"]) -> Estimate:
-        return _judged(units, C, 1, lambda rule: (product(units, C, rule), 0.0))
 
-    return over_batch(one, C)
+def _product(units: Units, C: Float[Array, "2 2"], rule: Any) -> tuple[Array, float]:
+    return product(units, C, rule), 0.0
 
 
 @eqx.filter_jit
@@ -60,12 +61,26 @@ def _i4(activations: tuple[Activation, ...], C: Float[Array, "4 4"]) -> Estimate
     return _judged(units, C, 2, compute)
 
 
+def square(
+    units: Units, c: Float[Array, " n"], C: Float[Array, "n n"], rule: Any
+) -> tuple[Array, Array]:
+    """⟨(Σ_a c_a g_a(f_a))²⟩ of all fields at once, given the first, and what the series leaves out.
+
+    Where fields coincide that is less than its bound by far; `i2` of all pairs has a better one.
+    """
+    return quadratic(lambda x: jnp.ones(x.shape[1]), units, C, c[:, None] * c, 0.0, 1, rule)
+
+
 def _judged(
     units: Units, C: Float[Array, "n n"], given: int, compute: Callable[[Any], tuple[Any, Any]]
 ) -> Estimate:
     """What is computed, and its change with the rule that judges, with all that no rule sees."""
-    value, left_out = effort.with_rule(units, C, given, compute)
-    other, _ = effort.with_rule(units, C, given, compute, judge=True)
+    choice, seen = effort.Choice(units, given), effort.survey(units, C)
+
+    def with_rule(judge: Int[Array, ""]) -> tuple[Array, Array]:
+        return effort.with_rule(choice, C, seen, compute, judge)
+
+    (value, other), (left_out, _) = jax.lax.map(with_rule, jnp.arange(2))
     error = jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
     error = error + (effort.unresolved(units, C, given) + PRIVATE) * jnp.abs(value)
     return Estimate(value, jax.lax.stop_gradient(error) + np.finfo(float).eps)

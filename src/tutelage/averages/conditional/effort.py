@@ -3,89 +3,152 @@
 A lattice resolves a product of four factors if it resolves g'² (g² + ⟨g²⟩) of every single field:
 the sums over its nodes and over the points between them then agree.  Panels resolve layers that are
 not too narrow.  What Mehler's series leaves out is bounded by |ρ_ab|ᴺ⁺¹ √(t_a t_b) with
-t_a = ⟨g_a²⟩ - Σ_{n≤N} c_n², since conditioning moves no weight to higher orders.
+t_a = ⟨g_a²⟩ - Σ_{n≤N} c_n², since conditioning moves no weight to higher orders; it moves weight to
+lower ones, a share of at most (k r_a)ᴺ⁺¹/(N+1)! of order k staying above N if r_a is the share of
+the variance of a field that is left.
 """
 
 from collections.abc import Callable
-from typing import Any
+from math import e
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.conditional.kernel import COINCIDE, PRIVATE, Given, Units, condition, layer
-from tutelage.averages.conditional.rules import Lattice, Panels, line
+from tutelage.averages.conditional.rules import FINEST, Lattice, Panels, line
 
-# From cheap to fine; units with kinks need panels, sharp ones get them if no lattice will do.
-BASE = 0.07
-LATTICES = (Lattice(6 * BASE, 28), Lattice(4 * BASE, 48))
+# Where single fields are looked at: twice as fine as the finest lattice.
+BASE = FINEST / 2
+# Steps of lattices, in units of BASE, from cheap to fine.
+STRIDES = (10, 9, 8, 7, 6, 5, 4, 3, 2)
+# Stride of the fields that are not given, and terms of their series, from cheap to fine.
+SERIES = ((8, 12), (6, 28), (4, 48))
+# Units with kinks need panels, sharp ones get the last of them if no lattice will do.
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
-# The last rule is judged by this one.
+# The last panels are judged by these.
 JUDGE = Panels(76, 44, 0.01)
 # Relative to the size of the averages.
-WANTED = 3e-9
-# Four factors that coincide are a hundred times harder to resolve than those that occur.
-HARDER = 100.0
+WANTED = 1e-9
+# Given one field its four factors coincide; given two they are so much easier to resolve, and so
+# are two factors of fields that are not given.
+FOUR, TWO = {1: 1.0, 2: 100.0}, 10.0
+# Fields of whose variance the given ones explain less count as smooth in these.
+EXPLAINED = 0.1
 
 
-def with_rule(
-    units: Units,
-    C: Float[Array, "n n"],
-    given: int,
-    compute: Callable[[Any], Any],
-    judge: bool = False,
-) -> Any:
-    """What is computed with the first rule that is good enough, or with the last one.
+class Survey(NamedTuple):
+    """What single fields need, whatever they are combined with.
 
-    judge: with the rule next to that one, which shows its error.
+    four: the relative error of four factors of a field with every one of `STRIDES`.
+    two: the same of two factors.
+    weights: t_a for every one of `SERIES`, relative to ⟨g_a²⟩.
     """
-    used = judges(units, given) if judge else rules(units, given)
-    return jax.lax.switch(
-        level(units, C, given), [lambda rule=rule: compute(rule) for rule in used]
-    )
+
+    four: Float[Array, "n strides"]
+    two: Float[Array, "n strides"]
+    weights: Float[Array, "n series"]
+
+    def of(self, order: Any) -> "Survey":
+        """The same with the fields in another order."""
+        return Survey(*(x[order] for x in self))
 
 
-def level(units: Units, C: Float[Array, "n n"], given: int) -> Int[Array, ""]:
-    """Which of the rules is the first that is good enough."""
-    candidates = rules(units, given)
-    enough = _defects(candidates, units, jax.lax.stop_gradient(C), given) < WANTED
-    return jnp.where(jnp.any(enough), jnp.argmax(enough), len(candidates) - 1)
-
-
-def judges(units: Units, given: int) -> tuple[Any, ...]:
-    """For every rule the one that shows its error."""
-    return (*rules(units, given)[1:], JUDGE)
-
-
-def rules(units: Units, given: int) -> tuple[Any, ...]:
-    """The rules among which the state decides, from cheap to fine."""
-    if any(g.kinks for g, _ in units.runs):
-        return PANELS
-    # On one axis nodes cost little: one lattice will do.
-    return (*LATTICES[-given:], PANELS[-1])
-
-
-def _defects(
-    rules: tuple[Any, ...], units: Units, C: Float[Array, "n n"], given: int
-) -> Float[Array, " rules"]:
-    """Relative errors to expect of the rules."""
-    y, w, H = line(BASE, max(rule.terms for rule in rules))
+def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
+    """Of all fields of a covariance."""
+    C = jax.lax.stop_gradient(C)
+    y, w, H = line(BASE, SERIES[-1][1])
     f = jnp.sqrt(jnp.diagonal(C))[:, None] * y
     g = jnp.concatenate(units.apply(lambda g, f: g(f), f))
     slopes = jnp.concatenate(units.apply(lambda g, f: g.derivative(f), f))
     squares = g**2 @ w + np.finfo(float).tiny
     kept = jnp.cumsum((g @ (w[:, None] * H)) ** 2, axis=-1) / squares[:, None]
-    beyond, fields = jnp.sqrt(jnp.maximum(1.0 - kept, 0.0)), condition(C, given)
-    narrowest, product = layer(units, C, fields), (g**2 + squares[:, None]) * slopes**2
+    left = jnp.maximum(1.0 - kept[:, np.array([terms for _, terms in SERIES])], 0.0)
+    four = _disagreement((g**2 + squares[:, None]) * slopes**2 * w)
+    return Survey(four, _disagreement(g**2 * w), left)
 
-    def defect(rule: Any) -> Float[Array, ""]:
-        if isinstance(rule, Lattice):
-            unresolved = _disagreement(product * w, rule.step) / HARDER
-        else:
-            unresolved = jnp.where(narrowest < rule.narrowest, 1.0, 0.0)
-        return unresolved + _left_out(beyond[given:, rule.terms], fields, rule.terms)
 
-    return jnp.stack([defect(rule) for rule in rules])
+class Level(NamedTuple):
+    """Which of the rules, with which step of a lattice, and whether it is good enough."""
+
+    rule: Any
+    step: Any
+    resolved: Bool[Array, ""]
+
+
+class Choice(NamedTuple):
+    """The rules among which the state decides.
+
+    units: of all fields, the given ones first.
+    given: how many fields are given.
+    fine: whether panels are there for what no lattice resolves; units with kinks always have them.
+    """
+
+    units: Units
+    given: int
+    fine: bool = True
+
+    @property
+    def kinks(self) -> bool:
+        """Whether some unit has kinks."""
+        return any(g.kinks for g, _ in self.units.runs)
+
+    @property
+    def series(self) -> tuple[tuple[int, int], ...]:
+        """Those of `SERIES` that are worth a compilation: on one axis nodes cost little."""
+        return SERIES[-2:] if self.given == 1 else SERIES
+
+    def rules(self, step: Any, judge: Any = 0) -> list[Any]:
+        """All of them; the last panels show the error of those before."""
+        if self.kinks:
+            return [*PANELS, JUDGE]
+        lattices = [Lattice(step, n * BASE, terms, judge) for n, terms in self.series]
+        return [*lattices, *((PANELS[-1], JUDGE) if self.fine else ())]
+
+    def level(self, C: Float[Array, "n n"], seen: Survey) -> Level:
+        """Which rule is the first that is good enough."""
+        fields, given = condition(jax.lax.stop_gradient(C), self.given), self.given
+        left = _left_out(seen, C, fields) < WANTED
+        if self.kinks:
+            narrow = layer(self.units, C, fields)
+            enough = narrow >= PANELS[0].narrowest
+            return Level(jnp.where(enough & left[1], 0, 1), 0.0, jnp.asarray(True))
+        explained = jnp.sum(fields.B[given:] ** 2, axis=-1) > EXPLAINED * jnp.diagonal(C)[given:]
+        two = seen.two[given:] < TWO * WANTED
+        smooth = jnp.all(two | ~explained[:, None], axis=0)
+        wide = jnp.all(seen.four[:given] < FOUR[given] * WANTED, axis=0) & smooth
+        inner = jnp.all(two, axis=0)[np.array([STRIDES.index(n) for n, _ in SERIES])]
+        enough = (inner & left)[-len(self.series) :]
+        step = BASE * jnp.asarray(STRIDES)[jnp.where(jnp.any(wide), jnp.argmax(wide), -1)]
+        resolved = jnp.any(wide) & jnp.any(enough)
+        last = len(self.series) - (0 if self.fine else 1)
+        return Level(jnp.where(resolved, jnp.argmax(enough), last), step, resolved)
+
+    def judged(self, level: Any, judge: Any) -> Any:
+        """The place of the rule that shows the error: lattices do so themselves."""
+        first = 0 if self.kinks else len(self.series)
+        return jnp.where(level >= first, level + judge, level)
+
+
+def with_rule(
+    choice: Choice,
+    C: Float[Array, "n n"],
+    seen: Survey,
+    compute: Callable[[Any], Any],
+    judge: Any = None,
+) -> Any:
+    """What is computed with the first rule that is good enough, or with the last one.
+
+    judge: 1 (may be traced) for the rule that shows its error, 0 not; without it there is none.
+    """
+    level = choice.level(C, seen)
+    if judge is None:
+        place, used = level.rule, choice.rules(level.step)
+        used = used[:-1] if isinstance(used[-1], Panels) else used
+    else:
+        place, used = choice.judged(level.rule, judge), choice.rules(level.step, judge)
+    return jax.lax.switch(place, [lambda rule=rule: compute(rule) for rule in used])
 
 
 def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array, ""]:
@@ -99,16 +162,28 @@ def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array,
     return jnp.where(width < PANELS[-1].narrowest, width, 0.0) + coincide
 
 
-def _disagreement(terms: Float[Array, "n nodes"], step: float) -> Float[Array, ""]:
-    """Between sums over the nodes of a lattice, over points half-way between, and over both."""
-    middle, stride = terms.shape[1] // 2, round(step / BASE)
-    starts = (middle % stride, (middle + stride // 2) % stride)
-    nodes, between = (stride * jnp.sum(terms[:, start::stride], axis=-1) for start in starts)
-    total = jnp.sum(terms, axis=-1)
-    change = jnp.maximum(jnp.abs(nodes - total), jnp.abs(between - total))
-    return jnp.max(change / (total + np.finfo(float).tiny))
+def _disagreement(terms: Float[Array, "n nodes"]) -> Float[Array, "n strides"]:
+    """Between sums over the nodes of a lattice, over points half-way between, and over all."""
+    middle, total = terms.shape[1] // 2, jnp.sum(terms, axis=-1, keepdims=True)
+    sums = terms @ np.stack(
+        [
+            stride * (np.arange(terms.shape[1]) % stride == start % stride)
+            for stride in STRIDES
+            for start in (middle, middle + stride // 2)
+        ],
+        axis=-1,
+    )
+    change = jnp.abs(sums - total) / (total + np.finfo(float).tiny)
+    return jnp.max(change.reshape(len(terms), -1, 2), axis=-1)
 
 
-def _left_out(t: Float[Array, " rest"], fields: Given, terms: int) -> Float[Array, ""]:
-    off = jnp.where(np.eye(len(t), dtype=bool), 0.0, jnp.abs(fields.rho))
-    return jnp.max(off ** (terms + 1) * t[:, None] * t, initial=0.0)
+def _left_out(seen: Survey, C: Float[Array, "n n"], fields: Given) -> Float[Array, " series"]:
+    """A bound on what each of `SERIES` leaves out, relative to the sizes of the units."""
+    given, most = fields.B.shape[1], SERIES[-1][1]
+    share = fields.s**2 / jnp.maximum(jnp.diagonal(C)[given:], np.finfo(float).tiny)
+    t = seen.weights[given:]
+    rest, off = t[:, -1:], jnp.where(np.eye(len(t), dtype=bool), 0.0, jnp.abs(fields.rho))
+    orders = np.array([terms + 1 for _, terms in SERIES])
+    stays = jnp.minimum((e * most / orders * share[:, None]) ** orders, 1.0)
+    t = jnp.sqrt((t - rest) * stays + rest)
+    return jnp.max(off[..., None] ** orders * t[:, None] * t, axis=(0, 1), initial=0.0)

@@ -18,7 +18,9 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
+from tutelage.averages.conditional.rules import Nodes
 from tutelage.averages.quadrature.rules import FARTHEST
+from tutelage.model import Scenario
 
 # Added to variances, relative to them: where fields coincide their conditional spread keeps a
 # derivative, and averages change by as little.
@@ -29,8 +31,8 @@ COINCIDE = 1e-6
 ROUNDING = 1e-15
 # No layer: wider than any field.
 WIDEST = 1e6
-# Nodes at a time: the work on them stays in the cache.
-CHUNK = 128
+# Nodes of one and of two given fields at a time: the work on them stays in the cache.
+CHUNKS = {1: 16, 2: 64}
 # Where the sharpness of a unit is looked for.
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
 
@@ -39,6 +41,13 @@ class Units(NamedTuple):
     """The activations of the fields in their order: runs of equal ones."""
 
     runs: tuple[tuple[Activation, int], ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Units":
+        """Of the students and the teachers."""
+        g, h = scenario.student.activation, scenario.teacher.activation
+        K, M = scenario.K, scenario.M
+        return cls(((g, K + M),) if scenario.alike else ((g, K), (h, M)))
 
     def apply(self, function: Callable[..., Any], *arrays: Array) -> list[Any]:
         """``function(g, …)`` of every run with the rows of its fields."""
@@ -109,7 +118,7 @@ def quadratic(
     weight: of the given fields, shape (given, nodes).
     """
     fields = condition(C, given)
-    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
     last = Gamma[given:, given:] * fields.rho ** (rule.terms + 1)
     apart = jnp.where(np.eye(len(last), dtype=bool), 0.0, 2 * jnp.abs(last))
 
@@ -128,18 +137,32 @@ def quadratic(
         factor = w * weight(m[:given])
         return jnp.stack([jnp.sum(factor * (total + constant)), jnp.sum(jnp.abs(factor) * left)])
 
-    value, bound = _in_chunks(at_nodes, y, w)
+    value, bound = _in_chunks(at_nodes, nodes)
     return value, bound
 
 
-def _in_chunks(function: Callable[[Array, Array], Array], y: Array, w: Array) -> Array:
-    """Σ over all nodes, so many at a time that the work stays in the cache."""
-    if len(w) <= CHUNK:
-        return function(y, w)
-    missing = -len(w) % CHUNK
-    y = jnp.concatenate([y, jnp.zeros((missing, y.shape[1]))]).reshape(-1, CHUNK, y.shape[1])
-    w = jnp.concatenate([w, jnp.zeros(missing)]).reshape(-1, CHUNK)
-    return jnp.sum(jax.lax.map(lambda part: function(*part), (y, w)), axis=0)
+def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array:
+    """Σ over all nodes that count, so many at a time that the work stays in the cache."""
+    chunk = min(CHUNKS[nodes.y.shape[1]], len(nodes.y))
+    missing = -len(nodes.y) % chunk
+
+    def cut(x: Array) -> Array:
+        rest = jnp.zeros((missing, *x.shape[1:]))
+        return jnp.concatenate([x, rest]).reshape(-1, chunk, *x.shape[1:])
+
+    y, w = jax.tree.map(cut, (nodes.y, nodes.w))
+
+    def sums(place: Array, y: Array, w: Array | None) -> Array:
+        y, w = nodes.coordinates(y, w)
+        return function(y, jnp.where(place + np.arange(chunk) < nodes.count, w, 0.0))
+
+    nothing = jnp.zeros_like(jax.eval_shape(sums, 0, *jax.tree.map(lambda x: x[0], (y, w))))
+
+    def add(total: Array, part: tuple[Array, Array, Array | None]) -> tuple[Array, None]:
+        more = jax.lax.cond(part[0] < nodes.count, sums, lambda *_: nothing, *part)
+        return total + more, None
+
+    return jax.lax.scan(add, nothing, (chunk * jnp.arange(len(y)), y, w))[0]
 
 
 def _expansion(rule: Any, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
@@ -158,16 +181,19 @@ def _mehler(h: Float[Array, "a p n"], Gamma: Float[Array, "a a"], rho: Array) ->
 def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]:
     """⟨g(f_1) h(f_2)⟩."""
     fields = condition(C, 1)
-    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
-    m = fields.B @ y.T
+    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
 
     def given(g: Activation, m: Array, s: Array) -> Array:
         z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
         return jnp.sum(w * g(m[..., None] + s[:, None, None] * z), axis=-1)
 
-    (first,) = units.until(1).apply(lambda g, x: g(x), m[:1])
-    (second,) = units.after(1).apply(given, m[1:], fields.s)
-    return jnp.sum(w * first * second)
+    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, ""]:
+        m = fields.B @ y.T
+        (first,) = units.until(1).apply(lambda g, x: g(x), m[:1])
+        (second,) = units.after(1).apply(given, m[1:], fields.s)
+        return jnp.sum(w * first * second)
+
+    return _in_chunks(at_nodes, nodes)
 
 
 def slopes_and_curvature(
@@ -178,24 +204,33 @@ def slopes_and_curvature(
     Delta functions of g'' are further nodes, with the density there as their weight.
     """
     fields, g = condition(C, 1), units.runs[0][0]
-    y, w = rule.outer(fields.B, units.kinks, layer(units, C, fields))
-    spread, nodes = fields.B[0, 0], len(w)
-    y = jnp.concatenate([y, *(jnp.reshape(k.position / spread, (1, 1)) for k in g.kinks)])
-    m = fields.B @ y.T
+    spread = fields.B[0, 0]
 
-    def given(g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
+    def means(g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
         z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
         f = m[..., None] + s[:, None, None] * z
         return jnp.sum(w * g(f), axis=-1), jnp.sum(w * g.derivative(f), axis=-1)
 
-    parts = units.after(1).apply(given, m[1:], fields.s)
-    values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])
-    slopes = jnp.concatenate([g.derivative(m[:1]), *(part[1] for part in parts)])[:, :nodes]
-    jumps = [k.jump * _density(k.position / spread) / spread for k in g.kinks]
-    curvature = jnp.concatenate(
-        [w * g.second_derivative(m[0, :nodes]), *(jnp.reshape(jump, (1,)) for jump in jumps)]
-    )
-    return slopes @ (w * g.derivative(m[0, :nodes])), jnp.sum(curvature * (c @ values))
+    def given(y: Float[Array, "p 1"]) -> tuple[Array, Array, Array]:
+        """The first field; means of all values and slopes given it."""
+        m = fields.B @ y.T
+        parts = units.after(1).apply(means, m[1:], fields.s)
+        values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])
+        return m[0], values, jnp.concatenate([g.derivative(m[:1]), *(part[1] for part in parts)])
+
+    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, " n+1"]:
+        x, values, slopes = given(y)
+        curvature = jnp.sum(w * g.second_derivative(x) * (c @ values))
+        return jnp.append(slopes @ (w * g.derivative(x)), curvature)
+
+    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    sums = _in_chunks(at_nodes, nodes)
+    slopes, curvature = sums[:-1], sums[-1]
+    if g.kinks:
+        y = jnp.stack([jnp.asarray(k.position) / spread for k in g.kinks])
+        jumps = jnp.stack([jnp.asarray(k.jump) for k in g.kinks]) * _density(y) / spread
+        curvature = curvature + jnp.sum(jumps * (c @ given(y[:, None])[1]))
+    return slopes, curvature
 
 
 def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> Any:

@@ -15,33 +15,72 @@ from tutelage.averages.quadrature.rules import FARTHEST, panels
 
 # Positions of kinks.
 Kinks = tuple[Any, ...]
-# exp(-REACH²/2) = 1e-13; Hermite polynomials times their weight fall off as exp(-z²/4) only.
-REACH, REACH_GIVEN = 7.7, 9.8
+
+
+class Nodes(NamedTuple):
+    """Coordinates y of the given fields, shape (nodes, given), weights, and how many count.
+
+    Without weights they are those of a lattice, in units of its step.
+    """
+
+    y: Array
+    w: Array | None
+    count: Any
+    step: Any = 1.0
+
+    def coordinates(self, y: Array, w: Array | None) -> tuple[Array, Array]:
+        """Of some of the nodes, and their weights."""
+        if w is not None:
+            return y, w
+        y = self.step * y
+        density = jnp.exp(-0.5 * jnp.sum(y**2, axis=-1)) / (2 * np.pi) ** (y.shape[1] / 2)
+        return y, density * self.step ** y.shape[1]
+
+
+# exp(-REACH²/2) = 1e-10 of the weight of given fields is left out, and 1e-12 for judging.
+REACH, FARTHER = 6.8, 7.4
+# Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
+FEW_TERMS, REACH_FEW, REACH_MANY = 12, 8.4, 9.8
+# The nodes that judge others are closer by these factors.
+CLOSER, CLOSER_GIVEN = 0.75, 0.9
+# No lattice is finer, but for judging.
+FINEST = 0.14
 
 
 class Lattice(NamedTuple):
     """Equidistant nodes: the error falls exponentially with 1/step for units without kinks.
 
-    step: of the nodes, in standard deviations.
+    given: step of the nodes of the given fields, in standard deviations; may be traced.
+    step: the same for the other fields.
     terms: of Mehler's series.
+    judge: whether (0 or 1, may be traced) all nodes are somewhat closer, to show the error.
     """
 
+    given: Any
     step: float
     terms: int
+    judge: Any = 0
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """Coordinates y of the given fields, shape (nodes, given), and weights."""
-        y, w = _disc(self.step, B.shape[1])
-        return jnp.asarray(y), jnp.asarray(w)
+    def outer(self, B: Array, kinks: Kinks, layer: Array) -> Nodes:
+        """Coordinates of the given fields; those within reach come first."""
+        step = self.given * jnp.where(self.judge, CLOSER, 1.0)
+        whole, square = _by_distance(B.shape[1])
+        count = jnp.searchsorted(square, (jnp.where(self.judge, FARTHER, REACH) / step) ** 2)
+        return Nodes(jnp.asarray(whole), None, count, step)
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
         """z and weights for fields centre + s z, that depend on neither."""
-        z, w, _ = line(self.step, 0)
-        return jnp.asarray(z), jnp.asarray(w)
+        z, w, _ = self._line
+        return z, w
 
     def hermite(self, weighted: Array, z: Array) -> Array:
         """Σ_z He_n(z)/√n! for n up to ``terms``, as the last axis."""
-        return weighted @ line(self.step, self.terms)[2]
+        return weighted @ self._line[2]
+
+    @property
+    def _line(self) -> tuple[Array, ...]:
+        lines = (line(self.step, self.terms, closer) for closer in (1.0, CLOSER_GIVEN))
+        return tuple(jnp.asarray(np.stack(pair))[self.judge] for pair in zip(*lines, strict=True))
 
 
 class Panels(NamedTuple):
@@ -56,15 +95,16 @@ class Panels(NamedTuple):
     terms: int
     narrowest: float
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """Coordinates y of the given fields, shape (nodes, given), and weights."""
+    def outer(self, B: Array, kinks: Kinks, layer: Array) -> Nodes:
+        """Coordinates of the given fields."""
         y1, w1 = self._panels(jnp.zeros(()), B[0, 0], kinks, layer)
         if B.shape[1] == 1:
-            return y1[:, None], w1
+            return Nodes(y1[:, None], w1, len(w1))
         second = jax.vmap(lambda centre: self._panels(centre, B[1, 1], kinks, layer))
         y2, w2 = second(B[1, 0] * y1)
         first = jnp.broadcast_to(y1[:, None], y2.shape)
-        return jnp.stack([first.ravel(), y2.ravel()], axis=-1), (w1[:, None] * w2).ravel()
+        y = jnp.stack([first.ravel(), y2.ravel()], axis=-1)
+        return Nodes(y, (w1[:, None] * w2).ravel(), len(y))
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
         """z and weights for fields centre + s z, shape (*centre.shape, nodes)."""
@@ -91,7 +131,7 @@ class Panels(NamedTuple):
     ) -> tuple[Array, Array]:
         breaks = [(kink - centre) / s for kink in kinks]
         # Nodes crowd at a kink that is within reach, and nowhere else.
-        near = jnp.any(jnp.abs(jnp.stack(breaks)) < REACH)
+        near = jnp.any(jnp.abs(jnp.stack(breaks)) < FARTHER)
         layer = jnp.where(near, jnp.clip(layer, self.narrowest, FARTHEST), FARTHEST)
         if middle:
             return panels([*breaks, jnp.zeros(())], layer, self.nodes * (2 * len(kinks) + 1) // 2)
@@ -99,20 +139,25 @@ class Panels(NamedTuple):
 
 
 @lru_cache
-def _disc(step: float, fields: int) -> tuple[np.ndarray, np.ndarray]:
-    n = int(REACH / step)
-    axis = step * np.arange(-n, n + 1)
+def _by_distance(fields: int) -> tuple[np.ndarray, np.ndarray]:
+    """All points with whole coordinates that may be within reach, the nearest first; and |y|²."""
+    n = int(FARTHER / (CLOSER * FINEST))
+    axis = np.arange(-n, n + 1.0)
     y = np.stack(np.meshgrid(*[axis] * fields, indexing="ij"), axis=-1).reshape(-1, fields)
-    y = y[np.sum(y**2, axis=-1) <= REACH**2]
-    w = np.exp(-0.5 * np.sum(y**2, axis=-1))
-    return y, w / np.sum(w)
+    square = np.sum(y**2, axis=-1)
+    order = np.argsort(square, kind="stable")
+    order = order[square[order] <= (n + 1) ** 2]
+    return y[order], square[order]
 
 
 @lru_cache
-def line(step: float, terms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """z, weights, and He_n(z)/√n! for n up to ``terms``."""
-    n = int(REACH_GIVEN / step)
-    z = step * np.arange(-n, n + 1)
+def line(step: float, terms: int, closer: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """z, weights, and He_n(z)/√n! for n up to ``terms``.
+
+    closer: factor of the distances, with as many nodes.
+    """
+    n = int((REACH_FEW if terms <= FEW_TERMS else REACH_MANY) / step)
+    z = closer * step * np.arange(-n, n + 1)
     w = np.exp(-0.5 * z**2)
     H = [np.ones_like(z), z]
     for k in range(1, terms):

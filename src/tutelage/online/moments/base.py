@@ -4,10 +4,11 @@ import abc
 from typing import ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import as_data, jnp
 from tutelage.averages import pairs
+from tutelage.averages.generalization import coefficients, generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 
@@ -37,7 +38,7 @@ class Moments(eqx.Module):
 
     def apart(self) -> "Moments":
         """The same, without what holds only if student and teacher have the same units."""
-        return self
+        return eqx.tree_at(lambda moments: moments.scenario, self, self.scenario.apart())
 
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
@@ -47,15 +48,21 @@ class Moments(eqx.Module):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         """⟨δ_i δ_k⟩ and what label noise adds to it."""
 
+    def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
+        """ε_g of states."""
+        return generalization_error(self.scenario, overlaps)
+
+    def coarse(self) -> "Moments":
+        """The same averages with fewer rules to compile; `resolves` says where they are right."""
+        return self
+
+    def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:
+        """Whether the averages are right at these states."""
+        return jnp.ones(overlaps.batch, dtype=bool)
+
     @abc.abstractmethod
     def error(self, overlaps: Overlaps) -> float:
         """A bound on the error of both at a state, in the largest entry."""
-
-
-def coefficients(scenario: Scenario) -> Float[Array, " n"]:
-    """c_a of the fields in τ - σ = Σ_a c_a g_a(f_a): -s_K for students, s_M for teachers."""
-    s_K, s_M = (jnp.asarray(s, dtype=jnp.float64) for s in scenario.output_scale)
-    return jnp.concatenate([jnp.full(scenario.K, -s_K), jnp.full(scenario.M, s_M)])
 
 
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
@@ -64,4 +71,4 @@ def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, ".
     c = coefficients(scenario)
     G = jnp.broadcast_to(-c[0] * c, (scenario.K, c.size))
     units = pairs.straight([(g, scenario.K), (h, scenario.M)])
-    return pairs.first_order(units, overlaps.covariance, G)
+    return pairs.first_order(units, overlaps.covariance, G, kinks=bool(g.kinks))

@@ -8,20 +8,22 @@ is one quadratic form for every pair (i, k), whatever the number of fields; âŸ¨Î
 mean Jacobian (`tutelage.averages.pairs`).
 """
 
-from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.conditional import effort
+from tutelage.averages.conditional.averages import square
 from tutelage.averages.conditional.kernel import Units, over_batch, quadratic, slopes_and_curvature
+from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.online.moments.base import Moments, coefficients
+from tutelage.online.moments.base import Moments
 
 # Rounding of sums over some thousand nodes.
 ROUNDING = 1e-13
@@ -30,23 +32,20 @@ ROUNDING = 1e-13
 class ConditionalMoments(Moments):
     """For every unit, at any K and M.
 
-    alike: whether student and teacher have the same units, which are then compiled once.
+    fine: whether panels are there for states that no lattice resolves.
     """
 
-    alike: bool = eqx.field(static=True)
+    fine: bool = eqx.field(static=True)
     one_by_one: ClassVar[bool] = True
 
-    def __init__(self, scenario: Scenario, method: Method, apart: bool = False):
+    def __init__(self, scenario: Scenario, method: Method, fine: bool = True):
         super().__init__(scenario, method)
-        units = (scenario.student.activation, scenario.teacher.activation)
-        self.alike = not apart and eqx.tree_equal(*units) is True
+        units = scenario.student.activation, scenario.teacher.activation
+        self.fine = fine or any(bool(g.kinks) for g in units)
 
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, Conditional)
-
-    def apart(self) -> "ConditionalMoments":
-        return ConditionalMoments(self.scenario, self.method, apart=True)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
@@ -54,49 +53,88 @@ class ConditionalMoments(Moments):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         return over_batch(self._second_order, overlaps.covariance)
 
+    def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
+        units, c, choice = self._units, coefficients(self.scenario), self._choice(1)
+
+        def one(C: Float[Array, "n n"]) -> Array:
+            seen = effort.survey(units, C)
+            return effort.with_rule(choice, C, seen, partial(square, units, c, C))[0]
+
+        return 0.5 * over_batch(one, overlaps.covariance)
+
+    def coarse(self) -> "ConditionalMoments":
+        return ConditionalMoments(self.scenario, self.method, fine=False)
+
+    def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:
+        if self.fine:
+            return super().resolves(overlaps)
+        return over_batch(self._resolved, overlaps.covariance)
+
     def error(self, overlaps: Overlaps) -> float:
-        C = jnp.asarray(overlaps.covariance)
-        found = [self._change(C, "row", self._single), self._change(C, "form", self._single)]
-        if self.scenario.K > 1:
-            found.append(self._change(C, "form", self._pairs))
-        return ROUNDING + max(found)
+        C, coarse = jnp.asarray(overlaps.covariance), self.coarse()
+        moments, levels = coarse, _levels(coarse, C)
+        if not all(np.all(level.resolved) for level in levels.values()):
+            moments, levels = self, _levels(self, C)
+        kinds = (("row", 1), ("form", 1), ("form", 2))
+        return ROUNDING + max(
+            moments._change(C, kind, given, levels[given])
+            for kind, given in kinds
+            if given in levels
+        )
 
     @property
     def _units(self) -> Units:
-        (g, K), (h, M) = (
-            (c.activation, c.units) for c in (self.scenario.student, self.scenario.teacher)
-        )
-        return Units(((g, K + M),) if self.alike else ((g, K), (h, M)))
+        return Units.of(self.scenario)
 
-    @property
-    def _single(self) -> list[tuple[int, ...]]:
-        return [(i,) for i in range(self.scenario.K)]
+    def _given(self, count: int) -> list[tuple[int, ...]]:
+        """One student field, or two."""
+        return list(combinations(range(self.scenario.K), count))
 
-    @property
-    def _pairs(self) -> list[tuple[int, ...]]:
-        return list(combinations(range(self.scenario.K), 2))
+    def _levels(self, C: Float[Array, "n n"]) -> dict[int, effort.Level]:
+        """What every single field and every pair needs."""
+        seen = effort.survey(self._units, C)
+        return {
+            count: jax.lax.map(
+                lambda order, count=count: self._choice(count).level(
+                    C[order][:, order], seen.of(order)
+                ),
+                _orders(len(C), self._given(count)),
+            )
+            for count in (1, 2)
+            if self._given(count)
+        }
+
+    def _resolved(self, C: Float[Array, "n n"]) -> Bool[Array, ""]:
+        """Whether a lattice serves everywhere."""
+        return jnp.all(jnp.concatenate([level.resolved for level in self._levels(C).values()]))
+
+    def _choice(self, given: int) -> effort.Choice:
+        return effort.Choice(self._units, given, self.fine)
 
     def _jacobian(self, C: Float[Array, "n n"]) -> Float[Array, "K n"]:
         """A, row by row."""
-        return self._rows(C, "row", self._single)[0]
+        return self._rows(C, "row", 1)
 
     def _second_order(self, C: Float[Array, "n n"]) -> Float[Array, "K K"]:
-        total = jnp.diag(self._rows(C, "form", self._single)[0])
-        if self._pairs:
-            (i, k), upper = np.array(self._pairs).T, self._rows(C, "form", self._pairs)[0]
+        total = jnp.diag(self._rows(C, "form", 1))
+        if self.scenario.K > 1:
+            (i, k), upper = np.array(self._given(2)).T, self._rows(C, "form", 2)
             total = total.at[i, k].set(upper).at[k, i].set(upper)
         return total
 
-    def _rows(self, C: Array, kind: str, given: Sequence[tuple[int, ...]]) -> tuple[Array, Array]:
+    def _rows(self, C: Array, kind: str, given: int) -> Array:
         """One after the other, each with the rule that it needs."""
+        seen, choice = effort.survey(self._units, C), self._choice(given)
 
-        def one(order: Int[Array, " n"]) -> tuple[Array, Array]:
-            D, count = C[order][:, order], len(given[0])
+        def one(order: Int[Array, " n"]) -> Array:
             return effort.with_rule(
-                self._units, D, count, lambda rule: self._with(rule, C, order, kind, count)
+                choice,
+                C[order][:, order],
+                seen.of(order),
+                lambda rule: self._with(rule, C, order, kind, given)[0],
             )
 
-        return jax.lax.map(one, _orders(len(C), given))
+        return jax.lax.map(one, _orders(len(C), self._given(given)))
 
     def _with(
         self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str, given: int
@@ -117,36 +155,65 @@ class ConditionalMoments(Moments):
         form, left_out = quadratic(slopes_of, units, D, signs[:, None] * signs, noise, given, rule)
         return c[0] ** 2 * form, c[0] ** 2 * left_out
 
-    def _change(self, C: Float[Array, "n n"], kind: str, given: Sequence[tuple[int, ...]]) -> float:
+    def _change(self, C: Float[Array, "n n"], kind: str, given: int, levels: effort.Level) -> float:
         """The largest change with the rules that judge those that are used, and what none sees."""
-        orders, count, units = _orders(len(C), given), len(given[0]), self._units
-        levels = np.asarray(_levels(self, C, orders, count))
-        largest = 0.0
-        for level in np.unique(levels):
-            rows = orders[levels == level]
-            pair = (effort.rules(units, count)[level], effort.judges(units, count)[level])
-            (value, left_out), (other, _) = (_at(self, rule, C, rows, kind, count) for rule in pair)
+        orders, largest = np.asarray(_orders(len(C), self._given(given))), 0.0
+        for place in np.unique(levels.rule):
+            used = np.asarray(levels.rule) == place
+            rows, steps = orders[used], np.asarray(levels.step)[used]
+            (value, other), left_out = _both(self, int(place), steps, C, rows, kind, given)
             change = np.abs(value - other) @ np.abs(C) if kind == "row" else np.abs(value - other)
             size = np.max(np.abs(value)) * (np.max(np.abs(C)) if kind == "row" else 1.0)
-            layers = max(float(effort.unresolved(units, C[row][:, row], count)) for row in rows)
+            layers = max(
+                float(effort.unresolved(self._units, C[row][:, row], given)) for row in rows
+            )
             largest = max(largest, float(np.max(change) + np.max(left_out) + layers * size))
         return largest
 
 
 @eqx.filter_jit
-def _levels(moments: ConditionalMoments, C: Array, orders: Array, given: int) -> Array:
-    return jax.lax.map(
-        lambda order: effort.level(moments._units, C[order][:, order], given), orders
+def _levels(moments: ConditionalMoments, C: Array) -> dict[int, effort.Level]:
+    return moments._levels(C)
+
+
+def _both(
+    moments: ConditionalMoments,
+    place: int,
+    steps: Any,
+    C: Array,
+    orders: Any,
+    kind: str,
+    given: int,
+) -> tuple[tuple[Array, Array], Array]:
+    """Rows with the rule of a level and with that which judges it, and what a series leaves out."""
+    choice = moments._choice(given)
+    places = (place, int(choice.judged(place, 1)))
+    (value, left_out), (other, _) = (
+        _at(moments, place, steps, np.asarray(judge), C, orders, kind, given)
+        for judge, place in enumerate(places)
     )
+    return (value, other), left_out
 
 
 @eqx.filter_jit
 def _at(
-    moments: ConditionalMoments, rule: Any, C: Array, orders: Array, kind: str, given: int
+    moments: ConditionalMoments,
+    place: int,
+    steps: Any,
+    judge: Any,
+    C: Array,
+    orders: Any,
+    kind: str,
+    given: int,
 ) -> tuple[Array, Array]:
-    return jax.lax.map(lambda order: moments._with(rule, C, order, kind, given), orders)
+    def one(each: tuple[Array, Array]) -> tuple[Array, Array]:
+        step, order = each
+        rule = moments._choice(given).rules(step, judge)[place]
+        return moments._with(rule, C, order, kind, given)
+
+    return jax.lax.map(one, (steps, orders))
 
 
-def _orders(fields: int, given: Sequence[tuple[int, ...]]) -> Int[Array, "given n"]:
+def _orders(fields: int, given: list[tuple[int, ...]]) -> Int[Array, "given n"]:
     """All fields, the given ones first."""
     return jnp.array([[*first, *(a for a in range(fields) if a not in first)] for first in given])

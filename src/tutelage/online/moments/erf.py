@@ -1,0 +1,73 @@
+"""Error functions: ⟨δ_i δ_k⟩ in closed form for all fields at once.
+
+g' = √(2/π) exp(-x²/2) is a Gaussian factor: under the weight of two of them fields are Gaussian
+with the covariance Σ of fields given x_i + u and x_k + v, where u and v are independent noise of
+variance 1, and erf averages as usual,
+
+    ⟨δ_i δ_k⟩ = s_K² (2/π)/√Λ [Σ_ab c_a c_b (2/π) asin(Σ_ab/√((1 + Σ_aa)(1 + Σ_bb))) + o² + ς²],
+    Λ = (1 + C_ii)(1 + C_kk) - C_ik²,    o = Σ_a c_a offset_a.
+
+The terms are those of Saad and Solla (1995); there are (K + M)² of them for every pair instead of
+determinants of four fields.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._jax import jnp
+from tutelage.averages.erf import two_signs
+from tutelage.averages.generalization import coefficients
+from tutelage.averages.methods import Erf, Method
+from tutelage.averages.orthant.twofold import minor
+from tutelage.averages.pairs import straight
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import upper_triangle
+from tutelage.online.moments.base import EXACT, Moments, exact_first_order
+
+
+class ErfMoments(Moments):
+    """Exact, for error functions with any offsets."""
+
+    @staticmethod
+    def serve(scenario: Scenario, method: Method) -> bool:
+        return isinstance(method, Erf)
+
+    def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        return exact_first_order(self.scenario, overlaps)
+
+    def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
+        C, K = jnp.asarray(overlaps.covariance), self.scenario.K
+        c, offsets = coefficients(self.scenario), self._offsets
+        i, k = np.triu_indices(K)
+        # One field after the other: C given x_i + u, then that given x_k + v.
+        first = _given(C[..., None, :, :], np.arange(K))[..., i, :, :]
+        rows = np.arange(len(i))
+        root = jnp.sqrt((1 + C[..., i, i]) * (1 + first[..., rows, k, k]))
+        Sigma = _given(first, k)
+        a, b = np.triu_indices(len(c))
+        weights = np.where(a == b, 1.0, 2.0) * c[a] * c[b]
+        signs = two_signs(Sigma[..., a, a], Sigma[..., a, b], Sigma[..., b, b])
+        square = signs @ weights + jnp.sum(c * offsets) ** 2 + self.scenario.label_noise**2
+        return (c[0] ** 2 * 2 / math.pi * square / root)[..., upper_triangle(K)]
+
+    def error(self, overlaps: Overlaps) -> float:
+        return EXACT
+
+    @property
+    def _offsets(self) -> Float[Array, " n"]:
+        sides = ((c.activation, c.units) for c in (self.scenario.student, self.scenario.teacher))
+        return straight(list(sides)).o
+
+
+def _given(C: Float[Array, "... m n n"], fields: np.ndarray) -> Float[Array, "... m n n"]:
+    """The covariance of all fields given one with noise of variance 1, a different one in each.
+
+    C_ab - C_ai C_ib/(1 + C_ii), without cancellation where fields coincide.
+    """
+    rows = np.arange(len(fields))
+    C = jnp.broadcast_to(C, (*C.shape[:-3], len(fields), *C.shape[-2:]))
+    own, column = C[..., rows, fields, fields][..., None, None], C[..., rows, fields, :]
+    reduced = minor(own, column[..., None], column[..., None, :], C)
+    return (C + reduced) / (1 + own)

@@ -1,0 +1,27 @@
+"""The limit η → 0 of units with closed forms: ⟨δ_i v⟩ alone.
+
+⟨δ_i δ_k⟩ of many units is a sum over all quadruples of fields, which takes seconds to write out.
+"""
+
+from jaxtyping import Array, Float
+
+from tutelage.averages.methods import Method
+from tutelage.model import Overlaps, Scenario
+from tutelage.online.moments.base import EXACT, Moments, exact_first_order
+
+
+class FirstMoments(Moments):
+    """Exact, without the second order."""
+
+    @staticmethod
+    def serve(scenario: Scenario, method: Method) -> bool:
+        return method.exact
+
+    def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        return exact_first_order(self.scenario, overlaps)
+
+    def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
+        raise NotImplementedError("the limit η → 0 has no second order")
+
+    def error(self, overlaps: Overlaps) -> float:
+        return EXACT
