@@ -58,6 +58,8 @@ class Scenario(eqx.Module):
         1/√K in oostwal2019.
     label_noise: standard deviation ς of Gaussian noise on the teacher's output.
     weight_decay: γ >= 0.
+    drift: δ >= 0, at which the teachers walk at random with their norms kept, so that R_in decays as
+        δ R_in and teachers stay orthogonal; T_nm = 0 for n ≠ m is needed.
 
     `tutelage.online.evolve` also takes an array of any of these numbers, and of the parameter of an
     activation (``tl.LeakyReLU([0.1, 0.2])``), one value for each run.
@@ -75,6 +77,7 @@ class Scenario(eqx.Module):
     output_scale: tuple[Any, Any]
     label_noise: Any
     weight_decay: Any
+    drift: Any
     # Whether student and teacher have equal units: what they need is then compiled once.
     alike: bool = eqx.field(static=True)
 
@@ -87,6 +90,7 @@ class Scenario(eqx.Module):
         output_scale: Any = 1.0,
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
+        drift: Any = 0.0,
     ):
         self.student = check_committee("student", student)
         self.teacher = check_committee("teacher", teacher)
@@ -95,6 +99,8 @@ class Scenario(eqx.Module):
         self.output_scale = _output_scale(output_scale)
         self.label_noise = finite_numbers("label_noise", label_noise, at_least=0.0)
         self.weight_decay = finite_numbers("weight_decay", weight_decay, at_least=0.0)
+        self.drift = finite_numbers("drift", drift, at_least=0.0)
+        check_orthogonal(self.drift, self.T)
         lengths = {len(x) for x in self._several}
         if len(lengths) > 1:
             raise InputError(
@@ -106,7 +112,7 @@ class Scenario(eqx.Module):
     @property
     def _several(self) -> list[np.ndarray]:
         """What there is once for each run."""
-        numbers = (*self.output_scale, self.label_noise, self.weight_decay)
+        numbers = (*self.output_scale, self.label_noise, self.weight_decay, self.drift)
         units = (*self.student.activation.several.values(),)
         units = (*units, *self.teacher.activation.several.values())
         teachers = (self.T,) if self.T.ndim == 3 else ()
@@ -135,6 +141,7 @@ class Scenario(eqx.Module):
                 output_scale=tuple(one(s) for s in self.output_scale),
                 label_noise=one(self.label_noise),
                 weight_decay=one(self.weight_decay),
+                drift=one(self.drift),
             )
 
         return [of_run(run) for run in range(*self.batch)] if self.batch else [self]
@@ -210,6 +217,21 @@ def check_fits(
     if not alike or np.any(np.abs(given - T) > ROUNDING * np.max(np.abs(T))):
         raise InputError(
             argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
+        )
+
+
+def check_orthogonal(drift: Any, T: Any) -> None:
+    """Teachers that drift have T_nm = 0 for n ≠ m: it would decay at the rate 2δ else."""
+    if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
+        return
+    T = np.asarray(T)
+    beside = np.max(np.abs(T * (1 - np.eye(T.shape[-1]))))
+    if beside > ROUNDING * np.max(np.abs(T)):
+        raise InputError(
+            "drift",
+            f"teachers with overlaps of up to {beside:.3g} between them",
+            "those that drift have to be orthogonal: their overlaps would change with time",
+            "teacher_overlaps=np.diag([1.0, 2.0]), or drift=0",
         )
 
 

@@ -35,14 +35,15 @@ def branch(
     until: float,
     step: float = 0.05,
     max_steps: int = 1000,
+    batch: int = 1,
     method: Method | str | None = None,
 ) -> xr.Dataset:
     """Follow a fixed point as the learning rate changes, through folds.
 
     The fixed points at η solve the equations divided by η, which are regular as η → 0,
 
-        ⟨δ_i y_n⟩ - (γ/η) R_in = 0
-        ⟨δ_i x_k + δ_k x_i⟩ + η ⟨δ_i δ_k⟩ - (2γ/η) Q_ik = 0,
+        ⟨δ_i y_n⟩ - (γ + δ)/η R_in = 0
+        ⟨δ_i x_k + δ_k x_i⟩ + (η/b) ⟨δ_i δ_k⟩ - (2γ/η) Q_ik = 0,
 
     with label noise in ⟨δ_i δ_k⟩.  They form curves in (R, Q, η) that are followed by their
     arclength (`tutelage.solve.continuation`).  Identical students whose activation has a kink
@@ -53,10 +54,11 @@ def branch(
         start: a fixed point at ``learning_rate``, or a state next to one.
         learning_rate: η > 0 where the branch begins.
         until: η >= 0 where it ends; smaller or greater than ``learning_rate``, which sets the
-            direction.  0 is the limit η → 0 (only without weight decay).
+            direction.  0 is the limit η → 0 (only without weight decay and drift).
         step: the longest step in (y, η), relative to the largest of these numbers if that is
             greater than one.
         max_steps: after which the branch ends.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
     Returns:
@@ -80,10 +82,11 @@ def branch(
     finite_number("step", step, above=0.0, hint="step=0.05")
     positive_integer("max_steps", max_steps, "max_steps=1000")
     eta, y = float(learning_rate), np.asarray(to_vector(start))
-    flow, rate, share, E = Flow(scenario, method), rate_of(eta), 1, np.eye(len(y))
+    flow, rate, share, E = Flow(scenario, method, batch=batch), rate_of(eta), 1, np.eye(len(y))
     if are_identical(np.asarray(start.Q)) and part_at_once(flow, rate):
         single, rate = one_for_all(scenario, rate)
-        flow, share, E = Flow(single, method), scenario.K, embedding(scenario.K, scenario.M)
+        flow, share = Flow(single, method, batch=batch), scenario.K
+        E = embedding(scenario.K, scenario.M)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
     equations, ending = system(flow, share), _ending(flow.scenario, until)
     curve = follow(equations, z, eta, until=float(until), step=step, steps=max_steps, ending=ending)
@@ -96,11 +99,11 @@ def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:
         raise InputError("until", repr(until), "it has to differ from learning_rate")
-    if until == 0 and scenario.weight_decay > 0:
+    if until == 0 and scenario.weight_decay + scenario.drift > 0:
         raise InputError(
             "until",
-            "0 with weight decay",
-            "as η → 0 at constant decay all overlaps vanish",
+            "0 with weight decay or drift",
+            "as η → 0 at constant decay or drift nothing is learned",
             "until=0.01",
         )
 

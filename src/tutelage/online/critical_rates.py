@@ -57,6 +57,7 @@ def critical_learning_rates(
     start: Overlaps,
     *,
     upper: float | None = None,
+    batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
 ) -> CriticalLearningRates:
@@ -80,6 +81,7 @@ def critical_learning_rates(
         scenario: who learns from whom.
         start: Q, R and T at time 0.
         upper: the highest η that is looked at.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.
 
@@ -93,7 +95,7 @@ def critical_learning_rates(
     check_fits("start", scenario, start, batches=((),))
     if upper is not None:
         finite_number("upper", upper, above=0.0, hint="4.0")
-    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    flow, y0 = Flow(scenario, method, batch=batch), np.asarray(to_vector(start))
     top = HIGHEST if upper is None else float(upper)
     reasons: dict[str, str] = {}
 

@@ -1,10 +1,12 @@
 """The order-parameter equations of on-line learning, exact in the learning rate.
 
-    dR_in/dα = η ⟨δ_i y_n⟩ - γ R_in
-    dQ_ik/dα = η ⟨δ_i x_k + δ_k x_i⟩ + η² ⟨δ_i δ_k⟩ + η² ς² s_K² ⟨g'(x_i) g'(x_k)⟩ - 2γ Q_ik
+    dR_in/dα = η ⟨δ_i y_n⟩ - (γ + δ) R_in
+    dQ_ik/dα = η ⟨δ_i x_k + δ_k x_i⟩ + (η²/b) [⟨δ_i δ_k⟩ + ς² s_K² ⟨g'(x_i) g'(x_k)⟩] - 2γ Q_ik
     δ_i = s_K g'(x_i) (τ - σ)
 
-(straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995).  In the limit η → 0 time is
+(straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995), with weight decay γ, label noise
+ς, teachers that drift at the rate δ (Biehl and Schwarze 1993), and steps with the mean gradient of
+b examples, α = steps/N: what examples add up to is the same, and its variance b times smaller.  In the limit η → 0 time is
 measured in units of 1/η and the terms in η² are left out.
 """
 
@@ -15,6 +17,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
+from tutelage._checks import positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method, chosen
@@ -49,18 +52,27 @@ class Flow(eqx.Module):
     scenario: who learns from whom.
     method: how averages are computed; the best exact one by default.
     limit: whether it serves the limit η → 0 only, which takes less to prepare.
+    batch: b, examples for each step.
 
     Its ``moments`` give ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ alone (``first_order``, ``second_order``) and a bound
     on their error (``error``).
     """
 
     moments: Moments
+    batch: Any
 
     @door
     def __init__(
-        self, scenario: Scenario, method: Method | str | None = None, *, limit: bool = False
+        self,
+        scenario: Scenario,
+        method: Method | str | None = None,
+        *,
+        limit: bool = False,
+        batch: int = 1,
     ):
         check_scenario(scenario)
+        # As an array the number is data: another one needs no other program.
+        self.batch = np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64)
         self.moments = moments(scenario, method, limit)
 
     @property
@@ -84,12 +96,13 @@ class Flow(eqx.Module):
             (not an array) is the limit η → 0.
         """
         rate, gamma, K = rate_of(learning_rate), self.scenario.weight_decay, self.scenario.K
+        delta = self.scenario.drift
         first = self.moments.first_order(overlaps)
         x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
-        dR = y - gamma * overlaps.R
+        dR = y - (gamma + delta) * overlaps.R
         dQ = x + jnp.swapaxes(x, -1, -2) - 2 * gamma * overlaps.Q
         if rate.second is not None:
-            dQ = dQ + _over_units(rate.second) * self.moments.second_order(overlaps)
+            dQ = dQ + _over_units(rate.second / self.batch) * self.moments.second_order(overlaps)
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
 
 

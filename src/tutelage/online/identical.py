@@ -28,14 +28,15 @@ def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
     """The scenario with a single student, and its learning rate."""
     K, (s_K, s_M) = scenario.K, scenario.output_scale
     # The limit η → 0 counts time in units of 1/η, which has become K times as long.
-    decay = scenario.weight_decay * (K if rate.limit else 1)
+    unit = K if rate.limit else 1
     single = Scenario(
         Committee(1, scenario.student.activation),
         scenario.teacher,
         scenario.T,
         output_scale=(K * s_K, s_M),
         label_noise=scenario.label_noise,
-        weight_decay=decay,
+        weight_decay=scenario.weight_decay * unit,
+        drift=scenario.drift * unit,
     )
     return single, rate if rate.limit else rate_of(rate.first / K)
 

@@ -169,7 +169,7 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
             f"{until:g}",
             f"stability limits the steps to {shortest:.1g}, and {left / shortest:.1g} of them are "
             "left: something in these equations decays as fast as that",
-            f"until={1e6 * shortest:.1g}, or a smaller weight_decay or learning_rate",
+            f"until={1e6 * shortest:.1g}, or a smaller weight_decay, drift or learning_rate",
         )
 
 
@@ -211,8 +211,10 @@ def _compiled(
     def rates(t: Array, y: Array) -> Array:
         return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate.at(t)))
 
-    # Noise and decay drive a run away from the solution: there the error says nothing.
-    stays = (flow.scenario.label_noise == 0) & (flow.scenario.weight_decay == 0)
+    # Noise, decay and drift drive a run away from the solution: there the error says nothing.
+    scenario = flow.scenario
+    driven = (scenario.label_noise, scenario.weight_decay, scenario.drift)
+    stays = (driven[0] == 0) & (driven[1] == 0) & (driven[2] == 0)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         reasons = [

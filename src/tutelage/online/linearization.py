@@ -1,12 +1,12 @@
 """The equations in units of the learning rate, with their derivatives.
 
-With f_1 = (⟨δ_i y_n⟩, ⟨δ_i x_k + δ_k x_i⟩), f_2 = (0, ⟨δ_i δ_k⟩ and what label noise adds) and
-D = 1 for R_in and 2 for Q_ik, the vector y of R and Q moves by dy/dα = η f,
+With f_1 = (⟨δ_i y_n⟩, ⟨δ_i x_k + δ_k x_i⟩), f_2 = (0, ⟨δ_i δ_k⟩ and what label noise adds, over
+the batch b) and D = γ + δ for R_in and 2γ for Q_ik, the vector y of R and Q moves by dy/dα = η f,
 
-    f(y, η) = f_1(y) + η f_2(y) - (γ/η) D y
-    ∂f/∂η = f_2(y) + (γ/η²) D y,
+    f(y, η) = f_1(y) + η f_2(y) - D y/η
+    ∂f/∂η = f_2(y) + D y/η²,
 
-which without decay is regular as η → 0.  In the limit time is αη and f = f_1 - γ D y.
+which without decay and drift is regular as η → 0.  In the limit time is αη and f = f_1 - D y.
 """
 
 from typing import Any, NamedTuple
@@ -31,9 +31,9 @@ class Linearization(NamedTuple):
 
 
 def linearized(flow: Flow, y: Float[np.ndarray, " d"], eta: float) -> Linearization:
-    """f and its derivatives; η = 0 is allowed without weight decay."""
+    """f and its derivatives; η = 0 is allowed without weight decay and drift."""
     (f, F), (g, G) = first_order(flow, y), second_order(flow, y)
-    decay = weight_decay(flow) / (eta or 1.0)
+    decay = decays(flow) / (eta or 1.0)
     return Linearization(
         f + eta * g - decay * y, F + eta * G - np.diag(decay), g + decay * y / (eta or 1.0)
     )
@@ -58,13 +58,16 @@ def rates_and_jacobian(
     """f and ∂f/∂y; in the limit η → 0 the second order is not computed."""
     if not rate.limit:
         return linearized(flow, y, rate.first)[:2]
-    (f, F), decay = first_order(flow, y), weight_decay(flow)
+    (f, F), decay = first_order(flow, y), decays(flow)
     return f - decay * y, F - np.diag(decay)
 
 
-def weight_decay(flow: Flow) -> Float[np.ndarray, " d"]:
-    """γ D."""
-    return float(flow.scenario.weight_decay) * Layout(flow.scenario.K, flow.scenario.M).decay
+def decays(flow: Flow) -> Float[np.ndarray, " d"]:
+    """D, at which R and Q decay: weight decay acts on both, drift on R."""
+    scenario, layout = flow.scenario, Layout(flow.scenario.K, flow.scenario.M)
+    found = float(scenario.weight_decay) * layout.decay
+    found[layout.R] += float(scenario.drift)
+    return found
 
 
 def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +79,7 @@ def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """f_2 and its derivative."""
     f, J = _second(flow, jnp.asarray(y))
-    return np.asarray(f), np.asarray(J)
+    return np.asarray(f) / flow.batch, np.asarray(J) / flow.batch
 
 
 # Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and

@@ -61,6 +61,7 @@ def plateau(
     start: Overlaps,
     learning_rate: float,
     *,
+    batch: int = 1,
     method: Method | str | None = None,
 ) -> Plateau:
     """The plateau on which a run lingers longest, or why there is none.
@@ -73,6 +74,7 @@ def plateau(
         scenario: who learns from whom.
         start: Q, R and T at time 0.
         learning_rate: η >= 0; the number 0 is the limit η → 0, with time in units of 1/η.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
     >>> import tutelage as tl
@@ -85,7 +87,8 @@ def plateau(
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
-    flow, y0, eta = Flow(scenario, method), np.asarray(to_vector(start)), float(learning_rate)
+    flow, y0 = Flow(scenario, method, batch=batch), np.asarray(to_vector(start))
+    eta = float(learning_rate)
     until = LONGEST / float(rate_of(eta).unit)
     run = steps(flow, y0, eta, until)
     point = saddle(flow, run, eta)
@@ -112,6 +115,7 @@ def plateau_over_learning_rates(
     start: Overlaps,
     learning_rates: Any,
     *,
+    batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -132,7 +136,7 @@ def plateau_over_learning_rates(
     found = []
     with Progress(progress, len(rates), "learning rates") as bar:
         for eta in rates:
-            found.append(plateau(scenario, start, eta, method=method))
+            found.append(plateau(scenario, start, eta, batch=batch, method=method))
             bar.add(1)
     rows = [(p.height.value, *p.length) if p.height and p.length else (np.nan,) * 3 for p in found]
     height, length, error = np.array(rows).T
@@ -153,7 +157,9 @@ def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
     for j in slow[np.argsort(pace[slow])]:
         near = to_overlaps(jnp.asarray(run.states[j]), flow.scenario.T, flow.scenario.K)
         try:
-            point = fixed_point(flow.scenario, near, learning_rate, method=flow.method)
+            point = fixed_point(
+                flow.scenario, near, learning_rate, batch=int(flow.batch), method=flow.method
+            )
         except InputError:
             continue  # the error was slow there, the overlaps were not
         beside = abs(point.generalization_error - run.error[j]) < BESIDE * run.error[j]

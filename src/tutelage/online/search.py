@@ -51,6 +51,7 @@ def fixed_points(
     *,
     starts: int = 50,
     seed: int = 0,
+    batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
 ) -> list[FixedPoint]:
@@ -71,6 +72,7 @@ def fixed_points(
         scenario: who learns from whom.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
         starts, seed: how many random starts, and their seed; more may find more.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.
 
@@ -84,29 +86,22 @@ def fixed_points(
     positive_integer("starts", starts, "starts=50")
     check_seed(seed)
     rate = rate_of(float(learning_rate))
-    flow, found = Flow(scenario, method), _Collection(scenario)
-    single = one_for_all(scenario, rate)[0]
+    flow, found = Flow(scenario, method, batch=batch), _Collection(scenario)
+    single, their_rate = one_for_all(scenario, rate)
     total = _count(scenario, starts) + (_count(single, starts) if scenario.K > 1 else 0)
     with Progress(progress, total, "starts") as bar:
         if scenario.K > 1:
-            for z in _identical(scenario, rate, seed, starts, method, bar):
+            alone = Flow(single, method, batch=batch)
+            for z in _identical(alone, their_rate, seed, starts, bar):
                 found.add(describe_identical(flow, rate, z))
         for y, residual in _arrivals(flow, rate, seed, starts, bar):
             found.add_state(flow, rate, y, residual)
     return sorted(found.points, key=lambda point: point.generalization_error)
 
 
-def _identical(
-    scenario: Scenario,
-    rate: Rate,
-    seed: int,
-    starts: int,
-    method: Method | str | None,
-    bar: Progress,
-) -> list[np.ndarray]:
+def _identical(flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress) -> list[np.ndarray]:
     """(R_n, Q) of the fixed points with identical students."""
-    single, rate = one_for_all(scenario, rate)
-    flow, found = Flow(single, method), _Collection(single)
+    found = _Collection(flow.scenario)
     for y, residual in _arrivals(flow, rate, seed, starts, bar):
         found.add_state(flow, rate, y, residual)
     return [np.asarray(to_vector(point.overlaps)) for point in found.points]

@@ -57,7 +57,7 @@ def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
         if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
             return y
     try:
-        found = fixed_point(flow.scenario, end, eta, method=flow.method)
+        found = fixed_point(flow.scenario, end, eta, batch=int(flow.batch), method=flow.method)
     except InputError:
         return None
     return np.asarray(to_vector(found.overlaps))

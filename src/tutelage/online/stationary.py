@@ -85,6 +85,7 @@ def fixed_point(
     start: Overlaps,
     learning_rate: float,
     *,
+    batch: int = 1,
     method: Method | str | None = None,
 ) -> FixedPoint:
     """The fixed point next to a state, by damped Newton steps with an exact Jacobian.
@@ -93,6 +94,7 @@ def fixed_point(
         scenario: who learns from whom.
         start: where to begin; Newton's method goes to saddles as readily as to stable points.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
     Raises:
@@ -109,7 +111,7 @@ def fixed_point(
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
     rate = rate_of(float(learning_rate))
-    flow = Flow(scenario, method, limit=rate.limit)
+    flow = Flow(scenario, method, limit=rate.limit, batch=batch)
     return describe(flow, rate, *polished("start", flow, rate, np.asarray(to_vector(start))))
 
 

@@ -15,7 +15,7 @@ from tutelage._memory import check_memory
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
-from tutelage.model.scenario import check_fits
+from tutelage.model.scenario import check_fits, check_orthogonal
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.flow import Flow, Flows
 from tutelage.online.integration import (
@@ -57,6 +57,7 @@ def evolve(
     *,
     until: float,
     times: Any = None,
+    batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
     progress: bool = False,
@@ -72,6 +73,8 @@ def evolve(
             with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
         until: the last time α, greater than 0.
         times: when to record; by default 401 equidistant times from 0 to ``until``.
+        batch: b examples for each step, whose gradients are averaged; b = O(1), α = steps/N, and the
+            terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.
@@ -112,7 +115,7 @@ def evolve(
     what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
-    flows = [Flow(each, method, limit=limit) for each in scenario.each]
+    flows = [Flow(each, method, limit=limit, batch=batch) for each in scenario.each]
     flow = Flows(flows) if scenario.batch else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
@@ -178,6 +181,7 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     # Teachers may differ between runs, also if the scenario does not say so.
     any_teacher = bool(batch) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
     check_fits("start", scenario, start, any_teacher=any_teacher, several=True)
+    check_orthogonal(scenario.drift, start.T)
     rates = np.shape(rate.first) if isinstance(rate, Rate) else ()
     shapes = {shape for shape in (batch, rates, scenario.batch) if shape}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
@@ -211,6 +215,7 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
         "learning_rate": rate.first if isinstance(rate, Rate) else None,
         "weight_decay": scenario.weight_decay,
         "label_noise": scenario.label_noise,
+        "drift": scenario.drift,
         **scales,
         **_parameters(scenario),
     }

@@ -13,13 +13,23 @@ import equinox as eqx
 import xarray as xr
 from jaxtyping import Array, Float
 
+from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.draws import Address, chi_squared, normals
 from tutelage.simulation.ensemble import Ensemble, equal_batches
-from tutelage.simulation.factor import Columns, Entries, Example, Factors, factor, factorize
+from tutelage.simulation.factor import (
+    Columns,
+    Entries,
+    Example,
+    Factors,
+    Together,
+    factor,
+    factorize,
+)
 from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
@@ -35,6 +45,8 @@ IN_ONE_KERNEL = 2
 # A batch is filled up to a multiple of this: the last runs of another number would be computed
 # by other instructions than the rest, with other roundings.
 LANES = 16
+# What further random numbers are for, beside the examples.
+REST, WALK = range(2)
 
 
 @recorded
@@ -48,6 +60,7 @@ def chain(
     runs: int = 1,
     seed: int = 0,
     times: Any = None,
+    batch: int = 1,
     checkpoint: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -61,8 +74,11 @@ def chain(
     where |ξ|² is the square of the part of ξ in the space of the weights, which f determines,
     plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.
 
+    With a batch of b examples each step has the mean of what they do; with drift the teachers of a
+    step walk after it, as `tutelage.simulation.rule.GradientDescent` says.
+
     Args:
-        scenario: who learns from whom, with label noise ς and weight decay γ.
+        scenario: who learns from whom, with label noise ς, weight decay γ and drift δ.
         start: `Overlaps`; with a leading axis, one start for each run (as from `random_start`).
         learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
         dimension: N >= K + M.
@@ -70,6 +86,7 @@ def chain(
         runs: how many networks.
         seed: a whole number; what a run does depends on it and on the number of the run alone.
         times: when to record, rounded to whole examples; by default 401 equidistant times.
+        batch: b, examples for each step; time is α = steps/N, and every step has new ones.
         checkpoint: a file name.  The runs are written to it twice a minute and when interrupted;
             the same call continues from it, with the same result.
         progress: whether to show a bar on a terminal.
@@ -93,8 +110,20 @@ def chain(
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
     rule = GradientDescent(scenario, ensemble.rate(learning_rate))
-    system = Chain(rule, start, ensemble.dimension)
+    _check_batch(scenario, batch, ensemble)
+    system = Chain(rule, start, ensemble.dimension, int(batch))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
+
+
+def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
+    """Examples have room outside the space of the weights, and in memory."""
+    b, n = positive_integer("batch", batch, "batch=1"), scenario.K + scenario.M
+    runs = min(ensemble.runs, MANY_RUNS)
+    check_memory("batch", b, lambda b: 24 * BLOCK * b * runs * (n + 1), "the fields of a step")
+    least = n + min(b, scenario.K) + 1
+    if b > 1 and ensemble.dimension < least:
+        allowed = f"{b} examples at once need at least {least} dimensions"
+        raise InputError("dimension", repr(ensemble.dimension), allowed, "dimension=1000")
 
 
 class Chain(eqx.Module):
@@ -103,14 +132,17 @@ class Chain(eqx.Module):
     start: factors of the start, with a leading axis of runs if these start differently.
     dimension: N, an array, so that another N needs no compilation.
     outside: min(N - K - M, 2).
+    batch: b.
     """
 
     rule: GradientDescent
     start: Factors
     dimension: Float[Array, ""]
     outside: int = eqx.field(static=True)
+    batch: int = eqx.field(static=True)
 
-    def __init__(self, rule: GradientDescent, start: Overlaps, dimension: int):
+    def __init__(self, rule: GradientDescent, start: Overlaps, dimension: int, batch: int = 1):
+        self.batch = batch
         self.rule, self.start = rule, factorize(start)
         self.dimension = jnp.asarray(dimension, float)
         self.outside = min(dimension - start.K - start.M, 2)
@@ -138,12 +170,13 @@ class Chain(eqx.Module):
 
         def block(b: Any, state: Any) -> Any:
             s = b * BLOCK + jnp.arange(BLOCK)
-            examples, noise = self._draw(keys, s)
+            draw = self._draw if self.batch == 1 else self._draw_together
+            (examples, noise), frames = draw(keys, s), self._frames(keys, s)
             rates = jax.vmap(lambda s: self.rule.rate(s, self.dimension))(s)
 
             def learn(i: Any, state: Any) -> Any:
-                ξ, ζ = jax.tree.map(lambda x: x[i], (examples, noise))
-                return self._learn(state, ξ, ζ, rates[i])
+                ξ, ζ, frame = jax.tree.map(lambda x: x[i], (examples, noise, frames))
+                return self._turn(self._learn(state, ξ, ζ, rates[i]), frame)
 
             return _repeated(learn, first - b * BLOCK, last - b * BLOCK, state)
 
@@ -165,10 +198,71 @@ class Chain(eqx.Module):
         χ = jnp.sqrt(chi_squared(at, count + count % 2, self.dimension - n, self.outside))
         return Example(z[:n], χ), z[n:]
 
-    def _learn(self, state: Any, ξ: Example, noise: Any, rate: Any) -> Any:
+    def _draw_together(self, keys: Any, s: Any) -> tuple[Together, Any]:
+        """The same for the b examples of each of the steps s, in shapes (s, b, runs)."""
+        scenario, b = self.rule.scenario, self.batch
+        n, m = scenario.K + scenario.M, min(b, scenario.K)
+        at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[:, None])
+        z = normals(at, n + self.rule.noisy)
+        rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
+        return Together(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
+
+    def _frames(self, keys: Any, s: Any) -> Any:
+        """Normal vectors outside the teachers' space, one for each teacher, if these walk.
+
+        Components in the directions of the students, then in as many more as there are teachers.
+        """
+        if not self.rule.drifts:
+            return None
+        K, M = self.rule.scenario.K, self.rule.scenario.M
+        frames = self._triangle(_folded(keys, WALK, M), s, self.dimension - K - M, K)
+        return jnp.swapaxes(frames, 1, 2)
+
+    def _triangle(self, keys: Any, s: Any, freedom: Any, full: int) -> Float[Array, "s m c runs"]:
+        """m normal vectors of ``full`` + ν components, by a lower triangle for the last ν.
+
+        keys: of shape (m, runs);  freedom: ν.  The i-th vector has i normal components, and the
+        root of a χ² with ν - i degrees of freedom (Bartlett 1933).
+        """
+        m = len(keys)
+        at = Address.of(keys, s[:, None, None])
+        count = full + m - 1
+        z = normals(at, count) if count else []
+        lengths = jnp.arange(m)[:, None]
+        χ = jnp.sqrt(chi_squared(at, count + count % 2, freedom - lengths, 2))
+        columns = z[:full]
+        for j in range(m):
+            below = z[full + j] if j < m - 1 else jnp.zeros_like(χ)
+            columns.append(jnp.where(lengths > j, below, jnp.where(lengths == j, χ, 0.0)))
+        return jnp.stack(columns, axis=2)
+
+    def _turn(self, state: Any, frame: Any) -> Any:
+        """After the teachers have walked, if they do."""
+        if frame is None:
+            return state
+        return state.from_columns(state.columns().turned(*self.rule.walk(self.dimension), frame))
+
+    def _learn_together(self, state: Any, ξ: Together, noise: Any, rate: Any) -> Any:
+        x, y = jax.vmap(lambda z: state.fields(Example(z, None)))(ξ.z)
+        a = self.rule.coefficients(rate / (self.dimension * self.batch), x, y, noise)
+        columns = state.columns().learned_together(self.rule.decay(self.dimension), a, ξ)
+        return state.from_columns(columns)
+
+    def _learn(self, state: Any, ξ: Any, noise: Any, rate: Any) -> Any:
+        if isinstance(ξ, Together):
+            return self._learn_together(state, ξ, noise, rate)
         x, y = state.fields(ξ)
         a = self.rule.coefficients(rate / self.dimension, x, y, noise)
         return state.learned(self.rule.decay(self.dimension), a, ξ)
+
+
+def _folded(keys: Any, purpose: int, count: int) -> Any:
+    """So many further keys for each run, shape (count, runs)."""
+
+    def one(key: Any, number: Any) -> Any:
+        return jax.random.fold_in(jax.random.fold_in(key, purpose), number)
+
+    return jax.vmap(jax.vmap(one, (0, None)), (None, 0))(keys, jnp.arange(count))
 
 
 def _repeated(learn: Any, begin: Any, end: Any, state: Any) -> Any:

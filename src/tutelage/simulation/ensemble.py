@@ -74,7 +74,20 @@ def check_dimension(scenario: Any, dimension: Any) -> int:
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M
     if n > N:
         raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
+    if scenario.drift > 0:
+        _check_walk(scenario, N)
     return N
+
+
+def _check_walk(scenario: Scenario, N: int) -> None:
+    """Teachers have somewhere to go, in steps that are not turns by more than a right angle."""
+    least = scenario.K + 2 * scenario.M + 1
+    if least > N:
+        allowed = f"{scenario.M} teachers that drift need at least {least} dimensions"
+        raise InputError("dimension", repr(N), allowed, "dimension=1000")
+    if scenario.drift > N:
+        allowed = f"with N = {N} inputs it has to be at most N"
+        raise InputError("drift", f"{scenario.drift:g}", allowed, "drift=0.1")
 
 
 def run_keys(seed: int, first: int, count: int) -> Any:

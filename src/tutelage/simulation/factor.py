@@ -15,6 +15,17 @@ of what remains.  Learning turns J_i into d J_i + a_i ξ:
 
 the latter in the directions f_1, …, f_K and h.  Rotating these among themselves makes L a lower
 triangle again, and leaves one direction in which no vector lies: it is free for the next h.
+
+Several examples at once, J_i + Σ_β a_iβ ξ_β, need no more directions than there are students: what
+remains of the ξ_β is isotropic, so that with a = Aqᵀ, A a lower triangle and q orthonormal, it is as
+if min(b, K) such vectors had been learned with the coefficients A.
+
+Teachers that drift turn e_m into c e_m + √(1 - c²) u_m, with u_m a random frame outside their space.
+With the first directions outside along u_m, [L] = [V, L'] there, so that
+
+    U ← cU + √(1 - c²) V,   L ← [cV - √(1 - c²) U, L'],
+
+and P, a diagonal, stays as it is.
 """
 
 from typing import Any, NamedTuple
@@ -70,6 +81,13 @@ class Example(NamedTuple):
     rest: Float[Array, " runs"]
 
 
+class Together(NamedTuple):
+    """Inputs of b examples, and the lower triangle of what remains of min(b, K) isotropic ones."""
+
+    z: list[Float[Array, "b runs"]]
+    rest: Float[Array, "m m runs"]
+
+
 def factor(P: Any, U: Any, L: Any) -> "Entries | Columns":
     """The factors of a batch: P of shape (1 or runs, M, M), U (runs, K, M) and L (runs, K, K)."""
     few = U.shape[1] <= FEW_UNITS.get(jax.default_backend(), 2)
@@ -108,6 +126,20 @@ class Entries(eqx.Module):
             for a_i, u, v in rows
         ]
         U, L = [row[:M] for row in wide], lower_triangle([row[M:] for row in wide])
+        return Entries(self.P, U, L)
+
+    def columns(self) -> "Columns":
+        """The same, columns first."""
+        M, K = len(self.P), len(self.L)
+        zero = jnp.zeros_like(self.L[0][0])
+        U = [jnp.stack([row[m] for row in self.U]) for m in range(M)]
+        L = [jnp.stack([row[j] if j < len(row) else zero for row in self.L]) for j in range(K)]
+        return Columns(self.P, jnp.stack(U), jnp.stack(L))  # type: ignore[arg-type]
+
+    def from_columns(self, other: "Columns") -> "Entries":
+        """Undo `columns`."""
+        U = [[column[i] for column in other.U] for i in range(len(self.U))]
+        L = [[other.L[j][i] for j in range(i + 1)] for i in range(len(self.L))]
         return Entries(self.P, U, L)
 
     def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
@@ -169,6 +201,37 @@ class Columns(eqx.Module):
         U = self.U - (1 - d) * self.U + A * z[:M, None]
         return Columns(self.P, U, add_outer(d * self.L, A, z[M:], ξ.rest))
 
+    def columns(self) -> "Columns":
+        """As it is."""
+        return self
+
+    def from_columns(self, other: "Columns") -> "Columns":
+        """The other."""
+        return other
+
+    def learned_together(self, d: Any, a: list[Array], ξ: Together) -> "Columns":
+        """The factor of d J_i + Σ_β a_iβ ξ_β."""
+        M, A = len(self.P), jnp.swapaxes(jnp.stack(a), 0, 1)  # (b, K, runs)
+        moved = jnp.stack([jnp.sum(A * z[:, None], axis=0) for z in ξ.z])
+        few = A if len(A) <= len(a) else triangle(A)
+        outside = jnp.stack([jnp.sum(few * column[:, None], axis=0) for column in ξ.rest])
+        L = triangle(jnp.concatenate([d * self.L + moved[M:], outside]))
+        return Columns(self.P, d * self.U + moved[:M], L)
+
+    def turned(self, c: Any, s: Any, frame: Float[Array, "K+M M runs"]) -> "Columns":
+        """The factor after e_m has become c e_m + s u_m.
+
+        frame: M normal vectors, in the directions f_1, …, f_K and M more.
+        """
+        M, runs = len(self.P), self.L.shape[-1]
+        students = jnp.concatenate([self.L, jnp.zeros((M, len(self.L), runs))])
+        both = triangle(jnp.concatenate([frame, students], axis=1))
+        # A reflection leaves the sign of u_m open; that of its normal vector has no preference.
+        sign = jnp.stack([jnp.copysign(1.0, both[m, m]) for m in range(M)])
+        V, L = sign[:, None] * both[:M, M:], both[M:, M:]
+        outside = jnp.concatenate([c * V - s * self.U, L])
+        return Columns(self.P, c * self.U + s * V, triangle(outside))
+
     def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
         """Q = UUᵀ + LLᵀ and R = UPᵀ.
 
@@ -188,6 +251,21 @@ class Columns(eqx.Module):
         if jax.default_backend() == "cpu":
             return jax.lax.map(lambda factors: one(*factors), (P, U, L))
         return jax.vmap(one)(P, U, L)
+
+
+def triangle(columns: Float[Array, "c r runs"]) -> Float[Array, "r r runs"]:
+    """`lower_triangle` of a matrix given by its columns, c >= r of them, for a batch of runs."""
+    for i in range(columns.shape[1]):
+        part = columns[i:]
+        row = part[:, i]
+        length = jnp.sqrt(jnp.sum(row * row, axis=0))
+        v = row.at[0].add(jnp.copysign(length, row[0]))
+        half_square = length * jnp.abs(v[0])
+        scale = jnp.where(half_square > TINY, 1 / jnp.maximum(half_square, TINY), 0.0)
+        part = part - v[:, None] * (scale * jnp.sum(v[:, None] * part, axis=0))
+        turned = jnp.zeros_like(row).at[0].set(-jnp.copysign(length, row[0]))
+        columns = jnp.concatenate([columns[:i], part.at[:, i].set(turned)])
+    return columns[: columns.shape[1]]
 
 
 def add_outer(

@@ -6,6 +6,7 @@ import equinox as eqx
 import xarray as xr
 from jaxtyping import Array, Float
 
+from tutelage._checks import positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Scenario
@@ -15,7 +16,7 @@ from tutelage.simulation.inputs import Inputs, Rows, as_inputs
 from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import GradientDescent, mean_change
 from tutelage.simulation.simulate import simulate
-from tutelage.simulation.starts import InitialWeights, initial_weights, products
+from tutelage.simulation.starts import InitialWeights, initial_weights, orthonormal, products
 
 # Inputs of so many examples are drawn together: more would take more memory than the weights.
 BLOCK = 4
@@ -25,7 +26,7 @@ MEMORY = 2**31
 # number XLA sums in another order.  Fewer would take as long.
 RUNS_ON_GPU = 512
 # What a random number is for: the key of an example is folded with one of these.
-INPUT, NOISE, CORRECTION = range(3)
+INPUT, NOISE, CORRECTION, WALK = range(4)
 START = 2**32 - 1
 
 
@@ -42,6 +43,7 @@ def network(
     runs: int = 1,
     seed: int = 0,
     times: Any = None,
+    batch: int = 1,
     checkpoint: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -49,7 +51,9 @@ def network(
 
     J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς·noise - σ)
 
-    for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.
+    for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.  With a batch of b
+    examples each step has the mean of their δ_i ξ, and α = steps/N; with drift the teachers walk
+    after each step, as `tutelage.simulation.rule.GradientDescent` says.
 
     Args:
         scenario, learning_rate, dimension, until: as for `tutelage.simulation.chain`.
@@ -64,7 +68,7 @@ def network(
             for many rows ask for few ``times``.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
             examples, as `tutelage.simulation.rule.mean_change` says.
-        runs, seed, times, checkpoint, progress: as for `tutelage.simulation.chain`.
+        runs, seed, times, batch, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
         The Dataset of `tutelage.simulation.chain`, in which states of a run after its divergence
@@ -82,14 +86,21 @@ def network(
     True
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
-    units = 3 * scenario.K + 2 * scenario.M + 3 * BLOCK
+    b = positive_integer("batch", batch, "batch=1")
     what = "the weights and inputs of one run"
-    check_memory("dimension", ensemble.dimension, lambda N: 8 * N * units, what)
+    check_memory("dimension", ensemble.dimension, lambda N: _bytes(scenario, N, 1), what)
+    check_memory("batch", b, lambda b: _bytes(scenario, ensemble.dimension, b), what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
     rule = GradientDescent(scenario, ensemble.rate(learning_rate))
     source = as_inputs(inputs, ensemble.dimension)
-    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start))
+    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
+
+
+def _bytes(scenario: Scenario, N: int, batch: int) -> int:
+    """Of one run: weights before and after, and the inputs of a block."""
+    teachers = (4 if scenario.drift > 0 else 2) * scenario.M
+    return 8 * N * (3 * scenario.K + teachers + 3 * BLOCK * batch)
 
 
 def _on_gpu() -> bool:
@@ -115,12 +126,11 @@ class Network(eqx.Module):
     dimension: int = eqx.field(static=True)
     inputs: Inputs
     corrected_start: bool = eqx.field(static=True, default=False)
+    batch: int = eqx.field(static=True, default=1)
 
     def batch_size(self, runs: int) -> int:
-        """As many as there is memory for: weights before and after, and the inputs of a block."""
-        K, M = self.rule.scenario.K, self.rule.scenario.M
-        bytes_per_run = 8 * self.dimension * (3 * K + 2 * M + 3 * BLOCK)
-        largest = max(1, MEMORY // bytes_per_run)
+        """As many as there is memory for."""
+        largest = max(1, MEMORY // _bytes(self.rule.scenario, self.dimension, self.batch))
         return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
 
     def initial(self, keys: Any, runs: Any) -> Weights:
@@ -150,32 +160,54 @@ class Network(eqx.Module):
         """Learn the examples first, …, first + count - 1."""
         last = first + count
 
-        def block(b: Any, J: Any) -> Any:
+        def block(b: Any, state: Any) -> Any:
             s = b * BLOCK + jnp.arange(BLOCK)
             begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
-            examples = jax.vmap(lambda key: jax.vmap(lambda s: self._example(key, s))(s))(keys)
+            examples = jax.vmap(lambda key: jax.vmap(lambda s: self._examples(key, s))(s))(keys)
 
-            def learn(J: Any, B: Any, examples: Any) -> Any:
-                def step(i: Any, J: Any) -> Any:
-                    return self._learn(J, B, jax.tree.map(lambda x: x[i], examples), s[i])
+            def learn(J: Any, B: Any, examples: Any, key: Any) -> Any:
+                def step(i: Any, weights: Weights) -> Weights:
+                    J, B = weights
+                    J = self._learn(J, B, jax.tree.map(lambda x: x[i], examples), s[i])
+                    return Weights(J, self._walked(B, key, s[i]))
 
-                return jax.lax.fori_loop(begin, end, step, J)
+                return jax.lax.fori_loop(begin, end, step, Weights(J, B))
 
-            return _over_runs(learn, (J, state.B, examples))
+            return _over_runs(learn, (*state, examples, keys))
 
-        J = jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state.J)
-        return Weights(J, state.B)
+        return jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
+
+    def _examples(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
+        """The example of step s; with a leading axis, those of a batch."""
+        if self.batch == 1:
+            return self._example(key, s)
+        return jax.vmap(lambda i: self._example(key, s * self.batch + i))(jnp.arange(self.batch))
+
+    def _walked(self, B: Any, key: Any, s: Any) -> Any:
+        """The teachers after step s."""
+        if not self.rule.drifts:
+            return B
+        c, sine = self.rule.walk(self.dimension)
+        normal = jax.random.normal(_folded(key, s * self.batch, WALK), B.shape)
+        frame = orthonormal(jnp.concatenate([B, normal]))[len(B) :]
+        return c * B + sine * jnp.sqrt(jnp.sum(B * B, axis=1, keepdims=True)) * frame
 
     def _example(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
         """Input, noise of the label, and a key for the correction, of example s."""
-        key = jax.random.fold_in(key, (s >> 32).astype(jnp.uint32))
-        key = jax.random.fold_in(key, s.astype(jnp.uint32))
-        ξ = self.inputs.draw(jax.random.fold_in(key, INPUT), self.dimension)
-        noisy = self.rule.noisy
-        noise = jax.random.normal(jax.random.fold_in(key, NOISE)) if noisy else jnp.zeros(())
-        return ξ, noise, jax.random.fold_in(key, CORRECTION)
+        ξ = self.inputs.draw(_folded(key, s, INPUT), self.dimension)
+        noise = jax.random.normal(_folded(key, s, NOISE)) if self.rule.noisy else jnp.zeros(())
+        return ξ, noise, _folded(key, s, CORRECTION)
 
-    def _learn(self, J: Any, B: Any, example: tuple[Any, Any, Any], s: Any) -> Any:
+    def _learn(self, J: Any, B: Any, examples: tuple[Any, Any, Any], s: Any) -> Any:
+        N = self.dimension
+        if self.batch == 1:
+            change = self._change(J, B, examples, s)
+        else:
+            change = jnp.mean(jax.vmap(lambda one: self._change(J, B, one, s))(examples), axis=0)
+        return self.rule.decay(N) * J + self.rule.rate(s, N) / N * change
+
+    def _change(self, J: Any, B: Any, example: tuple[Any, Any, Any], s: Any) -> Any:
+        """δ_i ξ of one example."""
         (ξ, noise, key), N = example, self.dimension
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
         δ = self.rule.signal(x, y, noise)
@@ -184,13 +216,19 @@ class Network(eqx.Module):
             change = jax.lax.cond(
                 s < N, lambda: change + self._correction(J, B, x, y, δ, key), lambda: change
             )
-        return self.rule.decay(N) * J + self.rule.rate(s, N) / N * change
+        return change
 
     def _correction(self, J: Any, B: Any, x: Any, y: Any, δ: Any, key: Any) -> Any:
         """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
         W, f = jnp.concatenate([J, B]), jnp.concatenate([x, y])
         mean, inverse = mean_change(self.rule, products(W, W), key)
         return (mean - δ[:, None] * f) @ inverse @ W
+
+
+def _folded(key: Any, s: Any, purpose: int) -> Any:
+    """A key for one purpose of example s."""
+    key = jax.random.fold_in(key, (s >> 32).astype(jnp.uint32))
+    return jax.random.fold_in(jax.random.fold_in(key, s.astype(jnp.uint32)), purpose)
 
 
 def _over_runs(function: Any, arguments: Any) -> Any:

@@ -20,20 +20,35 @@ class GradientDescent(eqx.Module):
 
     J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς·noise - σ)
 
-    noisy: whether labels are.
+    The teachers of a scenario with drift walk after each step,
+
+        B_n ← c B_n + √(1 - c²) |B_n| u_n,   c = 1 - δ/N,
+
+    with u_1, …, u_M a random orthonormal frame in the space orthogonal to all teachers.  As u_n has
+    mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and orthogonal teachers
+    stay orthogonal, exactly.
+
+    noisy, drifts: whether labels are, and whether teachers do.
     """
 
     scenario: Scenario
     learning_rate: Rate | Scheduled
     noisy: bool = eqx.field(static=True)
+    drifts: bool = eqx.field(static=True)
 
     def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
         self.scenario, self.learning_rate = as_data(scenario), learning_rate
         self.noisy = float(scenario.label_noise) > 0
+        self.drifts = float(scenario.drift) > 0
 
     def decay(self, N: Any) -> Any:
         """1 - γ/N."""
         return 1 - self.scenario.weight_decay / N
+
+    def walk(self, N: Any) -> tuple[Any, Any]:
+        """c = 1 - δ/N, and √(1 - c²)."""
+        step = self.scenario.drift / N
+        return 1 - step, jnp.sqrt(step * (2 - step))
 
     def rate(self, s: Any, N: Any) -> Any:
         """η(α) at example s."""

@@ -89,7 +89,8 @@ def _check(
     if not isinstance(scenario, Scenario) or not isinstance(start, Overlaps):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario with its Overlaps")
     units = [who.activation for who in (scenario.student, scenario.teacher)]
-    plain = [float(scenario.label_noise), float(scenario.weight_decay)] == [0.0, 0.0]
+    more = (scenario.label_noise, scenario.weight_decay, scenario.drift)
+    plain = not any(float(x) for x in more)
     same = [float(s) for s in scenario.output_scale] == [1.0, 1.0]
     if not all(isinstance(g, ReLU) for g in units) or not plain or not same:
         allowed = "it has to be ReLU without noise, decay and scale of outputs"

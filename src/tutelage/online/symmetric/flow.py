@@ -48,6 +48,7 @@ class SymmetricFlow(eqx.Module):
     teacher_overlaps: Float[Array, " 2"]
     label_noise: Float[Array, ""]
     weight_decay: Float[Array, ""]
+    drift: Float[Array, ""]
     method: Method | None
 
     @door
@@ -57,9 +58,14 @@ class SymmetricFlow(eqx.Module):
         self.averages = pattern_averages(units, chosen(method, units), symmetric.units)
         self.method = None if method is None else self.averages.single.method
         # As arrays, these numbers are data: another K needs no other program.
-        self.K, self.label_noise, self.weight_decay = (
+        self.K, self.label_noise, self.weight_decay, self.drift = (
             jnp.asarray(x, dtype=jnp.float64)
-            for x in (symmetric.units, symmetric.label_noise, symmetric.weight_decay)
+            for x in (
+                symmetric.units,
+                symmetric.label_noise,
+                symmetric.weight_decay,
+                symmetric.drift,
+            )
         )
         self.scales, self.teacher_overlaps = (
             jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in pair])
@@ -79,8 +85,8 @@ class SymmetricFlow(eqx.Module):
         return SymmetricState(
             dQ - 2 * gamma * state.Q,
             dC - 2 * gamma * state.C,
-            dR - gamma * state.R,
-            dS - gamma * state.S,
+            dR - (gamma + self.drift) * state.R,
+            dS - (gamma + self.drift) * state.S,
         )
 
     def generalization_error(self, state: SymmetricState) -> Float[Array, "..."]:

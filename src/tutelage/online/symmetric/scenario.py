@@ -16,7 +16,7 @@ from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.scenario import check_committee, check_scenario
+from tutelage.model.scenario import check_committee, check_orthogonal, check_scenario
 
 
 @named
@@ -46,7 +46,7 @@ class SymmetricScenario(eqx.Module):
 
     student, teacher: `Committee` of the same number K of units; activations may differ.
     teacher_overlaps: (t, u) = (T_nn, T_nm).
-    output_scale, label_noise, weight_decay: as in `Scenario`; 1/√K is natural for large K.
+    output_scale, label_noise, weight_decay, drift: as in `Scenario`; 1/√K is natural for large K.
 
     >>> import tutelage as tl
     >>> many = tl.Committee(1_000_000, tl.ReLU())
@@ -60,6 +60,7 @@ class SymmetricScenario(eqx.Module):
     output_scale: tuple[Any, Any]
     label_noise: Any
     weight_decay: Any
+    drift: Any
 
     @door
     def __init__(
@@ -71,6 +72,7 @@ class SymmetricScenario(eqx.Module):
         output_scale: Any = 1.0,
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
+        drift: Any = 0.0,
     ):
         check_committee("student", student)
         check_committee("teacher", teacher)
@@ -89,10 +91,12 @@ class SymmetricScenario(eqx.Module):
             output_scale=output_scale,
             label_noise=label_noise,
             weight_decay=weight_decay,
+            drift=drift,
         )
         check_scenario(one)
         self.output_scale, self.label_noise = one.output_scale, one.label_noise
-        self.weight_decay = one.weight_decay
+        self.weight_decay, self.drift = one.weight_decay, one.drift
+        check_orthogonal(self.drift, matrix(2 if K > 1 else 1, t, u))
 
     @property
     def units(self) -> int:
@@ -119,6 +123,7 @@ class SymmetricScenario(eqx.Module):
             output_scale=scenario.output_scale,
             label_noise=scenario.label_noise,
             weight_decay=scenario.weight_decay,
+            drift=scenario.drift,
         )
 
 
