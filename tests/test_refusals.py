@@ -112,8 +112,9 @@ def test_names_that_are_not_there_are_refused_in_words(name):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: tl.online.evolve(batch=8), "not here yet. Try: docs/not_here.md"),
-        (lambda: tl.Scenario(drift=0.1), "teachers do not change. Try: docs/not_here.md"),
+        (lambda: tl.online.evolve(momentum=8), "plain gradient descent. Try: docs/not_here.md"),
+        (lambda: tl.Scenario(batch=8), "Try: tl.online.evolve(scenario, start, learning_rate=0.5"),
+        (lambda: tl.online.evolve(drift=1), "Try: tl.Scenario(student, teacher, drift="),
         (lambda: tl.Scenario(lable_noise=0.1), "Try: label_noise."),
         (lambda: tl.online.evolve(weight_decay=1), "Try: tl.Scenario(student, teacher, weight_"),
         (

@@ -16,7 +16,6 @@ Class = TypeVar("Class", bound=type)
 PAGE = "docs/not_here.md, What is not here"
 # What people look for and is not here, by the words they use for it, and why.
 NOT_HERE = {
-    "batch": "on-line learning uses one example after the other, and batches are not here yet",
     "momentum": "the equations of on-line learning are those of plain gradient descent",
     "optimizer": "the equations of on-line learning are those of plain gradient descent",
     "temperature": "equilibrium is computed in the limit of a high temperature",
@@ -24,7 +23,6 @@ NOT_HERE = {
     "readout_rate": "the second layer is fixed: all its weights are the output scale",
     "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
     "bias": "units of the theory have no bias",
-    "drift": "teachers do not change",
     "device": "JAX chooses where to compute",
     "gpu": "JAX chooses where to compute",
     "epochs": "every example is seen once, until the last time",
@@ -33,10 +31,11 @@ NOT_HERE = {
 # Arguments that are known, and often looked for in another place.
 HOMES = {
     **dict.fromkeys(
-        ("weight_decay", "label_noise", "output_scale", "teacher_overlaps"),
+        ("weight_decay", "drift", "label_noise", "output_scale", "teacher_overlaps"),
         "tl.Scenario(student, teacher, {name}=...)",
     ),
     "activation": "tl.Committee(2, tl.ReLU())",
+    "batch": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100, batch=8)",
     "learning_rate": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100)",
     "seed": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
     "runs": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",

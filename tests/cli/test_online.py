@@ -52,17 +52,22 @@ def test_it_saves_and_draws(run, tmp_path):
 
 def test_it_passes_every_option_on(run, monkeypatch):
     asked = []
-    monkeypatch.setattr(online, "_evolve", lambda *arguments: sys.exit(asked.append(arguments)))
+
+    def remember(*arguments, **keywords):
+        sys.exit(asked.append((arguments, keywords)))
+
+    monkeypatch.setattr(online, "_evolve", remember)
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
+    options += ["--drift", "0.05", "--batch", "2"]
     run(*SMALL, *options, "--tolerance", "1e-6", "--start-q", "0.7", "--start-r", "0.05")
-    scenario, start, *others = asked[0]
+    (scenario, start, rate), keywords = asked[0]
     assert scenario.student == tutelage.Committee(1, tutelage.Erf())
     assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1))
     assert scenario.output_scale == (0.5, 2.0)
-    assert (scenario.label_noise, scenario.weight_decay) == (0.2, 0.1)
+    assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
-    assert others == [0.3, 20.0, 1e-6]
+    assert (rate, keywords) == (0.3, {"until": 20.0, "batch": 2, "tolerance": 1e-6})
 
 
 def test_it_sweeps_over_learning_rates(run, tmp_path):
@@ -104,8 +109,10 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
             "leaky:1e308', but its slope has to be 1e-75 to 1e+75 in",
         ),
         (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (0.001 where it is left out), but wi"),
-        (["--batch", "16"], "--batch: got an option that tutelage online does not have, but on-li"),
-        (["--batch", "16"], "Try: docs/not_here.md"),
+        (["--momentum", "1"], "--momentum: got an option that tutelage online does not have, but "),
+        (["--momentum", "1"], "Try: docs/not_here.md"),
+        (["--batch", "0"], "--batch: got 0, but it has to be a whole number of at least 1"),
+        (["--drift=-1"], "--drift: got -1.0"),
         (["--untl", "3"], "Try: --until."),
         (["--foo", "3"], "Try: docs/not_here.md"),
         (["--activation", "leaky:-1"], "leaky:-1', but its slope has to be at least 0"),

@@ -71,6 +71,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     monkeypatch.setattr(simulate, "_simulate", remember)
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
+    options += ["--drift", "0.05", "--batch", "2"]
     options += ["--start-q", "0.7", "--start-r", "0.05", "--seed", "7", "--simulator", "network"]
     options += ["--inputs", "uniform", "--checkpoint", str(tmp_path / "runs.npz")]
     run(*SMALL, *options)
@@ -79,7 +80,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     assert scenario.student == tutelage.Committee(1, tutelage.Erf())
     assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1))
     assert scenario.output_scale == (0.5, 2.0)
-    assert (scenario.label_noise, scenario.weight_decay) == (0.2, 0.1)
+    assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
     assert rate == 0.3
     assert keywords == {
@@ -87,6 +88,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
         "until": 4.0,
         "runs": 8,
         "seed": 7,
+        "batch": 2,
         "checkpoint": tmp_path / "runs.npz",
         "progress": True,
         "inputs": "uniform",

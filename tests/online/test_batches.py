@@ -26,6 +26,7 @@ GELU = tl.Committee(2, tl.GELU()), tl.Committee(1, tl.GELU())
     [
         (None, "weight_decay", [0.0, 0.1]),
         (None, "label_noise", [0.0, 0.5]),
+        (None, "drift", [0.0, 0.1]),
         (None, "output_scale", [0.5, 1.0]),
         pytest.param(GELU, "label_noise", [0.0, 0.5], marks=pytest.mark.slow),
     ],

@@ -39,6 +39,8 @@ def online(
     output_scale: reading.OutputScale = "1",
     label_noise: reading.LabelNoise = 0.0,
     weight_decay: reading.WeightDecay = 0.0,
+    drift: reading.Drift = 0.0,
+    batch: reading.Batch = 1,
     sweep_learning_rate: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +72,7 @@ def online(
         output_scale,
         label_noise=label_noise,
         weight_decay=weight_decay,
+        drift=drift,
     )
     start = reading.start(scenario, start_q, start_r)
     rate: Any = learning_rate
@@ -77,11 +80,12 @@ def online(
         rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     with files:
-        run = _evolve(scenario, start, rate, until, tolerance)
+        keywords = {"until": until, "batch": batch, "tolerance": tolerance}
+        run = _evolve(scenario, start, rate, **keywords)
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
-        points = _fixed_points(scenario, learning_rate) if fixed_points else None
-        rates = _critical(scenario, start) if critical else None
+        points = _fixed_points(scenario, learning_rate, batch) if fixed_points else None
+        rates = _critical(scenario, start, batch) if critical else None
         if as_json:
             telling.print_json(_for_json(run, points, rates))
         else:
@@ -89,23 +93,23 @@ def online(
 
 
 def _evolve(
-    scenario: "Scenario", start: "Overlaps", learning_rate: Any, until: float, tolerance: float
+    scenario: "Scenario", start: "Overlaps", learning_rate: Any, **keywords: Any
 ) -> "xr.Dataset":
     from tutelage.online import evolve
 
-    return evolve(scenario, start, learning_rate, until=until, tolerance=tolerance, progress=True)
+    return evolve(scenario, start, learning_rate, progress=True, **keywords)
 
 
-def _fixed_points(scenario: "Scenario", learning_rate: float) -> Sequence["FixedPoint"]:
+def _fixed_points(scenario: "Scenario", learning_rate: float, batch: int) -> Sequence["FixedPoint"]:
     from tutelage.online import fixed_points
 
-    return fixed_points(scenario, learning_rate, progress=True)
+    return fixed_points(scenario, learning_rate, batch=batch, progress=True)
 
 
-def _critical(scenario: "Scenario", start: "Overlaps") -> "CriticalLearningRates":
+def _critical(scenario: "Scenario", start: "Overlaps", batch: int) -> "CriticalLearningRates":
     from tutelage.online import critical_learning_rates
 
-    return critical_learning_rates(scenario, start, progress=True)
+    return critical_learning_rates(scenario, start, batch=batch, progress=True)
 
 
 def _for_json(

@@ -70,6 +70,10 @@ LabelNoise = Annotated[
     float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
 ]
 WeightDecay = Annotated[float, typer.Option(metavar="GAMMA", help="Pull of the weights to zero.")]
+Drift = Annotated[
+    float, typer.Option(metavar="DELTA", help="Rate at which teachers walk at random, norms kept.")
+]
+Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples for each step; α = steps/N.")]
 Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
 Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
 Checkpoint = Annotated[

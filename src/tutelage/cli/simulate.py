@@ -58,6 +58,8 @@ def simulate(
     output_scale: reading.OutputScale = "1",
     label_noise: reading.LabelNoise = 0.0,
     weight_decay: reading.WeightDecay = 0.0,
+    drift: reading.Drift = 0.0,
+    batch: reading.Batch = 1,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
     ] = False,
@@ -82,6 +84,7 @@ def simulate(
         output_scale,
         label_noise=label_noise,
         weight_decay=weight_decay,
+        drift=drift,
     )
     _check_dimension(scenario, dimension)
     start = reading.start(scenario, start_q, start_r)
@@ -90,12 +93,13 @@ def simulate(
     if simulator is Simulator.network:
         keywords["inputs"] = rows
     keywords |= {"dimension": dimension, "until": until, "runs": runs, "seed": seed}
+    keywords["batch"] = batch
     with files:
         ensemble = _simulate(simulator.value, scenario, start, learning_rate, **keywords)
         files.save(ensemble, "the runs")  # before the theory, which may take longer
         curve = None
         if theory:
-            curve = _evolve(scenario, start, learning_rate, until, ensemble)
+            curve = _evolve(scenario, start, learning_rate, until, batch, ensemble)
         found = _study(ensemble, curve)
         files.draw(lambda figures: _picture(figures, found))
         if as_json:
@@ -115,8 +119,8 @@ def _check_numbers(rate: float, until: float, dimension: int, runs: int, seed: i
 
 
 def _check_dimension(scenario: "Scenario", dimension: int) -> None:
-    """N inputs have room for K + M weight vectors."""
-    n = scenario.K + scenario.M
+    """N inputs have room for K + M weight vectors, and for teachers that walk."""
+    n = scenario.K + scenario.M + (scenario.M + 1 if scenario.drift > 0 else 0)
     if dimension < n:
         allowed = f"{n} units need at least {n} inputs"
         raise InputError("--dimension", str(dimension), allowed, "--dimension 1000")
@@ -154,14 +158,18 @@ def _simulate(
 
 
 def _evolve(
-    scenario: "Scenario", start: "Overlaps", rate: float, until: float, runs: "xr.Dataset"
+    scenario: "Scenario",
+    start: "Overlaps",
+    rate: float,
+    until: float,
+    batch: int,
+    runs: "xr.Dataset",
 ) -> "xr.Dataset":
     from tutelage.online import evolve
 
     times = runs["time"].values
-    return evolve(
-        scenario, start, rate, until=max(until, float(times[-1])), times=times, progress=True
-    )
+    keywords = {"until": max(until, float(times[-1])), "times": times, "batch": batch}
+    return evolve(scenario, start, rate, progress=True, **keywords)
 
 
 class Study(NamedTuple):

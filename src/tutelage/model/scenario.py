@@ -58,8 +58,8 @@ class Scenario(eqx.Module):
         1/√K in oostwal2019.
     label_noise: standard deviation ς of Gaussian noise on the teacher's output.
     weight_decay: γ >= 0.
-    drift: δ >= 0, at which the teachers walk at random with their norms kept, so that R_in decays as
-        δ R_in and teachers stay orthogonal; T_nm = 0 for n ≠ m is needed.
+    drift: δ >= 0, the rate of a random walk of the teachers that keeps their norms: R_in decays as
+        δ R_in.  They have to be orthogonal, and stay so.
 
     `tutelage.online.evolve` also takes an array of any of these numbers, and of the parameter of an
     activation (``tl.LeakyReLU([0.1, 0.2])``), one value for each run.

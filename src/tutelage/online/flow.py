@@ -6,8 +6,8 @@
 
 (straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995), with weight decay γ, label noise
 ς, teachers that drift at the rate δ (Biehl and Schwarze 1993), and steps with the mean gradient of
-b examples, α = steps/N: what examples add up to is the same, and its variance b times smaller.  In the limit η → 0 time is
-measured in units of 1/η and the terms in η² are left out.
+b examples, α = steps/N: it has the same mean, and a variance b times smaller.  In the limit η → 0
+time is measured in units of 1/η and the terms in η² are left out.
 """
 
 from collections.abc import Callable

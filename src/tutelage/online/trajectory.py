@@ -73,8 +73,8 @@ def evolve(
             with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
         until: the last time α, greater than 0.
         times: when to record; by default 401 equidistant times from 0 to ``until``.
-        batch: b examples for each step, whose gradients are averaged; b = O(1), α = steps/N, and the
-            terms in η² are divided by b.
+        batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
+            steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.

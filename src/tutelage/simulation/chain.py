@@ -243,7 +243,7 @@ class Chain(eqx.Module):
         return state.from_columns(state.columns().turned(*self.rule.walk(self.dimension), frame))
 
     def _learn_together(self, state: Any, ξ: Together, noise: Any, rate: Any) -> Any:
-        x, y = jax.vmap(lambda z: state.fields(Example(z, None)))(ξ.z)
+        x, y = jax.vmap(lambda z: state.fields(Example(z, z[0])))(ξ.z)
         a = self.rule.coefficients(rate / (self.dimension * self.batch), x, y, noise)
         columns = state.columns().learned_together(self.rule.decay(self.dimension), a, ξ)
         return state.from_columns(columns)

@@ -17,11 +17,11 @@ the latter in the directions f_1, …, f_K and h.  Rotating these among themselv
 triangle again, and leaves one direction in which no vector lies: it is free for the next h.
 
 Several examples at once, J_i + Σ_β a_iβ ξ_β, need no more directions than there are students: what
-remains of the ξ_β is isotropic, so that with a = Aqᵀ, A a lower triangle and q orthonormal, it is as
-if min(b, K) such vectors had been learned with the coefficients A.
+remains of the ξ_β is isotropic, so that with a = Aqᵀ, A a lower triangle and q orthonormal, it is
+as if min(b, K) such vectors had been learned with the coefficients A.
 
-Teachers that drift turn e_m into c e_m + √(1 - c²) u_m, with u_m a random frame outside their space.
-With the first directions outside along u_m, [L] = [V, L'] there, so that
+Teachers that drift turn e_m into c e_m + √(1 - c²) u_m, with u_m a random orthonormal frame outside
+their space.  With the first directions outside along u_m, L is [V, L'], so that
 
     U ← cU + √(1 - c²) V,   L ← [cV - √(1 - c²) U, L'],
 

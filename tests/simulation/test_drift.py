@@ -1,0 +1,156 @@
+"""Teachers that drift and batches of examples, in chain and network."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage import InputError
+from tutelage._jax import jax, jnp
+from tutelage.model.timing import rate_of
+from tutelage.simulation.ensemble import run_keys
+from tutelage.simulation.factor import triangle
+from tutelage.simulation.inputs import as_inputs
+from tutelage.simulation.network import Network
+from tutelage.simulation.rule import GradientDescent
+from tutelage.simulation.starts import initial_weights
+
+NORMS = [1.0, 1.5]
+
+
+def scenario(K, M, drift=0.0, **numbers):
+    numbers = {"label_noise": 0.5, "weight_decay": 0.05} | numbers
+    units = tl.Committee(K, tl.Erf()), tl.Committee(M, tl.Erf())
+    return tl.Scenario(*units, np.diag(NORMS[:M]), drift=drift, **numbers)
+
+
+def start(K, M):
+    Q = np.diag([0.5, 0.6, 0.7][:K])
+    return tl.Overlaps(Q, 0.4 * np.eye(K, M) + 0.1, np.diag(NORMS[:M]))
+
+
+def distance(runs, theory):
+    """The largest |mean - theory| of R, Q and ε_g after the start, in standard errors."""
+    found = []
+    for name in ("R", "Q", "generalization_error"):
+        values = runs[name].values[:, 1:]
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        found.append(np.max(np.abs(values.mean(axis=0) - theory[name].values[1:]) / error))
+    return max(found)
+
+
+@pytest.mark.parametrize(
+    ("verb", "K", "N", "runs", "drift", "batch"),
+    [
+        ("chain", 1, 1000, 100, 0.5, 4),
+        pytest.param("network", 2, 1000, 40, 0.5, 4, marks=pytest.mark.slow),
+        pytest.param("chain", 2, 2000, 100, 0.5, 1, marks=pytest.mark.slow),
+        pytest.param("chain", 3, 2000, 100, 0.5, 2, marks=pytest.mark.slow),
+        pytest.param("network", 3, 1000, 40, 0.5, 2, marks=pytest.mark.slow),
+        pytest.param("network", 1, 1000, 40, 0.5, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, K, N, runs, drift, batch):
+    """Within five standard errors; without a term the theory is more than 25 of them away."""
+    s, begin, eta = scenario(K, K if K < 3 else 2, drift), start(K, K if K < 3 else 2), 1.5
+    times = [0.0, 1.0, 2.0]
+    options = {"until": 2.0, "times": times}
+    found = getattr(tl.simulation, verb)(
+        s, begin, eta, dimension=N, runs=runs, batch=batch, seed=1, **options
+    )
+    assert distance(found, tl.online.evolve(s, begin, eta, batch=batch, **options)) < 5
+    plain = scenario(K, s.M)
+    assert distance(found, tl.online.evolve(plain, begin, eta, batch=batch, **options)) > 25
+    if batch > 1:
+        assert distance(found, tl.online.evolve(s, begin, eta, **options)) > 25
+
+
+@pytest.mark.parametrize(
+    ("K", "M", "drift", "batch"),
+    [
+        (1, 1, 2.0, 3),
+        pytest.param(2, 2, 2.0, 1, marks=pytest.mark.slow),
+        pytest.param(2, 1, 0.0, 3, marks=pytest.mark.slow),
+        pytest.param(1, 2, 2.0, 1, marks=pytest.mark.slow),
+        pytest.param(3, 1, 0.0, 2, marks=pytest.mark.slow),
+        pytest.param(3, 2, 1.0, 5, marks=pytest.mark.slow),
+    ],
+)
+def test_the_chain_has_the_law_of_the_network_in_few_dimensions(K, M, drift, batch):
+    """Means and variances of all overlaps at N = 9 and α = 1, within five standard errors."""
+    s, begin, runs = scenario(K, M, drift), start(K, M), 2000
+    options = {"dimension": 9, "until": 1.0, "times": [0.0, 1.0], "runs": runs, "batch": batch}
+    chain = tl.simulation.chain(s, begin, 0.8, seed=1, **options).isel(time=-1)
+    network = tl.simulation.network(s, begin, 0.8, seed=2, **options).isel(time=-1)
+    for name in ("R", "Q"):
+        one, other = (x[name].values.reshape(runs, -1) for x in (chain, network))
+        for power in (1, 2):
+            a, b = ((x - one.mean(axis=0)) ** power for x in (one, other))
+            error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / runs)
+            assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5 * error)
+
+
+def test_teachers_walk_with_their_norms_kept():
+    N, delta, runs = 40, 3.0, 50
+    s = scenario(1, 2, delta)
+    begin = start(1, 2)
+    weights = initial_weights(s, begin, N, runs)
+    system = Network(GradientDescent(s, rate_of(0.5)), weights, N, as_inputs("gaussian", N))
+    keys = run_keys(3, 0, runs)
+    before = system.initial(keys, jnp.arange(runs))
+    advance = jax.jit(lambda *arguments: system.advance(*arguments))
+    after = advance(before, keys, jnp.asarray(0), jnp.asarray(1))
+    B, C = np.asarray(before.B), np.asarray(after.B)
+    T = np.diag(NORMS)
+    assert np.allclose(C @ np.swapaxes(C, 1, 2), T, atol=1e-13)  # rounding
+    assert np.allclose(B @ np.swapaxes(C, 1, 2), (1 - delta / N) * T, atol=1e-13)
+    steps = C - B
+    assert np.std(steps[:, 0, 0]) > 0.01  # each in a direction of its own
+    many = advance(before, keys, jnp.asarray(0), jnp.asarray(100))
+    C = np.asarray(many.B)
+    assert np.allclose(C @ np.swapaxes(C, 1, 2), T, atol=1e-12)
+    # ⟨B(0)·B(α)⟩ = T (1 - δ/N)^s, with a scatter of at most √(T²/N) in each run.
+    overlap = np.einsum("rnj,rnj->rn", B, C)
+    expected = np.diag(T) * (1 - delta / N) ** 100
+    assert np.all(np.abs(overlap.mean(axis=0) - expected) < 5 * np.diag(T) / np.sqrt(N * runs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_run_is_the_same_in_a_batch_of_any_size(K):
+    s, begin = scenario(K, 2, 0.3), start(K, 2)
+    options = {"dimension": 20, "until": 2.0, "batch": 3}
+    few, many = (tl.simulation.chain(s, begin, 0.8, runs=n, **options) for n in (2, 19))
+    for name in ("Q", "R"):
+        assert np.array_equal(few[name], many[name][:2])
+
+
+def test_drift_and_batch_are_computed_again():
+    runs = tl.simulation.chain(
+        scenario(1, 1, 0.3), start(1, 1), 0.8, dimension=20, until=0.5, runs=2, batch=3
+    )
+    again = tl.results.recompute(runs)
+    assert again.attrs["batch"] == 3
+    assert np.array_equal(again.R, runs.R)
+
+
+def test_a_triangle_keeps_all_products():
+    A = np.random.default_rng(2).normal(size=(6, 3, 4))
+    A[:, 1, 0] = 0.0
+    L = np.asarray(triangle(jnp.asarray(A)))
+    gram = [np.einsum("cir,cjr->ijr", X, X) for X in (A, L)]
+    assert np.allclose(*gram, atol=1e-14)
+    assert L.shape == (3, 3, 4)
+    assert all(np.all(L[j, i] == 0) for i in range(3) for j in range(i + 1, 3))
+
+
+def test_what_has_no_room_is_refused():
+    arguments = (scenario(2, 2, 0.5), start(2, 2), 0.5)
+    for verb in (tl.simulation.chain, tl.simulation.network):
+        with pytest.raises(InputError, match="dimension: got 6, but 2 teachers that drift need"):
+            verb(*arguments, dimension=6, until=1.0)
+        with pytest.raises(InputError, match="drift: got 50, but with N = 20 inputs"):
+            verb(scenario(2, 2, 50), *arguments[1:], dimension=20, until=1.0)
+        with pytest.raises(InputError, match="batch: got 8589934592"):
+            verb(*arguments, dimension=20, until=1.0, batch=2**33)
+    with pytest.raises(InputError, match="dimension: got 5, but 4 examples at once need"):
+        tl.simulation.chain(scenario(2, 2), start(2, 2), 0.5, dimension=5, until=1.0, batch=4)
