@@ -12,10 +12,10 @@ from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
 
-# η, γ, ς, the scales s of student and teacher, and the parameters of their units, in the order of
-# `NUMBERS`.
+# η, γ, ς, δ, the scales s of student and teacher, and the parameters of their units, in the order
+# of `NUMBERS`.
 SYMBOLS = (
-    *(r"\eta", r"\gamma", r"\varsigma", "s_K", "s_M"),
+    *(r"\eta", r"\gamma", r"\varsigma", r"\delta", "s_K", "s_M"),
     *("a", r"\beta", "b", "a^*", r"\beta^*", "b^*"),
 )
 
