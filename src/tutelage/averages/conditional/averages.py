@@ -17,6 +17,8 @@ from tutelage.averages.quadrature import averages as quadrature
 
 # Relative rounding of sums over some thousand nodes.
 ROUNDING = 1e-14
+# What judges has an error of its own.
+JUDGED = 1.25
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
@@ -75,12 +77,12 @@ def _judged(
     units: Units, C: Float[Array, "n n"], given: int, compute: Callable[[Any], tuple[Any, Any]]
 ) -> Estimate:
     """What is computed, and its change with the rule that judges, with all that no rule sees."""
-    choice, seen = effort.Choice(units, given), effort.survey(units, C)
+    choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
 
     def with_rule(judge: Int[Array, ""]) -> tuple[Array, Array]:
         return effort.with_rule(choice, C, seen, compute, judge)
 
     (value, other), (left_out, _) = jax.lax.map(with_rule, jnp.arange(2))
-    error = jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
+    error = JUDGED * jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)
     error = error + (effort.unresolved(units, C, given) + PRIVATE) * jnp.abs(value)
     return Estimate(value, jax.lax.stop_gradient(error) + np.finfo(float).eps)

@@ -29,8 +29,8 @@ SERIES = ((8, 12), (6, 28), (4, 48))
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
 # The last panels are judged by these.
 JUDGE = Panels(76, 44, 0.01)
-# Relative to the size of the averages.
-WANTED = 1e-9
+# Relative to the size of the averages: of those in the equations of motion, and of single ones.
+WANTED, SINGLE = 1e-9, 1e-14
 # Given one field its four factors coincide; given two they are so much easier to resolve, and so
 # are two factors of fields that are not given.
 FOUR, TWO = {1: 1.0, 2: 100.0}, 10.0
@@ -83,11 +83,13 @@ class Choice(NamedTuple):
     units: of all fields, the given ones first.
     given: how many fields are given.
     fine: whether panels are there for what no lattice resolves; units with kinks always have them.
+    wanted: the error to aim at; up to `WANTED` the finest lattice will do.
     """
 
     units: Units
     given: int
     fine: bool = True
+    wanted: float = WANTED
 
     @property
     def kinks(self) -> bool:
@@ -109,21 +111,22 @@ class Choice(NamedTuple):
     def level(self, C: Float[Array, "n n"], seen: Survey) -> Level:
         """Which rule is the first that is good enough."""
         fields, given = condition(jax.lax.stop_gradient(C), self.given), self.given
-        left = _left_out(seen, C, fields) < WANTED
+        left = _left_out(seen, C, fields)
         if self.kinks:
             narrow = layer(self.units, C, fields)
-            enough = narrow >= PANELS[0].narrowest
-            return Level(jnp.where(enough & left[1], 0, 1), 0.0, jnp.asarray(True))
+            enough = (narrow >= PANELS[0].narrowest) & (left[1] < self.wanted)
+            return Level(jnp.where(enough, 0, 1), 0.0, jnp.asarray(True))
         explained = jnp.sum(fields.B[given:] ** 2, axis=-1) > EXPLAINED * jnp.diagonal(C)[given:]
-        two = seen.two[given:] < TWO * WANTED
-        smooth = jnp.all(two | ~explained[:, None], axis=0)
-        wide = jnp.all(seen.four[:given] < FOUR[given] * WANTED, axis=0) & smooth
-        inner = jnp.all(two, axis=0)[np.array([STRIDES.index(n) for n, _ in SERIES])]
-        enough = (inner & left)[-len(self.series) :]
-        step = BASE * jnp.asarray(STRIDES)[jnp.where(jnp.any(wide), jnp.argmax(wide), -1)]
-        resolved = jnp.any(wide) & jnp.any(enough)
-        last = len(self.series) - (0 if self.fine else 1)
-        return Level(jnp.where(resolved, jnp.argmax(enough), last), step, resolved)
+        two = jnp.where(explained[:, None], seen.two[given:], 0.0) / TWO
+        outer = jnp.concatenate([seen.four[:given] / FOUR[given], two])
+        strides = np.array([STRIDES.index(n) for n, _ in SERIES])
+        inner = jnp.max(seen.two[given:, strides] / TWO, axis=0, initial=0.0)
+        inner = jnp.maximum(inner, left)[-len(self.series) :]
+        outer = jnp.max(outer, axis=0)
+        step = BASE * jnp.asarray(STRIDES)[_first(outer < self.wanted)]
+        resolved = (outer[-1] < WANTED) & (inner[-1] < WANTED)
+        panels = len(self.series) if self.fine else len(self.series) - 1
+        return Level(jnp.where(resolved, _first(inner < self.wanted), panels), step, resolved)
 
     def judged(self, level: Any, judge: Any) -> Any:
         """The place of the rule that shows the error: lattices do so themselves."""
@@ -149,6 +152,11 @@ def with_rule(
     else:
         place, used = choice.judged(level.rule, judge), choice.rules(level.step, judge)
     return jax.lax.switch(place, [lambda rule=rule: compute(rule) for rule in used])
+
+
+def _first(enough: Bool[Array, " n"]) -> Array:
+    """The place of the first that is, or else the last."""
+    return jnp.where(jnp.any(enough), jnp.argmax(enough), len(enough) - 1)
 
 
 def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array, ""]:

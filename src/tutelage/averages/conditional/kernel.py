@@ -5,8 +5,8 @@ and Mehler's formula turns every product into one-dimensional sums,
 
     ⟨g_a g_b | given⟩ = Σ_n ρ_abⁿ h_aⁿ h_bⁿ,    h_aⁿ = ⟨g_a(m_a + s_a z) He_n(z)⟩/√n!
 
-(Mehler 1866; MATHEMATICS section 14).  What is left out of the series is taken at ρⁿ of its first
-term, with the size that ⟨g_a²⟩ - Σ h_aⁿ² gives exactly.
+(Mehler 1866; MATHEMATICS section 14); squares, a = b, need no series.  What is left out of it is
+taken at ρⁿ of its first term, with the size that ⟨g_a²⟩ - Σ h_aⁿ² gives exactly.
 """
 
 from collections.abc import Callable
@@ -119,8 +119,9 @@ def quadratic(
     """
     fields = condition(C, given)
     nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
-    last = Gamma[given:, given:] * fields.rho ** (rule.terms + 1)
-    apart = jnp.where(np.eye(len(last), dtype=bool), 0.0, 2 * jnp.abs(last))
+    rest = Gamma[given:, given:]
+    apart = jnp.where(np.eye(len(rest), dtype=bool), 0.0, rest)
+    last = apart * fields.rho ** (rule.terms + 1)
 
     def at_nodes(y: Float[Array, "p given"], w: Float[Array, " p"]) -> Float[Array, " 2"]:
         m = fields.B @ y.T
@@ -130,10 +131,14 @@ def quadratic(
         total, left = jnp.einsum("ap,ab,bp->p", f, Gamma, f), jnp.zeros_like(w)
         if parts:
             h, squares = (jnp.concatenate(x) for x in zip(*parts, strict=True))
-            total = total + _mehler(h[..., 1:], Gamma[given:, given:], fields.rho)
-            t = jnp.sqrt(jnp.maximum(squares - jnp.sum(h**2, axis=-1), 0.0) + ROUNDING**2)
+            total = total + jnp.diagonal(rest) @ (squares - h[..., 0] ** 2)
+            total = total + _mehler(h[..., 1:], apart, fields.rho)
+            # Nodes that do not resolve the last polynomials may find more than all.
+            beyond = squares - jnp.sum(h**2, axis=-1)
+            t = jnp.sqrt(jnp.maximum(beyond, 0.0) + ROUNDING**2)
             total = total + jnp.einsum("ap,ab,bp->p", t, last, t)
-            left = jnp.einsum("ap,ab,bp->p", t, apart, t)
+            t = jnp.sqrt(jnp.abs(beyond) + ROUNDING**2)
+            left = jnp.einsum("ap,ab,bp->p", t, 2 * jnp.abs(last), t)
         factor = w * weight(m[:given])
         return jnp.stack([jnp.sum(factor * (total + constant)), jnp.sum(jnp.abs(factor) * left)])
 

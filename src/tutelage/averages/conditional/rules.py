@@ -37,8 +37,9 @@ class Nodes(NamedTuple):
         return y, density * self.step ** y.shape[1]
 
 
-# exp(-REACH²/2) = 1e-10 of the weight of given fields is left out, and 1e-12 for judging.
-REACH, FARTHER = 6.8, 7.4
+# How far the nodes of one and of two given fields reach, in standard deviations, and those that
+# judge them: exp(-REACH²/2) = 2e-16 and 3e-12 of the weight is left out.
+REACH, FARTHER = {1: 8.5, 2: 7.3}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
 FEW_TERMS, REACH_FEW, REACH_MANY = 12, 8.4, 9.8
 # The nodes that judge others are closer by these factors.
@@ -65,7 +66,8 @@ class Lattice(NamedTuple):
         """Coordinates of the given fields; those within reach come first."""
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
         whole, square = _by_distance(B.shape[1])
-        count = jnp.searchsorted(square, (jnp.where(self.judge, FARTHER, REACH) / step) ** 2)
+        reach = jnp.where(self.judge, FARTHER[B.shape[1]], REACH[B.shape[1]])
+        count = jnp.searchsorted(square, (reach / step) ** 2)
         return Nodes(jnp.asarray(whole), None, count, step)
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
@@ -131,7 +133,7 @@ class Panels(NamedTuple):
     ) -> tuple[Array, Array]:
         breaks = [(kink - centre) / s for kink in kinks]
         # Nodes crowd at a kink that is within reach, and nowhere else.
-        near = jnp.any(jnp.abs(jnp.stack(breaks)) < FARTHER)
+        near = jnp.any(jnp.abs(jnp.stack(breaks)) < REACH[2])
         layer = jnp.where(near, jnp.clip(layer, self.narrowest, FARTHEST), FARTHEST)
         if middle:
             return panels([*breaks, jnp.zeros(())], layer, self.nodes * (2 * len(kinks) + 1) // 2)
@@ -141,7 +143,7 @@ class Panels(NamedTuple):
 @lru_cache
 def _by_distance(fields: int) -> tuple[np.ndarray, np.ndarray]:
     """All points with whole coordinates that may be within reach, the nearest first; and |y|²."""
-    n = int(FARTHER / (CLOSER * FINEST))
+    n = int(FARTHER[fields] / (CLOSER * FINEST))
     axis = np.arange(-n, n + 1.0)
     y = np.stack(np.meshgrid(*[axis] * fields, indexing="ij"), axis=-1).reshape(-1, fields)
     square = np.sum(y**2, axis=-1)

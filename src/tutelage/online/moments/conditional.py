@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.averages import square
+from tutelage.averages.conditional.averages import JUDGED, square
 from tutelage.averages.conditional.kernel import Units, over_batch, quadratic, slopes_and_curvature
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Conditional, Method
@@ -167,7 +167,8 @@ class ConditionalMoments(Moments):
             layers = max(
                 float(effort.unresolved(self._units, C[row][:, row], given)) for row in rows
             )
-            largest = max(largest, float(np.max(change) + np.max(left_out) + layers * size))
+            found = JUDGED * np.max(change) + np.max(left_out) + layers * size
+            largest = max(largest, float(found))
         return largest
 
 
