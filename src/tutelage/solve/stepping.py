@@ -20,17 +20,33 @@ from scipy.integrate import DOP853
 
 from tutelage._jax import jax, jnp
 
-LAST = len(DOP853.B)  # the slope at the end of a step; those after it are for dense output only
-NODES = np.concatenate([DOP853.C, [1.0], DOP853.C_EXTRA])
+LAST = len(DOP853.B)  # the slope at the end of a step
+DENSE = LAST + 1 + len(DOP853.C_EXTRA)  # so many slopes give dense output
+
+
+def dense_weights(x: Any, xp: Any = np) -> Any:
+    """Of the slopes in the change of the state up to a fraction x of the step; order 7."""
+    B, first, last = (np.zeros(DENSE) for _ in range(3))
+    B[:LAST], first[0], last[LAST] = DOP853.B, 1.0, 1.0
+    x, total = xp.asarray(x)[..., None], 0.0
+    for i, part in enumerate(reversed([B, first - B, 2 * B - last - first, *DOP853.D])):
+        total = (total + part) * (x if i % 2 == 0 else 1 - x)
+    return total
+
+
+# How often a step is looked at by `every_step`, by further stages: cubics between these are as
+# good as the steps.
+OBSERVED = 8
+INSIDE = np.arange(1, OBSERVED) / OBSERVED
+NODES = np.concatenate([DOP853.C, [1.0], DOP853.C_EXTRA, INSIDE])
 EVERY = len(NODES)
 STAGES = np.zeros((EVERY, EVERY))
-STAGES[:LAST, :LAST], STAGES[LAST, :LAST], STAGES[LAST + 1 :] = DOP853.A, DOP853.B, DOP853.A_EXTRA
+STAGES[:LAST, :LAST], STAGES[LAST, :LAST] = DOP853.A, DOP853.B
+STAGES[LAST + 1 : DENSE, :DENSE], STAGES[DENSE:, :DENSE] = DOP853.A_EXTRA, dense_weights(INSIDE)
 ERRORS = np.stack([DOP853.E5, DOP853.E3])
 # A step is repeated with another length when its error is too large, and the next one is longer
 # when it is small; by these factors at least and at most, with a margin.
 SHORTEST, LONGEST, MARGIN = 0.2, 10.0, 0.9
-# How often a step is looked at by `every_step`: cubics between are as good as the steps.
-OBSERVED = 8
 # Of this relative length a step no longer changes the time.
 VANISHED = 1e-15
 
@@ -108,10 +124,8 @@ def every_step(
 
     def step(carry: tuple[Any, Array, Walk]) -> tuple[Any, Array, Walk]:
         seen, count, now = carry
-        new, inside = _advanced(rates, ends, lost, now, times, until, tolerance, longest, True)
-        points = [inside(x / OBSERVED) for x in range(1, OBSERVED)]
-        points.append((new.t[0], new.y[0], new.slope[0]))
-        found = jax.lax.map(lambda p: observe(*p), jax.tree.map(lambda *x: jnp.stack(x), *points))
+        new, points = _advanced(rates, ends, lost, now, times, until, tolerance, longest, True)
+        found = jax.lax.map(lambda point: observe(*point), points)
         # The first step, of length zero, gives the slope at the start.
         first, moved = count == 0, new.t[0] > now.t[0]
         places = jnp.where(first, 0, count + jnp.arange(OBSERVED))
@@ -150,23 +164,23 @@ def _advanced(
     until: Array,
     tolerance: Array,
     longest: Any,
-    dense: bool = False,
-) -> tuple[Walk, Callable[[float], tuple[Array, Array, Array]]]:
+    inside: bool = False,
+) -> tuple[Walk, tuple[Array, Array, Array]]:
     """One step of every run that is on the way; taken back where its error is too large.
 
-    With ``dense`` also time, state and slope of the first run at a fraction of the step.
+    With ``inside`` also times, states and slopes of the first run inside the step and at its end.
     """
     left = until - now.t
     h = jnp.where(now.running, jnp.minimum(jnp.minimum(now.h, longest), left), 0.0)
     t = jnp.where(h >= left, until, now.t + h)
-    k = _slopes(rates, now, h, dense | jnp.any(_due(now.recorded, now.running, t, times)))
+    due = jnp.any(_due(now.recorded, now.running, t, times))
+    k = _slopes(rates, now, h, EVERY if inside else jnp.where(due, DENSE, LAST + 1))
     y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST]), k)
     scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
     size = _error(h, k, scale)
     taken = now.running & (size <= 1)  # a state that is no number is not taken
 
-    parts = _interpolant(now, h, y, k)
-    records, recorded = _recorded(now, taken, t, h, parts, times)
+    records, recorded = _recorded(now, taken, t, h, k, times)
     factor = jnp.where(size > 0, MARGIN * size ** (-1 / 8), LONGEST)
     factor = jnp.where(jnp.isfinite(size), jnp.clip(factor, SHORTEST, LONGEST), SHORTEST)
     following = jnp.where(now.h == 0, _first_step(now.y, k[LAST], scale), factor * h)
@@ -174,11 +188,6 @@ def _advanced(
     # A step that is no number, after a slope that is none, is too short as well.
     short = now.running & ~taken & ~(following >= VANISHED * (1 + now.t))
     reason = jnp.where(short, lost, reason)
-
-    def inside(x: float) -> tuple[Array, Array, Array]:
-        state, change = jax.jvp(lambda x: _between(now, parts, x), (jnp.full_like(h, x),), (1 / h,))
-        return now.t[0] + x * h[0], state[0], change[0]
-
     new = Walk(
         t=jnp.where(taken, t, now.t),
         h=jnp.where(now.running, following, now.h),
@@ -189,18 +198,21 @@ def _advanced(
         running=now.running & (reason == 0) & ~(taken & (t >= until)),
         reason=reason,
     )
-    return new, inside
+    states = now.y[0] + h[0] * jnp.asarray(STAGES[DENSE:]) @ k[:, 0]
+    seen = (now.t[0] + h[0] * INSIDE, states, k[DENSE:, 0])
+    last = (new.t[0], new.y[0], new.slope[0])
+    return new, jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), seen, last)
 
 
-def _slopes(rates: Rates, now: Walk, h: Array, dense: Array) -> Float[Array, "16 runs d"]:
-    """The slopes of all stages; the last ones only for dense output."""
+def _slopes(rates: Rates, now: Walk, h: Array, count: Any) -> Float[Array, "stages runs d"]:
+    """The slopes of so many stages."""
 
     def stage(i: Array, k: Array) -> Array:
         y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i], k)
         return k.at[i].set(rates(now.t + jnp.asarray(NODES)[i] * h, y))
 
     first = jnp.zeros((EVERY, *now.y.shape)).at[0].set(now.slope)
-    return jax.lax.fori_loop(1, jnp.where(dense, EVERY, LAST + 1), stage, first)
+    return jax.lax.fori_loop(1, count, stage, first)
 
 
 def _error(h: Array, k: Array, scale: Array) -> Float[Array, " runs"]:
@@ -234,23 +246,8 @@ def _due(recorded: Array, running: Array, t: Array, times: Array) -> Bool[Array,
     return running & (recorded <= last) & (times[jnp.minimum(recorded, last)] <= t)
 
 
-def _interpolant(now: Walk, h: Array, y: Array, k: Array) -> list[Array]:
-    """Coefficients of the dense output of order 7."""
-    change, step = y - now.y, h[:, None]
-    parts = [change, step * k[0] - change, 2 * change - step * (k[LAST] + k[0])]
-    return parts + [step * _combined(jnp.asarray(d), k) for d in DOP853.D]
-
-
-def _between(now: Walk, parts: list[Array], x: Array) -> Float[Array, "runs d"]:
-    """The states at fractions x of the step."""
-    y = jnp.zeros_like(now.y)
-    for i, part in enumerate(reversed(parts)):
-        y = (y + part) * (x if i % 2 == 0 else 1 - x)[:, None]
-    return now.y + y
-
-
 def _recorded(
-    now: Walk, taken: Array, t: Array, h: Array, parts: list[Array], times: Array
+    now: Walk, taken: Array, t: Array, h: Array, k: Array, times: Array
 ) -> tuple[Array, Array]:
     """Write the states at all times that the step has passed, one for every run at a time."""
     run, count = jnp.arange(len(t)), len(times)
@@ -262,8 +259,10 @@ def _recorded(
         wanted = _due(recorded, taken, t, times)
         time = times[jnp.minimum(recorded, count - 1)]
         x = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
+        change = jnp.einsum("rs,srd->rd", dense_weights(x, jnp), k[:DENSE])
         place = jnp.where(wanted, recorded, count)  # beyond the end: not written
-        return records.at[run, place].set(_between(now, parts, x), mode="drop"), recorded + wanted
+        y = now.y + h[:, None] * change
+        return records.at[run, place].set(y, mode="drop"), recorded + wanted
 
     return jax.lax.while_loop(
         lambda c: jnp.any(_due(c[1], taken, t, times)), write, (now.records, now.recorded)
