@@ -21,7 +21,7 @@ from tutelage.online.stability import fold, loss_of_stability
 from tutelage.online.steps import Steps, steps
 from tutelage.runs.progress import Progress
 
-FINE, COARSE = 1e-11, 1e-9  # tolerances of the integration; their difference is the error
+FINE, COARSE = 1e-10, 1e-8  # tolerances of the integration; their difference is the error
 UNTIL = 4000.0  # in units of 1/η, where η < 1
 HIGHEST = 64.0
 # Rates of increase dε_g/dα below this are integration error, not learning that gets worse.

@@ -24,8 +24,8 @@ TOO_LARGE = 1e6
 # larger ones; for a start closer to a saddle than that, choose a smaller tolerance.
 AT_REST = 10.0
 # A generalization error of less than so many tolerances is that of the integration: with two erf
-# units noise is as large as ε_g at 9 tolerances, with other units it is smaller.
-NOISE = 30.0
+# units noise is as large as ε_g at 2.9 tolerances, with other units it is smaller.
+NOISE = 10.0
 # With an error of less than this many tolerances a run at rest is on its way to a solution, and
 # goes on with a tolerance at which rounding is all that disturbs it.
 STILL_LEARNING = 1000.0

@@ -96,7 +96,7 @@ def plateau(
         return _none(run)
     height = generalization_error(scenario, point.overlaps, method=method, return_error=True)
     begins, ends = _beside(run, point.generalization_error)
-    coarse = _beside(steps(flow, y0, eta, until, tolerance=1e-9), point.generalization_error)
+    coarse = _beside(steps(flow, y0, eta, until, tolerance=1e-8), point.generalization_error)
     error = abs(coarse[1] - coarse[0] - (ends - begins)) + 1e-9 * ends
     return Plateau(point, number(*height), number(ends - begins, error), begins, ends, {})
 

@@ -11,7 +11,7 @@ from tutelage.averages.generalization import generalization_error
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
-from tutelage.solve.stepping import every_step
+from tutelage.solve.stepping import Walk, every_step
 
 # Relative to the start: a stable solution takes every run that came this close, and below a
 # hundred tolerances (1e-8 at most) the error is that of the integration.
@@ -59,7 +59,7 @@ def steps(
     learning_rate: float,
     until: float,
     *,
-    tolerance: float = 1e-11,
+    tolerance: float = 1e-10,
     longest: float = np.inf,
     solved: float | None = None,
 ) -> Steps:
@@ -100,8 +100,9 @@ def _compiled(
         large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)
         return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
 
-    def observe(t: Array, y: Array, slope: Array) -> tuple[Array, ...]:
-        return t, y, *jax.jvp(error, (y,), (slope,))
+    def observe(now: Walk) -> tuple[Array, ...]:
+        y = now.y[0]
+        return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
     # Steps that shrink to nothing are a divergence faster than the bound on the norms.
     seen, count, end = every_step(

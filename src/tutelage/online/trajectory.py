@@ -90,7 +90,7 @@ def evolve(
         The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
         ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
         quadrature or series else; of several runs the largest.  What it does to a curve grows with
-        its length.  A generalization error below ``integration_error``, thirty tolerances, is that
+        its length.  A generalization error below ``integration_error``, ten tolerances, is that
         of the integration.
 
         For one run these are attributes; a run that has ended by itself has its end as the last
