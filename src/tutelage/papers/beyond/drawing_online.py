@@ -132,3 +132,50 @@ def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
         panel.grid(alpha=0.3)
         panel.legend(fontsize="small")
     return axes
+
+
+def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: Any) -> Any:
+    """λ over c_2², or c_3² of units without c_2, each with its name.
+
+    Args:
+        dataset: growth, c2 and c3 over ``unit``.
+        axes: Axes to draw on.
+    """
+    for even, points in _kinds(dataset):
+        c = points["c2" if even else "c3"].values
+        _with_names(axes, points, c**2, points["growth"].values, even)
+    axes.set(xlabel=r"$c_2^2$ (circles), $c_3^2$ (squares)", ylabel=r"$\lambda/\eta$")
+    axes.grid(alpha=0.3)
+    return axes
+
+
+def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
+    """Lengths over λ; lines are the mean product of each kind."""
+    for even, points in _kinds(dataset):
+        growth, length = points["growth"].values, points["length"].values
+        _with_names(axes, points, growth, length, even)
+        product = float(np.mean(growth * length))
+        x = np.linspace(growth.min(), growth.max(), 101)
+        axes.plot(x, product / x, ":", color="C0" if even else "C1", label=f"{product:.2f}/λ")
+    axes.set(xlabel=r"$\lambda/\eta$", ylabel=r"length of the plateau, $\alpha\eta$")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
+    """Units with c_2, and those without."""
+    even = np.abs(dataset["c2"].values) > 1e-9  # rounding of a numerical coefficient
+    return [(kind, dataset.isel(unit=np.flatnonzero(even == kind))) for kind in (True, False)]
+
+
+def _with_names(axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, even: bool) -> None:
+    axes.plot(x, y, "o" if even else "s", color="C0" if even else "C1")
+    names = points["unit"].values
+    for place, k in enumerate(np.argsort(x)):  # on either side in turn, neighbours apart
+        short, at = str(names[k]).split(",")[0], (x[k], y[k])
+        beside = (6, 3) if place % 2 else (-7, -9)
+        side = "left" if place % 2 else "right"
+        options = {"textcoords": "offset points", "fontsize": "x-small", "ha": side}
+        axes.annotate(short, at, beside, **options)
+    axes.margins(0.12)

@@ -1,0 +1,149 @@
+"""Beyond straat2019 and citton2025: plateaus of other activations.
+
+straat2019 has erf and ReLU, citton2025 ReLU.  In the limit η → 0 the plateau is a saddle with
+Q_ii = Q, Q_ik = C and all R_in = R.  With k(R) = ⟨g(x) g(y)⟩ for fields of variances Q and 1, and
+k_C for two of variance Q, what leaves it is δR_in = u_i v_n with Σ_i u_i = Σ_n v_n = 0, at the rate
+
+    λ = k''(R) − k'(R)/R + K k_C'(C),
+
+which is 0 for linear units: k = c_1² R, R = 1/K.  The first Hermite coefficient beyond the linear
+one decides its size, c_2 of units with an even part and c_3 of odd ones.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+from tutelage import online
+from tutelage._jax import jnp
+from tutelage.activations import (
+    GELU,
+    Activation,
+    Erf,
+    LeakyReLU,
+    ReLU,
+    Swish,
+    Tanh,
+)
+from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.online.flow import Flow
+from tutelage.papers import recorded
+from tutelage.papers.beyond.drawing_online import (
+    eigenvalues_over_coefficients,
+    lengths_over_eigenvalues,
+    side_by_side,
+)
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+NAMES = (
+    "ReLU",
+    "leaky ReLU, slope 0.2",
+    "erf",
+    "GELU",
+    "Swish",
+    "tanh",
+    "sin",
+)
+# Closed forms: seconds.  The others take half a minute each, most of it to compile.
+QUICK = NAMES[:3]
+SIZE = 3
+NOTE = (
+    "K = M = 3, T = 1, η → 0, from Q = diag(0.1, 0.15, 0.2), R_in = 10⁻³ δ_in. straat2019 has erf "
+    "and ReLU with two units at finite rates. Time is αη; a plateau lasts while the error is "
+    "within a tenth of that of its saddle. "
+)
+SECOND = (
+    "Second route: averages over two fields on a grid, at the saddle "
+    "(tests/papers/test_plateaus_of_units.py)."
+)
+
+
+def compute(full: bool) -> Iterator[Row | Figure]:
+    """Heights, lengths and eigenvalues; what takes minutes is recorded."""
+    before = recorded.kept("beyond", "plateaus")
+    if full:
+        yield from recorded.held_against(_shown(measured(NAMES), NAMES), _rows(before))
+        return
+    now, names = measured(QUICK), tuple(name for name in NAMES if name not in QUICK)
+    both = xr.concat([now, before.sel(unit=list(names))], "unit", combine_attrs="drop")
+    yield from _shown(both, QUICK)
+    yield from recorded.marked(_rows(before, names), recorded.origin(before))
+
+
+def _shown(data: xr.Dataset, names: tuple[str, ...]) -> Iterator[Row | Figure]:
+    yield side_by_side(data, eigenvalues_over_coefficients, lengths_over_eigenvalues)
+    yield from _rows(data, names)
+
+
+def _rows(data: xr.Dataset, names: tuple[str, ...] = NAMES) -> Iterator[Row]:
+    words = {"height": "ε_g of the plateau", "length": "its length αη", "growth": "eigenvalue λ/η"}
+    for name in names:
+        one = data.sel(unit=name)
+        for key, what in words.items():
+            numbers = float(one[key]), float(one[f"{key}_error"])
+            note = NOTE + ("" if key == "length" else SECOND)
+            yield found(f"{name}, K = M = 3: {what}", *numbers, note.strip())
+
+
+@cache
+def units() -> dict[str, Activation]:
+    sine = Activation.from_function(jnp.sin, name="sin", parity="odd")
+    named = (ReLU(), LeakyReLU(0.2), Erf(), GELU(), Swish(), Tanh(), sine)
+    return dict(zip(NAMES, named, strict=True))
+
+
+def scenario(g: Activation) -> Scenario:
+    three = Committee(SIZE, g)
+    return Scenario(three, three)
+
+
+def start() -> Overlaps:
+    return Overlaps(Q=np.diag([0.1, 0.15, 0.2]), R=1e-3 * np.eye(SIZE), T=np.eye(SIZE))
+
+
+@cache
+def measured(names: tuple[str, ...]) -> xr.Dataset:
+    """The plateaus of these units, the saddles, and the Hermite coefficients c_1, c_2 and c_3."""
+    rows = [_of_one(units()[name]) for name in names]
+    columns = {key: ("unit", np.array([row[key] for row in rows])) for key in rows[0]}
+    return xr.Dataset(columns, coords={"unit": list(names)})
+
+
+def _of_one(g: Activation) -> dict[str, float]:
+    there = online.plateau(scenario(g), start(), 0)
+    assert there.point and there.height and there.length  # all of them have one
+    saddle, c = there.point.overlaps, np.asarray(g.hermite(3).values)
+    # Odd units have Q = C, where rates are quadratic: the saddle is known to half the digits.
+    unsettled = float(np.sqrt(there.point.residual))
+    return {
+        "height": float(there.height.value),
+        "height_error": float(there.height.error) + unsettled,
+        "length": float(there.length.value),
+        "length_error": float(there.length.error),
+        "growth": float(there.point.eigenvalues[0].real),
+        "growth_error": Flow(scenario(g), limit=True).moments.error(saddle) + unsettled,
+        "Q": float(saddle.Q[0, 0]),
+        "C": float(saddle.Q[0, 1]),
+        "R": float(saddle.R[0, 0]),
+        **{f"c{n}": float(c[n]) for n in (1, 2, 3)},
+    }
+
+
+SECTIONS = (
+    Section(
+        "plateaus",
+        "Plateaus of other activations",
+        "Three students of three teachers, one start, η → 0. Left: the eigenvalue λ with which the "
+        "unspecialized plateau is left, against the square of the first Hermite coefficient beyond "
+        "the linear one, c_2 of units with an even part (circles), c_3 of the others (squares). "
+        "Right: the length of the plateau against λ, with lines on which their product is the mean "
+        "of each kind. A committee of linear units would never leave: what leaves is a difference "
+        "between units, which the linear part does not see.",
+        compute,
+        "all units instead of those with closed forms, some minutes",
+        lambda: recorded.digest("beyond"),
+    ),
+)
