@@ -48,9 +48,9 @@ OTHER = {"decay": 0.02, "noise": 0.3, "scale": (0.7, 1.2), "T": 2.0}
     [
         ((tl.LeakyReLU(0.1), tl.ReLU()), (tl.LeakyReLU(0.3), tl.ReLU())),
         ((tl.Erf(), tl.Erf()), (tl.Erf(), tl.Erf())),
-        pytest.param(
-            (tl.Swish(1.0), tl.Swish(2.0)),
-            (tl.Swish(1.5), tl.Swish(3.0)),
+        pytest.param(  # soft enough for one rule; a finer one is compiled where it is first needed
+            (tl.Swish(0.5), tl.Swish(0.7)),
+            (tl.Swish(0.6), tl.Swish(0.8)),
             marks=pytest.mark.slow,
         ),
     ],
