@@ -34,13 +34,16 @@ def as_data(tree: Tree) -> Tree:
     return jax.tree.map(lambda x: np.asarray(x, dtype=np.float64) if _number(x) else x, tree)
 
 
-def hardly_used(function: Callable[..., Any]) -> Callable[..., Any]:
+def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[..., Any]:
     """`jax.jit` for what runs a few times: it is not made fast, which is most of compiling it.
+
+    static: names of arguments of which every value is another program.
 
     >>> int(hardly_used(lambda x: x + 1)(jnp.asarray(2)))
     3
     """
-    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
+    options = {"xla_backend_optimization_level": 0}
+    return jax.jit(function, static_argnames=static, compiler_options=options)
 
 
 def _number(x: object) -> bool:

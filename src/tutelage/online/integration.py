@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow, Flows
@@ -17,6 +17,8 @@ from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
 # An error below this is rounding: averages of order one are right to 1e-16.
 SOLVED = 1e-13
+# Where it is, overlaps are off by its root, and change by less than this share in a unit of time.
+SLOW = 1e-4
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.
 TOO_LARGE = 1e6
 # Rates of a few tolerances, in units of the learning rate, are errors of the integration: it
@@ -217,11 +219,19 @@ def _compiled(
     stays = (driven[0] == 0) & (driven[1] == 0) & (driven[2] == 0)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
+        pace = jnp.max(jnp.abs(slope), axis=-1) / rate.at(t).unit
+        size = jnp.max(jnp.abs(y), axis=-1)
+        # The error is looked at where it may have vanished.
+        error = jax.lax.cond(
+            jnp.any(pace < SLOW * (1 + size)),
+            lambda: jnp.abs(_errors(flow, y, T)),
+            lambda: jnp.ones_like(pace),
+        )
         reasons = [
             (UNRESOLVED, ~_resolves(flow, y, T)),
-            (CONVERGED, (jnp.abs(_errors(flow, y, T)) < SOLVED) & stays),
-            (DIVERGED, jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE),
-            (PLATEAU, jnp.max(jnp.abs(slope), axis=-1) < AT_REST * tolerance * rate.at(t).unit),
+            (CONVERGED, (error < SOLVED) & stays),
+            (DIVERGED, size > TOO_LARGE),
+            (PLATEAU, pace < AT_REST * tolerance),
         ]
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 

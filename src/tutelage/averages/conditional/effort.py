@@ -82,12 +82,14 @@ class Choice(NamedTuple):
 
     units: of all fields, the given ones first.
     given: how many fields are given.
+    means: whether only means of single fields are asked for, which need no series.
     fine: whether panels are there for what no lattice resolves; units with kinks always have them.
     wanted: the error to aim at; up to `WANTED` the finest lattice will do.
     """
 
     units: Units
     given: int
+    means: bool = False
     fine: bool = True
     wanted: float = WANTED
 
@@ -99,6 +101,8 @@ class Choice(NamedTuple):
     @property
     def series(self) -> tuple[tuple[int, int], ...]:
         """Those of `SERIES` that are worth a compilation: on one axis nodes cost little."""
+        if self.means:
+            return tuple((stride, 0) for stride, _ in (SERIES[0], SERIES[-1]))
         return SERIES[-2:] if self.given == 1 else SERIES
 
     def rules(self, step: Any, judge: Any = 0) -> list[Any]:
@@ -119,9 +123,9 @@ class Choice(NamedTuple):
         explained = jnp.sum(fields.B[given:] ** 2, axis=-1) > EXPLAINED * jnp.diagonal(C)[given:]
         two = jnp.where(explained[:, None], seen.two[given:], 0.0) / TWO
         outer = jnp.concatenate([seen.four[:given] / FOUR[given], two])
-        strides = np.array([STRIDES.index(n) for n, _ in SERIES])
+        strides = np.array([STRIDES.index(n) for n, _ in self.series])
         inner = jnp.max(seen.two[given:, strides] / TWO, axis=0, initial=0.0)
-        inner = jnp.maximum(inner, left)[-len(self.series) :]
+        inner = inner if self.means else jnp.maximum(inner, left[-len(self.series) :])
         outer = jnp.max(outer, axis=0)
         step = BASE * jnp.asarray(STRIDES)[_first(outer < self.wanted)]
         resolved = (outer[-1] < WANTED) & (inner[-1] < WANTED)

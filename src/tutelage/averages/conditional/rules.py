@@ -38,10 +38,10 @@ class Nodes(NamedTuple):
 
 
 # How far the nodes of one and of two given fields reach, in standard deviations, and those that
-# judge them: exp(-REACH²/2) = 2e-16 and 3e-12 of the weight is left out.
-REACH, FARTHER = {1: 8.5, 2: 7.3}, {1: 9.3, 2: 8.0}
+# judge them: exp(-REACH²/2) = 2e-16 and 2e-11 of the weight is left out.
+REACH, FARTHER = {1: 8.5, 2: 7.0}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
-FEW_TERMS, REACH_FEW, REACH_MANY = 12, 8.4, 9.8
+FEW_TERMS, REACH_FEW, REACH_MANY = 12, 7.7, 9.8
 # The nodes that judge others are closer by these factors.
 CLOSER, CLOSER_GIVEN = 0.75, 0.9
 # No lattice is finer, but for judging.

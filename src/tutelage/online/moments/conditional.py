@@ -16,7 +16,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import hardly_used, jax, jnp
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
 from tutelage.averages.conditional.kernel import Units, over_batch, quadratic, slopes_and_curvature
@@ -27,6 +27,10 @@ from tutelage.online.moments.base import Moments
 
 # Rounding of sums over some thousand nodes.
 ROUNDING = 1e-13
+
+
+# What is averaged, and how many fields are given: a row of A, ⟨δ_i²⟩, ⟨δ_i δ_k⟩.
+KINDS = {"row": 1, "square": 1, "pair": 2}
 
 
 class ConditionalMoments(Moments):
@@ -54,7 +58,7 @@ class ConditionalMoments(Moments):
         return over_batch(self._second_order, overlaps.covariance)
 
     def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
-        units, c, choice = self._units, coefficients(self.scenario), self._choice(1)
+        units, c, choice = self._units, coefficients(self.scenario), self._choice("square")
 
         def one(C: Float[Array, "n n"]) -> Array:
             seen = effort.survey(units, C)
@@ -75,69 +79,64 @@ class ConditionalMoments(Moments):
         moments, levels = coarse, _levels(coarse, C)
         if not all(np.all(level.resolved) for level in levels.values()):
             moments, levels = self, _levels(self, C)
-        kinds = (("row", 1), ("form", 1), ("form", 2))
-        return ROUNDING + max(
-            moments._change(C, kind, given, levels[given])
-            for kind, given in kinds
-            if given in levels
-        )
+        return ROUNDING + max(moments._change(C, kind, level) for kind, level in levels.items())
 
     @property
     def _units(self) -> Units:
         return Units.of(self.scenario)
 
-    def _given(self, count: int) -> list[tuple[int, ...]]:
-        """One student field, or two."""
-        return list(combinations(range(self.scenario.K), count))
+    def _given(self, kind: str) -> list[tuple[int, ...]]:
+        """Every student field, or every pair of them."""
+        return list(combinations(range(self.scenario.K), KINDS[kind]))
 
-    def _levels(self, C: Float[Array, "n n"]) -> dict[int, effort.Level]:
-        """What every single field and every pair needs."""
+    def _levels(self, C: Float[Array, "n n"]) -> dict[str, effort.Level]:
+        """What every average needs."""
         seen = effort.survey(self._units, C)
         return {
-            count: jax.lax.map(
-                lambda order, count=count: self._choice(count).level(
+            kind: jax.lax.map(
+                lambda order, kind=kind: self._choice(kind).level(
                     C[order][:, order], seen.of(order)
                 ),
-                _orders(len(C), self._given(count)),
+                _orders(len(C), self._given(kind)),
             )
-            for count in (1, 2)
-            if self._given(count)
+            for kind in KINDS
+            if self._given(kind)
         }
 
     def _resolved(self, C: Float[Array, "n n"]) -> Bool[Array, ""]:
         """Whether a lattice serves everywhere."""
         return jnp.all(jnp.concatenate([level.resolved for level in self._levels(C).values()]))
 
-    def _choice(self, given: int) -> effort.Choice:
-        return effort.Choice(self._units, given, self.fine)
+    def _choice(self, kind: str) -> effort.Choice:
+        return effort.Choice(self._units, KINDS[kind], kind == "row", self.fine)
 
     def _jacobian(self, C: Float[Array, "n n"]) -> Float[Array, "K n"]:
         """A, row by row."""
-        return self._rows(C, "row", 1)
+        return self._rows(C, "row")
 
     def _second_order(self, C: Float[Array, "n n"]) -> Float[Array, "K K"]:
-        total = jnp.diag(self._rows(C, "form", 1))
+        total = jnp.diag(self._rows(C, "square"))
         if self.scenario.K > 1:
-            (i, k), upper = np.array(self._given(2)).T, self._rows(C, "form", 2)
+            (i, k), upper = np.array(self._given("pair")).T, self._rows(C, "pair")
             total = total.at[i, k].set(upper).at[k, i].set(upper)
         return total
 
-    def _rows(self, C: Array, kind: str, given: int) -> Array:
+    def _rows(self, C: Array, kind: str) -> Array:
         """One after the other, each with the rule that it needs."""
-        seen, choice = effort.survey(self._units, C), self._choice(given)
+        seen, choice = effort.survey(self._units, C), self._choice(kind)
 
         def one(order: Int[Array, " n"]) -> Array:
             return effort.with_rule(
                 choice,
                 C[order][:, order],
                 seen.of(order),
-                lambda rule: self._with(rule, C, order, kind, given)[0],
+                lambda rule: self._with(rule, C, order, kind)[0],
             )
 
-        return jax.lax.map(one, _orders(len(C), self._given(given)))
+        return jax.lax.map(one, _orders(len(C), self._given(kind)))
 
     def _with(
-        self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str, given: int
+        self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
     ) -> tuple[Array, Array]:
         """A row of A, or ⟨δ_i δ_k⟩ of the given fields; and what the series in it leaves out."""
         units, c, g = self._units, coefficients(self.scenario), self.scenario.student.activation
@@ -151,29 +150,29 @@ class ConditionalMoments(Moments):
             first = g.derivative(x)
             return first[0] * first[-1]
 
-        noise = self.scenario.label_noise**2
-        form, left_out = quadratic(slopes_of, units, D, signs[:, None] * signs, noise, given, rule)
+        noise, Gamma = self.scenario.label_noise**2, signs[:, None] * signs
+        form, left_out = quadratic(slopes_of, units, D, Gamma, noise, KINDS[kind], rule)
         return c[0] ** 2 * form, c[0] ** 2 * left_out
 
-    def _change(self, C: Float[Array, "n n"], kind: str, given: int, levels: effort.Level) -> float:
+    def _change(self, C: Float[Array, "n n"], kind: str, levels: effort.Level) -> float:
         """The largest change with the rules that judge those that are used, and what none sees."""
-        orders, largest = np.asarray(_orders(len(C), self._given(given))), 0.0
+        orders, largest = np.asarray(_orders(len(C), self._given(kind))), 0.0
         for place in np.unique(levels.rule):
             used = np.asarray(levels.rule) == place
             rows, steps = orders[used], np.asarray(levels.step)[used]
-            (value, other), left_out = _both(self, int(place), steps, C, rows, kind, given)
+            (value, other), left_out = _both(self, int(place), steps, C, rows, kind)
             change = np.abs(value - other) @ np.abs(C) if kind == "row" else np.abs(value - other)
             size = np.max(np.abs(value)) * (np.max(np.abs(C)) if kind == "row" else 1.0)
             layers = max(
-                float(effort.unresolved(self._units, C[row][:, row], given)) for row in rows
+                float(effort.unresolved(self._units, C[row][:, row], KINDS[kind])) for row in rows
             )
             found = JUDGED * np.max(change) + np.max(left_out) + layers * size
             largest = max(largest, float(found))
         return largest
 
 
-@eqx.filter_jit
-def _levels(moments: ConditionalMoments, C: Array) -> dict[int, effort.Level]:
+@hardly_used
+def _levels(moments: ConditionalMoments, C: Array) -> dict[str, effort.Level]:
     return moments._levels(C)
 
 
@@ -184,33 +183,32 @@ def _both(
     C: Array,
     orders: Any,
     kind: str,
-    given: int,
 ) -> tuple[tuple[Array, Array], Array]:
     """Rows with the rule of a level and with that which judges it, and what a series leaves out."""
-    choice = moments._choice(given)
+    choice = moments._choice(kind)
     places = (place, int(choice.judged(place, 1)))
     (value, left_out), (other, _) = (
-        _at(moments, place, steps, np.asarray(judge), C, orders, kind, given)
+        _at(moments, steps, np.asarray(judge), C, orders, place=place, kind=kind)
         for judge, place in enumerate(places)
     )
     return (value, other), left_out
 
 
-@eqx.filter_jit
+@partial(hardly_used, static=("place", "kind"))
 def _at(
     moments: ConditionalMoments,
-    place: int,
     steps: Any,
     judge: Any,
     C: Array,
     orders: Any,
+    *,
+    place: int,
     kind: str,
-    given: int,
 ) -> tuple[Array, Array]:
     def one(each: tuple[Array, Array]) -> tuple[Array, Array]:
         step, order = each
-        rule = moments._choice(given).rules(step, judge)[place]
-        return moments._with(rule, C, order, kind, given)
+        rule = moments._choice(kind).rules(step, judge)[place]
+        return moments._with(rule, C, order, kind)
 
     return jax.lax.map(one, (steps, orders))
 
