@@ -8,7 +8,8 @@ import pytest
 from scenarios import between, random_overlaps
 
 import tutelage as tl
-from tutelage.averages import Orthant
+from tutelage.averages import Hermite, Orthant
+from tutelage.averages.methods import Erf as ErfMethod
 from tutelage.model.layout import to_vector
 from tutelage.online import Flow
 from tutelage.online.moments.signs import SignMoments
@@ -176,3 +177,28 @@ def test_nothing_moves_at_the_solution():
     for g in (tl.ReLU(), tl.Erf()):
         rates = eqx.filter_jit(Flow(between(o, g, g)))(o, np.float64(1.3))
         assert np.max(np.abs(to_vector(rates))) <= 1e-10  # the private coordinate, 1e-11
+
+
+def test_error_functions_for_all_fields_at_once_are_sums_of_single_averages():
+    """Saad and Solla's I4 of every quadruple, with offsets, scales, noise and equal students."""
+    W = np.random.default_rng(2).normal(size=(4, 6)) / 6**0.5
+    o = tl.Overlaps.from_weights(W[[0, 0]], W[2:])
+    units = (tl.Erf(0.3), tl.Erf(-0.2))
+    s = between(o, *units, output_scale=(0.7, 1.2), label_noise=0.4)
+    flow, single = Flow(s), SingleMoments(s, ErfMethod())
+    for order in ("first_order", "second_order"):
+        at_once, one_by_one = (getattr(m, order)(o) for m in (flow.moments, single))
+        assert np.allclose(at_once, one_by_one, rtol=0, atol=1e-14)  # rounding of dozens of terms
+    limit = Flow(s, limit=True).moments.first_order(o)
+    assert np.allclose(limit, single.three_point(o), rtol=0, atol=1e-14)
+
+
+def test_the_error_of_states_is_computed_as_was_asked():
+    """The series of order 2 is not exact, and says so by another number."""
+    o = random_overlaps(2, 2, seed=1)
+    s = between(o, tl.Erf(), tl.Erf())
+    exact, series = (
+        Flow(s, method).moments.generalization_error(o) for method in (None, Hermite(2))
+    )
+    assert abs(exact - series) > 1e-4
+    assert float(series) == float(tl.generalization_error(s, o, method=Hermite(2)))

@@ -49,8 +49,9 @@ class Moments(eqx.Module):
         """⟨δ_i δ_k⟩ and what label noise adds to it."""
 
     def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
-        """ε_g of states."""
-        return generalization_error(self.scenario, overlaps)
+        """ε_g of states, by a method that was asked for, or by the best exact one."""
+        method = None if self.method.exact else self.method
+        return generalization_error(self.scenario, overlaps, method=method)
 
     def coarse(self) -> "Moments":
         """The same averages with fewer rules to compile; `resolves` says where they are right."""
