@@ -311,9 +311,8 @@ def test_the_end_of_the_plateau_is_the_fold_of_a_continuation():
 def test_the_shift_of_the_fold_is_that_of_a_continuation_with_the_series(order):
     state, eta = beyond_rates.fold()
     near = tl.Overlaps(Q=[[1.35, 0.54], [0.54, 1.35]], R=[[0.46, 1.05], [0.46, 1.05]], T=state.T)
-    along = tl.online.branch(
-        beyond_rates.scenario(), near, 1.0, 1.3, max_steps=30, method=averages.Hermite(order)
-    )
+    options = {"until": 1.3, "max_steps": 30, "method": averages.Hermite(order)}
+    along = tl.online.branch(beyond_rates.scenario(), near, 1.0, **options)
     shift = float(along["special_learning_rate"][0]) - eta
     assert abs(shift - beyond_rates.shift(order)) < beyond_rates._second_order(order)
     assert abs(shift) > 10 * beyond_rates._second_order(order)

@@ -1,10 +1,11 @@
 """Where the command begins: subcommands, the version, and what becomes of an error."""
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,7 +68,7 @@ def main() -> None:
             allowed = "there is nowhere to print to"
             raise InputError("standard output", "a closed one", allowed, "> /dev/null")
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: say(str(message))
+            warnings.showwarning = _warned
             app(prog_name="tutelage")
     except SystemExit as end:
         # So ends a command that is interrupted while it reads its options.
@@ -94,6 +95,23 @@ def _keep_compiled_code() -> None:
     # Code that calls back into Python is not kept. The solver would call back only to raise
     # errors, and `evolve` has it report them as outcomes instead.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
+
+
+UNREADABLE = re.compile("Error reading persistent compilation cache entry for '(.+?)'")
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say it; but kept code that somebody has not written to its end is removed without a word.
+
+    A process that is ended while it writes leaves such a file, which JAX would complain of at
+    every call and never write again; here it is compiled and kept once more at the next one.
+    """
+    kept, unreadable = os.environ.get("JAX_COMPILATION_CACHE_DIR"), UNREADABLE.match(str(message))
+    if kept and unreadable:
+        for file in Path(kept).glob(f"{unreadable[1]}-*-cache"):
+            file.unlink(missing_ok=True)
+    else:
+        say(str(message))
 
 
 def _show_version(wanted: bool) -> None:
