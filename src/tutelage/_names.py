@@ -19,8 +19,6 @@ NOT_HERE = {
     "momentum": "the equations of on-line learning are those of plain gradient descent",
     "optimizer": "the equations of on-line learning are those of plain gradient descent",
     "temperature": "equilibrium is computed in the limit of a high temperature",
-    "readout": "the second layer is fixed: all its weights are the output scale",
-    "readout_rate": "the second layer is fixed: all its weights are the output scale",
     "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
     "bias": "units of the theory have no bias",
     "device": "JAX chooses where to compute",
@@ -31,10 +29,19 @@ NOT_HERE = {
 # Arguments that are known, and often looked for in another place.
 HOMES = {
     **dict.fromkeys(
-        ("weight_decay", "drift", "label_noise", "output_scale", "teacher_overlaps"),
+        (
+            "weight_decay",
+            "readout_decay",
+            "drift",
+            "label_noise",
+            "output_scale",
+            "teacher_overlaps",
+        ),
         "tl.Scenario(student, teacher, {name}=...)",
     ),
     "activation": "tl.Committee(2, tl.ReLU())",
+    "readout": "tl.Committee(2, tl.ReLU(), readout=[1, -1])",
+    "readout_rate": "tl.online.evolve(scenario, start, 0.5, until=100, readout_rate=0.5)",
     "batch": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100, batch=8)",
     "learning_rate": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100)",
     "seed": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",

@@ -25,11 +25,11 @@ def generalization_error(
     method: Method | str | None = None,
     return_error: bool = False,
 ) -> Any:
-    """ε_g = ½⟨(σ - τ)²⟩, without the label noise.
+    """ε_g = ½ Σ_c ⟨(σ_c - τ_c)²⟩, without the label noise.
 
-    ε_g = ½ [s_K² Σ_ij I2(x_i, x_j) - 2 s_K s_M Σ_in I2(x_i, y_n) + s_M² Σ_nm I2(y_n, y_m)]
+    ε_g = ½ Σ_c Σ_ab r_ca r_cb I2(a, b) over all fields,   r_c = (-s_K v_c, s_M v*_c)
 
-    (oostwal2019 eq. (25), there with s = 1/√K).
+    (oostwal2019 eq. (25), there with v = v* = 1 and s = 1/√K).
 
     Args:
         scenario: who learns from whom.
@@ -66,46 +66,90 @@ def _methods(scenario: Scenario, method: Method | str | None = None) -> tuple[Me
 
 
 def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) -> Estimate:
-    C = overlaps.covariance
-    (s_K, s_M), K = scenario.output_scale, scenario.K
+    r, K = coefficients(scenario), scenario.K
+    weights = 0.5 * jnp.swapaxes(r, -1, -2) @ r
     students, teachers = range(K), range(K, K + scenario.M)
+    every = [(students, students, 1.0), (students, teachers, 2.0), (teachers, teachers, 1.0)]
+    C, estimate = overlaps.covariance, []
+    for units, blocks, method in _batches(scenario, every, methods):
+        i, j, factor = _pairs(blocks)
+        found, w = _products(units, C, i, j, method), factor * weights[..., i, j]
+        value = jnp.sum(w * found.value, axis=-1)
+        estimate.append(Estimate(value, jnp.sum(jnp.abs(w) * found.error, axis=-1)))
+    return Estimate(*(sum(parts) for parts in zip(*estimate, strict=True)))
+
+
+def products(
+    scenario: Scenario, overlaps: Overlaps, method: Method | str | None = None
+) -> Float[Array, "... K n"]:
+    """⟨g(x_i) g_a(f_a)⟩ of every student with all fields, students first."""
+    K, n = scenario.K, scenario.K + scenario.M
+    every = [(range(K), range(K), 1.0), (range(K), range(K, n), 1.0)]
+    C, columns = overlaps.covariance, []
+    for units, blocks, way in _batches(scenario, every, _methods(scenario, method)[:2]):
+        i, j, _ = _pairs(blocks)
+        found = _products(units, C, i, j, way).value
+        start = 0
+        for rows, others, _ in blocks:
+            size = len(rows) * len(others)
+            part = found[..., start : start + size]
+            columns.append(part.reshape(*part.shape[:-1], len(rows), len(others)))
+            start += size
+    return jnp.concatenate(columns, axis=-1)
+
+
+def coefficients(scenario: Scenario) -> Float[Array, "outputs n"]:
+    """r_ca of the fields in τ_c - σ_c = Σ_a r_ca g_a(f_a): -s_K v_ci and s_M v*_cn."""
+    v, teachers = scenario.readouts
+    return jnp.concatenate([-v, teachers], axis=-1)
+
+
+def couplings(scenario: Scenario) -> Float[Array, "K n"]:
+    """G_ia of the signals δ_i = g'(x_i) Σ_a G_ia g_a(f_a): [-vᵀv | vᵀv*] with their scales.
+
+    Those are the matrices -B and A of tian2020, eq. (5).  Noise of variance ς² on every output
+    adds ς² (vᵀv)_ik = -ς² G_ik to the square of what multiplies g'(x_i) g'(x_k).
+    """
+    r = coefficients(scenario)
+    return -jnp.swapaxes(r[..., : scenario.K], -1, -2) @ r
+
+
+Block = tuple[range, range, float]
+Batch = tuple[tuple[Activation, Activation], list[Block], Method]
+
+
+def _batches(scenario: Scenario, blocks: list[Block], methods: tuple[Method, ...]) -> list[Batch]:
+    """Blocks of equal units together: one batch instead of three is a third of the compilation."""
     g, h = scenario.student.activation, scenario.teacher.activation
-    blocks = [
-        ((g, g), students, students, 0.5 * s_K * s_K),
-        ((g, h), students, teachers, -1.0 * s_K * s_M),
-        ((h, h), teachers, teachers, 0.5 * s_M * s_M),
-    ]
-    if scenario.alike:  # one batch instead of three: a third of the compilation
-        return _sum((g, g), C, [block[1:] for block in blocks], methods[0])
-    terms = [_sum(block[0], C, [block[1:]], m) for block, m in zip(blocks, methods, strict=True)]
-    return Estimate(sum(term.value for term in terms), sum(term.error for term in terms))
+    if scenario.alike:
+        return [((g, g), blocks, methods[0])]
+    units = ((g, g), (g, h), (h, h))
+    return [(u, [b], m) for u, b, m in zip(units, blocks, methods, strict=False)]
 
 
-def coefficients(scenario: Scenario) -> Float[Array, " n"]:
-    """c_a of the fields in τ - σ = Σ_a c_a g_a(f_a): -s_K for students, s_M for teachers."""
-    s_K, s_M = (jnp.asarray(s, dtype=jnp.float64) for s in scenario.output_scale)
-    return jnp.concatenate([jnp.full(scenario.K, -s_K), jnp.full(scenario.M, s_M)])
-
-
-def _sum(
+def _products(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... n n"],
-    blocks: list[tuple[range, range, Any]],
+    i: np.ndarray,
+    j: np.ndarray,
     method: Method,
 ) -> Estimate:
-    """Σ factor · I2 over all pairs of a field of the first range and one of the second."""
-    i, j = (np.concatenate([pair[k] for pair in map(_pairs, blocks)]) for k in (0, 1))
-    factors = jnp.concatenate([jnp.full(len(b[0]) * len(b[1]), b[2]) for b in blocks])
+    """I2 of the fields i with the fields j."""
     pairs = jnp.stack([C[..., i, i], C[..., i, j], C[..., i, j], C[..., j, j]], axis=-1)
-    estimate = average("i2", activations, pairs.reshape(*pairs.shape[:-1], 2, 2), method)
-    return Estimate(
-        jnp.sum(factors * estimate.value, axis=-1),
-        jnp.sum(jnp.abs(factors) * estimate.error, axis=-1),
+    return average("i2", activations, pairs.reshape(*pairs.shape[:-1], 2, 2), method)
+
+
+def _pairs(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and factor of all pairs of fields, block by block."""
+    grids = [np.meshgrid(rows, columns, indexing="ij") for rows, columns, _ in blocks]
+    i, j = (np.concatenate([grid[k].ravel() for grid in grids]) for k in (0, 1))
+    return (
+        i,
+        j,
+        np.concatenate(
+            [np.full(grid[0].size, b[2]) for grid, b in zip(grids, blocks, strict=True)]
+        ),
     )
-
-
-def _pairs(block: tuple[range, range, Any]) -> list[np.ndarray]:
-    return [x.ravel() for x in np.meshgrid(block[0], block[1], indexing="ij")]
 
 
 _compiled = eqx.filter_jit(_error)

@@ -49,7 +49,7 @@ def straight(units: list[tuple[Any, int]]) -> Straight:
 
 
 def first_order(
-    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "K n"], kinks: bool = True
+    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"], kinks: bool = True
 ) -> Float[Array, "... K n"]:
     """⟨δ_i f_v⟩ = Σ_a A_ia C_av for the first K fields.
 
@@ -58,7 +58,7 @@ def first_order(
     The parts with d of both units are taken together (`_kinks`): each of them has an infinite
     derivative where the fields coincide, their sum a finite one.
     """
-    K = G.shape[0]
+    K = G.shape[-2]
     own = Straight(*(x[:K, None] for x in units))
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns = variance[..., :K, None], variance[..., None, :]
@@ -86,9 +86,9 @@ def first_order(
 @jax.custom_jvp
 def _kinks(C: Float[Array, "... n n"], W: Float[Array, "K n"]) -> Float[Array, "... K n"]:
     """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
-    arcsine, area, variance = _angles(C, W.shape[0])
+    arcsine, area, variance = _angles(C, W.shape[-2])
     along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
-    return (W * arcsine) @ C + along * C[..., : W.shape[0], :]
+    return (W * arcsine) @ C + along * C[..., : W.shape[-2], :]
 
 
 def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:

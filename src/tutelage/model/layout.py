@@ -13,15 +13,20 @@ from tutelage.model.overlaps import Overlaps
 class Layout:
     """Where the numbers of a state stand: R row by row, then Q_ik for i <= k.
 
+    outputs: of a second layer that learns; its weights v_ci stand last, output by output.
+
     >>> layout = Layout(K=2, M=1)
     >>> layout.labels
     ('R_11', 'R_21', 'Q_11', 'Q_12', 'Q_22')
     >>> layout.pairs.tolist(), layout.diagonal.tolist()
     ([[2, 3], [3, 4]], [2, 4])
+    >>> Layout(K=2, M=1, outputs=1).labels[-2:]
+    ('v_1', 'v_2')
     """
 
     K: int
     M: int
+    outputs: int = 0
 
     @property
     def R(self) -> slice:
@@ -34,9 +39,14 @@ class Layout:
         return slice(self.R.stop, self.R.stop + self.K * (self.K + 1) // 2)
 
     @property
+    def v(self) -> slice:
+        """Where v_ci stand."""
+        return slice(self.Q.stop, self.Q.stop + self.outputs * self.K)
+
+    @property
     def size(self) -> int:
-        """d = K M + K (K + 1)/2."""
-        return self.Q.stop
+        """d = K M + K (K + 1)/2, and one for each v_ci."""
+        return self.v.stop
 
     @property
     def pairs(self) -> Int[np.ndarray, "K K"]:
@@ -53,14 +63,20 @@ class Layout:
         """Names of the numbers, such as R_11 and Q_12."""
         R = [f"R_{i + 1}{n + 1}" for i, n in np.ndindex(self.K, self.M)]
         Q = [f"Q_{i + 1}{k + 1}" for i, k in zip(*np.triu_indices(self.K), strict=True)]
-        return (*R, *Q)
+        of_output = (lambda c: "") if self.outputs == 1 else (lambda c: f"{c + 1}")
+        v = [f"v_{of_output(c)}{i + 1}" for c, i in np.ndindex(self.outputs, self.K)]
+        return (*R, *Q, *v)
 
     @property
     def decay(self) -> Float[np.ndarray, " d"]:
-        """How often weight decay acts on each number: on R_in once, on Q_ik twice."""
-        factors = np.ones(self.size)
-        factors[self.Q] = 2.0
+        """How often weight decay acts on each number: on R_in once, on Q_ik twice, not on v_ci."""
+        factors = np.zeros(self.size)
+        factors[self.R], factors[self.Q] = 1.0, 2.0
         return factors
+
+    def readout(self, vector: Any) -> Any:
+        """v of a state, shape (..., outputs, K)."""
+        return vector[..., self.v].reshape(*vector.shape[:-1], self.outputs, self.K)
 
 
 def to_vector(overlaps: Overlaps) -> Any:
@@ -75,7 +91,7 @@ def to_vector(overlaps: Overlaps) -> Any:
 
 
 def to_overlaps(vector: Any, T: Any, K: int) -> Overlaps:
-    """Undo `to_vector`: from shape (..., d) and T of shape (..., M, M)."""
+    """Undo `to_vector`: from shape (..., d) and T of shape (..., M, M); v is left out."""
     layout = Layout(K, T.shape[-1])
     R = vector[..., layout.R].reshape(*vector.shape[:-1], K, layout.M)
     return unchecked(vector[..., layout.pairs], R, T)

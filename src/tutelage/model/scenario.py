@@ -11,6 +11,7 @@ from tutelage._checks import (
     ROUNDING,
     InputError,
     covariance,
+    finite_array,
     finite_numbers,
     is_traced,
     positive_integer,
@@ -25,16 +26,26 @@ from tutelage.model.overlaps import Overlaps
 
 @named
 class Committee(eqx.Module):
-    """A soft committee machine: a sum of hidden units with one activation, fixed output weights.
+    """A network with one hidden layer: outputs are sums of hidden units with one activation.
+
+    σ_c = Σ_i v_ci g(x_i)
 
     units: K for a student, M for a teacher.
     activation: g.
+    readout: v, the weights of the second layer, shape (units,) for one output or (outputs, units);
+        by default all are 1, which is the soft committee machine.  Shape (n, outputs, units) for
+        n runs.  A student's is where it begins, if it learns (``readout_rate``).
+
+    >>> import tutelage as tl
+    >>> tl.Committee(3, tl.ReLU(), readout=[1, -1, 0.5]).readout.tolist()
+    [[1.0, -1.0, 0.5]]
     """
 
     units: int = eqx.field(static=True)
     activation: Activation
+    readout: Float[Array, "... outputs units"] | None
 
-    def __init__(self, units: int, activation: Activation):
+    def __init__(self, units: int, activation: Activation, readout: Any = None):
         self.units = positive_integer("units", units, "a committee of 2 or more")
         if not isinstance(activation, Activation):
             raise InputError(
@@ -44,20 +55,38 @@ class Committee(eqx.Module):
                 "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)",
             )
         self.activation = activation
+        self.readout = None if readout is None else _readout(readout, self.units)
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs there are."""
+        return 1 if self.readout is None else self.readout.shape[-2]
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all units have the same weights, so that they can be renamed."""
+        return self.readout is None or bool(np.all(np.ptp(np.asarray(self.readout), axis=-1) == 0))
+
+    @property
+    def weights(self) -> Float[Array, "... outputs units"]:
+        """v_ci, also where all are 1."""
+        return jnp.asarray(np.ones((1, self.units))) if self.readout is None else self.readout
 
 
 @named
 class Scenario(eqx.Module):
-    """A student committee that learns from a teacher committee.
+    """A student that learns from a teacher.
 
-    σ = s_K Σ_i g(x_i),   τ = s_M Σ_n g*(y_n),   ε = ½ (σ - τ)²
+    σ_c = s_K Σ_i v_ci g(x_i),   τ_c = s_M Σ_n v*_cn g*(y_n),   ε = ½ Σ_c (σ_c - τ_c)²
 
-    student, teacher: `Committee`; sizes and activations may differ.
+    student, teacher: `Committee`; sizes, activations and readouts v, v* may differ, and they have
+        the same number of outputs.
     teacher_overlaps: T_nm, shape (M, M); by default the identity.  Shape (n, M, M) for n runs.
     output_scale: s, one number for both or the pair (s_K, s_M); 1 in straat2019 and citton2025,
         1/√K in oostwal2019.
-    label_noise: standard deviation ς of Gaussian noise on the teacher's output.
-    weight_decay: γ >= 0.
+    label_noise: standard deviation ς of Gaussian noise on each of the teacher's outputs.
+    weight_decay: γ >= 0, of the first layer.
+    readout_decay: γ_v >= 0, of a second layer that learns.
     drift: δ >= 0, the rate of a random walk of the teachers that keeps their norms: R_in decays as
         δ R_in.  They have to be orthogonal, and stay so.
 
@@ -78,6 +107,7 @@ class Scenario(eqx.Module):
     label_noise: Any
     weight_decay: Any
     drift: Any
+    readout_decay: Any
     # Whether student and teacher have equal units: what they need is then compiled once.
     alike: bool = eqx.field(static=True)
 
@@ -91,6 +121,7 @@ class Scenario(eqx.Module):
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
         drift: Any = 0.0,
+        readout_decay: Any = 0.0,
     ):
         self.student = check_committee("student", student)
         self.teacher = check_committee("teacher", teacher)
@@ -100,7 +131,9 @@ class Scenario(eqx.Module):
         self.label_noise = finite_numbers("label_noise", label_noise, at_least=0.0)
         self.weight_decay = finite_numbers("weight_decay", weight_decay, at_least=0.0)
         self.drift = finite_numbers("drift", drift, at_least=0.0)
+        self.readout_decay = finite_numbers("readout_decay", readout_decay, at_least=0.0)
         check_orthogonal(self.drift, self.T)
+        _check_outputs(student, teacher)
         lengths = {len(x) for x in self._several}
         if len(lengths) > 1:
             raise InputError(
@@ -112,11 +145,13 @@ class Scenario(eqx.Module):
     @property
     def _several(self) -> list[np.ndarray]:
         """What there is once for each run."""
-        numbers = (*self.output_scale, self.label_noise, self.weight_decay, self.drift)
+        decays = (self.weight_decay, self.readout_decay, self.drift)
+        numbers = (*self.output_scale, self.label_noise, *decays)
         units = (*self.student.activation.several.values(),)
         units = (*units, *self.teacher.activation.several.values())
-        teachers = (self.T,) if self.T.ndim == 3 else ()
-        return [*(x for x in numbers if np.ndim(x) == 1), *units, *teachers]
+        arrays = (self.T, self.student.readout, self.teacher.readout)
+        matrices = (x for x in arrays if x is not None and x.ndim == 3)
+        return [*(x for x in numbers if np.ndim(x) == 1), *units, *matrices]
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -131,17 +166,22 @@ class Scenario(eqx.Module):
             def one(x: Any) -> Any:
                 return float(x[run]) if np.ndim(x) == 1 else x
 
+            def array(x: Any) -> Any:
+                return x[run] if x is not None and x.ndim == 3 else x
+
             student, teacher = (
-                Committee(c.units, c.activation.of_run(run)) for c in (self.student, self.teacher)
+                Committee(c.units, c.activation.of_run(run), array(c.readout))
+                for c in (self.student, self.teacher)
             )
             return Scenario(
                 student,
                 teacher,
-                self.T[run] if self.T.ndim == 3 else self.T,
+                array(self.T),
                 output_scale=tuple(one(s) for s in self.output_scale),
                 label_noise=one(self.label_noise),
                 weight_decay=one(self.weight_decay),
                 drift=one(self.drift),
+                readout_decay=one(self.readout_decay),
             )
 
         return [of_run(run) for run in range(*self.batch)] if self.batch else [self]
@@ -161,6 +201,25 @@ class Scenario(eqx.Module):
     def M(self) -> int:
         """Number of teacher units."""
         return self.teacher.units
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.student.outputs
+
+    @property
+    def readouts(self) -> tuple[Float[Array, "... outputs K"], Float[Array, "... outputs M"]]:
+        """s_K v and s_M v*: all that second layers and scales do to the outputs."""
+        s_K, s_M = self.output_scale
+        return s_K * self.student.weights, s_M * self.teacher.weights
+
+    def with_readout(self, v: Any) -> "Scenario":
+        """The same with another second layer of the student, unchecked."""
+        student = copy.copy(self.student)
+        object.__setattr__(student, "readout", v)
+        other = copy.copy(self)
+        object.__setattr__(other, "student", student)
+        return other
 
     @property
     def teacher_overlaps(self) -> Float[Array, "... M M"]:
@@ -235,6 +294,18 @@ def check_orthogonal(drift: Any, T: Any) -> None:
         )
 
 
+def check_plain(scenario: Any, what: str) -> None:
+    """What has no formula with second layers is refused by name."""
+    for side, committee in (("student", scenario.student), ("teacher", scenario.teacher)):
+        if committee.readout is not None:
+            raise InputError(
+                side,
+                "a readout",
+                f"{what} takes committees whose second layer is 1, times the output scale",
+                "tl.Committee(units, activation) without readout, and output_scale=...",
+            )
+
+
 def check_committee(argument: str, value: Any) -> Committee:
     """Who learns or teaches has to be a `Committee`."""
     if not isinstance(value, Committee):
@@ -242,6 +313,37 @@ def check_committee(argument: str, value: Any) -> Committee:
             argument, repr(value), "it has to be a Committee", "tl.Committee(2, tl.ReLU())"
         )
     return value
+
+
+def _readout(value: Any, units: int) -> Float[Array, "... outputs units"]:
+    """v of shape (outputs, units), or (n, outputs, units) for n runs."""
+    if is_traced(value):
+        traced = jnp.asarray(value, dtype=jnp.float64)
+        return traced[None] if traced.ndim == 1 else traced
+    v = finite_array("readout", value)
+    if v.ndim not in (1, 2, 3) or 0 in v.shape or v.shape[-1] != units:
+        raise InputError(
+            "readout",
+            f"shape {v.shape}",
+            f"its shape has to be ({units},), or (outputs, {units}), or (n, outputs, {units}) "
+            "for n runs",
+            f"readout={[1.0] * min(units, 4)}" if units <= 4 else "np.ones(units)",
+        )
+    if np.any(np.all(v == 0, axis=(-2, -1) if v.ndim > 1 else -1)):
+        raise InputError(
+            "readout", "zeros only", "some weight has to differ from 0: nothing is learned else"
+        )
+    return jnp.asarray(v[None] if v.ndim == 1 else v)
+
+
+def _check_outputs(student: Committee, teacher: Committee) -> None:
+    if student.outputs != teacher.outputs:
+        raise InputError(
+            "teacher",
+            f"{teacher.outputs} outputs",
+            f"the student has {student.outputs}",
+            "readouts of shape (outputs, units) with as many rows for both",
+        )
 
 
 def _teacher_overlaps(value: Any, M: int) -> Float[Array, "... M M"]:

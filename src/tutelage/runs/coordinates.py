@@ -9,7 +9,8 @@ import xarray as xr
 PARAMETERS = ("slope", "beta", "offset")
 # Numbers of which there may be one for each run.
 NUMBERS = (
-    *("learning_rate", "weight_decay", "label_noise", "drift", "output_scale", "teacher_scale"),
+    *("learning_rate", "readout_rate", "weight_decay", "readout_decay", "label_noise", "drift"),
+    *("output_scale", "teacher_scale"),
     *PARAMETERS,
     *(f"teacher_{name}" for name in PARAMETERS),
 )

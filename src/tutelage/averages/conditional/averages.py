@@ -64,13 +64,13 @@ def _i4(activations: tuple[Activation, ...], C: Float[Array, "4 4"]) -> Estimate
 
 
 def square(
-    units: Units, c: Float[Array, " n"], C: Float[Array, "n n"], rule: Any
+    units: Units, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Any
 ) -> tuple[Array, Array]:
-    """⟨(Σ_a c_a g_a(f_a))²⟩ of all fields at once, given the first, and what the series leaves out.
+    """⟨Σ_ab Γ_ab g_a(f_a) g_b(f_b)⟩ at once, given the first, and what the series leaves out.
 
     Where fields coincide that is less than its bound by far; `i2` of all pairs has a better one.
     """
-    return quadratic(lambda x: jnp.ones(x.shape[1]), units, C, c[:, None] * c, 0.0, 1, rule)
+    return quadratic(lambda x: jnp.ones(x.shape[1]), units, C, Gamma, 0.0, 1, rule)
 
 
 def _judged(

@@ -201,10 +201,10 @@ def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]
     return _in_chunks(at_nodes, nodes)
 
 
-def slopes_and_curvature(
+def given_first(
     units: Units, C: Float[Array, "n n"], c: Float[Array, " n"], rule: Any
-) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-    """⟨g'(f_1) g_a'(f_a)⟩ for every field, and ⟨g''(f_1) Σ_b c_b g_b(f_b)⟩.
+) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, ""]]:
+    """⟨g(f_1) g_a(f_a)⟩ and ⟨g'(f_1) g_a'(f_a)⟩ for every field, and ⟨g''(f_1) Σ_b c_b g_b(f_b)⟩.
 
     Delta functions of g'' are further nodes, with the density there as their weight.
     """
@@ -223,19 +223,20 @@ def slopes_and_curvature(
         values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])
         return m[0], values, jnp.concatenate([g.derivative(m[:1]), *(part[1] for part in parts)])
 
-    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, " n+1"]:
+    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, " 2n+1"]:
         x, values, slopes = given(y)
         curvature = jnp.sum(w * g.second_derivative(x) * (c @ values))
-        return jnp.append(slopes @ (w * g.derivative(x)), curvature)
+        products = values @ (w * g(x))
+        return jnp.concatenate([products, slopes @ (w * g.derivative(x)), curvature[None]])
 
     nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
     sums = _in_chunks(at_nodes, nodes)
-    slopes, curvature = sums[:-1], sums[-1]
+    products, slopes, curvature = sums[: len(C)], sums[len(C) : -1], sums[-1]
     if g.kinks:
         y = jnp.stack([jnp.asarray(k.position) / spread for k in g.kinks])
         jumps = jnp.stack([jnp.asarray(k.jump) for k in g.kinks]) * _density(y) / spread
         curvature = curvature + jnp.sum(jumps * (c @ given(y[:, None])[1]))
-    return slopes, curvature
+    return products, slopes, curvature
 
 
 def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> Any:

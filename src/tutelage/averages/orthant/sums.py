@@ -18,7 +18,7 @@ from functools import cache
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jnp
 from tutelage.activations.piecewise import Linear, PiecewiseLinear
@@ -83,32 +83,39 @@ class Sums(eqx.Module):
     """Averages of expansions: one number for each, from the covariance of all fields.
 
     moments: what is averaged, known when it is compiled.
-    weights: of the moments of every kind, shape (sums, moments); data, not part of a program.
+    places, weights: which moments every sum has, in the order of the groups, and how much of them;
+        data, not part of a program.
     """
 
     moments: Moments = eqx.field(static=True)
-    weights: tuple[Float[np.ndarray, "sums moments"], ...]
+    places: Int[np.ndarray, "sums terms"]
+    weights: Float[np.ndarray, "sums terms"]
 
     def __init__(self, expansions: Sequence[Expansion]):
-        kept: dict[Key, int] = {}
-        rows: list[dict[int, float]] = []
-        for expansion in expansions:
-            even = {k: c for k, c in expansion.items() if (len(k[0]) + len(k[1])) % 2 == 0}
-            rows.append({kept.setdefault(key, len(kept)): c for key, c in even.items()})
-        matrix = np.zeros((len(expansions), len(kept)))
-        for i, row in enumerate(rows):
-            for j, coefficient in row.items():
-                matrix[i, j] = coefficient
-        self.moments = _by_kind(tuple(kept))
-        self.weights = tuple(matrix[:, members] for _, members, _ in self.moments.groups)
+        even = [
+            {k: c for k, c in expansion.items() if (len(k[0]) + len(k[1])) % 2 == 0}
+            for expansion in expansions
+        ]
+        kept = tuple(dict.fromkeys(key for expansion in even for key in expansion))
+        self.moments = _by_kind(kept)
+        members = np.concatenate([members for _, members, _ in self.moments.groups])
+        place = {kept[number]: where for where, number in enumerate(members)}
+        longest = max(map(len, even))
+        self.places = np.zeros((len(even), longest), dtype=int)
+        self.weights = np.zeros((len(even), longest))
+        for row, expansion in enumerate(even):
+            self.places[row, : len(expansion)] = [place[key] for key in expansion]
+            self.weights[row, : len(expansion)] = list(expansion.values())
 
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
         """⟨expansion⟩ for every expansion, over fields with the covariance C."""
+        return jnp.sum(self.values(C)[..., self.places] * self.weights, axis=-1)
+
+    def values(self, C: Float[Array, "... n n"]) -> Float[Array, "... moments"]:
+        """All moments."""
         C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
-        total = jnp.zeros(())
-        for (kind, _, fields), weights in zip(self.moments.groups, self.weights, strict=True):
-            total = total + _moment(kind, C, fields) @ jnp.asarray(weights).T
-        return total
+        parts = (_moment(kind, C, fields) for kind, _, fields in self.moments.groups)
+        return jnp.concatenate(list(parts), axis=-1)
 
 
 @cache

@@ -15,6 +15,7 @@ from tutelage.deep.network import Network
 from tutelage.deep.training.construction import generator
 from tutelage.deep.training.training import descend
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.scenario import check_plain
 from tutelage.runs import provenance
 from tutelage.runs.seed import check_seed
 
@@ -90,6 +91,7 @@ def _check(
         raise InputError("scenario", repr(scenario), "it has to be a Scenario with its Overlaps")
     units = [who.activation for who in (scenario.student, scenario.teacher)]
     more = (scenario.label_noise, scenario.weight_decay, scenario.drift)
+    check_plain(scenario, "this training")
     plain = not any(float(x) for x in more)
     same = [float(s) for s in scenario.output_scale] == [1.0, 1.0]
     if not all(isinstance(g, ReLU) for g in units) or not plain or not same:

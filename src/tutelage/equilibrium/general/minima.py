@@ -80,7 +80,8 @@ def minima(
     constant to the energy and weight decay is fixed by the norm: neither changes anything.
 
     Args:
-        scenario: who learns from whom; K, M, activations and T are free.
+        scenario: who learns from whom; K, M, activations, readouts (of any value, fixed) and T
+            are free.
         load: α >= 0.
         starts: how many descents; a minimum with a small basin needs many.
         seed: of the starts.
@@ -88,8 +89,8 @@ def minima(
 
     Returns:
         Each minimum that was found once, up to the names of students and of teachers that can
-        be swapped.  The list is as complete as the starts are many: ``found`` says how often
-        each was met.
+        be swapped; units with readouts of different values keep their names.  The list is as
+        complete as the starts are many: ``found`` says how often each was met.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -145,7 +146,9 @@ def _minimum(landscape: Landscape, ends: Descent, spectra, Q, R, group) -> Minim
     """The best polished of several descents, described."""
     i = min(group, key=lambda j: float(ends.step[j]))
     scenario = landscape.error.scenario
-    overlaps = canonical_order(Overlaps(Q[i], R[i], scenario.T))
+    overlaps = Overlaps(Q[i], R[i], scenario.T)
+    if scenario.student.uniform and scenario.teacher.uniform:
+        overlaps = canonical_order(overlaps)
     error = float(landscape.error(landscape.error.pairs(jnp.asarray(Q[i]), jnp.asarray(R[i]))))
     return Minimum(
         overlaps=overlaps,

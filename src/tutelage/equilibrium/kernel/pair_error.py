@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
 from tutelage.averages import i2
+from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.kernel.pair import PairKernel, pair_kernel
 from tutelage.model import Scenario
@@ -18,10 +19,11 @@ from tutelage.model.scenario import check_scenario
 class PairError(eqx.Module):
     """ε_g as a function of the overlaps that change when the norms of all units are fixed.
 
-    ε_g = ε_0 + s_K² Σ_{i<k} I2(x_i, x_k) - s_K s_M Σ_in I2(x_i, y_n)
+    ε_g = ε_0 - Σ_{i<k} G_ik I2(x_i, x_k) - Σ_in G_in I2(x_i, y_n)
 
-    (oostwal2019 eq. (25) with Q_ii = 1); ε_0 holds the pairs of a unit with itself and of two
-    teachers.  Pairs stand in one vector: Q_ik for i < k, then R_in row by row.
+    (oostwal2019 eq. (25) with Q_ii = 1, there with G_ik = -s_K² and G_in = s_K s_M), G of
+    `tutelage.averages.generalization.couplings`; ε_0 holds the pairs of a unit with itself and of
+    two teachers.  Pairs stand in one vector: Q_ik for i < k, then R_in row by row.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -31,6 +33,7 @@ class PairError(eqx.Module):
     """
 
     scenario: Scenario
+    G: Float[Array, "K n"]
     students: PairKernel
     teachers: PairKernel
     constant: Float[Array, ""]
@@ -42,9 +45,10 @@ class PairError(eqx.Module):
         T, g, h = scenario.T, scenario.student.activation, scenario.teacher.activation
         self.students = as_data(pair_kernel((g, g), jnp.ones(1), method))
         self.teachers = as_data(pair_kernel((g, h), jnp.diag(T), method))
-        s_K, s_M = scenario.output_scale
-        itself = self.students.value(jnp.ones(1))[0]
-        self.constant = 0.5 * (s_K**2 * scenario.K * itself + s_M**2 * _teachers(h, T, method))
+        self.G = couplings(scenario)
+        itself, v = self.students.value(jnp.ones(1))[0], scenario.readouts[1]
+        itself = -jnp.trace(self.G[:, : scenario.K]) * itself
+        self.constant = 0.5 * (itself + jnp.sum(v.T @ v * _teachers(h, T, method)))
 
     @eqx.filter_jit
     def __call__(self, pairs: Float[Array, "... p"]) -> Float[Array, "..."]:
@@ -78,18 +82,17 @@ class PairError(eqx.Module):
     def _terms(
         self, of: Callable[[PairKernel], Callable], pairs: Float[Array, "... p"]
     ) -> Float[Array, "... p"]:
-        """s_K² φ for pairs of students, -s_K s_M φ for a student and a teacher."""
-        s_K, s_M = self.scenario.output_scale
-        q, r = self.split(pairs)
-        teachers = (-s_K * s_M * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
-        if self.scenario.K == 1:
+        """-G φ of every pair."""
+        (q, r), K = self.split(pairs), self.scenario.K
+        teachers = (-self.G[:, K:] * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
+        if K == 1:
             return teachers
-        students = s_K**2 * of(self.students)(q[..., None])[..., 0]
+        students = -self.G[np.triu_indices(K, 1)] * of(self.students)(q[..., None])[..., 0]
         return jnp.concatenate([students, teachers], axis=-1)
 
 
 def _teachers(h: Activation, T: Float[Array, "M M"], method: Method | str | None) -> Array:
-    """Σ_nm I2(y_n, y_m)."""
+    """I2(y_n, y_m) of all n and m."""
     n, m = np.indices(T.shape).reshape(2, -1)
     C = np.stack([T[n, n], T[n, m], T[m, n], T[m, m]], axis=-1).reshape(-1, 2, 2)
-    return jnp.sum(i2(h, C, method))
+    return i2(h, C, method).reshape(T.shape)

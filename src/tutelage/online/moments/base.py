@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import as_data, jnp
 from tutelage.averages import pairs
-from tutelage.averages.generalization import coefficients, generalization_error
+from tutelage.averages.generalization import couplings, generalization_error, products
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 
@@ -44,6 +44,18 @@ class Moments(eqx.Module):
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         """⟨δ_i v⟩ for all fields v, students first."""
 
+    def first_orders(
+        self, overlaps: Overlaps
+    ) -> tuple[Float[Array, "... K n"], Float[Array, "... K n"]]:
+        """⟨δ_i v⟩, and ⟨g(x_i) g_a(f_a)⟩, by which a second layer learns."""
+        method = None if self.method.exact else self.method
+        return self.first_order(overlaps), products(self.scenario, overlaps, method)
+
+    def with_readout(self, v: Float[Array, "outputs K"]) -> "Moments":
+        """The same for another second layer of the student."""
+        scenario = self.scenario.with_readout(v)
+        return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
+
     @abc.abstractmethod
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         """⟨δ_i δ_k⟩ and what label noise adds to it."""
@@ -69,7 +81,6 @@ class Moments(eqx.Module):
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
     """⟨δ_i v⟩ of piecewise linear units and error functions."""
     g, h = scenario.student.activation, scenario.teacher.activation
-    c = coefficients(scenario)
-    G = jnp.broadcast_to(-c[0] * c, (scenario.K, c.size))
     units = pairs.straight([(g, scenario.K), (h, scenario.M)])
-    return pairs.first_order(units, overlaps.covariance, G, kinks=bool(g.kinks))
+    kinks = bool(g.kinks)
+    return pairs.first_order(units, overlaps.covariance, couplings(scenario), kinks=kinks)

@@ -79,10 +79,6 @@ class Averages(eqx.Module):
         """Σ weight × average for every target."""
         return self.estimates(kind, batch, C).value @ jnp.asarray(batch.weights).T
 
-    def error_sums(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Array:
-        """Σ |weight| × error for every target."""
-        return self.estimates(kind, batch, C).error @ jnp.abs(jnp.asarray(batch.weights)).T
-
     def estimates(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Estimate:
         """Every average of the batch; ``kind`` is "i3", "i4" or "slopes"."""
         units = tuple(self.units[batch.teachers[a]] for a in ARGUMENTS[kind])

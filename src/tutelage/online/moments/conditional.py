@@ -1,8 +1,8 @@
 """Units without closed forms: all averages by conditioning on one or two student fields.
 
-With δ_i = s_K g'(x_i) Σ_a c_a g_a(f_a), c_a = s_M for teachers and -s_K for students,
+With δ_i = g'(x_i) Σ_a G_ia g_a(f_a), G of `tutelage.averages.generalization.couplings`,
 
-    ⟨δ_i δ_k⟩ = s_K² ⟨g'(x_i) g'(x_k) (ĝᵀ c cᵀ ĝ + ς²)⟩,    ĝ_a = g_a(f_a),
+    ⟨δ_i δ_k⟩ = ⟨g'(x_i) g'(x_k) (ĝᵀ G_i G_kᵀ ĝ - ς² G_ik)⟩,    ĝ_a = g_a(f_a),
 
 is one quadratic form for every pair (i, k), whatever the number of fields; ⟨δ_i v⟩ comes from the
 mean Jacobian (`tutelage.averages.pairs`).
@@ -19,8 +19,8 @@ from jaxtyping import Array, Bool, Float, Int
 from tutelage._jax import hardly_used, jax, jnp
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
-from tutelage.averages.conditional.kernel import Units, over_batch, quadratic, slopes_and_curvature
-from tutelage.averages.generalization import coefficients
+from tutelage.averages.conditional.kernel import Units, given_first, over_batch, quadratic
+from tutelage.averages.generalization import coefficients, couplings
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.online.moments.base import Moments
@@ -52,17 +52,27 @@ class ConditionalMoments(Moments):
         return isinstance(method, Conditional)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        return over_batch(lambda C: self._jacobian(C) @ C, overlaps.covariance)
+        return self.first_orders(overlaps)[0]
+
+    def first_orders(
+        self, overlaps: Overlaps
+    ) -> tuple[Float[Array, "... K n"], Float[Array, "... K n"]]:
+        def one(C: Float[Array, "n n"]) -> tuple[Array, Array]:
+            A, products = jnp.moveaxis(self._rows(C, "row"), 1, 0)
+            return A @ C, products
+
+        return over_batch(one, overlaps.covariance)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         return over_batch(self._second_order, overlaps.covariance)
 
     def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
-        units, c, choice = self._units, coefficients(self.scenario), self._choice("square")
+        units, r, choice = self._units, coefficients(self.scenario), self._choice("square")
+        Gamma = r.T @ r
 
         def one(C: Float[Array, "n n"]) -> Array:
             seen = effort.survey(units, C)
-            return effort.with_rule(choice, C, seen, partial(square, units, c, C))[0]
+            return effort.with_rule(choice, C, seen, partial(square, units, Gamma, C))[0]
 
         return 0.5 * over_batch(one, overlaps.covariance)
 
@@ -110,10 +120,6 @@ class ConditionalMoments(Moments):
     def _choice(self, kind: str) -> effort.Choice:
         return effort.Choice(self._units, KINDS[kind], kind == "row", self.fine)
 
-    def _jacobian(self, C: Float[Array, "n n"]) -> Float[Array, "K n"]:
-        """A, row by row."""
-        return self._rows(C, "row")
-
     def _second_order(self, C: Float[Array, "n n"]) -> Float[Array, "K K"]:
         total = jnp.diag(self._rows(C, "square"))
         if self.scenario.K > 1:
@@ -138,21 +144,21 @@ class ConditionalMoments(Moments):
     def _with(
         self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
     ) -> tuple[Array, Array]:
-        """A row of A, or ⟨δ_i δ_k⟩ of the given fields; and what the series in it leaves out."""
-        units, c, g = self._units, coefficients(self.scenario), self.scenario.student.activation
-        D, signs = C[order][:, order], c[order]
+        """Of the given fields a row of A with one of ⟨g g_a⟩, or ⟨δ_i δ_k⟩; and what the series in
+        it leaves out."""
+        units, G, g = self._units, couplings(self.scenario), self.scenario.student.activation
+        D, i, k = C[order][:, order], order[0], order[KINDS[kind] - 1]
         if kind == "row":
-            slopes, curvature = slopes_and_curvature(units, D, signs, rule)
-            A = -c[0] * (signs * slopes).at[0].add(curvature)
-            return jnp.zeros_like(A).at[order].set(A), jnp.zeros(())
+            products, slopes, curvature = given_first(units, D, G[i][order], rule)
+            rows = jnp.stack([(G[i][order] * slopes).at[0].add(curvature), products])
+            return jnp.zeros_like(rows).at[:, order].set(rows), jnp.zeros(())
 
         def slopes_of(x: Float[Array, "given p"]) -> Float[Array, " p"]:
             first = g.derivative(x)
             return first[0] * first[-1]
 
-        noise, Gamma = self.scenario.label_noise**2, signs[:, None] * signs
-        form, left_out = quadratic(slopes_of, units, D, Gamma, noise, KINDS[kind], rule)
-        return c[0] ** 2 * form, c[0] ** 2 * left_out
+        noise, Gamma = -(self.scenario.label_noise**2) * G[i, k], G[i][order][:, None] * G[k][order]
+        return quadratic(slopes_of, units, D, Gamma, noise, KINDS[kind], rule)
 
     def _change(self, C: Float[Array, "n n"], kind: str, levels: effort.Level) -> float:
         """The largest change with the rules that judge those that are used, and what none sees."""
@@ -161,8 +167,10 @@ class ConditionalMoments(Moments):
             used = np.asarray(levels.rule) == place
             rows, steps = orders[used], np.asarray(levels.step)[used]
             (value, other), left_out = _both(self, int(place), steps, C, rows, kind)
-            change = np.abs(value - other) @ np.abs(C) if kind == "row" else np.abs(value - other)
-            size = np.max(np.abs(value)) * (np.max(np.abs(C)) if kind == "row" else 1.0)
+            change, size = np.abs(value - other), np.max(np.abs(value))
+            if kind == "row":  # of A, which multiplies C
+                change = change[:, 0] @ np.abs(C)
+                size = np.max(np.abs(value[:, 0])) * np.max(np.abs(C))
             layers = max(
                 float(effort.unresolved(self._units, C[row][:, row], KINDS[kind])) for row in rows
             )

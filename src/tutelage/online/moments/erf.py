@@ -4,9 +4,11 @@ g' = √(2/π) exp(-x²/2) is a Gaussian factor: under the weight of two of them
 with the covariance Σ of fields given x_i + u and x_k + v, where u and v are independent noise of
 variance 1, and erf averages as usual,
 
-    ⟨δ_i δ_k⟩ = s_K² (2/π)/√Λ [Σ_ab c_a c_b (2/π) asin(Σ_ab/√((1 + Σ_aa)(1 + Σ_bb))) + o² + ς²],
-    Λ = (1 + C_ii)(1 + C_kk) - C_ik²,    o = Σ_a c_a offset_a.
+    ⟨δ_i δ_k⟩ = (2/π)/√Λ Σ_cd v_ci v_dk [Σ_ab r_ca r_db (2/π) asin(Σ_ab/√((1 + Σ_aa)(1 + Σ_bb)))
+                                          + o_c o_d + ς² δ_cd],
+    Λ = (1 + C_ii)(1 + C_kk) - C_ik²,    o_c = Σ_a r_ca offset_a,
 
+with r of `tutelage.averages.generalization.coefficients`, c and d outputs, and v = -r of students.
 The terms are those of Saad and Solla (1995); there are (K + M)² of them for every pair instead of
 determinants of four fields.
 """
@@ -39,18 +41,21 @@ class ErfMoments(Moments):
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
-        c, offsets = coefficients(self.scenario), self._offsets
+        r = coefficients(self.scenario)
         i, k = np.triu_indices(K)
         # One field after the other: C given x_i + u, then that given x_k + v.
         first = _given(C[..., None, :, :], np.arange(K))[..., i, :, :]
         rows = np.arange(len(i))
         root = jnp.sqrt((1 + C[..., i, i]) * (1 + first[..., rows, k, k]))
         Sigma = _given(first, k)
-        a, b = np.triu_indices(len(c))
-        weights = np.where(a == b, 1.0, 2.0) * c[a] * c[b]
+        a, b = np.triu_indices(r.shape[-1])
         signs = two_signs(Sigma[..., a, a], Sigma[..., a, b], Sigma[..., b, b])
-        square = signs @ weights + jnp.sum(c * offsets) ** 2 + self.scenario.label_noise**2
-        return (c[0] ** 2 * 2 / math.pi * square / root)[..., upper_triangle(K)]
+        both = np.where(a == b, 0.5, 1.0) * (r[:, None, a] * r[:, b] + r[:, None, b] * r[:, a])
+        offset = r @ self._offsets
+        constant = offset[:, None] * offset + self.scenario.label_noise**2 * np.eye(len(r))
+        square = signs @ both.reshape(-1, len(a)).T + constant.ravel()
+        outer = (r[:, None, i] * r[:, k]).reshape(-1, len(i)).T
+        return (2 / math.pi * jnp.sum(outer * square, axis=-1) / root)[..., upper_triangle(K)]
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT

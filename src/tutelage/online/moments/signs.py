@@ -4,9 +4,14 @@ from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
 
+import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import is_traced
+from tutelage._jax import jnp
 from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
 from tutelage.averages.orthant.sums import Sums
@@ -16,28 +21,58 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 
 class SignMoments(Moments):
-    """Exact, for piecewise linear units whose slopes, scales and noise are numbers."""
+    """Exact, for piecewise linear units whose slopes are numbers.
+
+    sums: I4(x_i, x_k, a, b) for i <= k and a <= b, then ⟨g'(x_i) g'(x_k)⟩, pair by pair.
+    weights: of all moments in every ⟨δ_i δ_k⟩, if the readouts are known and stay.
+    """
 
     sums: Sums
+    weights: Float[np.ndarray, "pairs moments"] | None
 
     def __init__(self, scenario: Scenario, method: Method):
         super().__init__(scenario, method)
         g, h = scenario.student.activation, scenario.teacher.activation
-        numbers = (float(x) for x in (*scenario.output_scale, scenario.label_noise))
-        self.sums = _written_out(scenario.K, scenario.M, g, h, *numbers)
+        self.sums = _written_out(scenario.K, scenario.M, g, h)
+        self.weights = None if is_traced(self.scenario) else self._weights()
+
+    def with_readout(self, v: Float[Array, "outputs K"]) -> "SignMoments":
+        moments = super().with_readout(v)
+        return eqx.tree_at(lambda m: m.weights, moments, None, is_leaf=lambda x: x is None)
 
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
-        numbers = (*scenario.output_scale, scenario.label_noise)
         units = (scenario.student.activation, scenario.teacher.activation)
-        known = all(isinstance(x, int | float) for x in numbers) and has_known_slopes(*units)
-        return isinstance(method, Orthant) and known
+        return isinstance(method, Orthant) and has_known_slopes(*units)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        return self.sums(overlaps.covariance)[..., upper_triangle(self.scenario.K)]
+        if self.weights is not None:
+            found = self.sums.values(overlaps.covariance) @ self.weights.T
+        else:
+            parts, found = self._parts(), self.sums(overlaps.covariance)
+            found = jnp.sum(parts * found.reshape(*found.shape[:-1], *parts.shape), axis=-1)
+        return found[..., upper_triangle(self.scenario.K)]
+
+    def _parts(self) -> Float[Array, "pairs quadruples+1"]:
+        """What every one of the sums is multiplied by."""
+        G = couplings(self.scenario)
+        (i, k), (a, b) = np.triu_indices(self.scenario.K), np.triu_indices(G.shape[-1])
+        one, other = G[i], G[k]
+        both = np.where(a == b, 0.5, 1.0) * (one[:, a] * other[:, b] + one[:, b] * other[:, a])
+        noise = -(self.scenario.label_noise**2) * G[i, k]
+        return jnp.concatenate([both, noise[:, None]], axis=-1)
+
+    def _weights(self) -> Float[np.ndarray, "pairs moments"]:
+        """The same of every moment."""
+        parts = np.asarray(self._parts())
+        pairs, places = len(parts), self.sums.places
+        weights = np.zeros((pairs, 1 + places.max()))
+        rows = np.repeat(np.arange(pairs), parts.shape[1])[:, None]
+        np.add.at(weights, (rows, places), parts.reshape(-1, 1) * self.sums.weights)
+        return weights
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
@@ -49,17 +84,18 @@ def has_known_slopes(*units: object) -> bool:
 
 
 @cache
-def _written_out(K: int, M: int, g: Any, h: Any, s_K: float, s_M: float, noise: float) -> Sums:
-    """⟨δ_i δ_k⟩ for i <= k."""
-    difference = sums.added(
-        [sums.scaled(sums.value(g, j), -s_K) for j in range(K)]
-        + [sums.scaled(sums.value(h, K + n), s_M) for n in range(M)]
-    )
-    square = sums.added([sums.multiplied(difference, difference), {((), ()): noise**2}])
-    slopes = [sums.scaled(sums.slope(g, i), s_K) for i in range(K)]
+def _written_out(K: int, M: int, g: Any, h: Any) -> Sums:
+    """For every i <= k: I4(x_i, x_k, a, b) for a <= b, and ⟨g'(x_i) g'(x_k)⟩."""
+    values = [sums.value(g, i) for i in range(K)] + [sums.value(h, K + n) for n in range(M)]
+    slopes = [sums.slope(g, i) for i in range(K)]
+    products = [
+        sums.multiplied(one, other) for one, other in combinations_with_replacement(values, 2)
+    ]
+    nothing: sums.Expansion = {((), ()): 1.0}
     return Sums(
         [
-            sums.multiplied(slopes[i], slopes[k], square)
-            for i, k in combinations_with_replacement(range(K), 2)
+            sums.multiplied(one, other, more)
+            for one, other in combinations_with_replacement(slopes, 2)
+            for more in [*products, nothing]
         ]
     )

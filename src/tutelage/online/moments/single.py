@@ -1,16 +1,16 @@
 """Any units and any method: sums of single averages I3 and I4.
 
-With c_a = s_M for teacher fields and -s_K for student fields,
-⟨δ_i v⟩ = s_K Σ_a c_a I3(x_i, v, a) and ⟨δ_i δ_k⟩ = s_K² Σ_ab c_a c_b I4(x_i, x_k, a, b).
+With G_ia of `tutelage.averages.generalization.couplings`,
+⟨δ_i v⟩ = Σ_a G_ia I3(x_i, v, a) and ⟨δ_i δ_k⟩ = Σ_ab G_ia G_kb I4(x_i, x_k, a, b).
 """
 
 from functools import cache
 from itertools import combinations_with_replacement, product
-from typing import Any
 
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
+from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
@@ -35,10 +35,7 @@ class SingleMoments(Moments):
         return total.reshape(*total.shape[:-1], self.scenario.K, -1)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        total, noise = self._sum("i4", overlaps), self.scenario.label_noise
-        s_K, C = self.scenario.output_scale[0], overlaps.covariance
-        for batch in _tuples("slopes", self.scenario.K, self.scenario.M):
-            total = total + s_K**2 * noise**2 * self._averages.sums("slopes", batch, C)
+        total = self._sum("i4", overlaps) + self._sum("slopes", overlaps)
         return total.reshape(*total.shape[:-1], self.scenario.K, -1)
 
     def error(self, overlaps: Overlaps) -> float:
@@ -54,19 +51,20 @@ class SingleMoments(Moments):
     def _sum(self, kind: str, overlaps: Overlaps, errors: bool = False) -> Array:
         """Σ coefficient × average for every target, or a bound on the error of that."""
         total, C = jnp.zeros(()), overlaps.covariance
-        summed = self._averages.error_sums if errors else self._averages.sums
         for batch in _tuples(kind, self.scenario.K, self.scenario.M):
-            factor = self._coefficient(batch)
-            total = total + (abs(factor) if errors else factor) * summed(kind, batch, C)
+            factor, found = self._factors(kind, batch), self._averages.estimates(kind, batch, C)
+            value = jnp.abs(factor) * found.error if errors else factor * found.value
+            total = total + value @ jnp.asarray(batch.weights).T
         return total
 
-    def _coefficient(self, batch: Batch) -> Any:
-        """s_K c_a of a triple, s_K² c_a c_b of a quadruple."""
-        s_K, s_M = self.scenario.output_scale
-        coefficient = s_K ** (len(batch.teachers) - 2)
-        for teacher in batch.teachers[2:]:
-            coefficient = coefficient * (s_M if teacher else -1.0 * s_K)
-        return coefficient
+    def _factors(self, kind: str, batch: Batch) -> Float[Array, " count"]:
+        """G_ia of a triple, ½ (G_ia G_kb + G_ib G_ka) of a quadruple, -ς² G_ik of two slopes."""
+        G, f = couplings(self.scenario), batch.fields.T
+        if kind == "i3":
+            return G[f[0], f[2]]
+        if kind == "slopes":
+            return -(self.scenario.label_noise**2) * G[f[0], f[1]]
+        return 0.5 * (G[f[0], f[2]] * G[f[1], f[3]] + G[f[0], f[3]] * G[f[1], f[2]])
 
 
 @cache

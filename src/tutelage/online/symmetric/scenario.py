@@ -16,7 +16,12 @@ from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.scenario import check_committee, check_orthogonal, check_scenario
+from tutelage.model.scenario import (
+    check_committee,
+    check_orthogonal,
+    check_plain,
+    check_scenario,
+)
 
 
 @named
@@ -85,6 +90,7 @@ class SymmetricScenario(eqx.Module):
         if not is_traced((t, u)):
             covariance("teacher_overlaps", [[[t + (K - 1) * u]], [[t - u]]] if K > 1 else [[t]])
         self.student, self.teacher, self.teacher_overlaps = student, teacher, (t, u)
+        check_plain(self, "a symmetric scenario")
         one = Scenario(
             Committee(1, student.activation),
             Committee(1, teacher.activation),
