@@ -103,7 +103,7 @@ class Choice(NamedTuple):
         """Those of `SERIES` that are worth a compilation: on one axis nodes cost little."""
         if self.means:
             return tuple((stride, 0) for stride, _ in (SERIES[0], SERIES[-1]))
-        return SERIES[-2:] if self.given == 1 else SERIES
+        return SERIES[-1:] if self.given == 1 else SERIES
 
     def rules(self, step: Any, judge: Any = 0) -> list[Any]:
         """All of them; the last panels show the error of those before."""

@@ -7,6 +7,9 @@ and Mehler's formula turns every product into one-dimensional sums,
 
 (Mehler 1866; MATHEMATICS section 14); squares, a = b, need no series.  What is left out of it is
 taken at ρⁿ of its first term, with the size that ⟨g_a²⟩ - Σ h_aⁿ² gives exactly.
+
+Units that are odd, or linear plus even, or either and a constant, need half of the nodes: h_aⁿ at
+the opposite ones are known.
 """
 
 from collections.abc import Callable
@@ -32,7 +35,7 @@ ROUNDING = 1e-15
 # No layer: wider than any field.
 WIDEST = 1e6
 # Nodes of one and of two given fields at a time: the work on them stays in the cache.
-CHUNKS = {1: 16, 2: 64}
+CHUNKS = {1: 32, 2: 128}
 # Where the sharpness of a unit is looked for.
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
 
@@ -75,10 +78,38 @@ class Units(NamedTuple):
         return Units(tuple(runs))
 
     @property
+    def mirror(self) -> "Mirror | None":
+        """What is known of opposite fields; None where it is not of one kind."""
+        present = [(g, count) for g, count in self.runs if count]
+        levels = [(g.even_part_level, count) for g, count in present]
+        slopes = [(g.odd_part_slope, count) for g, count in present]
+        if all(level is not None for level, _ in levels):
+            return Mirror(-1.0, 2 * _column(levels), 0 * _column(levels))
+        if all(slope is not None for slope, _ in slopes):
+            return Mirror(1.0, 0 * _column(slopes), -2 * _column(slopes))
+        return None
+
+    @property
     def kinks(self) -> tuple[Any, ...]:
         """Where some unit has a kink; at 0 if none has, where units change fastest."""
         found = tuple(dict.fromkeys(k.position for g, _ in self.runs for k in g.kinks))
         return found or (0.0,)
+
+
+class Mirror(NamedTuple):
+    """g(-x) = sign · g(x) + level + slope · x: an odd unit and a constant, or linear plus even."""
+
+    sign: float
+    level: Float[Array, "rest 1"]
+    slope: Float[Array, "rest 1"]
+
+    def of(
+        self, h: Float[Array, "2 rest p"], m: Float[Array, "rest p"], s: Float[Array, "rest 1"]
+    ) -> Float[Array, "2 rest p"]:
+        """h_0 and h_1 of fields -m + s z, from those of m + s z; the others are ± the same."""
+        return jnp.stack(
+            [self.sign * h[0] + self.level + self.slope * m, -self.sign * h[1] - self.slope * s]
+        )
 
 
 class Given(NamedTuple):
@@ -87,6 +118,12 @@ class Given(NamedTuple):
     B: Float[Array, "n given"]
     s: Float[Array, " rest"]
     rho: Float[Array, "rest rest"]
+
+
+def _column(numbers: list[tuple[Any, int]]) -> Float[Array, "rest 1"]:
+    """Each as often as its count says."""
+    parts = [jnp.full((count, 1), x, dtype=jnp.float64) for x, count in numbers]
+    return jnp.concatenate(parts)
 
 
 def condition(C: Float[Array, "n n"], given: int) -> Given:
@@ -117,33 +154,47 @@ def quadratic(
 
     weight: of the given fields, shape (given, nodes).
     """
-    fields = condition(C, given)
-    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
-    rest = Gamma[given:, given:]
-    apart = jnp.where(np.eye(len(rest), dtype=bool), 0.0, rest)
+    fields, others = condition(C, given), units.after(given)
+    mirror = others.mirror if rule.symmetric else None
+    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields), half=mirror is not None)
+    apart = Gamma[given:, given:] * (1 - np.eye(len(fields.s)))
     last = apart * fields.rho ** (rule.terms + 1)
+
+    def form(m: Float[Array, "n p"], h: Array, spread: Array) -> Float[Array, " p"]:
+        """Those parts of the quadratic form in which the mean and the slope of a field are."""
+        known = units.until(given).apply(lambda g, x: g(x), m[:given])
+        f = jnp.concatenate([*known, h[0]])
+        means, slopes = Gamma @ f, (apart * fields.rho) @ h[1]
+        own = jnp.diagonal(Gamma)[given:] @ spread
+        return jnp.sum(f * means, axis=0) + jnp.sum(h[1] * slopes, axis=0) + own
 
     def at_nodes(y: Float[Array, "p given"], w: Float[Array, " p"]) -> Float[Array, " 2"]:
         m = fields.B @ y.T
-        known = units.until(given).apply(lambda g, x: g(x), m[:given])
-        parts = units.after(given).apply(partial(_expansion, rule), m[given:], fields.s)
-        f = jnp.concatenate([*known, *(h[..., 0] for h, _ in parts)])
-        total, left = jnp.einsum("ap,ab,bp->p", f, Gamma, f), jnp.zeros_like(w)
-        if parts:
-            h, squares = (jnp.concatenate(x) for x in zip(*parts, strict=True))
-            total = total + jnp.diagonal(rest) @ (squares - h[..., 0] ** 2)
-            total = total + _mehler(h[..., 1:], apart, fields.rho)
-            # Nodes that do not resolve the last polynomials may find more than all.
-            beyond = squares - jnp.sum(h**2, axis=-1)
-            t = jnp.sqrt(jnp.maximum(beyond, 0.0) + ROUNDING**2)
-            total = total + jnp.einsum("ap,ab,bp->p", t, last, t)
-            t = jnp.sqrt(jnp.abs(beyond) + ROUNDING**2)
-            left = jnp.einsum("ap,ab,bp->p", t, 2 * jnp.abs(last), t)
-        factor = w * weight(m[:given])
-        return jnp.stack([jnp.sum(factor * (total + constant)), jnp.sum(jnp.abs(factor) * left)])
+        rest, s = m[given:], fields.s[:, None]
+        parts = others.apply(partial(_expansion, rule), rest, s)
+        h, squares = (jnp.concatenate(x, axis=-2) for x in zip(*parts, strict=True))
+        spread = squares - h[0] ** 2
+        # Nodes that do not resolve the last polynomials may find more than all.
+        beyond = spread - jnp.sum(h[1:] ** 2, axis=0)
+        t = jnp.sqrt(jnp.maximum(beyond, 0.0) + ROUNDING**2)
+        common = _mehler(h[2:], apart, fields.rho) + jnp.sum(t * (last @ t), axis=0)
+        t = jnp.sqrt(jnp.abs(beyond) + ROUNDING**2)
+        left = 2 * jnp.sum(t * (jnp.abs(last) @ t), axis=0)
+        if mirror:
+            opposite = mirror.of(h[:2], rest, s)
+            spread = _beside(spread, spread - h[1] ** 2 + opposite[1] ** 2)
+            m, h = _beside(m, -m), _beside(h[:2], opposite)
+            w, common, left = (_beside(x, x) for x in (w, common, left))
+        factor, value = w * weight(m[:given]), form(m, h, spread) + common + constant
+        return jnp.stack([factor @ value, jnp.abs(factor) @ left])
 
     value, bound = _in_chunks(at_nodes, nodes)
     return value, bound
+
+
+def _beside(x: Array, opposite: Array) -> Array:
+    """At some nodes and at the opposite ones."""
+    return jnp.concatenate([x, opposite], axis=-1)
 
 
 def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array:
@@ -171,16 +222,16 @@ def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array
 
 
 def _expansion(rule: Any, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
-    """h_n of every field and node, last axis, and ⟨g²⟩."""
-    z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
-    values = g(m[..., None] + s[:, None, None] * z)
-    return rule.hermite(w * values, z), jnp.sum(w * values**2, axis=-1)
+    """h_n of every field and node, first axis, and ⟨g²⟩."""
+    z, w = rule.inner(m, s, own_kinks(g), width(g))
+    values = g(m + s * z)
+    return rule.hermite(values, z, w), jnp.sum(w * values**2, axis=0)
 
 
-def _mehler(h: Float[Array, "a p n"], Gamma: Float[Array, "a a"], rho: Array) -> Array:
-    """Σ_n h_nᵀ (Γ ∘ ρⁿ) h_n for n = 1, 2, …."""
-    powers = jnp.cumprod(jnp.broadcast_to(rho, (h.shape[-1], *rho.shape)), axis=0)
-    return jnp.einsum("apn,nab,bpn->p", h, Gamma * powers, h, optimize=[(0, 1), (0, 1)])
+def _mehler(h: Float[Array, "n a p"], Gamma: Float[Array, "a a"], rho: Array) -> Array:
+    """Σ_n h_nᵀ (Γ ∘ ρⁿ) h_n for n = 2, 3, …."""
+    powers = rho * jnp.cumprod(jnp.broadcast_to(rho, (len(h), *rho.shape)), axis=0)
+    return jnp.sum(h * jnp.einsum("nab,nbp->nap", Gamma * powers, h), axis=(0, 1))
 
 
 def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]:
@@ -190,7 +241,7 @@ def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]
 
     def given(g: Activation, m: Array, s: Array) -> Array:
         z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
-        return jnp.sum(w * g(m[..., None] + s[:, None, None] * z), axis=-1)
+        return jnp.sum(w * g(m + s[:, None] * z), axis=0)
 
     def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, ""]:
         m = fields.B @ y.T
@@ -213,8 +264,8 @@ def given_first(
 
     def means(g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
         z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
-        f = m[..., None] + s[:, None, None] * z
-        return jnp.sum(w * g(f), axis=-1), jnp.sum(w * g.derivative(f), axis=-1)
+        f = m + s[:, None] * z
+        return jnp.sum(w * g(f), axis=0), jnp.sum(w * g.derivative(f), axis=0)
 
     def given(y: Float[Array, "p 1"]) -> tuple[Array, Array, Array]:
         """The first field; means of all values and slopes given it."""

@@ -20,20 +20,25 @@ Kinks = tuple[Any, ...]
 class Nodes(NamedTuple):
     """Coordinates y of the given fields, shape (nodes, given), weights, and how many count.
 
-    Without weights they are those of a lattice, in units of its step.
+    Without weights they are those of a lattice, in units of its step; half of it has one of y and
+    -y, and half of the origin.
     """
 
     y: Array
     w: Array | None
     count: Any
     step: Any = 1.0
+    half: bool = False
 
     def coordinates(self, y: Array, w: Array | None) -> tuple[Array, Array]:
         """Of some of the nodes, and their weights."""
         if w is not None:
             return y, w
         y = self.step * y
-        density = jnp.exp(-0.5 * jnp.sum(y**2, axis=-1)) / (2 * np.pi) ** (y.shape[1] / 2)
+        square = jnp.sum(y**2, axis=-1)
+        density = jnp.exp(-0.5 * square) / (2 * np.pi) ** (y.shape[1] / 2)
+        if self.half:
+            density = jnp.where(square > 0, density, 0.5 * density)
         return y, density * self.step ** y.shape[1]
 
 
@@ -62,22 +67,28 @@ class Lattice(NamedTuple):
     terms: int
     judge: Any = 0
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array) -> Nodes:
-        """Coordinates of the given fields; those within reach come first."""
+    @property
+    def symmetric(self) -> bool:
+        """With every node of the given fields there is its opposite."""
+        return True
+
+    def outer(self, B: Array, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
+        """Coordinates of the given fields, or half of them; those within reach come first."""
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
-        whole, square = _by_distance(B.shape[1])
+        whole, square = _by_distance(B.shape[1], half)
         reach = jnp.where(self.judge, FARTHER[B.shape[1]], REACH[B.shape[1]])
         count = jnp.searchsorted(square, (reach / step) ** 2)
-        return Nodes(jnp.asarray(whole), None, count, step)
+        return Nodes(jnp.asarray(whole), None, count, step, half)
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """z and weights for fields centre + s z, that depend on neither."""
+        """z and weights for fields centre + s z, that depend on neither; first axis."""
         z, w, _ = self._line
-        return z, w
+        return z[:, None, None], w[:, None, None]
 
-    def hermite(self, weighted: Array, z: Array) -> Array:
-        """Σ_z He_n(z)/√n! for n up to ``terms``, as the last axis."""
-        return weighted @ self._line[2]
+    def hermite(self, values: Array, z: Array, w: Array) -> Array:
+        """Σ_z w He_n(z)/√n! of values for n up to ``terms``, as the first axis."""
+        sums = (w[:, 0] * self._line[2]).T @ values.reshape(len(z), -1)
+        return sums.reshape(-1, *values.shape[1:])
 
     @property
     def _line(self) -> tuple[Array, ...]:
@@ -97,8 +108,13 @@ class Panels(NamedTuple):
     terms: int
     narrowest: float
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array) -> Nodes:
-        """Coordinates of the given fields."""
+    @property
+    def symmetric(self) -> bool:
+        """Nodes crowd at kinks."""
+        return False
+
+    def outer(self, B: Array, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
+        """Coordinates of the given fields, always all of them."""
         y1, w1 = self._panels(jnp.zeros(()), B[0, 0], kinks, layer)
         if B.shape[1] == 1:
             return Nodes(y1[:, None], w1, len(w1))
@@ -109,24 +125,23 @@ class Panels(NamedTuple):
         return Nodes(y, (w1[:, None] * w2).ravel(), len(y))
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """z and weights for fields centre + s z, shape (*centre.shape, nodes)."""
+        """z and weights for fields centre + s z, shape (nodes, *centre.shape)."""
         centre, s = jnp.broadcast_arrays(centre, s)
         # Another end at z = 0: the polynomials need nodes everywhere, wherever the kinks are.
         given = jax.vmap(lambda c, s: self._panels(c, s, kinks, layer / s, middle=True))
         z, w = given(centre.ravel(), s.ravel())
-        return z.reshape(*centre.shape, -1), w.reshape(*centre.shape, -1)
+        return z.T.reshape(-1, *centre.shape), w.T.reshape(-1, *centre.shape)
 
-    def hermite(self, weighted: Array, z: Array) -> Array:
-        """Σ_z He_n(z)/√n! for n up to ``terms``, as the last axis."""
+    def hermite(self, values: Array, z: Array, w: Array) -> Array:
+        """Σ_z w He_n(z)/√n! of values for n up to ``terms``, as the first axis."""
 
         def following(carry: tuple[Array, Array], n: Array) -> tuple[tuple[Array, Array], Array]:
             before, now = carry
             after = (z * now - jnp.sqrt(n) * before) / jnp.sqrt(n + 1)
-            return (now, after), jnp.sum(now, axis=-1)
+            return (now, after), jnp.sum(now, axis=0)
 
         orders = jnp.arange(self.terms + 1.0)
-        sums = jax.lax.scan(following, (jnp.zeros_like(weighted), weighted), orders)[1]
-        return jnp.moveaxis(sums, 0, -1)
+        return jax.lax.scan(following, (jnp.zeros_like(values), w * values), orders)[1]
 
     def _panels(
         self, centre: Array, s: Array, kinks: Kinks, layer: Array, middle: bool = False
@@ -141,11 +156,16 @@ class Panels(NamedTuple):
 
 
 @lru_cache
-def _by_distance(fields: int) -> tuple[np.ndarray, np.ndarray]:
-    """All points with whole coordinates that may be within reach, the nearest first; and |y|²."""
+def _by_distance(fields: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
+    """All points with whole coordinates that may be within reach, the nearest first; and |y|².
+
+    half: only one of y and -y.
+    """
     n = int(FARTHER[fields] / (CLOSER * FINEST))
     axis = np.arange(-n, n + 1.0)
     y = np.stack(np.meshgrid(*[axis] * fields, indexing="ij"), axis=-1).reshape(-1, fields)
+    if half:
+        y = y[len(y) // 2 :]  # they come in the order of their coordinates
     square = np.sum(y**2, axis=-1)
     order = np.argsort(square, kind="stable")
     order = order[square[order] <= (n + 1) ** 2]
