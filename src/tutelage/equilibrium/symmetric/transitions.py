@@ -1,7 +1,7 @@
 """Where hidden units specialize: loads α at which the landscape of βf changes, and how."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -80,8 +80,21 @@ def transitions(activation: Activation, units: Any) -> Transitions:
 def transitions_of(theory: Theory, branches: Curve) -> Transitions:
     """The transitions of a theory whose curve is known."""
     lowest = _lowest(theory, branches)
+    found = _specialization(theory, branches, lowest)
+    sign = -1 if lowest is not None and lowest.V < 0 else 1
+    opposite, opposite_stable, reasons = _opposite(theory, branches, sign)
+    return replace(
+        found,
+        opposite=opposite,
+        opposite_stable=opposite_stable,
+        reasons={**found.reasons, **reasons},
+    )
+
+
+def _specialization(theory: Theory, branches: Curve, lowest: Point | None) -> Transitions:
+    """All but where the state of the other sign is a minimum."""
     if lowest is None:
-        return _nothing(theory, branches)
+        return _nothing(theory)
     if not theory.has_flat_state:
         return _jump_of_one_unit(theory, branches, lowest)
     unstable = _unstable(theory, branches)
@@ -106,22 +119,14 @@ def _unstable(theory: Theory, branches: Curve) -> Estimate | None:
     return None if branches.start is None else load_of(theory, branches.start)
 
 
-def _nothing(theory: Theory, branches: Curve) -> Transitions:
+def _nothing(theory: Theory) -> Transitions:
     if theory.units == 1:
         why = "a single unit has nothing to specialize: R grows smoothly with the load"
     else:
         why = "κ'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
-    names = (f.name for f in fields(Transitions) if f.name not in ("order", "reasons"))
-    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
-    return Transitions(
-        appears=None,
-        coexists=None,
-        unstable=None,
-        order="none",
-        opposite=opposite,
-        opposite_stable=opposite_stable,
-        reasons=dict.fromkeys(set(names) - {"opposite", "opposite_stable"}, why) | reasons,
-    )
+    said = ("order", "opposite", "opposite_stable", "reasons")
+    reasons = {f.name: why for f in fields(Transitions) if f.name not in said}
+    return Transitions(appears=None, coexists=None, unstable=None, order="none", reasons=reasons)
 
 
 def _continuous(
@@ -130,7 +135,6 @@ def _continuous(
     """The load is lowest at V = 0 itself."""
     load = load_of(theory, start)
     state = describe(theory, load.value, start)
-    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
     return Transitions(
         appears=load,
         coexists=load,
@@ -142,9 +146,6 @@ def _continuous(
         exponent=_exponent(theory, branches, load.value),
         specialized=state,
         unspecialized=state,
-        opposite=opposite,
-        opposite_stable=opposite_stable,
-        reasons=reasons,
     )
 
 
@@ -166,8 +167,7 @@ def _discontinuous(
     appears = load_of(theory, fold)
     piece = next(p for p in branches.pieces if p.outward and p.inner.V == fold.V)
     point, coexists = coexistence(theory, piece, fold, unstable)
-    opposite, opposite_stable, reasons = _opposite(theory, branches, 1 if fold.V > 0 else -1)
-    reasons["exponent"] = "the transition is discontinuous"
+    reasons = {"exponent": "the transition is discontinuous"}
     if unstable is None:
         why = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
         reasons |= dict.fromkeys(("unstable", "width", "slope"), why)
@@ -181,8 +181,6 @@ def _discontinuous(
         slope=float(theory.slope(branches.start)[1]) if branches.start else None,
         specialized=describe(theory, coexists.value, point),
         unspecialized=describe(theory, coexists.value, theory.unspecialized(coexists.value)),
-        opposite=opposite,
-        opposite_stable=opposite_stable,
         reasons=reasons,
     )
 
@@ -205,8 +203,7 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
     low, high = both(load)
     gap = abs(theory.error(low) - theory.error(high))
     error = ROUNDINGS * EPSILON * (1 + load) / gap
-    opposite, opposite_stable, reasons = _opposite(theory, branches, 1)
-    reasons |= {"exponent": "the transition is discontinuous", "slope": "R − S does not exist"}
+    reasons = {"exponent": "the transition is discontinuous", "slope": "R − S does not exist"}
     return Transitions(
         appears=load_of(theory, fold),
         coexists=Estimate(float(load), float(error)),
@@ -216,8 +213,6 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
         width=ends - appears,
         specialized=describe(theory, load, high),
         unspecialized=describe(theory, load, low),
-        opposite=opposite,
-        opposite_stable=opposite_stable,
         reasons=reasons,
     )
 

@@ -87,15 +87,14 @@ def recovered_over_scale(data: Mapping[str, xr.Dataset]) -> Any:
 
 
 def _more(setting: str, nodes: xr.DataArray, p: float, scale: float) -> Row:
-    more = (nodes.sel(multiple=10).astype(float) - nodes.sel(multiple=1)).values
-    entry = ENTRY[setting] * scale
-    return found(
-        f"{NAMES[setting]}, p = {p:g}, entries of the start {entry:.2g}: nodes of 20 that 10x "
-        "students recover more than 1x",
-        float(more.mean()),
-        float(stats.sem(more)),
-        NOTE,
-    )
+    words = f"{NAMES[setting]}, p = {p:g}, entries of the start {ENTRY[setting] * scale:.2g}: "
+    return _gain(f"{words}nodes of 20 that 10x students recover more than 1x", nodes, 10, NOTE)
+
+
+def _gain(item: str, nodes: xr.DataArray, multiple: int, note: str) -> Row:
+    """How many nodes wide students recover more than 1x, and its standard error."""
+    more = (nodes.sel(multiple=multiple).astype(float) - nodes.sel(multiple=1)).values
+    return found(item, float(more.mean()), float(stats.sem(more)), note)
 
 
 def _small() -> Iterator[Row]:
@@ -103,14 +102,8 @@ def _small() -> Iterator[Row]:
     for scale in SMALL_SCALES:
         study = deep.train(10, (1, 5), 1.5, start_scale=scale, **SMALL)
         nodes = (study["teacher_correlation_1"].isel(epoch=-1) > 0.95).sum("teacher_1")
-        more = (nodes.sel(multiple=5) - nodes.sel(multiple=1)).values
-        yield found(
-            f"10 teacher nodes, 20 inputs, p = 1.5, start times {scale:g}: nodes that 5x students "
-            "recover more than 1x",
-            float(more.mean()),
-            float(stats.sem(more)),
-            NOTE_SMALL,
-        )
+        words = f"10 teacher nodes, 20 inputs, p = 1.5, start times {scale:g}: "
+        yield _gain(f"{words}nodes that 5x students recover more than 1x", nodes, 5, NOTE_SMALL)
 
 
 SECTIONS = (
