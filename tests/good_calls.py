@@ -362,8 +362,25 @@ CALLS = {
     "results.check_path": lambda: {"argument": "out", "path": file("run.nc")},
     "results.save": lambda: {"dataset": theory(), "path": file("run.nc")},
     "results.load": lambda: {"path": file("run.nc")},
+    "sweeps.last": lambda: {"names": "generalization_error"},
+    "sweeps.zipped": lambda: {"lists": {"label_noise": [0.0, 0.1]}},
+    "sweeps.run": lambda: {
+        "verb": tl.generalization_error,
+        "over": {"label_noise": [0.0, 0.1], "activation": [tl.Erf()]},
+        "scenario": NOISELESS,
+        "overlaps": START,
+        "workers": 1,
+    },
+    "sweeps.load": lambda: {"store": stored()},
     "results.recompute": lambda: {"dataset": theory()},
 }
+
+
+def stored():
+    """A folder with a study."""
+    folder = file("study")
+    tl.sweeps.run(**CALLS["sweeps.run"](), store=folder)
+    return folder
 
 
 @cache

@@ -19,7 +19,7 @@ REFUSED = {"spectra.density": "loss", "deep.images.train_on_images": "images"}
 VERBS = sorted(
     name
     for name, verb in public().items()
-    if returns_a_dataset(verb) and not name.startswith("results.")  # where they are saved
+    if returns_a_dataset(verb) and not name.startswith("results.") and not name.endswith(".load")
 )
 
 

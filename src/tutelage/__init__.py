@@ -6,7 +6,8 @@ or random computation needs; `solve` numerics without physics; `averages` the Ga
 of the fields, and the error that follows from them; `online` how overlaps change while the
 student learns, and `simulation` how they do in finite networks; `equilibrium` what a student
 learns from a fixed set of examples; `gates`, `spectra` and `deep` the networks of
-``milletari2019`` and ``tian2020``; `results` saves and reopens; `figures` draws; `papers`
+``milletari2019`` and ``tian2020``; `results` saves and reopens; `sweeps` computes any of these
+at many points, on many cores; `figures` draws; `papers`
 puts published numbers beside computed ones; `cli` is the command ``tutelage``.
 
 Numbers are float64, settled here: an array that a user makes after ``import tutelage`` has the

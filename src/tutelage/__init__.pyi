@@ -10,6 +10,7 @@ from . import (
     results as results,
     simulation as simulation,
     spectra as spectra,
+    sweeps as sweeps,
 )
 from ._checks import InputError as InputError
 from .activations import *  # noqa: F403

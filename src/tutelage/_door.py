@@ -72,7 +72,7 @@ def door(verb: Verb) -> Verb:
         for name, value in call.arguments.items():
             kind = kinds.get(name, Any)
             if not fits(value, kind):
-                _refuse(name, value, kind)
+                refuse(name, value, kind)
             if isinstance(value, Rational) and float in (kind, *get_args(kind)):
                 call.arguments[name] = _as_number(name, value)
         return verb(*call.args, **call.kwargs)
@@ -147,7 +147,7 @@ def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
     return once or not inner or all(fits(x, inner[0]) for x in value)
 
 
-def _refuse(name: str, value: Any, kind: Any) -> None:
+def refuse(name: str, value: Any, kind: Any) -> None:
     parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     allowed = " or ".join(dict.fromkeys(map(_words, parts)))
     hints = [MADE_BY[part.__name__] for part in parts if getattr(part, "__name__", "") in MADE_BY]

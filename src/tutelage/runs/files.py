@@ -16,6 +16,9 @@ from typing import Any
 
 from tutelage._checks import InputError
 
+# Says in a folder who works on it.
+LOCK = "lock"
+
 
 class NotWritten(OSError):
     """Something could not be written, after all: why, and where else it is.
@@ -107,6 +110,28 @@ def check_folder(argument: str, folder: Any, hint: str) -> Path:
         allowed = f"it has to be a folder that can be written to ({reason(problem)})"
         raise InputError(argument, f"{str(folder)!r:.120}", allowed, hint) from None
     return folder
+
+
+@contextmanager
+def locked(argument: str, folder: Path) -> Iterator[None]:
+    """The folder for this process alone, until it ends, however it ends; refused to a second one.
+
+    The system releases the lock of a process that is killed.
+    """
+    import fcntl
+
+    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            allowed = f"{file.read().strip() or 'another process'} works on it"
+            hint = "another folder, or wait until it has ended"
+            raise InputError(argument, repr(str(folder)), allowed, hint) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {os.uname().nodename}")
+        file.flush()
+        yield
 
 
 def _is_file(path: Path) -> bool:

@@ -36,8 +36,12 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     if not isinstance(dataset, xr.Dataset):
         raise InputError("dataset", repr(dataset), "it has to be a Dataset", "tl.results.load")
     verb = _verb(dataset)
-    names = [name for name in inspect.signature(verb).parameters if name not in UNRECORDED]
-    return verb(**{name: argument(dataset, name) for name in names})
+    every = inspect.signature(verb).parameters.values()
+    call: dict[str, Any] = {}
+    for parameter in (one for one in every if one.name not in UNRECORDED):
+        value = argument(dataset, parameter.name)
+        call |= value if parameter.kind is parameter.VAR_KEYWORD else {parameter.name: value}
+    return verb(**call)
 
 
 def argument(dataset: xr.Dataset, name: str) -> Any:
@@ -59,7 +63,7 @@ def argument(dataset: xr.Dataset, name: str) -> Any:
         )
     value = dataset.attrs[name]
     plain = json.loads(value) if isinstance(value, str) and is_json(value) else value
-    return _made(plain, name, _name(dataset))
+    return made(plain, name, _name(dataset))
 
 
 def _name(dataset: xr.Dataset) -> str:
@@ -72,17 +76,17 @@ def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
     if not name:
         allowed = "it has to be a result of a public function"
         raise InputError("dataset", "no attribute 'computed_by'", allowed)
-    verb = _public(name, "dataset")
+    verb = public(name, "dataset")
     if not hasattr(verb, "held"):
         raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
     return verb
 
 
-def _public(name: str, argument: str) -> Any:
+def public(name: str, argument: str) -> Any:
     """What is called tutelage.name; nothing outside the package."""
     home, _, last = name.rpartition(".")
     try:
-        found = getattr(import_module(f"tutelage.{home}"), last)
+        found = getattr(import_module(f"tutelage.{home}".rstrip(".")), last)
     except (ImportError, AttributeError, ValueError):
         found = None
     if not str(getattr(found, "__module__", "")).startswith("tutelage."):
@@ -90,10 +94,10 @@ def _public(name: str, argument: str) -> Any:
     return found
 
 
-def _made(plain: Any, argument: str, verb: str) -> Any:
+def made(plain: Any, argument: str, verb: str) -> Any:
     """The value that `described` has put into numbers, text, lists and mappings."""
     if isinstance(plain, list):
-        return [_made(x, argument, verb) for x in plain]
+        return [made(x, argument, verb) for x in plain]
     if not isinstance(plain, dict):
         return plain
     if UNWRITTEN in plain:
@@ -106,11 +110,11 @@ def _made(plain: Any, argument: str, verb: str) -> Any:
     if "dataset" in plain:
         return recompute(xr.Dataset(attrs=plain["dataset"]))
     if "class" in plain:
-        return _public(str(plain["class"]), argument)
+        return public(str(plain["class"]), argument)
     if "type" not in plain:
-        return {name: _made(x, argument, verb) for name, x in plain.items()}
-    kind = _public(str(plain["type"]), argument)
+        return {name: made(x, argument, verb) for name, x in plain.items()}
+    kind = public(str(plain["type"]), argument)
     given = {name: x for name, x in plain.items() if name != "type"}
     if not isinstance(kind, type) or not set(given) <= set(constructor(kind)):
         raise InputError(argument, repr(plain), "it has to be an object of the package")
-    return kind(**{name: _made(x, argument, verb) for name, x in given.items()})
+    return kind(**{name: made(x, argument, verb) for name, x in given.items()})

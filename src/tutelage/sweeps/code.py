@@ -1,0 +1,35 @@
+"""Which code computes: results of other code are not mixed with these."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import tutelage
+from tutelage.runs.provenance import versions as recorded
+
+# Rooms that compute nothing.
+REST = ("figures", "papers", "report", "cli")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of tutelage, with a digest of its source, of JAX and of Python."""
+    found = recorded()
+    return {
+        "tutelage": f"{found['tutelage_version']} ({digest()})",
+        "jax": found["jax_version"],
+        "python": found["python_version"],
+    }
+
+
+@cache
+def digest() -> str:
+    """Of all sources that results may depend on: the first letters of their SHA-256."""
+    folder = Path(tutelage.__file__).parent
+    every = hashlib.sha256()
+    sources = (
+        path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in REST
+    )
+    for path in sorted(sources):
+        every.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return every.hexdigest()[:12]

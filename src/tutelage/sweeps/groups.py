@@ -1,0 +1,109 @@
+"""Which points are worked on together, and how many at a time.
+
+Points whose values have the same shapes (`shapes`) are in the same groups, because a worker
+compiles once for all of them.  A group is as large as to take some seconds, by the time that the
+last ones have taken.  What a point gives does not depend on its group: see `compute`.
+"""
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from tutelage.sweeps.points import Points, identity
+
+# A group takes about so many seconds: its overhead of milliseconds is nothing then, and not much is
+# lost by a kill.  The first one of a shape compiles, and the next is at most so many times larger.
+SECONDS, GROWS = 5.0, 8
+
+
+class Group(NamedTuple):
+    """Numbers of points, all of one shape."""
+
+    shape: Hashable
+    numbers: list[int]
+
+
+def shapes(points: Points) -> list[str]:
+    """A text for each point that is equal for those which share what is compiled."""
+    return points.texts(lambda name, place: _shape(name, points.values[name][place]))
+
+
+def _shape(name: str, value: Any) -> str:
+    limit = name == "learning_rate" and isinstance(value, int | float) and value == 0
+    return "limit" if limit else json.dumps(_blank(identity(value)))
+
+
+def _blank(plain: Any) -> Any:
+    """The same without its real numbers, which are data to compiled programs.
+
+    >>> _blank({"type": "activations.Swish", "beta": 0.5})
+    {'type': 'activations.Swish', 'beta': 'number'}
+    """
+    if isinstance(plain, dict):
+        return {name: _blank(x) for name, x in plain.items()}
+    if isinstance(plain, list):
+        return [_blank(x) for x in plain]
+    return "number" if isinstance(plain, float) else plain
+
+
+class Queue:
+    """Points that wait, by their shapes; groups are taken from it one after the other.
+
+    numbers: of the points.
+    shapes: of all points.
+    least: points of a first group, and what the others are multiples of.
+
+    ``workers`` share the work.
+    """
+
+    def __init__(self, numbers: list[int], shapes: list[str], least: int):
+        self._waiting: dict[Hashable, deque[int]] = defaultdict(deque)
+        for number in numbers:
+            self._waiting[shapes[number]].append(number)
+        self._single: deque[Group] = deque()
+        self._size: dict[Hashable, int] = {}
+        self._least, self.workers = least, 1
+        self._last: dict[Hashable, Hashable] = {}  # shape of each worker
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values())) + len(self._single)
+
+    @property
+    def compilations(self) -> int:
+        """Shapes of which points wait."""
+        return sum(map(bool, self._waiting.values()))
+
+    def take(self, worker: Hashable = None) -> Group | None:
+        """The next group; of the shape that the worker knows, or of one that nobody works on."""
+        if self._single:
+            return self._single.popleft()
+        there = [shape for shape, waiting in self._waiting.items() if waiting]
+        if not there:
+            return None
+        known = self._last.get(worker)
+        busy = set(self._last.values())
+        rest = [shape for shape in there if shape not in busy]
+        most = max(there, key=lambda shape: len(self._waiting[shape]))
+        shape = known if known in there else rest[0] if rest else most
+        self._last[worker] = shape
+        waiting = self._waiting[shape]
+        return Group(shape, [waiting.popleft() for _ in range(self._count(shape))])
+
+    def _count(self, shape: Hashable) -> int:
+        """As many as are known to take a few seconds; at the end less, so that all end together."""
+        waiting = len(self._waiting[shape])
+        share = -(-waiting // (2 * self.workers))
+        size = min(self._size.get(shape, self._least), max(share, self._least))
+        return min(-(-size // self._least) * self._least, waiting)
+
+    def took(self, group: Group, seconds: float) -> None:
+        """How long a group has taken, by which the next ones are sized."""
+        count = len(group.numbers)
+        fitting = int(count * SECONDS / max(seconds, 1e-6))
+        before = self._size.get(group.shape, self._least)
+        self._size[group.shape] = max(1, min(fitting, GROWS * before))
+
+    def split(self, group: Group) -> None:
+        """Work on each point of a group alone."""
+        self._single.extend(Group(group.shape, [number]) for number in group.numbers)

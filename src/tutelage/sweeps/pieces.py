@@ -1,0 +1,181 @@
+"""Many results as one Dataset, with a dimension ``point``.
+
+Results of equal shapes are stacked.  Where shapes differ, as Q does with the number of units, every
+dimension gets the labels of all results, and what a result does not have is missing: NaN for
+numbers, an empty text.
+"""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage._findings import Finding
+from tutelage.model import Overlaps
+from tutelage.sweeps.keeping import ENDS
+from tutelage.sweeps.points import POINT
+
+# Why a point has no result; "" where it has one.
+FAILURE = "failure"
+# How the axes of overlaps are called everywhere.
+AXES = {"Q": ("student", "student_2"), "R": ("student", "teacher")}
+Variable = tuple[tuple[str, ...], np.ndarray]
+
+
+def as_dataset(result: Any) -> xr.Dataset:
+    """A result of a public function: a Dataset as it is, a finding with a variable for each field.
+
+    An `Estimate` is a number and its ``_error``; None is missing, and its ``_reason`` says why.
+    Several findings are along ``number``.
+
+    >>> from tutelage.averages import Estimate
+    >>> sorted(as_dataset(Estimate(2.0, 1e-9)).data_vars)
+    ['value', 'value_error']
+    """
+    if isinstance(result, xr.Dataset):
+        ends = {name: result.attrs[name] for name in ENDS if name in result.attrs}
+        return result.assign(ends)
+    if isinstance(result, list | tuple) and all(isinstance(x, Finding) for x in result):
+        if not result:
+            return xr.Dataset()
+        every = stacked([as_dataset(one) for one in result])
+        return every.drop_vars(FAILURE).rename({POINT: "number"})
+    found = dict(_fields("", result) if isinstance(result, Finding) else _field("value", result))
+    return xr.Dataset(found)
+
+
+def _fields(prefix: str, finding: Finding) -> Iterator[tuple[str, Variable]]:
+    reasons: Mapping[str, str] = getattr(finding, "reasons", {})
+    names = [field.name for field in dataclasses.fields(finding)]  # type: ignore[arg-type]
+    for name in (*names, *finding.also):
+        if name == "reasons":
+            continue
+        yield from _field(prefix + name, getattr(finding, name))
+        if name in reasons:
+            yield f"{prefix}{name}_reason", ((), np.array(reasons[name]))
+
+
+def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
+    """A variable, or several, for one field of a finding."""
+    if isinstance(value, Finding):
+        yield from _fields(f"{name}_", value)
+    elif isinstance(value, Overlaps):
+        for matrix, axes in AXES.items():
+            yield matrix, (axes, np.asarray(getattr(value, matrix)))
+    elif getattr(value, "_fields", ()) == ("value", "error"):  # an Estimate
+        yield name, _array(name, value.value)
+        yield f"{name}_error", _array(name, value.error)
+    elif value is None:
+        yield name, ((), np.array(np.nan))
+    elif isinstance(value, str | bool | int | float | np.ndarray) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        yield name, _array(name, array.real if array.dtype.kind == "c" else array)
+        if array.dtype.kind == "c":
+            yield f"{name}_imaginary", _array(name, array.imag)
+    else:
+        yield name, ((), np.array(repr(value)))
+
+
+def _array(name: str, value: Any) -> Variable:
+    array = np.asarray(value)
+    array = array if array.dtype.kind in "biufU" else array.astype(str)
+    return tuple(f"{name}_{axis + 1}" for axis in range(array.ndim)), array
+
+
+def stacked(results: Sequence[xr.Dataset | str]) -> xr.Dataset:
+    """All results along ``point``; a text stands for one that failed, and says why."""
+    alike: dict[Hashable, list[int]] = defaultdict(list)
+    for number, result in enumerate(results):
+        alike[_signature(result)].append(number)
+    blocks = [_block([results[number] for number in some]) for some in alike.values()]
+    order = np.argsort([number for some in alike.values() for number in some], kind="stable")
+    return joined(blocks).isel({POINT: order})
+
+
+def _signature(result: xr.Dataset | str) -> Hashable:
+    """Equal for results that can be stacked."""
+    if isinstance(result, str):
+        return ""
+    kinds = ((name, x.dims, x.shape, x.dtype.kind) for name, x in result.variables.items())
+    labels = (x.values.tobytes() for x in result.coords.values() if x.dtype.kind != "O")
+    return (*kinds, *labels)
+
+
+def _block(results: Sequence[Any]) -> xr.Dataset:
+    """Results of equal shapes, or failures."""
+    if isinstance(results[0], str):
+        return xr.Dataset({FAILURE: (POINT, np.array(results, dtype=str))})
+    first = results[0]
+    variables = {
+        name: xr.Variable(
+            (POINT, *x.dims), np.stack([one.variables[name].values for one in results]), x.attrs
+        )
+        for name, x in first.variables.items()
+        if name not in first.coords
+    }
+    failure = {FAILURE: (POINT, np.full(len(results), "", dtype="<U1"))}
+    coords = {name: x.variable for name, x in first.coords.items()}
+    return xr.Dataset({**variables, **failure}, coords)
+
+
+def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Blocks one after the other along ``point``; labels of a dimension are those of all blocks."""
+    if len(blocks) == 1:
+        return blocks[0]
+    dims = list(dict.fromkeys(dim for block in blocks for dim in block.sizes if dim != POINT))
+    labels = {dim: _labels(dim, [block for block in blocks if dim in block.sizes]) for dim in dims}
+    names = list(dict.fromkeys(name for block in blocks for name in block.data_vars))
+    coords: dict[Hashable, Any] = {}
+    for block in blocks:
+        coords |= {
+            name: x.variable for name, x in block.coords.items() if not set(x.dims) & {*dims}
+        }
+        coords |= {dim: (dim, labels[dim], block[dim].attrs) for dim in dims if dim in block.coords}
+    variables = {name: _joined(name, blocks, labels) for name in names}
+    return xr.Dataset(variables, coords)
+
+
+def _labels(dim: Hashable, blocks: Sequence[xr.Dataset]) -> np.ndarray:
+    """All labels of a dimension; places, where it has none."""
+    each = [block.get_index(dim).to_numpy() for block in blocks]
+    if all(np.array_equal(each[0], one) for one in each):
+        return each[0]
+    return np.unique(np.concatenate(each))
+
+
+def _joined(
+    name: Hashable, blocks: Sequence[xr.Dataset], labels: Mapping[Hashable, np.ndarray]
+) -> xr.Variable:
+    there = [block.variables[name] for block in blocks if name in block.variables]
+    dims = max((x.dims for x in there), key=len)
+    count = sum(block.sizes[POINT] for block in blocks)
+    shape = (count, *(len(labels[dim]) for dim in dims[1:]))
+    full = sum(x.size for x in there) == np.prod(shape, dtype=int)
+    made = _missing(shape, [x.dtype for x in there], full)
+    begin = 0
+    for block in blocks:
+        end = begin + block.sizes[POINT]
+        if name in block.variables:
+            variable = block.variables[name]
+            places = [
+                np.searchsorted(labels[dim], block.get_index(dim).to_numpy())
+                if not np.array_equal(labels[dim], block.get_index(dim).to_numpy())
+                else np.arange(len(labels[dim]))
+                for dim in variable.dims[1:]
+            ]
+            made[np.ix_(np.arange(begin, end), *places)] = variable.values
+        begin = end
+    return xr.Variable(dims, made, there[0].attrs)
+
+
+def _missing(shape: tuple[int, ...], kinds: Sequence[np.dtype], full: bool) -> np.ndarray:
+    """An array that holds these kinds, filled with what stands for nothing."""
+    kind = np.result_type(*kinds)
+    if kind.kind in "US":
+        return np.full(shape, "", dtype=kind)
+    if kind.kind in "biu" and not full:
+        kind = np.dtype(float)
+    return np.full(shape, np.nan if kind.kind == "f" else 0, dtype=kind)

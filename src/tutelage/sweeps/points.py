@@ -1,0 +1,194 @@
+"""The points of a study: which values each of the swept arguments takes, and at which point.
+
+A grid is a mapping of lists: every combination is a point.  A table, a pandas DataFrame, is a point
+for each row.  A point is known by its *key*, a text in JSON with its values, which stays the same
+wherever the point stands in a study.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from tutelage._checks import InputError, shown
+from tutelage._door import door
+from tutelage._memory import check_memory
+from tutelage.results import checksum, netcdf
+from tutelage.runs.provenance import UNWRITTEN, described
+from tutelage.runs.recompute import made
+
+HINT = 'over={"learning_rate": [0.1, 0.2], "weight_decay": [0.0, 0.01]}'
+POINT = "point"  # the dimension of a table
+
+
+@dataclass(frozen=True)
+class Points:
+    """values: of each swept argument, one after the other.
+
+    places: of each argument, which of its values each point has.
+    shape: of the grid; () for a table.
+    """
+
+    values: dict[str, list]
+    places: dict[str, np.ndarray]
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.places.values())))
+
+    def at(self, number: int) -> dict[str, Any]:
+        """The values of a point."""
+        return {name: self.values[name][at[number]] for name, at in self.places.items()}
+
+    def texts(self, text: Any) -> list[str]:
+        """A text for each point, joined of those that a function makes of a name and a place."""
+        each = {
+            name: [f"{json.dumps(name)}: {text(name, i)}" for i in range(len(values))]
+            for name, values in self.values.items()
+        }
+        columns = ([each[name][i] for i in self.places[name]] for name in sorted(each))
+        return ["{" + ", ".join(parts) + "}" for parts in zip(*columns, strict=True)]
+
+    def keys(self) -> list[str]:
+        """By which each point is known; a function, which nobody knows again, by its place."""
+
+        def text(name: str, place: int) -> str:
+            plain = identity(self.values[name][place])
+            return json.dumps(plain if is_known(plain) else [plain, place])
+
+        return self.texts(text)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        return tuple(self.values) if self.shape else (POINT,)
+
+    def coordinates(self) -> dict[str, Any]:
+        """The swept arguments as coordinates; what is no number and no text is counted."""
+        found = {}
+        for name, values in self.values.items():
+            labels = _labels(values, bool(self.shape))
+            found[name] = (name if self.shape else POINT, labels)
+        return found
+
+    def written(self) -> dict[str, Any]:
+        """In numbers, text, lists and mappings; `read` makes the points again."""
+        return {
+            "table": not self.shape,
+            "values": {name: [identity(x) for x in values] for name, values in self.values.items()},
+        }
+
+
+def read(plain: Mapping[str, Any]) -> Points:
+    """What `written` has written."""
+    values = {name: made(x, name, "sweeps.run") for name, x in plain["values"].items()}
+    return _table(values) if plain["table"] else _grid(values)
+
+
+def over_of(plain: Mapping[str, Any]) -> Any:
+    """The same, as a user gives it."""
+    points = read(plain)
+    return dict(points.values) if points.shape else zipped(points.values)
+
+
+@door
+def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
+    """Points from lists of equal length: the first values together, then the second ones.
+
+    Args:
+        lists: values by the names of the arguments.
+
+    >>> len(zipped({"learning_rate": [0.1, 0.2], "until": [200.0, 100.0]}))
+    2
+    """
+    columns = {name: _listed(name, values) for name, values in lists.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) != 1:
+        came = ", ".join(f"{count} of {name}" for name, count in lengths.items()) or "no lists"
+        raise InputError("lists", came, "there have to be as many values of each")
+    return pd.DataFrame({name: pd.Series(x, dtype=object) for name, x in columns.items()})
+
+
+def points_of(over: Any) -> Points:
+    """What a user gives as ``over``."""
+    if isinstance(over, pd.DataFrame):
+        columns = {name: [_plain(x) for x in over[name]] for name in over.columns}
+        _check_names("over", columns)
+        return _table(columns)
+    if not isinstance(over, Mapping):
+        raise InputError("over", shown(over), "it has to be a mapping of lists or a table", HINT)
+    _check_names("over", over)
+    return _grid({name: _listed(name, values) for name, values in over.items()})
+
+
+def _check_names(argument: str, named: Mapping[Any, Any]) -> None:
+    if not named or not all(isinstance(name, str) for name in named):
+        allowed = "it has to have the names of arguments, and their values"
+        raise InputError(argument, shown(named), allowed, HINT)
+
+
+def _grid(values: dict[str, list]) -> Points:
+    shape = tuple(map(len, values.values()))
+    check_memory("the points of the grid", math.prod(shape), lambda n: 1000 * n, "their keys")
+    for name, given in values.items():
+        texts = [json.dumps(identity(x)) for x in given]
+        for place, text in enumerate(texts):
+            if "function" not in text and text in texts[:place]:
+                allowed = "each value of a grid stands there once"
+                raise InputError(name, f"{shown(given[place])} twice", allowed)
+    places = np.indices(shape).reshape(len(shape), -1)
+    return Points(values, dict(zip(values, places, strict=True)), shape)
+
+
+def _table(columns: dict[str, list]) -> Points:
+    rows = len(next(iter(columns.values())))
+    if not rows:
+        raise InputError("over", "a table without rows", "there has to be a point", HINT)
+    return Points(columns, dict.fromkeys(columns, np.arange(rows)), ())
+
+
+def _listed(name: str, values: Any) -> list:
+    """Values one after the other; a list, or the entries of an array along its first axis."""
+    array = hasattr(values, "__array__") and np.ndim(values) > 0
+    plain = isinstance(values, Sequence | range | pd.Series) and not isinstance(values, str | bytes)
+    if not (array or plain) or not len(values):
+        allowed = "it has to be a list of at least one value"
+        raise InputError(name, shown(values), allowed, f"{name}=[...] in over")
+    return [_plain(x) for x in (np.asarray(values) if array else values)]
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def identity(value: Any) -> Any:
+    """A value in numbers, text, lists and mappings; of a Dataset also its contents."""
+    if isinstance(value, xr.Dataset):
+        return {**described(value), "sha256": checksum.of(netcdf.content(value))}
+    if isinstance(value, list | tuple):
+        return [identity(x) for x in value]
+    return described(value)
+
+
+def is_known(plain: Any) -> bool:
+    """Whether a value can be told from others by what is written of it: a function cannot."""
+    if isinstance(plain, dict):
+        unknown = UNWRITTEN in plain and "sha256" not in plain
+        return not unknown and all(map(is_known, plain.values()))
+    return all(map(is_known, plain)) if isinstance(plain, list) else True
+
+
+def _labels(values: list, distinct: bool) -> np.ndarray:
+    """Numbers, texts, names of activations; otherwise, or if these are not distinct, a count."""
+    numbers = all(isinstance(x, int | float) for x in values)
+    words = [x if isinstance(x, str) else getattr(x, "name", "") for x in values]
+    labels = np.array(values if numbers else words)
+    usable = labels.dtype.kind in "biuf" or all(map(bool, words))
+    if not usable or (distinct and len(set(labels.tolist())) < len(values)):
+        return np.arange(len(values))
+    return labels

@@ -1,0 +1,63 @@
+"""Parts of a scenario by their names: a study may sweep them as if they were arguments.
+
+These are the arguments of `Scenario` and of `Committee`, as their constructors have them: a part
+that is added there can be swept.  ``units`` and ``activation`` are those of student and teacher;
+``student_units``, ``teacher_activation`` and so on are those of one of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tutelage._checks import InputError
+from tutelage.model import Committee, Scenario
+from tutelage.runs.provenance import constructor
+
+NETWORKS = ("student", "teacher")
+OF_NETWORKS = tuple(constructor(Committee))
+OF_SCENARIO = tuple(name for name in constructor(Scenario) if name not in NETWORKS)
+PARTS = (
+    *OF_SCENARIO,
+    *OF_NETWORKS,
+    *(f"{network}_{name}" for network in NETWORKS for name in OF_NETWORKS),
+)
+
+
+def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
+    """The scenario with other parts.
+
+    >>> import tutelage as tl
+    >>> two = tl.Committee(2, tl.ReLU())
+    >>> other = with_parts(tl.Scenario(two, two), {"activation": tl.Erf(), "weight_decay": 0.1})
+    >>> other.teacher.activation.name, other.weight_decay
+    ('Erf', 0.1)
+    """
+    if not parts:
+        return scenario
+    kind = type(scenario)
+    given = {name: getattr(scenario, name) for name in constructor(kind)}
+    given |= {name: value for name, value in parts.items() if name in OF_SCENARIO}
+    for network in NETWORKS:
+        given[network] = _with_parts(given[network], network, parts)
+    if given["teacher"].units != scenario.teacher.units and "teacher_overlaps" not in parts:
+        given["teacher_overlaps"] = _of_more(scenario)
+    return kind(**given)
+
+
+def _with_parts(committee: Committee, network: str, parts: Mapping[str, Any]) -> Committee:
+    given = {name: getattr(committee, name) for name in OF_NETWORKS}
+    both = {name: parts[name] for name in OF_NETWORKS if name in parts}
+    own = {n: parts[f"{network}_{n}"] for n in OF_NETWORKS if f"{network}_{n}" in parts}
+    return Committee(**{**given, **both, **own}) if both or own else committee
+
+
+def _of_more(scenario: Any) -> Any:
+    """The default, if there are other teachers and they were what they are by default."""
+    T = getattr(scenario, "T", None)
+    if T is None:
+        return scenario.teacher_overlaps  # (t, u), for any number of teachers
+    if not np.array_equal(T, np.eye(len(T))):
+        allowed = "it is known for orthogonal teachers of norm 1 only what T is for more of them"
+        raise InputError("units", "another number of teachers", allowed, "teacher_overlaps, too")
+    return None

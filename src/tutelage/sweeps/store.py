@@ -1,0 +1,149 @@
+"""Finished groups in a folder: one NetCDF file for each, and a manifest in JSON.
+
+    study/manifest.json     verb, fixed arguments, what is kept, seed, versions; points asked for
+    study/000001.nc         the points of a group: a Dataset along ``point``, with their keys
+    study/lock              who works on it
+
+A file is written under another name, flushed and renamed, so that it is there as a whole or not at
+all whatever is killed, and a group is finished when its file is there: nothing else has to be
+written with it.  (A Zarr store has many files for each group, and a kill may leave some of them.)
+xarray opens the files without us; nothing in them is executed.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage import results
+from tutelage._checks import InputError
+from tutelage.runs import files
+from tutelage.sweeps.pieces import FAILURE
+from tutelage.sweeps.points import POINT
+
+MANIFEST = "manifest.json"
+HINT = "another folder, or fresh=True to start over (what is there is kept under another name)"
+
+
+class Store:
+    """A folder with the finished points of a study; ``points`` are their keys, and where they are.
+
+    folder: made if it is not there.
+    identity: what has to be the same for points to be reused, by name.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]):
+        self.folder = folder
+        there = manifest_of(folder)
+        if there is not None:
+            _check_same(folder, there["identity"], identity)
+        self.identity = dict(identity)
+        self.groups = list(groups(folder))
+
+    def begin(self, asked: Mapping[str, Any]) -> None:
+        """Say what is computed here, and which points were asked for."""
+        content = {"identity": self.identity, "points": asked}
+        files.write(self.folder / MANIFEST, json.dumps(content, indent=1))
+
+    def finished(self, retry: bool) -> dict[str, tuple[int, int]]:
+        """Which group has which point, and where; not those that failed, if these are retried."""
+        found = {}
+        for number, group in enumerate(self.groups):
+            for place, (key, failure) in enumerate(zip(keys(group), failures(group), strict=True)):
+                if not (retry and failure):
+                    found[key] = (number, place)
+                else:
+                    found.pop(key, None)
+        return found
+
+    def add(self, group: xr.Dataset, keys: list[str]) -> None:
+        """Keep a finished group."""
+        named = group.assign_coords({POINT: np.array(keys, dtype=str)})
+        last = max((int(path.stem) for path in _files(self.folder)), default=0)
+        results.save(named, self.folder / f"{last + 1:06d}.nc")
+        self.groups.append(named)
+
+
+def keys(group: xr.Dataset) -> list[str]:
+    return group[POINT].values.tolist()
+
+
+def failures(group: xr.Dataset) -> list[str]:
+    return group[FAILURE].values.tolist()
+
+
+def manifest_of(folder: Path) -> dict[str, Any] | None:
+    """What a store says of itself; None if there is no store."""
+    path = folder / MANIFEST
+    if not path.exists():
+        others = (
+            [p.name for p in folder.iterdir() if p.name != files.LOCK] if folder.is_dir() else []
+        )
+        others = [name for name in others if not name.startswith(".")]
+        if others:
+            allowed = "a store is a folder of its own"
+            raise InputError("store", f"{str(folder)!r} with {others[0]!r} in it", allowed, "study")
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"identity": dict(found["identity"]), "points": dict(found["points"])}
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        allowed = f"its manifest cannot be read ({problem})"
+        raise InputError("store", repr(str(folder)), allowed, HINT) from None
+
+
+def groups(folder: Path) -> Iterator[xr.Dataset]:
+    """All that is finished; a file that is damaged is put aside, and its points computed again."""
+    for path in _files(folder):
+        try:
+            group = results.load(path)
+            if POINT not in group.coords or FAILURE not in group:
+                raise InputError("store", path.name, "it is no group of a study")
+        except InputError as problem:
+            path.rename(path.with_suffix(".damaged"))
+            words = (
+                f"{path.name} in {str(folder)!r} is damaged: its points are computed again, and "
+            )
+            warnings.warn(f"{words}it is now called {path.stem}.damaged ({problem})", stacklevel=2)
+            continue
+        yield group
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("[0-9]*.nc") if path.stem.isdigit())
+
+
+def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse points that were computed otherwise, and say what differs."""
+    found = list(_differences("", there, now))
+    if found:
+        came = f"{str(folder)!r}, whose points were computed otherwise"
+        raise InputError("store", came, "; ".join(found[:4]), HINT)
+
+
+def _differences(name: str, there: Any, now: Any) -> Iterator[str]:
+    if isinstance(there, dict) and isinstance(now, dict):
+        for part in (*there, *(part for part in now if part not in there)):
+            inner = f"{name}.{part}" if name else str(part)
+            yield from _differences(inner, there.get(part, "nothing"), now.get(part, "nothing"))
+    elif there != now:
+        yield f"{name.removeprefix('fixed.')} is {_brief(there)} there and {_brief(now)} now"
+
+
+def _brief(plain: Any) -> str:
+    text = plain if isinstance(plain, str) else json.dumps(plain)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def put_aside(folder: Path) -> None:
+    """Give a store another name, beside which a new one begins."""
+    if not folder.exists():
+        return
+    number = 1
+    while folder.with_name(f"{folder.name}.before-{number}").exists():
+        number += 1
+    folder.rename(folder.with_name(f"{folder.name}.before-{number}"))

@@ -1,0 +1,331 @@
+"""A study: a verb, the points at which it is computed, and the Dataset of all results."""
+
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import xarray as xr
+
+from tutelage._checks import InputError, positive_integer, shown
+from tutelage._door import door, fits, refuse
+from tutelage._findings import Finding
+from tutelage._names import unknown
+from tutelage.averages import Estimate
+from tutelage.runs import files
+from tutelage.runs.progress import Progress
+from tutelage.runs.provenance import UNRECORDED, attribute, recorded
+from tutelage.runs.recompute import made, public
+from tutelage.runs.seed import check_seed
+from tutelage.sweeps import cluster, engine, store as stores
+from tutelage.sweeps.code import versions
+from tutelage.sweeps.compute import EIGHT, Task
+from tutelage.sweeps.groups import Group, Queue, shapes
+from tutelage.sweeps.keeping import check_keep
+from tutelage.sweeps.pieces import FAILURE, joined
+from tutelage.sweeps.points import POINT, Points, identity, is_known, over_of, points_of, read
+from tutelage.sweeps.scenarios import PARTS
+
+NOT_COMPUTED = "not computed yet"
+RESULTS = (xr.Dataset, Finding, Estimate, float, np.ndarray)
+# Rooms whose functions save, draw and collect what was computed.
+ELSEWHERE = ("results", "sweeps", "figures", "papers")
+
+
+def _json(name: str) -> Callable[[xr.Dataset], Any]:
+    return lambda dataset: made(json.loads(dataset.attrs[name]), name, "sweeps.run")
+
+
+# How `recompute` finds the arguments that are not attributes as they are.
+HELD: dict[str, Callable[[xr.Dataset], Any]] = {
+    "verb": lambda dataset: public(dataset.attrs["verb"], "verb"),
+    "over": lambda dataset: over_of(json.loads(dataset.attrs["over"])),
+    "fixed": _json("fixed"),
+    "store": lambda _: None,
+    "workers": lambda _: 1,
+    "retry": lambda _: False,
+    "fresh": lambda _: False,
+}
+
+
+@recorded(held=HELD)
+def run(
+    verb: Callable[..., Any],
+    over: Any,
+    *,
+    store: Path | None = None,
+    keep: Any = None,
+    workers: int | str | None = None,
+    seed: int = 0,
+    retry: bool = False,
+    fresh: bool = False,
+    progress: bool = False,
+    **fixed: Any,
+) -> xr.Dataset:
+    """Compute a public function at many points, and put the results into one Dataset.
+
+    Args:
+        verb: a public function that returns a Dataset, findings or numbers, such as
+            ``tl.online.evolve``.
+        over: values of its arguments: a mapping of lists, every combination of which is a point;
+            or a table with a point in each row, a pandas DataFrame or `zipped`.  Parts of a
+            scenario go by their names, too: ``weight_decay``, ``label_noise``, ``drift``,
+            ``output_scale``, ``teacher_overlaps``, and ``activation`` and ``units`` of both
+            networks, or ``student_units``, ``teacher_activation`` of one.
+        store: a folder for what is finished.  The same call goes on from there, and another grid
+            uses the points that are there.
+        keep: what of each result: None for everything, names of variables, or `last`.
+        workers: processes that compute; None for one on each core of this machine, 1 for this
+            process alone, or the address of a Dask scheduler, ``"tcp://HOST:PORT"``.
+        seed: of a verb that draws random numbers: every point has a seed of its own, made from this
+            one and its values.
+        retry: whether points that failed are tried again.
+        fresh: whether to start over; what was in the store is kept beside it.
+        progress: whether to say how far it is and how long it will take.
+        fixed: the arguments that are the same at all points.
+
+    Returns:
+        A Dataset whose first dimensions are the swept arguments, or ``point`` for a table.  Values
+        that are neither numbers nor text nor activations are counted from 0.  Findings have a
+        variable for each field, and ``_error`` and ``_reason`` beside it; several of them are along
+        ``number``.  ``failure`` says why a
+        point has no result, and is "" where it has one; its numbers are missing (NaN).  So are
+        those that a result does not have because it is shorter or smaller than others.
+
+    What a point gives depends on its values alone, bit for bit: not on the other points, on how
+    many workers there are, or on what was interrupted.
+
+    Raises:
+        InputError: if an argument cannot be used, or if the store holds points that were computed
+            otherwise.
+
+    >>> import tutelage as tl
+    >>> two = tl.Committee(2, tl.Erf())
+    >>> scenario = tl.Scenario(two, two)
+    >>> errors = run(
+    ...     tl.generalization_error,
+    ...     over={"activation": [tl.Erf(), tl.ReLU()], "label_noise": [0.0, 0.1]},
+    ...     scenario=scenario,
+    ...     overlaps=tl.Overlaps(Q=0.25 * np.eye(2), R=np.zeros((2, 2)), T=np.eye(2)),
+    ...     workers=1,
+    ... )
+    >>> errors["value"].dims, errors["activation"].values.tolist()
+    (('activation', 'label_noise'), ['Erf', 'ReLU'])
+    """
+    points = points_of(over)
+    name = public_name(verb)
+    _check_arguments(verb, name, points, fixed)
+    check_keep(keep)
+    check_seed(seed)
+    _check_workers(workers)
+    task = Task(name, dict(fixed), keep, seed if _draws(verb, points, fixed) else None)
+    if store is not None:
+        _check_known(points, fixed)
+    folder = None if store is None else _folder(store, fresh)
+    with ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(files.locked("store", folder))
+        groups, places = _computed(task, points, folder, retry, workers, progress)
+    return _arranged(points, groups, places).assign_attrs(
+        verb=name, over=json.dumps(points.written()), fixed=json.dumps(identity(dict(fixed)))
+    )
+
+
+@door
+def load(store: Path) -> xr.Dataset:
+    """What a store holds of the points that were last asked for; the others are missing (NaN).
+
+    Args:
+        store: the folder that `run` was given.
+    """
+    folder = Path(store)
+    found = stores.manifest_of(folder) if folder.is_dir() else None
+    if found is None:
+        raise InputError("store", repr(str(store)), "there is no study in it", "the store of a run")
+    points = read(found["points"])
+    groups = list(stores.groups(folder))
+    places = {
+        key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
+    }
+    attrs = {name: attribute(value) for name, value in found["identity"].items()}
+    return _arranged(points, groups, places).assign_attrs(attrs)
+
+
+def _computed(
+    task: Task, points: Points, folder: Path | None, retry: bool, workers: Any, progress: bool
+) -> tuple[list[xr.Dataset], dict[str, tuple[int, int]]]:
+    """All groups, and where in them each point is."""
+    keys = points.keys()
+    store = None
+    groups: list[xr.Dataset] = []
+    places: dict[str, tuple[int, int]] = {}
+    if folder is not None:
+        store = stores.Store(folder, _identity(task, points))
+        groups, places = store.groups, store.finished(retry)
+        store.begin(points.written())
+    first = {key: number for number, key in reversed(list(enumerate(keys)))}
+    wanted = [number for key, number in first.items() if key not in places]
+    queue = Queue(sorted(wanted), shapes(points), EIGHT if task.verb == "online.evolve" else 1)
+    count = cluster.cores() if workers is None else workers
+
+    def values(group: Group) -> list[tuple[str, dict[str, Any]]]:
+        return [(keys[number], points.at(number)) for number in group.numbers]
+
+    with Progress(progress, len(first), "points") as bar:
+        bar.start_from(len(first) - len(wanted))
+        for group, found in engine.finished(task, queue, values, count):
+            names = [keys[number] for number in group.numbers]
+            if store is not None:
+                store.add(found, names)
+            else:
+                groups.append(found)
+            places |= {key: (len(groups) - 1, place) for place, key in enumerate(names)}
+            bar.add(len(names))
+    _say_failures(points, groups, [places[key] for key in keys])
+    return groups, places
+
+
+def _say_failures(points: Points, groups: list[xr.Dataset], places: list[tuple[int, int]]) -> None:
+    """How many points failed, and which and why the first."""
+    every = [stores.failures(group) for group in groups]
+    failed = [number for number, (group, place) in enumerate(places) if every[group][place]]
+    if failed:
+        group, place = places[failed[0]]
+        where = ", ".join(f"{name} = {shown(x)}" for name, x in points.at(failed[0]).items())
+        warnings.warn(
+            f"{len(failed)} of {len(points)} points failed; the variable failure says why. "
+            f"The first, at {where}: {every[group][place]}",
+            stacklevel=4,
+        )
+
+
+def _arranged(
+    points: Points, groups: list[xr.Dataset], places: Mapping[str, tuple[int, int]]
+) -> xr.Dataset:
+    """All results in the order of the study, a grid as a grid."""
+    nothing = xr.Dataset({FAILURE: (POINT, np.array([NOT_COMPUTED]))})
+    blocks = [*(group.drop_vars(POINT, errors="ignore") for group in groups), nothing]
+    keys = points.keys()
+    missing = (len(groups), 0)
+    used = sorted({places.get(key, missing)[0] for key in keys})
+    begins = np.cumsum([0, *(blocks[n].sizes[POINT] for n in used)])
+    begin = dict(zip(used, begins.tolist(), strict=False))
+    order = [begin[n] + place for n, place in (places.get(key, missing) for key in keys)]
+    table = joined([blocks[n] for n in used]).isel({POINT: order})
+    return _as_grid(_renamed(table, points), points).assign_coords(points.coordinates())
+
+
+def _renamed(table: xr.Dataset, points: Points) -> xr.Dataset:
+    """Variables of the result that are called as what was swept get another name."""
+    return table.rename(
+        {n: f"result_{n}" for n in points.values if n in {*table.variables, *table.dims}}
+    )
+
+
+def _as_grid(table: xr.Dataset, points: Points) -> xr.Dataset:
+    if not points.shape:
+        return table
+    variables = {
+        name: xr.Variable(
+            (*points.dims, *x.dims[1:]), x.values.reshape(*points.shape, *x.shape[1:]), x.attrs
+        )
+        for name, x in table.data_vars.items()
+    }
+    return xr.Dataset(variables, table.coords)
+
+
+def _identity(task: Task, points: Points) -> dict[str, Any]:
+    """What has to be the same for a point of a store to be reused."""
+    signature = inspect.signature(public(task.verb, "verb"))
+    defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
+    left_out = {*UNRECORDED, *points.values, "seed" if task.seed is not None else ""}
+    fixed = {n: x for n, x in {**defaults, **task.fixed}.items() if n not in left_out}
+    return {
+        "verb": task.verb,
+        "fixed": identity(fixed),
+        "keep": identity(task.keep),
+        "seed": task.seed,
+        "versions": versions(),
+    }
+
+
+def public_name(verb: Any) -> str:
+    """``online.evolve`` of ``tl.online.evolve``."""
+    from importlib import import_module
+
+    parts = str(getattr(verb, "__module__", "")).split(".")
+    name = getattr(verb, "__name__", "")
+    if parts[0] == "tutelage" and inspect.isfunction(verb):
+        for count in range(len(parts), 0, -1):
+            room = import_module(".".join(parts[:count]))
+            if name in getattr(room, "__all__", ()) and getattr(room, name) is verb:
+                return ".".join([*parts[1:count], name])
+    allowed = "it has to be a public function of the package"
+    raise InputError("verb", shown(verb), allowed, "tl.online.evolve")
+
+
+def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, Any]) -> None:
+    """Names and kinds of all arguments, before any work."""
+    own = {n: p for n, p in inspect.signature(verb).parameters.items() if n not in UNRECORDED}
+    kinds = get_type_hints(verb)
+    _check_result(name, kinds.get("return"))
+    twice = sorted(set(fixed) & set(points.values))
+    if twice:
+        raise InputError(twice[0], "one value and a list in over", "it is fixed or swept, not both")
+    parts = PARTS if "scenario" in own else ()
+    for argument in (*points.values, *fixed):
+        if argument not in own and argument not in parts:
+            came = f"an argument that {name} does not have"
+            there = [*own, *(part for part in parts if part not in own)]
+            raise unknown(argument, came, there, f"there is {', '.join(there)}")
+    needed = [n for n, p in own.items() if p.default is p.empty]
+    for argument in needed:
+        if argument not in fixed and argument not in points.values:
+            raise InputError(argument, "nothing", f"{name} needs {', '.join(needed)}")
+    for argument, values in {**{n: [x] for n, x in fixed.items()}, **points.values}.items():
+        for value in values:
+            if not fits(value, kinds.get(argument, Any)):
+                refuse(argument, value, kinds[argument])
+
+
+def _check_result(name: str, kind: Any) -> None:
+    """A Dataset, a finding or several, an `Estimate`, a number or an array."""
+    several = get_origin(kind) in (list, tuple)
+    found = get_args(kind)[:1] if several else (kind,)
+    known = (Finding,) if several else RESULTS
+    (part,) = found or (None,)
+    usable = part is Any or hasattr(part, "array_type")
+    usable = usable or (isinstance(part, type) and issubclass(part, known))
+    if not usable or name.partition(".")[0] in ELSEWHERE:
+        allowed = "it has to compute a Dataset, a finding or a number"
+        raise InputError("verb", f"tl.{name}", allowed, "tl.online.evolve")
+
+
+def _draws(verb: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
+    """Whether points need a seed of their own."""
+    return "seed" in inspect.signature(verb).parameters and "seed" not in points.values
+
+
+def _check_workers(workers: Any) -> None:
+    if isinstance(workers, int) and not isinstance(workers, bool):
+        positive_integer("workers", workers, "workers=2")
+
+
+def _folder(store: Any, fresh: bool) -> Path:
+    """The folder of the store, which exists then."""
+    folder = Path(store)
+    if fresh:
+        stores.put_aside(folder)
+    return files.check_folder("store", folder, 'store="study"')
+
+
+def _check_known(points: Points, fixed: Mapping[str, Any]) -> None:
+    """With a store, what cannot be told apart by what is written of it is refused."""
+    for name, values in {**{n: [x] for n, x in fixed.items()}, **points.values}.items():
+        if not all(is_known(identity(x)) for x in values):
+            allowed = "a store cannot tell a function from another one of its name"
+            raise InputError(name, "a function", allowed, "store=None")

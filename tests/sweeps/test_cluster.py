@@ -1,0 +1,252 @@
+"""Real processes: whatever is killed, finished points stay and the result is the same."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from studies import study
+
+import tutelage as tl
+from tutelage._checks import InputError
+from tutelage.sweeps import cluster
+
+OVER = {"learning_rate": np.linspace(0.1, 1.0, 24).tolist(), "weight_decay": [0.0, 0.01]}
+TESTS = Path(__file__).parents[1]
+SCRIPT = f"""
+import sys
+sys.path.insert(0, {str(TESTS)!r})
+from studies import study
+from tutelage.sweeps import groups
+groups.SECONDS = 0.2
+study({OVER!r}, store=sys.argv[1], workers=sys.argv[2] if ":" in sys.argv[2] else int(sys.argv[2]))
+"""
+# Seconds in which processes end that have lost what they worked for.
+SOON = 60
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """What an undisturbed run in this process gives."""
+    return study(OVER)
+
+
+def same(made, whole):
+    xr.testing.assert_identical(made.drop_attrs(), whole.drop_attrs())
+
+
+def children(process):
+    """All processes that a process has started, and those that these have."""
+    import psutil
+
+    try:
+        return psutil.Process(process).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def workers_of(process):
+    """Worker processes: the children of the nannies."""
+    return [p for p in children(process) if lives(p) and "spawn_main" in " ".join(p.cmdline())]
+
+
+def lives(process):
+    """Whether it runs; one that has ended and that nobody has asked about does not."""
+    import psutil
+
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextlib.contextmanager
+def script(store, workers):
+    """A sweep in a process of its own, ended at the end of the block with all that it started."""
+    command = [sys.executable, "-c", SCRIPT, str(store), str(workers)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    everyone = []
+    try:
+        yield process
+        everyone = children(process.pid)
+    finally:
+        for one in everyone:
+            with contextlib.suppress(Exception):
+                one.kill()
+        process.kill()
+        process.communicate()
+
+
+def until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def groups_in(store):
+    return len(list(store.glob("*.nc"))) if store.exists() else 0
+
+
+def test_two_workers_give_the_bits_of_this_process(whole, tmp_path):
+    same(study(OVER, workers=2, store=tmp_path / "study"), whole)
+    same(tl.sweeps.load(tmp_path / "study"), whole)
+
+
+def test_an_address_where_nobody_answers_and_dask_that_is_not_there_are_refused(monkeypatch):
+    monkeypatch.setattr(cluster, "ANSWERS", 0.5)
+    with pytest.raises(InputError, match="no Dask scheduler answers there"):
+        study(OVER, workers="tcp://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'tutelage\[sweeps\]', or workers=1"):
+        study(OVER, workers=2)
+
+
+def test_a_worker_of_another_version_is_refused_by_name():
+    ours = cluster.versions()
+    cluster.check_same("tcp://a:1", ours)
+    for what in ours:
+        with pytest.raises(InputError, match=f"worker tcp://a:1, which has {what} 0.0.1"):
+            cluster.check_same("tcp://a:1", {**ours, what: "0.0.1"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_worker_that_is_killed_is_replaced(whole, tmp_path, seed):
+    store, chance = tmp_path / "study", random.Random(seed)
+    with script(store, 2) as process:
+        for _ in range(3):
+            until(lambda: workers_of(process.pid) or process.poll() is not None)
+            time.sleep(chance.uniform(0.0, 4.0))
+            for one in workers_of(process.pid)[:1]:
+                with contextlib.suppress(Exception):
+                    one.kill()
+        assert process.wait(300) == 0, process.stderr.read().decode()[-2000:]
+    same(tl.sweeps.load(store), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_call_goes_on_after_a_kill(whole, tmp_path, seed, workers):
+    store, chance = tmp_path / "study", random.Random(seed)
+    with script(store, workers) as process:
+        until(lambda: groups_in(store) > 0)
+        time.sleep(chance.uniform(0.0, 2.0))
+        everyone = children(process.pid)
+        process.kill()
+        process.wait()
+        until(lambda: not any(map(lives, everyone)), SOON)
+    part = tl.sweeps.load(store)
+    there = (part.failure == "").values
+    assert there.any()
+    assert np.array_equal(part.R.values[there], whole.R.values[there])
+    same(study(OVER, store=store), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_at_once_with_what_was_finished(whole, tmp_path, workers):
+    store = tmp_path / "study"
+    with script(store, workers) as process:
+        until(lambda: groups_in(store) > 0)
+        everyone = children(process.pid)
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        process.wait(SOON)
+        assert time.monotonic() - begun < 20
+        until(lambda: not any(map(lives, everyone)), SOON)
+    same(study(OVER, store=store), whole)
+
+
+@contextlib.contextmanager
+def by_hand(*options, environment=()):
+    """A scheduler and a worker, as one starts them in two terminals."""
+    dask = [sys.executable, "-m"]
+    scheduler_options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    with contextlib.ExitStack() as stack:
+
+        def start(*command, **more):
+            process = subprocess.Popen(
+                [*dask, *command],
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more},
+                text=True,
+            )
+
+            def end():
+                everyone = children(process.pid)
+                for one in (*everyone, process):
+                    with contextlib.suppress(Exception):
+                        one.kill()
+                process.communicate()
+
+            stack.callback(end)
+            return process
+
+        scheduler = start("distributed.cli.dask_scheduler", *scheduler_options)
+        address = ""
+        while not address:
+            line = scheduler.stderr.readline()
+            assert line, "no scheduler"
+            address = line.split("at:")[1].strip() if "Scheduler at:" in line else ""
+        worker = start(
+            *("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"),
+            *options,
+            **dict(environment),
+        )
+        yield scheduler, worker, address
+
+
+@pytest.mark.slow
+def test_a_scheduler_and_a_worker_started_by_hand(whole, tmp_path):
+    with by_hand() as (_, _, address):
+        same(study(OVER, workers=address, store=tmp_path / "study"), whole)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed_loses_nothing(whole, tmp_path):
+    store = tmp_path / "study"
+    with by_hand() as (scheduler, _, address), script(store, address) as process:
+        until(lambda: groups_in(store) > 0)
+        scheduler.kill()
+        process.wait(SOON)
+        assert process.returncode != 0
+        assert b"the scheduler is gone" in process.stderr.read()
+    same(study(OVER, store=store), whole)
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_code_is_refused_by_name(tmp_path):
+    package = Path(tl.__file__).parent
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["cp", "-r", str(package), str(other / "tutelage")], check=True)
+    with (other / "tutelage" / "model" / "timing.py").open("a") as file:
+        file.write("# another version\n")
+    path = os.pathsep.join([str(other), *(x for x in sys.path if not x.endswith("src"))])
+    with (
+        by_hand(environment={"PYTHONPATH": path}) as (_, _, address),
+        pytest.raises(InputError, match=r"the worker tcp://127.* has tutelage 0\.1\.0 \("),
+    ):
+        study(OVER, workers=address)
+
+
+@pytest.mark.slow
+def test_a_point_that_exhausts_the_memory_of_its_worker_fails_alone():
+    fields = {"few": np.linspace(-1, 1, 5), "many": np.linspace(-1, 1, 20_000_000)}
+    over = {"fields": list(fields.values())}
+    fixed = {"gate": tl.gates.Gate([0, 1]), "beta": 1.0}
+    with (
+        by_hand("--memory-limit", "900MB", environment=cluster.AWAKE) as (_, _, address),
+        pytest.warns(UserWarning, match="1 of 2 points failed"),
+    ):
+        made = tl.sweeps.run(tl.gates.thermodynamics, over, workers=address, **fixed)
+    assert made.failure.values[0] == "" and "want of memory" in str(made.failure.values[1])

@@ -1,0 +1,210 @@
+"""A sweep is the loop that a user would write, with all results in one Dataset."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from studies import FIXED, GRID, ONE, SCENARIO, START, error_at, study
+
+import tutelage as tl
+from tutelage._checks import InputError
+from tutelage.sweeps import compute, groups
+
+TWO = tl.Committee(2, tl.ReLU())
+TWO_START = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return study()
+
+
+def test_swept_arguments_are_dimensions_and_every_point_is_what_a_loop_gives(found):
+    assert found.generalization_error.dims == ("learning_rate", "weight_decay", "time")
+    assert found.Q.dims == ("learning_rate", "weight_decay", "time", "student", "student_2")
+    for rate in GRID["learning_rate"]:
+        for decay in GRID["weight_decay"]:
+            point = found.sel(learning_rate=rate, weight_decay=decay)
+            assert np.array_equal(point.generalization_error, error_at(rate, decay))  # bit for bit
+            alone = tl.online.evolve(
+                **{**FIXED, "scenario": tl.Scenario(ONE, ONE, weight_decay=decay)},
+                learning_rate=rate,
+            )
+            # A program for one run may round otherwise: to the tolerance of the integration.
+            np.testing.assert_allclose(point.Q, alone.Q, atol=1e-8)
+            assert (point.outcome, point.failure) == (alone.attrs["outcome"], "")
+
+
+def test_a_point_gives_the_same_bits_in_any_company(found):
+    other = {"learning_rate": [0.7, 1.0, 0.9, 0.3, 0.2], "weight_decay": [0.01, 0.3, 0.0]}
+    again = study(other)
+    both = {"learning_rate": [0.3, 1.0], "weight_decay": [0.0, 0.01]}
+    part = found.sel(both).drop_attrs()
+    xr.testing.assert_identical(again.sel(both).drop_attrs(), part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [tl.ReLU(), tl.LeakyReLU(0.2), tl.Erf(), tl.GELU()])
+def test_so_it_does_with_units_of_every_kind(unit, monkeypatch):
+    scenario = tl.Scenario(tl.Committee(2, unit), TWO)
+    fixed = {"scenario": scenario, "start": TWO_START, "until": 20.0}
+    over = {"learning_rate": [0.1, 0.4, 1.0], "label_noise": [0.0, 0.2]}
+    every = study(over, **fixed)
+    one = study({"learning_rate": [0.4], "label_noise": [0.2]}, **fixed)
+    part = every.sel(learning_rate=[0.4], label_noise=[0.2]).drop_attrs()
+    xr.testing.assert_identical(part, one.drop_attrs())
+    monkeypatch.setattr(groups, "GROWS", 1)
+    backwards = {name: values[::-1] for name, values in over.items()}
+    again = study(backwards, **fixed).sel(over)
+    xr.testing.assert_identical(again.drop_attrs(), every.drop_attrs())
+
+
+def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
+    calls = []
+    evolved = compute.evolved
+    monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
+    starts = [START, tl.Overlaps(Q=[[0.5]], R=[[0.0]], T=[[1.0]])]
+    units = [tl.LeakyReLU(0.1), tl.LeakyReLU(0.3)]
+    made = tl.sweeps.run(
+        tl.online.evolve,
+        {"activation": units, "start": starts},
+        **{name: x for name, x in FIXED.items() if name != "start"},
+        learning_rate=0.5,
+        workers=1,
+    )
+    assert calls == [4]
+    assert made.activation.values.tolist() == ["LeakyReLU(0.1)", "LeakyReLU(0.3)"]
+    assert made.start.values.tolist() == [0, 1]
+    assert made.Q.isel(activation=0, start=1, time=0).item() == 0.5
+    unit = tl.Committee(1, units[1])
+    alone = tl.online.evolve(
+        **{**FIXED, "scenario": tl.Scenario(unit, unit), "start": starts[1]}, learning_rate=0.5
+    )
+    np.testing.assert_allclose(made.R.isel(activation=1, start=1), alone.R, atol=1e-8)
+
+
+def test_readouts_are_swept_in_one_call(monkeypatch):
+    calls = []
+    evolved = compute.evolved
+    monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
+    made = study({"readout": [[0.5], [2.0]], "readout_decay": [0.0]}, learning_rate=0.5)
+    assert calls == [2]
+    for number, v in enumerate([0.5, 2.0]):
+        unit = tl.Committee(1, tl.Erf(), readout=[v])
+        alone = tl.online.evolve(
+            **{**FIXED, "scenario": tl.Scenario(unit, unit)}, learning_rate=0.5
+        )
+        np.testing.assert_allclose(made.R[number, 0], alone.R, atol=1e-8)
+
+
+def test_a_grid_a_table_and_zipped_lists_are_the_same_points(found):
+    rows = [{"learning_rate": a, "weight_decay": b} for a, b in [(1.0, 0.01), (0.3, 0.0)]]
+    for table in (pd.DataFrame(rows), tl.sweeps.zipped(pd.DataFrame(rows).to_dict("list"))):
+        made = study(table)
+        assert made.generalization_error.dims == ("point", "time")
+        assert made.learning_rate.values.tolist() == [1.0, 0.3]
+        for number, row in enumerate(rows):
+            assert np.array_equal(made.R.isel(point=number), found.R.sel(row))
+
+
+def test_results_of_several_sizes_have_what_they_lack_missing():
+    starts = [tl.Overlaps(Q=0.2 * np.eye(K), R=np.zeros((K, 1)), T=np.eye(1)) for K in (1, 2)]
+    made = tl.sweeps.run(
+        tl.online.evolve,
+        tl.sweeps.zipped({"student_units": [1, 2], "start": starts}),
+        **{name: x for name, x in FIXED.items() if name != "start"},
+        learning_rate=0.5,
+        workers=1,
+    )
+    assert made.R.shape == (2, 3, 2, 1)
+    assert np.isnan(made.R[0, :, 1]).all() and np.isfinite(made.R[1]).all()
+    assert np.isfinite(made.R[0, :, 0]).all()
+
+
+def test_findings_have_their_errors_and_reasons():
+    made = study({"activation": [tl.Erf(), tl.Linear()]}, tl.equilibrium.transitions, units=2)
+    for number, unit in enumerate([tl.Erf(), tl.Linear()]):
+        alone = tl.equilibrium.transitions(unit, 2)
+        point = made.isel(activation=number)
+        if alone.appears is None:
+            assert math.isnan(point.appears) and point.appears_reason == alone.reasons["appears"]
+        else:
+            assert (float(point.appears), float(point.appears_error)) == alone.appears
+            assert point.appears_reason == ""
+
+
+def test_several_findings_are_along_a_dimension_of_their_own():
+    loads = [5.0, 30.0]
+    made = study({"load": loads}, tl.equilibrium.states, activation=tl.Erf(), units=2)
+    for load in loads:
+        states = tl.equilibrium.states(tl.Erf(), 2, load)
+        energies = made.free_energy_per_unit.sel(load=load).dropna("number")
+        assert energies.values.tolist() == [state.free_energy_per_unit for state in states]
+
+
+def test_a_random_verb_has_a_seed_for_each_point_whichever_others_there_are():
+    fixed = {"scenario": SCENARIO, "start": START, "dimension": 20, "until": 1.0, "runs": 2}
+    made = study({"learning_rate": [0.5, 0.6]}, tl.simulation.chain, **fixed)
+    key = '{"learning_rate": 0.6}'
+    alone = tl.simulation.chain(**fixed, learning_rate=0.6, seed=compute.seed_of(0, key))
+    assert np.array_equal(made.Q.sel(learning_rate=0.6), alone.Q)
+    part = study({"learning_rate": [0.6]}, tl.simulation.chain, **fixed)
+    assert np.array_equal(part.Q[0], alone.Q)
+    other = study({"learning_rate": [0.6]}, tl.simulation.chain, **fixed, seed=1)
+    assert not np.array_equal(other.Q[0], alone.Q)
+    named = study({"seed": [3]}, tl.simulation.chain, **fixed, learning_rate=0.6)
+    assert np.array_equal(
+        named.Q.sel(seed=3), tl.simulation.chain(**fixed, learning_rate=0.6, seed=3).Q
+    )
+
+
+def test_last_is_the_end_of_each_run_and_says_how_it_ended():
+    over = {"learning_rate": [0.5, 8.0]}
+    unit = tl.Committee(1, tl.ReLU())
+    fixed = {"scenario": tl.Scenario(unit, unit), "until": 40.0, "times": np.arange(41.0)}
+    whole = study(over, **fixed)
+    made = study(over, **fixed, keep=tl.sweeps.last(["generalization_error"]))
+    assert set(made.data_vars) == {"generalization_error", "outcome", "ended_at", "failure"}
+    assert made.outcome.values.tolist() == ["reached", "diverged"]
+    for number in range(2):
+        curve = whole.generalization_error[number].dropna("time")
+        assert made.generalization_error[number] == curve[-1]
+    assert set(study(over, **fixed, keep="R").data_vars) == {"R", "outcome", "ended_at", "failure"}
+
+
+def test_a_point_that_fails_is_a_result_and_the_others_are_computed(found):
+    over = {"learning_rate": [0.3, -1.0], "weight_decay": [0.0]}
+    with pytest.warns(UserWarning, match=r"1 of 2 points failed.*learning_rate = -1\.0"):
+        made = study(over)
+    assert np.isnan(made.R.sel(learning_rate=-1.0)).all()
+    assert "a learning rate has to be" in str(made.failure.sel(learning_rate=-1.0).values)
+    assert np.array_equal(made.R[0, 0], found.R[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"verb": print}, "verb: got"),
+        ({"verb": tl.figures.error}, "it has to compute a Dataset, a finding or a number"),
+        ({"over": {"weight_decai": [0.1]}}, "Try: weight_decay"),
+        ({"over": {"learning_rate": []}}, "at least one value"),
+        ({"over": {"learning_rate": [0.5, 0.5]}}, "0.5 twice"),
+        ({"over": {"until": [1.0]}}, "fixed or swept, not both"),
+        ({"over": {"weight_decay": [0.1]}}, "learning_rate: got nothing"),
+        ({"method": 3}, "method: got 3"),
+        ({"keep": 3}, "keep: got 3"),
+        ({"workers": 0}, "workers: got 0"),
+        ({"over": {"start": [1.0], "learning_rate": [1.0]}, "start": None}, "start: got"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_any_work(options, words):
+    with pytest.raises(InputError, match=words):
+        study(**options)
+
+
+def test_a_study_is_computed_again_from_its_attributes(found, tmp_path):
+    tl.results.save(found, tmp_path / "study.nc")
+    again = tl.results.recompute(tl.results.load(tmp_path / "study.nc"))
+    xr.testing.assert_identical(again, found)

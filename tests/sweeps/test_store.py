@@ -1,0 +1,173 @@
+"""What is finished stays, is found again, and is never mixed with something else."""
+
+import fcntl
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from studies import GRID, study
+
+import tutelage as tl
+from tutelage._checks import InputError
+from tutelage.sweeps import code, compute, engine
+
+
+@pytest.fixture
+def store(tmp_path):
+    study(store=tmp_path / "study")
+    return tmp_path / "study"
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The keys of points that are computed."""
+    found = []
+
+    def timed(task, points):
+        found.extend(key for key, _ in points)
+        return compute.timed(task, points)
+
+    monkeypatch.setattr(engine, "timed", timed)
+    return found
+
+
+def test_the_same_call_computes_nothing_and_another_grid_only_what_is_new(store, counted):
+    first = study(store=store)
+    assert counted == []
+    xr.testing.assert_identical(first.drop_attrs(), study().drop_attrs())
+    counted.clear()
+    more = study({"learning_rate": [0.5, 0.8], "weight_decay": [0.0]}, store=store)
+    assert counted == ['{"learning_rate": 0.8, "weight_decay": 0.0}']
+    assert np.array_equal(more.R.sel(learning_rate=0.5), first.R.sel(learning_rate=0.5)[:1])
+
+
+def test_files_are_plain_netcdf_and_json(store):
+    manifest = json.loads((store / "manifest.json").read_text())
+    assert manifest["identity"]["verb"] == "online.evolve"
+    (file,) = store.glob("*.nc")
+    with xr.open_dataset(file, engine="scipy") as group:
+        assert group.sizes["point"] == 6 and "generalization_error" in group
+    assert {path.name for path in store.iterdir()} == {"manifest.json", "lock", file.name}
+
+
+def test_other_arguments_are_refused_with_what_differs(store):
+    with pytest.raises(InputError, match=r"until is 4.0 there and 5.0 now.*fresh=True"):
+        study(store=store, until=5.0)
+    with pytest.raises(InputError, match=r"keep is null there"):
+        study(store=store, keep="R")
+    with pytest.raises(InputError, match=r"batch is 1 there and nothing now"):
+        study({**GRID, "batch": [1, 2]}, store=store)
+    with pytest.raises(InputError, match=r"verb is online.evolve there"):
+        study({"units": [2]}, tl.equilibrium.transitions, activation=tl.Erf(), store=store)
+
+
+def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch, counted):
+    before = study(store=store)
+    other = {**code.versions(), "jax": "0.0.1"}
+    monkeypatch.setattr("tutelage.sweeps.study.versions", lambda: other)
+    with pytest.raises(InputError, match=r"versions.jax is .* there and 0.0.1 now"):
+        study(store=store)
+    study(store=store, fresh=True)
+    assert len(counted) == 6
+    monkeypatch.undo()
+    assert tl.sweeps.load(f"{store}.before-1").drop_attrs().identical(before.drop_attrs())
+
+
+def test_a_store_in_use_is_refused(store):
+    with (store / "lock").open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match=r"process \d+ on .* works on it"):
+            study(store=store)
+    study(store=store)
+
+
+@pytest.mark.parametrize("harm", ["cut", "edited", "emptied", "another"])
+def test_a_damaged_file_is_put_aside_and_its_points_computed_again(store, harm, counted):
+    before = tl.sweeps.load(store)
+    (file,) = store.glob("*.nc")
+    content = file.read_bytes()
+    wrong = {"cut": content[:-100], "emptied": b"", "another": b"PK\3\4 or a pickle"}
+    file.write_bytes(wrong.get(harm, content[:-1] + bytes([content[-1] ^ 1])))
+    with pytest.warns(UserWarning, match=r"000001.nc in .* is damaged"):
+        again = study(store=store)
+    assert len(counted) == 6
+    assert again.drop_attrs().identical(before.drop_attrs())
+    assert file.with_suffix(".damaged").exists()
+    study(store=store)
+    assert len(counted) == 6
+
+
+def test_a_manifest_that_cannot_be_read_and_a_folder_of_others_are_refused(store, tmp_path):
+    (store / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest cannot be read"):
+        study(store=store)
+    with pytest.raises(InputError, match=r"a store is a folder of its own"):
+        study(store=tmp_path)
+
+
+def test_points_that_failed_stay_failed_until_they_are_retried(tmp_path, counted, monkeypatch):
+    over = {"learning_rate": [0.3, 0.5]}
+    evolved = compute.evolved
+
+    def fails(calls):
+        if any(call["learning_rate"] == 0.5 for call in calls):
+            raise MemoryError("no room")
+        return evolved(calls)
+
+    monkeypatch.setattr(compute, "evolved", fails)
+    with pytest.warns(UserWarning, match="1 of 2 points failed"):
+        made = study(over, store=tmp_path / "study")
+    assert made.failure.values.tolist() == ["", "MemoryError: no room"]
+    monkeypatch.setattr(compute, "evolved", evolved)
+    counted.clear()
+    with pytest.warns(UserWarning, match="1 of 2 points failed"):
+        study(over, store=tmp_path / "study")
+    assert counted == []
+    again = study(over, store=tmp_path / "study", retry=True)
+    assert counted == ['{"learning_rate": 0.5}'] and again.failure.values.tolist() == ["", ""]
+    assert study(over, store=tmp_path / "study").drop_attrs().identical(again.drop_attrs())
+
+
+def test_what_is_interrupted_goes_on(tmp_path, monkeypatch):
+    timed, left = compute.timed, [1]
+
+    def interrupted(task, points):
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return timed(task, points)
+
+    over = tl.sweeps.zipped({"learning_rate": np.linspace(0.1, 1.0, 20)})
+    monkeypatch.setattr(engine, "timed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study(over, store=tmp_path / "study")
+    part = tl.sweeps.load(tmp_path / "study")
+    assert (part.failure == "").sum() == 8 and part.failure[-1] == "not computed yet"
+    assert np.isnan(part.R[8:]).all()
+    monkeypatch.undo()
+    made = study(over, store=tmp_path / "study")
+    assert made.drop_attrs().identical(study(over).drop_attrs())
+
+
+def test_a_function_is_refused_by_a_store(tmp_path):
+    schedules = [lambda t: 0.5 + 0 * t, lambda t: 0.3 + 0 * t]
+    made = study({"learning_rate": schedules})
+    assert made.learning_rate.values.tolist() == [0, 1]
+    assert not np.array_equal(made.R[0], made.R[1])
+    with pytest.raises(InputError, match="a store cannot tell a function"):
+        study({"learning_rate": schedules}, store=tmp_path / "study")
+
+
+@pytest.mark.usefixtures("small_disk")
+def test_a_full_disk_loses_nothing(small_disk):
+    over = {"learning_rate": np.linspace(0.1, 1.0, 64).tolist()}
+    fixed = {"times": np.linspace(0.0, 4.0, 101)}
+    store = small_disk / "study"
+    with pytest.raises(OSError, match="No space left"):
+        study(over, store=store, **fixed)
+    part = tl.sweeps.load(store)
+    assert 0 < (part.failure == "").sum() < 64
+    whole = study(over, **fixed)
+    there = (part.failure == "").values
+    assert np.array_equal(part.R[there], whole.R[there])
