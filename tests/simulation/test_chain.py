@@ -47,7 +47,7 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
     system = Chain(GradientDescent(scenario, Scheduled(falling)), overlaps_of(K, M), N)
     advance = eqx.filter_jit(lambda system, *arguments: system.advance(*arguments))
     draw, observe = (eqx.filter_jit(f) for f in (system._draw, system.observe))
-    fields = eqx.filter_jit(lambda state, example: state.fields(example))
+    fields = eqx.filter_jit(lambda state, example: state.factor.fields(example))
     state = system.initial(keys, jnp.arange(runs))
     g, h = scenario.student.activation, scenario.teacher.activation
     for s in range(13, 19):

@@ -56,7 +56,7 @@ def test_a_step_is_the_literal_formula():
     for run in range(runs):
         expected = J[run]
         for s in range(first, first + count):
-            xi, noise, _ = system._example(keys[run], jnp.asarray(s))
+            xi, (noise,), _ = system._example(keys[run], jnp.asarray(s))
             expected = literal_step(scenario, expected, B[run], np.asarray(xi), noise, eta(s / N))
         # A few roundings of numbers of order one in each of six steps.
         np.testing.assert_allclose(advanced.J[run], expected, rtol=0, atol=1e-13)

@@ -1,7 +1,8 @@
 """Which unit takes which teacher is random: relabel units, so that runs can be averaged.
 
-The law of learning does not change when students are exchanged, nor when teachers with the same
-overlaps are; a run and its relabelled copy are the same run.
+The law of learning does not change when students are exchanged with their second-layer weights, nor
+when teachers with the same overlaps and weights are; a run and its relabelled copy are the same
+run.  Students whose second layer does not learn are exchanged if their weights in it are equal.
 """
 
 import json
@@ -20,10 +21,14 @@ MOST_RELABELLINGS = 20_000  # five students with five equal teachers have 14,400
 
 
 class _Ends(NamedTuple):
-    """Q, shape (2, K, K), and R, shape (2, K, M), at the first and the last time of a run."""
+    """States at the first and the last time of a run.
+
+    Q, shape (2, K, K), R, shape (2, K, M), and vᵀ, shape (2, K, outputs or 0 if it does not learn).
+    """
 
     Q: np.ndarray
     R: np.ndarray
+    v: np.ndarray
 
 
 @recorded
@@ -32,10 +37,14 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
 
     Of all relabellings (π, ρ) with T_ρ(n)ρ(m) = T_nm each run takes the one that makes
 
-        Σ_ik (Q_π(i)π(k) - Q_ik^ref)² + Σ_in (R_π(i)ρ(n) - R_in^ref)²
+        Σ_ik (Q_π(i)π(k) - Q_ik^ref)² + Σ_in (R_π(i)ρ(n) - R_in^ref)² + Σ_ci (v_cπ(i) - v_ci^ref)²
 
-    smallest, summed over the last time and the first.  The end decides; the first time decides
-    between relabellings that end alike, and keeps students apart that start with different norms.
+    smallest, with v if it has learned, summed over the last time and the first.  The end decides;
+    the first time decides between relabellings that end alike, and keeps students apart that start
+    with different norms.
+
+    Units that are odd, g(-x) = -g(x), and learn in both layers have one more symmetry: J_i → -J_i
+    with v_i → -v_i.  It is left as it is: a run may end with other signs than the reference.
 
     Args:
         runs: from `tutelage.simulation.chain` or `network`.
@@ -56,10 +65,10 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
     [[1, 2], [2, 1]]
     """
     check_runs("runs", runs)
-    students, teachers = _relabellings(runs.sizes["student"], _teacher_overlaps(runs))
+    students, teachers = _relabellings(runs)
     target = _reference(runs, reference)
-    Q, R = (runs[name].transpose("run", "time", "student", ...).values for name in "QR")
-    closest = [_closest(_ends(q, r), target, students, teachers) for q, r in zip(Q, R, strict=True)]
+    states = zip(*_states(runs, "readout" in runs), strict=True)
+    closest = [_closest(_ends(*run), target, students, teachers) for run in states]
     student, teacher = (np.stack(order) for order in zip(*closest, strict=True))
     orders = {"student": student, "student_2": student, "teacher": teacher}
     variables = {name: _relabelled(x, orders) for name, x in runs.data_vars.items()}
@@ -87,6 +96,7 @@ def _closest(
     """The relabelling with the smallest distance; the identity is tried first and wins ties."""
     Q = np.stack([q[students[:, :, None], students[:, None, :]] for q in ends.Q])
     from_Q = np.sum((Q - target.Q[:, None]) ** 2, axis=(0, 2, 3))
+    from_Q += np.sum((ends.v[:, students] - target.v[:, None]) ** 2, axis=(0, 2, 3))
     distances = []
     for t in teachers:
         R = ends.R[:, students][..., t]
@@ -95,46 +105,61 @@ def _closest(
     return students[student], teachers[teacher]
 
 
-def _ends(Q: np.ndarray, R: np.ndarray) -> _Ends:
+def _ends(Q: np.ndarray, R: np.ndarray, v: np.ndarray) -> _Ends:
     present = np.flatnonzero(np.all(np.isfinite(R), axis=(1, 2)))
     which = present[[0, -1]] if len(present) else [0, -1]
-    return _Ends(Q[which], R[which])
+    return _Ends(Q[which], R[which], v[which])
+
+
+def _states(runs: xr.Dataset, learned: bool) -> list[np.ndarray]:
+    """Q, R and, if it was learned, vᵀ: over runs if there are some, time and students."""
+    last = {"Q": "student_2", "R": "teacher"} | ({"readout": "output"} if learned else {})
+    found = [runs[x].transpose(..., "time", "student", d).values for x, d in last.items()]
+    return found if learned else [*found, found[1][..., :0]]
 
 
 def _reference(runs: xr.Dataset, reference: Any) -> _Ends:
     if reference is None:
         there = runs["generalization_error"].isel(time=-1).notnull().values
         reference = runs.isel(run=int(np.argmax(there)))
-    sizes = {name: runs.sizes[name] for name in ("student", "teacher")}
+    units = ("student", "teacher", "output")
+    sizes = {name: runs.sizes[name] for name in units if name in runs.sizes}
     one = isinstance(reference, xr.Dataset) and "run" not in reference.dims
-    if not one or any(reference.sizes.get(name) != size for name, size in sizes.items()):
+    learned = "readout" not in runs or (one and "readout" in reference)
+    if not (one and learned) or any(reference.sizes.get(n) != size for n, size in sizes.items()):
         raise InputError(
             "reference",
             type(reference).__name__,
             f"it has to be one run with {sizes}",
             "the theory",
         )
-    return _ends(*(reference[name].transpose("time", "student", ...).values for name in "QR"))
+    return _ends(*_states(reference, "readout" in runs))
 
 
-def _teacher_overlaps(runs: xr.Dataset) -> np.ndarray:
+def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
+    """T, and the second layers of students and teachers, shapes (outputs, units)."""
     try:
-        return np.array(json.loads(runs.attrs["scenario"])["teacher_overlaps"], dtype=float)
+        scenario = json.loads(runs.attrs["scenario"])
+        T = np.array(scenario["teacher_overlaps"], dtype=float)
+        units = {name: runs.sizes[name] for name in ("student", "teacher")}
+        given = {name: scenario.get(name, {}).get("readout") for name in units}
+        layers = [np.ones((1, units[n])) if v is None else np.array(v) for n, v in given.items()]
+        return T, layers
     except (KeyError, ValueError):
         raise InputError(
             "runs", "no attribute 'scenario'", "it says which teachers are alike", "a simulation"
         ) from None
 
 
-def _relabellings(K: int, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All orders of the students, and those of the teachers that leave T as it is."""
-    counts = [math.factorial(K), math.factorial(len(T))]
-    if max(counts) <= MOST_RELABELLINGS:
+def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Orders of students and teachers that leave T and second layers that do not learn."""
+    K, (T, (v, teacher_v)) = runs.sizes["student"], _scenario(runs)
+    if math.factorial(max(K, len(T))) <= MOST_RELABELLINGS:
         students, teachers = (np.array(list(permutations(range(n)))) for n in (K, len(T)))
         same = T[teachers[:, :, None], teachers[:, None, :]] == T
-        teachers = teachers[np.all(same, axis=(1, 2))]
-        counts[1] = len(teachers)
-        if counts[0] * counts[1] <= MOST_RELABELLINGS:
+        teachers = _that_leave(teacher_v, teachers[np.all(same, axis=(1, 2))])
+        students = students if "readout" in runs else _that_leave(v, students)
+        if len(students) * len(teachers) <= MOST_RELABELLINGS:
             return students, teachers
     raise InputError(
         "runs",
@@ -142,3 +167,8 @@ def _relabellings(K: int, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         f"more than {MOST_RELABELLINGS} relabellings cannot be tried",
         "at most 5 students with 5 equal teachers",
     )
+
+
+def _that_leave(v: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """Those of the orders of units in which v_ci is what it was."""
+    return orders[np.all(v[:, orders] == v[:, None], axis=(0, 2))]

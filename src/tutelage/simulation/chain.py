@@ -4,10 +4,11 @@ For Gaussian inputs the overlaps Q and R of a network with N inputs are a Markov
 an example ξ does to them depends on its components in the space of the K + M weight vectors,
 which are normal, and on the length of the rest, whose square is χ² with N - K - M degrees of
 freedom.  The chain draws these instead of ξ, and has the law of the network exactly, for every
-N >= K + M, at a cost per example of O((K + M)²) whatever N is.
+N >= K + M, at a cost per example of O((K + M)²) whatever N is.  A second layer that learns needs
+the fields of the same example, and joins Q and R in the state.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import xarray as xr
@@ -57,6 +58,7 @@ def chain(
     *,
     dimension: int,
     until: float,
+    readout_rate: Any = 0.0,
     runs: int = 1,
     seed: int = 0,
     times: Any = None,
@@ -72,17 +74,21 @@ def chain(
         Q_ik ← (1 - γ/N)² Q_ik + (1 - γ/N)(η/N)(δ_i x_k + δ_k x_i) + (η/N)² δ_i δ_k |ξ|²,
 
     where |ξ|² is the square of the part of ξ in the space of the weights, which f determines,
-    plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.
+    plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.  With readouts and
+    several outputs δ_i is as `tutelage.simulation.rule.GradientDescent` says, and a second layer
+    that learns changes with it, v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
 
     With a batch of b examples each step has the mean of what they do; with drift the teachers of a
     step walk after it, as `tutelage.simulation.rule.GradientDescent` says.
 
     Args:
-        scenario: who learns from whom, with label noise ς, weight decay γ and drift δ.
+        scenario: who learns from whom, with label noise ς, weight decays γ and γ_v, and drift δ;
+            the readout of the student is where v begins.
         start: `Overlaps`; with a leading axis, one start for each run (as from `random_start`).
         learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
         dimension: N >= K + M.
         until: the last time α > 0.
+        readout_rate: η_v >= 0 of the second layer, or a schedule; 0 keeps it as it is.
         runs: how many networks.
         seed: a whole number; what a run does depends on it and on the number of the run alone.
         times: when to record, rounded to whole examples; by default 401 equidistant times.
@@ -94,7 +100,8 @@ def chain(
     Returns:
         The Dataset of `tutelage.online.evolve` with the dimension ``run``: Q, R, the
         generalization_error that follows from them, ``outcome`` ("reached", or "diverged": norms
-        beyond 10⁶, and missing values after that) and ``ended_at``.
+        beyond 10⁶, and missing values after that) and ``ended_at``; with a ``readout_rate`` also v,
+        as ``readout`` with the dimensions output and student.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -109,7 +116,9 @@ def chain(
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate))
+    rule = GradientDescent(
+        scenario, ensemble.rate(learning_rate), ensemble.readout_rate(readout_rate)
+    )
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -126,8 +135,15 @@ def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
         raise InputError("dimension", repr(ensemble.dimension), allowed, "dimension=1000")
 
 
+class Students(NamedTuple):
+    """Factors of the overlaps of a batch, and v_ci for every output and unit, if it learns."""
+
+    factor: Entries | Columns
+    v: list[list[Float[Array, " runs"]]] | None
+
+
 class Chain(eqx.Module):
-    """A system for `tutelage.simulation.simulate`: the state is a batch of factors.
+    """A system for `tutelage.simulation.simulate`: the state is a batch of students.
 
     start: factors of the start, with a leading axis of runs if these start differently.
     dimension: N, an array, so that another N needs no compilation.
@@ -151,13 +167,19 @@ class Chain(eqx.Module):
         """Equal batches of as many runs as are fast together."""
         return equal_batches(runs, RUNS.get(jax.default_backend(), MANY_RUNS))
 
-    def initial(self, keys: Any, runs: Any) -> Entries | Columns:
-        """The factor of the start in every run."""
+    def initial(self, keys: Any, runs: Any) -> Students:
+        """The factor of the start in every run, and the readout of the scenario."""
         P, U, L = (jnp.asarray(x) for x in self.start)
         if U.ndim == 3:
-            return factor(P[runs], U[runs], L[runs])
+            return Students(factor(P[runs], U[runs], L[runs]), self._readout(len(runs)))
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
-        return factor(P[None], U, L)
+        return Students(factor(P[None], U, L), self._readout(len(runs)))
+
+    def _readout(self, runs: int) -> list[list[Array]] | None:
+        if self.rule.readout_rate is None:
+            return None
+        weights = self.rule.scenario.student.weights
+        return [[jnp.full(runs, entry) for entry in row] for row in weights]
 
     def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
         """Learn the examples first, …, first + count - 1.
@@ -172,11 +194,11 @@ class Chain(eqx.Module):
             s = b * BLOCK + jnp.arange(BLOCK)
             draw = self._draw if self.batch == 1 else self._draw_together
             (examples, noise), frames = draw(keys, s), self._frames(keys, s)
-            rates = jax.vmap(lambda s: self.rule.rate(s, self.dimension))(s)
+            rates = jax.vmap(lambda s: self.rule.rates(s, self.dimension))(s)
 
             def learn(i: Any, state: Any) -> Any:
-                ξ, ζ, frame = jax.tree.map(lambda x: x[i], (examples, noise, frames))
-                return self._turn(self._learn(state, ξ, ζ, rates[i]), frame)
+                ξ, ζ, frame, η = jax.tree.map(lambda x: x[i], (examples, noise, frames, rates))
+                return self._turn(self._learn(state, ξ, ζ, *η), frame)
 
             return _repeated(learn, first - b * BLOCK, last - b * BLOCK, state)
 
@@ -185,15 +207,16 @@ class Chain(eqx.Module):
 
     def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
         """What follows from the overlaps of every run."""
-        runs = jax.tree.leaves(state.L)[0].shape[-1]
-        Q, R = _filled(state, runs).overlaps()
-        return of_overlaps(Q[:runs], R[:runs])
+        runs = jax.tree.leaves(state.factor.L)[0].shape[-1]
+        Q, R = _filled(state.factor, runs).overlaps()
+        v = None if state.v is None else jnp.moveaxis(jnp.asarray(state.v), -1, 0)
+        return of_overlaps(Q[:runs], R[:runs], v)
 
     def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
         """Components of the examples s and noise on their labels, in shapes (s, runs)."""
         n = self.rule.scenario.K + self.rule.scenario.M
         at = Address.of(keys, s[:, None])
-        count = n + self.rule.noisy
+        count = n + self.rule.noises
         z = normals(at, count)
         χ = jnp.sqrt(chi_squared(at, count + count % 2, self.dimension - n, self.outside))
         return Example(z[:n], χ), z[n:]
@@ -203,7 +226,7 @@ class Chain(eqx.Module):
         scenario, b = self.rule.scenario, self.batch
         n, m = scenario.K + scenario.M, min(b, scenario.K)
         at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[:, None])
-        z = normals(at, n + self.rule.noisy)
+        z = normals(at, n + self.rule.noises)
         rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
         return Together(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
 
@@ -240,20 +263,33 @@ class Chain(eqx.Module):
         """After the teachers have walked, if they do."""
         if frame is None:
             return state
-        return state.from_columns(state.columns().turned(*self.rule.walk(self.dimension), frame))
+        turned = state.factor.columns().turned(*self.rule.walk(self.dimension), frame)
+        return Students(state.factor.from_columns(turned), state.v)
 
-    def _learn_together(self, state: Any, ξ: Together, noise: Any, rate: Any) -> Any:
-        x, y = jax.vmap(lambda z: state.fields(Example(z, z[0])))(ξ.z)
-        a = self.rule.coefficients(rate / (self.dimension * self.batch), x, y, noise)
-        columns = state.columns().learned_together(self.rule.decay(self.dimension), a, ξ)
-        return state.from_columns(columns)
+    def _learn(self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any) -> Students:
+        """After an example, or those of a batch."""
+        N, d = self.dimension, self.rule.decay(self.dimension)
+        together = isinstance(ξ, Together)
+        x, y = self._fields_together(state, ξ) if together else state.factor.fields(ξ)
+        v = self._readout_learned(state.v, x, y, noise, η_v)
+        a = self.rule.coefficients(η / (N * self.batch), x, y, noise, state.v)
+        if not together:
+            return Students(state.factor.learned(d, a, ξ), v)
+        columns = state.factor.columns().learned_together(d, a, ξ)
+        return Students(state.factor.from_columns(columns), v)
 
-    def _learn(self, state: Any, ξ: Any, noise: Any, rate: Any) -> Any:
-        if isinstance(ξ, Together):
-            return self._learn_together(state, ξ, noise, rate)
-        x, y = state.fields(ξ)
-        a = self.rule.coefficients(rate / self.dimension, x, y, noise)
-        return state.learned(self.rule.decay(self.dimension), a, ξ)
+    def _fields_together(self, state: Students, ξ: Together) -> tuple[list[Array], list[Array]]:
+        return jax.vmap(lambda z: state.factor.fields(Example(z, z[0])))(ξ.z)
+
+    def _readout_learned(self, v: Any, x: Any, y: Any, noise: Any, η_v: Any) -> Any:
+        """v after a step, if it learns: the mean of what the examples of a batch do."""
+        if v is None:
+            return None
+        signals = self.rule.readout_coefficients(x, y, noise, v)
+        if self.batch > 1:
+            signals = jax.tree.map(lambda signal: jnp.sum(signal, axis=0), signals)
+        step, N = η_v / (self.dimension * self.batch), self.dimension
+        return jax.tree.map(lambda v, w: self.rule.readout_learned(step, v, w, N), v, signals)
 
 
 def _folded(keys: Any, purpose: int, count: int) -> Any:

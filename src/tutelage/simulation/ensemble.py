@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from tutelage._checks import InputError, positive_integer
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Scenario, timing
@@ -51,7 +51,7 @@ class Ensemble:
         last = max(1, round(float(until) * N))
         recorded = np.unique(np.minimum(np.rint(at * N).astype(np.int64), last))
         runs = positive_integer("runs", runs, hint="runs=10")
-        size = len(recorded) * (scenario.K * (scenario.K + scenario.M) + 1)
+        size = len(recorded) * (scenario.K * (scenario.K + scenario.M + scenario.outputs) + 1)
         check_memory(
             "runs", runs, lambda runs: 8 * COPIES * runs * size, "what is recorded of them"
         )
@@ -66,6 +66,12 @@ class Ensemble:
         """η > 0, or η(α), checked at all times of the runs."""
         until = self.examples / self.dimension
         return timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
+
+    def readout_rate(self, value: Any) -> timing.Rate | timing.Scheduled | None:
+        """η_v > 0, or η_v(α); None for 0, which keeps v as it is."""
+        if not callable(value) and finite_number("readout_rate", value, at_least=0.0) == 0:
+            return None
+        return self.rate(value)
 
 
 def check_dimension(scenario: Any, dimension: Any) -> int:

@@ -38,6 +38,7 @@ def network(
     *,
     dimension: int,
     until: float,
+    readout_rate: Any = 0.0,
     inputs: Any = "gaussian",
     corrected_start: bool = False,
     runs: int = 1,
@@ -49,14 +50,14 @@ def network(
 ) -> xr.Dataset:
     """On-line gradient descent of students with N inputs, all weights of them.
 
-    J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς·noise - σ)
+    J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) Σ_c v_ci (τ_c + ς ζ_c - σ_c)
 
     for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.  With a batch of b
     examples each step has the mean of their δ_i ξ, and α = steps/N; with drift the teachers walk
     after each step, as `tutelage.simulation.rule.GradientDescent` says.
 
     Args:
-        scenario, learning_rate, dimension, until: as for `tutelage.simulation.chain`.
+        scenario, learning_rate, dimension, until, readout_rate: as for `tutelage.simulation.chain`.
         start: `Overlaps`, which every run realises exactly in a random frame of its own; with a
             leading axis, one start for each run (as from `random_start`); or weights (J, B) of
             shapes (..., K, N) and (..., M, N).
@@ -67,7 +68,7 @@ def network(
             up to O(1/N); with rows it is the mean over all rows, measured at every recorded time:
             for many rows ask for few ``times``.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
-            examples, as `tutelage.simulation.rule.mean_change` says.
+            examples, as `tutelage.simulation.rule.mean_change` says; v learns as it does.
         runs, seed, times, batch, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
@@ -91,7 +92,9 @@ def network(
     check_memory("dimension", ensemble.dimension, lambda N: _bytes(scenario, N, 1), what)
     check_memory("batch", b, lambda b: _bytes(scenario, ensemble.dimension, b), what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate))
+    rule = GradientDescent(
+        scenario, ensemble.rate(learning_rate), ensemble.readout_rate(readout_rate)
+    )
     source = as_inputs(inputs, ensemble.dimension)
     system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -108,10 +111,11 @@ def _on_gpu() -> bool:
 
 
 class Weights(NamedTuple):
-    """J of all students and B of all teachers of a batch."""
+    """J of all students and B of all teachers of a batch, and v of students if it learns."""
 
     J: Float[Array, "runs K N"]
     B: Float[Array, "runs M N"]
+    v: Float[Array, "runs outputs K"] | None = None
 
 
 class Network(eqx.Module):
@@ -141,20 +145,25 @@ class Network(eqx.Module):
             return self.start.weights(key, run, self.dimension)
 
         W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
-        return Weights(W[:, :K], W[:, K:])
+        v = None
+        if self.rule.readout_rate is not None:
+            weights = self.rule.scenario.student.weights
+            v = jnp.broadcast_to(weights, (len(W), *weights.shape))
+        return Weights(W[:, :K], W[:, K:], v)
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
         """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them; the error on rows."""
-        observed = of_overlaps(*_over_runs(lambda J, B: (products(J, J), products(J, B)), state))
+        Q, R = _over_runs(lambda J, B: (products(J, J), products(J, B)), (state.J, state.B))
+        observed = of_overlaps(Q, R, state.v)
         if isinstance(self.inputs, Rows):
             observed["generalization_error"] = _over_runs(self._error_on_rows, state)
         return observed
 
-    def _error_on_rows(self, J: Any, B: Any) -> Any:
-        """½⟨(τ - σ)²⟩ over all rows."""
+    def _error_on_rows(self, J: Any, B: Any, v: Any) -> Any:
+        """½ Σ_c ⟨(τ_c - σ_c)²⟩ over all rows."""
         assert isinstance(self.inputs, Rows)
         x, y = (self.inputs.array @ W.T for W in (J, B))
-        return 0.5 * jnp.mean(self.rule.missing(x, y) ** 2)
+        return 0.5 * jnp.sum(jnp.mean(self.rule.missing(x, y, v) ** 2, axis=0))
 
     def advance(self, state: Weights, keys: Any, first: Any, count: Any) -> Weights:
         """Learn the examples first, …, first + count - 1."""
@@ -165,13 +174,12 @@ class Network(eqx.Module):
             begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
             examples = jax.vmap(lambda key: jax.vmap(lambda s: self._examples(key, s))(s))(keys)
 
-            def learn(J: Any, B: Any, examples: Any, key: Any) -> Any:
+            def learn(J: Any, B: Any, v: Any, examples: Any, key: Any) -> Any:
                 def step(i: Any, weights: Weights) -> Weights:
-                    J, B = weights
-                    J = self._learn(J, B, jax.tree.map(lambda x: x[i], examples), s[i])
-                    return Weights(J, self._walked(B, key, s[i]))
+                    J, v = self._learn(weights, jax.tree.map(lambda x: x[i], examples), s[i])
+                    return Weights(J, self._walked(weights.B, key, s[i]), v)
 
-                return jax.lax.fori_loop(begin, end, step, Weights(J, B))
+                return jax.lax.fori_loop(begin, end, step, Weights(J, B, v))
 
             return _over_runs(learn, (*state, examples, keys))
 
@@ -195,33 +203,38 @@ class Network(eqx.Module):
     def _example(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
         """Input, noise of the label, and a key for the correction, of example s."""
         ξ = self.inputs.draw(_folded(key, s, INPUT), self.dimension)
-        noise = jax.random.normal(_folded(key, s, NOISE)) if self.rule.noisy else jnp.zeros(())
+        noise = jax.random.normal(_folded(key, s, NOISE), (self.rule.noises,))
         return ξ, noise, _folded(key, s, CORRECTION)
 
-    def _learn(self, J: Any, B: Any, examples: tuple[Any, Any, Any], s: Any) -> Any:
-        N = self.dimension
+    def _learn(self, weights: Weights, examples: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
+        """J and v after step s."""
+        N, (J, _, v) = self.dimension, weights
         if self.batch == 1:
-            change = self._change(J, B, examples, s)
+            change, signal = self._change(weights, examples, s)
         else:
-            change = jnp.mean(jax.vmap(lambda one: self._change(J, B, one, s))(examples), axis=0)
-        return self.rule.decay(N) * J + self.rule.rate(s, N) / N * change
+            every = jax.vmap(lambda one: self._change(weights, one, s))(examples)
+            change, signal = jax.tree.map(lambda x: jnp.mean(x, axis=0), every)
+        η, η_v = self.rule.rates(s, N)
+        J = self.rule.decay(N) * J + η / N * change
+        return J, None if v is None else self.rule.readout_learned(η_v / N, v, signal, N)
 
-    def _change(self, J: Any, B: Any, example: tuple[Any, Any, Any], s: Any) -> Any:
-        """δ_i ξ of one example."""
-        (ξ, noise, key), N = example, self.dimension
+    def _change(self, weights: Weights, example: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
+        """δ_i ξ of one example, and s_K e_c g(x_i) if v learns."""
+        (ξ, noise, key), N, (J, B, v) = example, self.dimension, weights
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
-        δ = self.rule.signal(x, y, noise)
+        ζ = noise if self.rule.noisy else 0.0
+        δ = self.rule.signal(x, y, ζ, v)
         change = δ[:, None] * ξ
         if self.corrected_start:
             change = jax.lax.cond(
-                s < N, lambda: change + self._correction(J, B, x, y, δ, key), lambda: change
+                s < N, lambda: change + self._correction(weights, x, y, δ, key), lambda: change
             )
-        return change
+        return change, None if v is None else self.rule.readout_signal(x, y, ζ, v)
 
-    def _correction(self, J: Any, B: Any, x: Any, y: Any, δ: Any, key: Any) -> Any:
+    def _correction(self, weights: Weights, x: Any, y: Any, δ: Any, key: Any) -> Any:
         """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
-        W, f = jnp.concatenate([J, B]), jnp.concatenate([x, y])
-        mean, inverse = mean_change(self.rule, products(W, W), key)
+        W, f = jnp.concatenate([weights.J, weights.B]), jnp.concatenate([x, y])
+        mean, inverse = mean_change(self.rule, products(W, W), key, weights.v)
         return (mean - δ[:, None] * f) @ inverse @ W
 
 

@@ -6,6 +6,7 @@ more of the overlaps, add it here: to `DIMENSIONS`, and to what `of_overlaps` re
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -23,10 +24,11 @@ from tutelage.simulation.ensemble import Ensemble
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "R": ("student", "teacher"),
     "Q": ("student", "student_2"),
+    "readout": ("output", "student"),
     "generalization_error": (),
 }
 # Where the name is not the symbol.
-SYMBOLS = {"generalization_error": "ε_g"}
+SYMBOLS = {"readout": "v", "generalization_error": "ε_g"}
 # The inputs of which ε_g is the mean error.
 GAUSSIAN = "Gaussian, from the overlaps"
 ON_ROWS = "the given rows, measured"
@@ -39,10 +41,12 @@ AT_ONCE_ON_GPU = 2**16
 
 
 def of_overlaps(
-    Q: Float[Array, "runs K K"], R: Float[Array, "runs K M"]
+    Q: Float[Array, "runs K K"],
+    R: Float[Array, "runs K M"],
+    v: Float[Array, "runs outputs K"] | None = None,
 ) -> dict[str, Float[Array, "runs ..."]]:
-    """What is observed of every system, as it follows from the overlaps."""
-    return {"Q": Q, "R": R}
+    """What is observed of every system, as it follows from the overlaps; v if it learns."""
+    return {"Q": Q, "R": R} | ({} if v is None else {"readout": v})
 
 
 @dataclass
@@ -88,7 +92,8 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
         x[missing] = np.nan
     measured = "generalization_error" in values
     if not measured:
-        values["generalization_error"] = _errors(scenario, values["Q"], values["R"], ~missing)
+        states = [values.get(name) for name in ("Q", "R", "readout")]
+        values["generalization_error"] = _errors(scenario, states, ~missing)
     found = xr.Dataset(
         {name: (("run", "time", *DIMENSIONS[name]), x) for name, x in values.items()},
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
@@ -101,15 +106,16 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
     )
 
 
-def _errors(scenario: Scenario, Q: Any, R: Any, present: np.ndarray) -> np.ndarray:
-    """ε_g of every state that is there."""
-    states_Q, states_R = Q[present], R[present]
-    values = np.empty(len(states_Q))
+def _errors(scenario: Scenario, states: list[Any], present: np.ndarray) -> np.ndarray:
+    """ε_g of every state that is there: of Q, R, and v if it learns."""
+    there = [None if x is None else x[present] for x in states]
+    values = np.empty(np.sum(present))
     size = _at_once(scenario)
     for begin in range(0, len(values), size):
         end = min(begin + size, len(values))
         index = np.minimum(np.arange(begin, begin + size), end - 1)
-        values[begin:end] = _error(scenario, states_Q[index], states_R[index])[: end - begin]
+        some = (None if x is None else x[index] for x in there)
+        values[begin:end] = _error(scenario, *some)[: end - begin]
     errors = np.full(present.shape, np.nan)
     errors[present] = values
     return errors
@@ -121,7 +127,13 @@ def _at_once(scenario: Scenario) -> int:
 
 
 @eqx.filter_jit
-def _error(scenario: Scenario, Q: Any, R: Any) -> Any:
+def _error(scenario: Scenario, Q: Any, R: Any, v: Any) -> Any:
     Q, R = jnp.asarray(Q), jnp.asarray(R)
+    if v is not None:
+        return jax.vmap(partial(_error_with_readout, scenario))(Q, R, v)
     T = jnp.broadcast_to(scenario.T, (len(Q), *scenario.T.shape))
     return generalization_error(scenario, Overlaps(Q, R, T))
+
+
+def _error_with_readout(scenario: Scenario, Q: Any, R: Any, v: Any) -> Any:
+    return generalization_error(scenario.with_readout(v), Overlaps(Q, R, scenario.T))

@@ -18,7 +18,12 @@ DRAWS = 256
 class GradientDescent(eqx.Module):
     """One new example after the other, down the gradient of its error (straat2019, eq. (3)).
 
-    J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) (τ + ς·noise - σ)
+    J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) Σ_c v_ci e_c,   e_c = τ_c + ς ζ_c - σ_c
+
+    with σ_c = s_K Σ_i v_ci g(x_i); in a committee v = 1, and δ_i = s_K g'(x_i) (τ + ς ζ - σ).  A
+    second layer that learns changes with every example, too, both by what was there before,
+
+    v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
 
     The teachers of a scenario with drift walk after each step,
 
@@ -28,18 +33,31 @@ class GradientDescent(eqx.Module):
     mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and orthogonal teachers
     stay orthogonal, exactly.
 
+    readout_rate: η_v, or None if v stays as it is in the scenario.
     noisy, drifts: whether labels are, and whether teachers do.
     """
 
     scenario: Scenario
     learning_rate: Rate | Scheduled
+    readout_rate: Rate | Scheduled | None
     noisy: bool = eqx.field(static=True)
     drifts: bool = eqx.field(static=True)
 
-    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
+    def __init__(
+        self,
+        scenario: Scenario,
+        learning_rate: Rate | Scheduled,
+        readout_rate: Rate | Scheduled | None = None,
+    ):
         self.scenario, self.learning_rate = as_data(scenario), learning_rate
+        self.readout_rate = readout_rate
         self.noisy = float(scenario.label_noise) > 0
         self.drifts = float(scenario.drift) > 0
+
+    @property
+    def noises(self) -> int:
+        """How many random numbers the labels of an example need."""
+        return self.scenario.outputs if self.noisy else 0
 
     def decay(self, N: Any) -> Any:
         """1 - γ/N."""
@@ -50,38 +68,102 @@ class GradientDescent(eqx.Module):
         step = self.scenario.drift / N
         return 1 - step, jnp.sqrt(step * (2 - step))
 
-    def rate(self, s: Any, N: Any) -> Any:
-        """η(α) at example s."""
-        return self.learning_rate.at(s / N).first
+    def rates(self, s: Any, N: Any) -> tuple[Any, Any]:
+        """η(α) at example s, and η_v(α), None if v stays as it is."""
+        α = s / N
+        η_v = None if self.readout_rate is None else self.readout_rate.at(α).first
+        return self.learning_rate.at(α).first, η_v
+
+    def readout(self, v: Any) -> Any:
+        """The v that learns, or that of the scenario; None for a committee's."""
+        return self.scenario.student.readout if v is None else v
 
     def signal(
-        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0
+        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0, v: Any = None
     ) -> Float[Array, "... K"]:
-        """δ_i, units last."""
-        error = self.missing(x, y) + self.scenario.label_noise * noise
+        """δ_i, units last; v of a second layer that learns, shape (outputs, K)."""
         slope = self.scenario.student.activation.derivative(x)
-        return self.scenario.output_scale[0] * slope * error[..., None]
+        error = self.missing(x, y, v) + self.scenario.label_noise * noise
+        if self.readout(v) is not None:
+            error = jnp.sum(error[..., None] * self.readout(v), axis=-2)
+        return self.scenario.output_scale[0] * slope * error
 
-    def missing(self, x: Float[Array, "... K"], y: Float[Array, "... M"]) -> Float[Array, "..."]:
-        """τ - σ, what the student's output lacks."""
-        g, h = self.scenario.student.activation, self.scenario.teacher.activation
+    def missing(
+        self, x: Float[Array, "... K"], y: Float[Array, "... M"], v: Any = None
+    ) -> Float[Array, "... outputs"]:
+        """τ_c - σ_c, what the student's outputs lack."""
+        student, teacher = self.scenario.student, self.scenario.teacher
         s_K, s_M = self.scenario.output_scale
-        return s_M * jnp.sum(h(y), axis=-1) - s_K * jnp.sum(g(x), axis=-1)
+        σ = _outputs(self.readout(v), student.activation(x))
+        return s_M * _outputs(teacher.readout, teacher.activation(y)) - s_K * σ
+
+    def readout_signal(
+        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any, v: Any
+    ) -> Float[Array, "... outputs K"]:
+        """s_K e_c g(x_i), what an example does to v."""
+        error = self.missing(x, y, v) + self.scenario.label_noise * noise
+        g = self.scenario.student.activation
+        return self.scenario.output_scale[0] * error[..., None] * g(x)[..., None, :]
+
+    def readout_learned(self, step: Any, v: Any, signal: Any, N: Any) -> Any:
+        """v after a step: (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i)."""
+        return v - self.scenario.readout_decay / N * v + step * signal
 
     def coefficients(
-        self, step: Any, x: list[Array], y: list[Array], noise: list[Array]
+        self, step: Any, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
     ) -> list[Array]:
-        """(η/N) δ_i of all runs, every unit an array of its own: XLA makes one loop of it."""
-        g, h = self.scenario.student.activation, self.scenario.teacher.activation
+        """(η/N) δ_i of all runs, every unit an array of its own: XLA makes one loop of it.
+
+        v: of a second layer that learns, v_ci an array over runs for every output and unit.
+        """
+        g, s_K = self.scenario.student.activation, self.scenario.output_scale[0]
+        errors, v = self.errors(x, y, noise, v), self.readout(v)
+        back = [
+            errors[0] if v is None else _dot(errors, [row[i] for row in v]) for i in range(len(x))
+        ]
+        return [step * s_K * e * g.derivative(x_i) for e, x_i in zip(back, x, strict=True)]
+
+    def readout_coefficients(
+        self, x: list[Array], y: list[Array], noise: list[Array], v: Any
+    ) -> list[list[Array]]:
+        """s_K e_c g(x_i) of all runs, for every output and unit an array of its own."""
+        g, s_K = self.scenario.student.activation, self.scenario.output_scale[0]
+        return [[s_K * e * g(x_i) for x_i in x] for e in self.errors(x, y, noise, v)]
+
+    def errors(
+        self, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
+    ) -> list[Array]:
+        """e_c = τ_c + ς ζ_c - σ_c of all runs, every output an array of its own."""
+        student, teacher = self.scenario.student, self.scenario.teacher
         s_K, s_M = self.scenario.output_scale
-        error = s_M * sum(map(h, y)) - s_K * sum(map(g, x))
+        σ = _output_list(self.readout(v), [student.activation(x_i) for x_i in x])
+        τ = _output_list(teacher.readout, [teacher.activation(y_n) for y_n in y])
+        errors = [s_M * b - s_K * a for a, b in zip(σ, τ, strict=True)]
         if self.noisy:
-            error = error + self.scenario.label_noise * noise[0]
-        return [step * s_K * error * g.derivative(x_i) for x_i in x]
+            ς = self.scenario.label_noise
+            errors = [e + ς * ζ for e, ζ in zip(errors, noise, strict=True)]
+        return errors
+
+
+def _outputs(v: Any, units: Float[Array, "... K"]) -> Float[Array, "... outputs"]:
+    """Σ_i v_ci g(x_i), outputs last; of a committee, whose v is None, one."""
+    if v is None:
+        return jnp.sum(units, axis=-1, keepdims=True)
+    return jnp.sum(v * units[..., None, :], axis=-1)
+
+
+def _output_list(v: Any, units: list[Array]) -> list[Array]:
+    """The same, every output and every unit an array of its own."""
+    return [sum(units[1:], start=units[0])] if v is None else [_dot(row, units) for row in v]
+
+
+def _dot(a: Any, b: Any) -> Array:
+    first, *others = [x * y for x, y in zip(a, b, strict=True)]
+    return sum(others, start=first)
 
 
 def mean_change(
-    rule: GradientDescent, C: Float[Array, "n n"], key: Any
+    rule: GradientDescent, C: Float[Array, "n n"], key: Any, v: Any = None
 ) -> tuple[Float[Array, "K n"], Float[Array, "n n"]]:
     """⟨δ_i f⟩ over many fields f ~ N(0, C), and the inverse of C on its range.
 
@@ -104,4 +186,4 @@ def mean_change(
     inverse = (vectors * jnp.where(large, 1 / values, 0.0)) @ vectors.T
     f = jax.random.normal(key, (DRAWS, len(C))) @ root.T
     x, y = f[:, : rule.scenario.K], f[:, rule.scenario.K :]
-    return rule.signal(x, y).T @ f / DRAWS, inverse
+    return rule.signal(x, y, v=v).T @ f / DRAWS, inverse

@@ -7,9 +7,9 @@ an interruption.
 """
 
 import dataclasses
+import functools
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -18,7 +18,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
-from tutelage.model.timing import Rate
+from tutelage.model.timing import Rate, Scheduled
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
@@ -95,7 +95,7 @@ def simulate(
             runs, keys = slice(first, first + size), run_keys(ensemble.seed, first, size)
             begin, kept = _begun(system, keys, first, kept), {}
             for now in _states(system, ensemble, keys, begin):
-                file.keep(partial(_content, observations, first, now))
+                file.keep(functools.partial(_content, observations, first, now))
                 _note(system, ensemble, observations, runs, now)
                 bar.show(first * ensemble.examples + size * now.learned)
             observations.end(runs, now.ended)
@@ -196,8 +196,7 @@ def _advance(
         stop = jnp.minimum((learned // stride + 1) * stride, last)
         state = system.advance(state, keys, learned, stop - learned)
         looked = (stop % stride == 0) | (stop == end)
-        # NaN is not within bounds: the comparison is false.
-        large = ~jnp.all(jnp.abs(system.observe(state)["Q"]) <= TOO_LARGE, axis=(-2, -1))
+        large = _too_large(system.observe(state))
         in_bounds = (stop - 1) // stride * stride
         return stop, state, jnp.where(looked & large & (ended < 0), in_bounds, ended)
 
@@ -205,6 +204,14 @@ def _advance(
         lambda carry: carry[0] < last, learn, (first, state, ended)
     )
     return state, ended
+
+
+def _too_large(observed: dict[str, Float[Array, "runs ..."]]) -> Any:
+    """Which runs have diverged, in the first layer or in the second."""
+    both = [observed[name] for name in ("Q", "readout") if name in observed]
+    # NaN is not within bounds: the comparison is false.
+    within = [jnp.all(jnp.abs(x) <= TOO_LARGE, axis=(-2, -1)) for x in both]
+    return ~functools.reduce(jnp.logical_and, within)
 
 
 def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
@@ -216,13 +223,20 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
     }
     x = np.linspace(-3.0, 3.0, 61)
     g, h = (c.activation for c in (system.rule.scenario.student, system.rule.scenario.teacher))
-    rate = system.rule.learning_rate
-    η = np.broadcast_to(rate.at(ensemble.times).first, ensemble.times.shape)
     return {
         **fields,
         "rule": type(system.rule).__name__,
         "system": type(system).__name__,
         "recorded": digest(ensemble.recorded),
         "activations": digest(g(x), g.derivative(x), h(x)),
-        "learning_rate": η[0] if isinstance(rate, Rate) else digest(η),
+        "learning_rate": _values(system.rule.learning_rate, ensemble),
+        "readout_rate": _values(system.rule.readout_rate, ensemble),
     }
+
+
+def _values(rate: Rate | Scheduled | None, ensemble: Ensemble) -> Any:
+    """A rate by its number, or by its values at the recorded times."""
+    if rate is None:
+        return 0.0
+    η = np.broadcast_to(rate.at(ensemble.times).first, ensemble.times.shape)
+    return η[0] if isinstance(rate, Rate) else digest(η)

@@ -70,7 +70,7 @@ def observed(*datasets: xr.Dataset) -> list[str]:
 
 def problem(runs: xr.Dataset) -> dict[str, Any]:
     """What is kept of the attributes of runs: who learned from whom, how fast, at which N."""
-    names = ("scenario", "learning_rate", "dimension")
+    names = ("scenario", "learning_rate", "readout_rate", "dimension")
     return {name: runs.attrs[name] for name in names if name in runs.attrs}
 
 
@@ -98,7 +98,10 @@ def components(
         symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_2"
         for place in np.ndindex(*(dataset.sizes[d] for d in dims)):
             if not symmetric or place[0] <= place[1]:
-                numbers = "".join(str(i + 1) for i in place)
+                named = zip(dims, place, strict=True)  # v_1, not v_11, where there is one output
+                numbers = "".join(
+                    str(i + 1) for d, i in named if d != "output" or dataset.sizes[d] > 1
+                )
                 symbols.append("_".join([SYMBOLS.get(name, name), *[numbers] * bool(dims)]))
                 values.append(x[(..., *place)])
     return symbols, np.stack(values, axis=-1)
