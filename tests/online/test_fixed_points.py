@@ -170,6 +170,6 @@ def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monk
 
     monkeypatch.setattr(np.linalg, "solve", singular)
     flow = Flow(graded)
-    y = search._vector(np.eye(2), np.diag([1.0, np.sqrt(2.0)]))
+    y = flow.vector(tl.Overlaps.from_weights(np.eye(2), np.diag([1.0, np.sqrt(2.0)])))
     states = list(search._slow_states(flow, rate_of(1.0), y))
     assert len(states) == 1 and np.array_equal(states[0], y)

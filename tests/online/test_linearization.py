@@ -9,7 +9,7 @@ from tutelage._jax import jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.identical import embedding, one_for_all
+from tutelage.online.identical import embedding, flow_of_one, one_for_all
 from tutelage.online.linearization import linearized, rates_and_jacobian, system
 
 ETA, Y = 0.8, np.array([0.4, 0.7])
@@ -40,12 +40,16 @@ def test_derivatives_are_those_of_the_rates(flow):
     np.testing.assert_allclose(here.by_rate, difference / (2 * H), atol=1e-9)
 
 
-def test_identical_students_move_like_one_that_shares_the_learning_rate():
+@pytest.mark.parametrize("readout_rate", [0.0, 0.7])
+def test_identical_students_move_like_one_that_shares_the_learning_rate(readout_rate):
     two, one = tl.Committee(2, tl.Erf()), tl.Committee(1, tl.Erf())
-    scenario = tl.Scenario(two, one, label_noise=0.2, weight_decay=0.03)
-    E, single = embedding(2, 1), Flow(one_for_all(scenario, rate_of(ETA))[0])
-    rates, derivatives = system(single, share=2)(Y, ETA)
-    both = linearized(Flow(scenario), E @ Y, ETA)
+    numbers = {"label_noise": 0.2, "weight_decay": 0.03, "readout_decay": 0.02}
+    scenario = tl.Scenario(two, one, **numbers)
+    flow = Flow(scenario, readout_rate=readout_rate)
+    E, single = embedding(flow.layout), flow_of_one(flow, one_for_all(scenario, rate_of(ETA))[0])
+    z = np.append(Y, 1.7)[: single.layout.size]
+    rates, derivatives = system(single, share=2)(z, ETA)
+    both = linearized(flow, E @ z, ETA)
     np.testing.assert_allclose(both.rates, E @ rates, atol=1e-14)
     np.testing.assert_allclose(both.jacobian @ E, E @ derivatives[:, :-1], atol=1e-13)
     np.testing.assert_allclose(both.by_rate, E @ derivatives[:, -1], atol=1e-14)

@@ -8,9 +8,10 @@ or a schedule η(time).  `learning_rate` makes a `Rate` or a `Scheduled` of it; 
 
 In the limit time is measured in units of 1/η, ``first`` is 1 and ``second`` is None: the terms in
 ⟨δ δ⟩ are not computed.  `rate_of` makes a `Rate` of a number that needs no check.
+
+A second layer that learns has a rate of its own, η_v: `readout_rate` and `both`.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from tutelage._jax import jax, jnp
 RECORDED_TIMES = 401
 # A schedule is looked at so often between the recorded times.
 LOOKED_AT = 101
+READOUT = "readout_rate"
 
 
 class Rate(eqx.Module):
@@ -30,10 +32,12 @@ class Rate(eqx.Module):
 
     first: η, the factor of the terms of first order; 1 in the limit η → 0.
     limit: whether this is the limit.
+    readout: η_v, that of the second layer, in the limit in units of η; None if it is not said.
     """
 
     first: Any
     limit: bool = eqx.field(static=True, default=False)
+    readout: Any = None
 
     @property
     def second(self) -> Any | None:
@@ -51,24 +55,33 @@ class Rate(eqx.Module):
 
     def of_run(self, run: tuple[int, ...]) -> "Rate":
         """The rate of one of several runs."""
-        return jax.tree.map(lambda x: x[run], self) if np.ndim(self.first) else self
+        return jax.tree.map(lambda x: x[run] if np.ndim(x) else x, self)
 
 
 LIMIT = Rate(1.0, limit=True)
 
 
 class Scheduled(eqx.Module):
-    """A learning rate that changes, η(time), the same for all runs."""
+    """Learning rates that change, η(time), the same for all runs; that of the second layer too.
 
-    function: Callable[[Any], Any]
+    function, readout: of time, or a number; ``readout`` may be None.
+    """
+
+    function: Any
+    readout: Any = None
 
     def at(self, time: Any) -> Rate:
-        """η and η² at a time, or at one time for each run."""
-        return rate_of(jnp.vectorize(self.function)(time))
+        """η, η² and η_v at a time, or at one time for each run."""
+
+        def now(rate: Any) -> Any:
+            return jnp.vectorize(rate)(time) if callable(rate) else rate
+
+        return Rate(now(self.function), readout=now(self.readout))
 
     def of_run(self, run: tuple[int, ...]) -> "Scheduled":
-        """The same for all runs."""
-        return self
+        """The same for all runs, but for numbers."""
+        rates = (self.function, self.readout)
+        return Scheduled(*(x if callable(x) or not np.ndim(x) else x[run] for x in rates))
 
 
 def rate_of(learning_rate: Any) -> Rate:
@@ -117,40 +130,71 @@ def learning_rate(
     return rate_of(_several(value))
 
 
-def _several(value: Any) -> Float[np.ndarray, " runs"]:
-    values = finite_array("learning_rate", value)
+def readout_rate(
+    value: Any, times: Float[np.ndarray, " times"], until: float, *, runs: bool = True
+) -> Any:
+    """What a user gave as the learning rate of the second layer; None if that is fixed, at 0."""
+    if callable(value):
+        _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)), READOUT)
+        return value
+    shape = shape_of(READOUT, value)
+    if shape == ():
+        finite_number(READOUT, value, at_least=0.0, hint="readout_rate=0.5, or 0 to keep it fixed")
+        return None if value == 0 else np.asarray(value, dtype=np.float64)
+    if not runs:
+        raise InputError(READOUT, f"shape {shape}", "it has to be one number")
+    return _several(value, READOUT)
+
+
+def both(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
+    """The rates of both layers; ``readout`` as `readout_rate` gives it."""
+    if isinstance(rate, Scheduled):
+        return Scheduled(rate.function, readout)
+    if not callable(readout):
+        return Rate(rate.first, rate.limit, readout)
+    if rate.limit:
+        raise InputError(
+            READOUT, "a schedule", "in the limit η → 0 it has to be a number, in units of η", "1.0"
+        )
+    return Scheduled(rate.first, readout)
+
+
+def _several(value: Any, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
+    values = finite_array(argument, value)
     if not values.size:
-        raise InputError("learning_rate", "an empty array", "there has to be a run", "[0.5, 1.0]")
-    if np.any(values == 0):
-        raise InputError("learning_rate", "0 in an array", "the limit η → 0 is a run of its own")
+        raise InputError(argument, "an empty array", "there has to be a run", "[0.5, 1.0]")
+    if argument != READOUT and np.any(values == 0):
+        raise InputError(argument, "0 in an array", "the limit η → 0 is a run of its own")
     if np.any(values < 0):
         where = int(np.argmax(values < 0))
         came = f"{values.flat[where]} at index {where}"
-        raise InputError("learning_rate", came, "a learning rate has to be positive")
+        raise InputError(argument, came, "a learning rate has to be positive")
     return values
 
 
-def _check_schedule(function: Any, times: Float[np.ndarray, " times"]) -> None:
+def _check_schedule(
+    function: Any, times: Float[np.ndarray, " times"], argument: str = "learning_rate"
+) -> None:
     """A function that can be compiled, with a finite η >= 0 at all times."""
     try:
         traced = jax.eval_shape(function, jax.ShapeDtypeStruct((), np.float64))
     except Exception as problem:
         raise InputError(
-            "learning_rate",
+            argument,
             f"a function that fails when compiled ({type(problem).__name__})",
             "a schedule is a function of one number, written with jax.numpy",
             "jnp.exp(-t) for math.exp(-t), jnp.where(t < 5, 1.0, 0.5) for a choice",
         ) from None
     if getattr(traced, "shape", ()) != ():
         came = f"a function with values of shape {traced.shape}"
-        raise InputError("learning_rate", came, "it has to return one number")
+        raise InputError(argument, came, "it has to return one number")
     with np.errstate(all="ignore"):  # what is not finite is refused below
         values = np.array([float(function(np.float64(t))) for t in times])
     bad = ~np.isfinite(values) | (values < 0)
     if np.any(bad):
         where = int(np.argmax(bad))
         raise InputError(
-            "learning_rate",
+            argument,
             f"{values[where]} at time {times[where]:g}",
             "a learning rate has to be finite and not negative",
         )

@@ -2,21 +2,26 @@
 
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._jax import jax
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import to_overlaps
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.identical import are_identical, embedding, one_for_all, part_at_once
+from tutelage.online.identical import (
+    are_identical,
+    embedding,
+    flow_of_one,
+    one_for_all,
+    part_at_once,
+)
 from tutelage.online.linearization import system
-from tutelage.online.stationary import is_state, polished
+from tutelage.online.stationary import is_state, polished, relative
 from tutelage.runs.provenance import recorded
 from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 
@@ -35,6 +40,7 @@ def branch(
     until: float,
     step: float = 0.05,
     max_steps: int = 1000,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
 ) -> xr.Dataset:
@@ -58,6 +64,8 @@ def branch(
         step: the longest step in (y, η), relative to the largest of these numbers if that is
             greater than one.
         max_steps: after which the branch ends.
+        readout_rate: η_v of the second layer where the branch begins; it changes in proportion to
+            ``learning_rate``, and the Dataset has ``readout``.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
@@ -81,16 +89,17 @@ def branch(
     _check(scenario, start, learning_rate, until)
     finite_number("step", step, above=0.0, hint="step=0.05")
     positive_integer("max_steps", max_steps, "max_steps=1000")
-    eta, y = float(learning_rate), np.asarray(to_vector(start))
-    flow, rate, share, E = Flow(scenario, method, batch=batch), rate_of(eta), 1, np.eye(len(y))
-    if are_identical(np.asarray(start.Q)) and part_at_once(flow, rate):
+    eta, ratio = float(learning_rate), relative(readout_rate, learning_rate)
+    flow = whole = Flow(scenario, method, batch=batch, readout_rate=ratio)
+    y, rate, share, E = flow.vector(start), rate_of(eta), 1, np.eye(flow.layout.size)
+    Q, v = np.asarray(start.Q), np.asarray(scenario.student.weights)
+    if part_at_once(flow, rate) and are_identical(Q, v):
         single, rate = one_for_all(scenario, rate)
-        flow, share = Flow(single, method, batch=batch), scenario.K
-        E = embedding(scenario.K, scenario.M)
+        flow, share, E = flow_of_one(flow, single), scenario.K, embedding(flow.layout)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
     equations, ending = system(flow, share), _ending(flow.scenario, until)
     curve = follow(equations, z, eta, until=float(until), step=step, steps=max_steps, ending=ending)
-    return _dataset(scenario, method, curve, E, equations).assign_attrs(ended=curve.ended)
+    return _dataset(whole, curve, E, equations).assign_attrs(ended=curve.ended)
 
 
 def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
@@ -99,7 +108,7 @@ def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:
         raise InputError("until", repr(until), "it has to differ from learning_rate")
-    if until == 0 and scenario.weight_decay + scenario.drift > 0:
+    if until == 0 and scenario.weight_decay + scenario.drift + scenario.readout_decay > 0:
         raise InputError(
             "until",
             "0 with weight decay or drift",
@@ -125,24 +134,19 @@ def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:
     return values[np.argsort(-values.real, kind="stable")]
 
 
-def _dataset(
-    scenario: Scenario,
-    method: Method | str | None,
-    curve: Curve,
-    E: np.ndarray,
-    equations: System,
-) -> xr.Dataset:
-    d = E.shape[1]
+def _dataset(flow: Flow, curve: Curve, E: np.ndarray, equations: System) -> xr.Dataset:
+    scenario, layout, d = flow.scenario, flow.layout, E.shape[1]
     special = np.array([s.point for s in curve.specials]).reshape(-1, d + 1)
-    states, specials = (_states(scenario, u[:, :-1] @ E.T) for u in (curve.points, special))
+    vectors, at_special = (u[:, :-1] @ E.T for u in (curve.points, special))
+    states, specials = (_states(scenario, y) for y in (vectors, at_special))
     values = np.array([_spectrum(equations, u) for u in curve.points])
-    Q_, R_ = ("student", "student_2"), ("student", "teacher")
-    return xr.Dataset(
+    Q_, R_, v_ = ("student", "student_2"), ("student", "teacher"), ("output", "student")
+    dataset = xr.Dataset(
         {
             "learning_rate": ("point", curve.points[:, -1], {"symbol": "η"}),
             "Q": (("point", *Q_), np.asarray(states.Q)),
             "R": (("point", *R_), np.asarray(states.R)),
-            "generalization_error": ("point", _errors(scenario, states, method)),
+            "generalization_error": ("point", _errors(flow, vectors)),
             "eigenvalue": (("point", "direction"), values.real, {"unit": "η"}),
             "eigenvalue_imaginary": (("point", "direction"), values.imag, {"unit": "η"}),
             "special_kind": ("special", np.array([s.kind for s in curve.specials], dtype=str)),
@@ -157,6 +161,11 @@ def _dataset(
             "teacher": np.arange(1, scenario.M + 1),
         },
     )
+    if not flow.trained:
+        return dataset
+    readouts = {"readout": (("point", *v_), layout.readout(vectors))}
+    readouts["special_readout"] = (("special", *v_), layout.readout(at_special))
+    return dataset.assign(readouts).assign_coords(output=np.arange(1, layout.outputs + 1))
 
 
 def _states(scenario: Scenario, vectors: np.ndarray) -> Overlaps:
@@ -164,10 +173,16 @@ def _states(scenario: Scenario, vectors: np.ndarray) -> Overlaps:
     return to_overlaps(vectors, T, scenario.K)
 
 
-def _errors(scenario: Scenario, states: Overlaps, method: Method | str | None) -> np.ndarray:
+def _errors(flow: Flow, vectors: np.ndarray) -> np.ndarray:
     """In one of few shapes, because shapes are compiled: the first state fills up."""
-    n, size = len(states.R), FEWEST
+    n, size = len(vectors), FEWEST
     while size < n:
         size *= 2
-    full = jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[:1], size - n, 0)]), states)
-    return np.asarray(generalization_error(scenario, full, method=method))[:n]
+    full = np.concatenate([vectors, np.repeat(vectors[:1], size - n, 0)])
+    T = np.broadcast_to(flow.scenario.T, (size, *flow.scenario.T.shape))
+    return np.asarray(_compiled_errors(flow, full, T))[:n]
+
+
+@eqx.filter_jit
+def _compiled_errors(flow: Flow, y: Any, T: Any) -> Any:
+    return flow.errors(y, T)

@@ -13,7 +13,6 @@ from tutelage._findings import Finding
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 from tutelage.online.plateaus import saddle
@@ -57,6 +56,7 @@ def critical_learning_rates(
     start: Overlaps,
     *,
     upper: float | None = None,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
@@ -81,6 +81,7 @@ def critical_learning_rates(
         scenario: who learns from whom.
         start: Q, R and T at time 0.
         upper: the highest η that is looked at.
+        readout_rate: η_v of the second layer in units of η: the two rates grow together.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.
@@ -95,7 +96,8 @@ def critical_learning_rates(
     check_fits("start", scenario, start, batches=((),))
     if upper is not None:
         finite_number("upper", upper, above=0.0, hint="4.0")
-    flow, y0 = Flow(scenario, method, batch=batch), np.asarray(to_vector(start))
+    flow = Flow(scenario, method, batch=batch, readout_rate=readout_rate)
+    y0 = flow.vector(start)
     top = HIGHEST if upper is None else float(upper)
     reasons: dict[str, str] = {}
 
@@ -244,8 +246,7 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
             break
     else:
         raise _Missing("the run lingers beside no saddle")
-    y = np.asarray(to_vector(point.overlaps))
-    found = fold(flow, y, eta, 4 * top)
+    found = fold(flow, point.vector, eta, 4 * top)
     if found is None:
         raise _Missing(
             f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"

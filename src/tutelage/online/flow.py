@@ -1,13 +1,19 @@
 """The order-parameter equations of on-line learning, exact in the learning rate.
 
     dR_in/dα = η ⟨δ_i y_n⟩ - (γ + δ) R_in
-    dQ_ik/dα = η ⟨δ_i x_k + δ_k x_i⟩ + (η²/b) [⟨δ_i δ_k⟩ + ς² s_K² ⟨g'(x_i) g'(x_k)⟩] - 2γ Q_ik
-    δ_i = s_K g'(x_i) (τ - σ)
+    dQ_ik/dα = η ⟨δ_i x_k + δ_k x_i⟩ + (η²/b) [⟨δ_i δ_k⟩ + ς² (vᵀv)_ik ⟨g'(x_i) g'(x_k)⟩] - 2γ Q_ik
+    δ_i = g'(x_i) Σ_c v_ci (τ_c - σ_c)
 
 (straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995), with weight decay γ, label noise
 ς, teachers that drift at the rate δ (Biehl and Schwarze 1993), and steps with the mean gradient of
 b examples, α = steps/N: it has the same mean, and a variance b times smaller.  In the limit η → 0
 time is measured in units of 1/η and the terms in η² are left out.
+
+A second layer that learns, at the rate η_v/N, joins the state (Goldt et al. 2019),
+
+    dv_ci/dα = η_v ⟨(τ_c - σ_c) g(x_i)⟩ - γ_v v_ci,
+
+both times the scale of the outputs; label noise does not enter.
 """
 
 from collections.abc import Callable
@@ -15,14 +21,15 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
-from tutelage._checks import positive_integer
+from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jnp
+from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import unchecked
+from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
@@ -53,6 +60,8 @@ class Flow(eqx.Module):
     method: how averages are computed; the best exact one by default.
     limit: whether it serves the limit η → 0 only, which takes less to prepare.
     batch: b, examples for each step.
+    readout_rate: η_v in units of η, at which the second layer learns; 0 keeps it fixed, and the
+        state is Q and R.
 
     Its ``moments`` give ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ alone (``first_order``, ``second_order``) and a bound
     on their error (``error``).
@@ -60,6 +69,8 @@ class Flow(eqx.Module):
 
     moments: Moments
     batch: Any
+    readout_rate: Any
+    trained: bool = eqx.field(static=True)
 
     @door
     def __init__(
@@ -69,8 +80,12 @@ class Flow(eqx.Module):
         *,
         limit: bool = False,
         batch: int = 1,
+        readout_rate: float = 0.0,
     ):
         check_scenario(scenario)
+        finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
+        self.trained = bool(readout_rate)
+        self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
         # As an array the number is data: another one needs no other program.
         self.batch = np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64)
         self.moments = moments(scenario, method, limit)
@@ -85,6 +100,17 @@ class Flow(eqx.Module):
         """How single averages are computed."""
         return self.moments.method
 
+    @property
+    def layout(self) -> Layout:
+        """Where the numbers of a state stand."""
+        scenario = self.scenario
+        return Layout(scenario.K, scenario.M, scenario.outputs if self.trained else 0)
+
+    def vector(self, start: Overlaps) -> Float[np.ndarray, " d"]:
+        """The state with these overlaps and the scenario's readouts."""
+        y = np.asarray(to_vector(start))
+        return np.append(y, self.scenario.student.weights) if self.trained else y
+
     def coarse(self) -> "Flow":
         """With fewer rules for averages to compile, where ``moments.resolves`` the state."""
         return eqx.tree_at(lambda flow: flow.moments, self, self.moments.coarse())
@@ -95,15 +121,80 @@ class Flow(eqx.Module):
         learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
             (not an array) is the limit η → 0.
         """
-        rate, gamma, K = rate_of(learning_rate), self.scenario.weight_decay, self.scenario.K
-        delta = self.scenario.drift
-        first = self.moments.first_order(overlaps)
+        rate = rate_of(learning_rate)
+        return self._change(self.moments, overlaps, self.moments.first_order(overlaps), rate)
+
+    def rates(self, y: Float[Array, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
+        """dy/dα of states as vectors (`Layout`)."""
+        if not self.trained:
+            return to_vector(self(to_overlaps(y, T, self.scenario.K), rate))
+
+        def one(moments: Moments, overlaps: Overlaps, rate: Rate) -> Array:
+            first, products = moments.first_orders(overlaps)
+            change = to_vector(self._change(moments, overlaps, first, rate))
+            return jnp.append(change, self._learned(moments.scenario, products, rate))
+
+        eta_v = self.readout_rate * rate.first if rate.readout is None else rate.readout
+        numbers = (jnp.asarray(x, dtype=jnp.float64) for x in (rate.first, eta_v))
+        first, eta_v = (jnp.broadcast_to(x, y.shape[:-1]) for x in numbers)
+        return self.at_states(one, y, T, Rate(first, rate.limit, eta_v))
+
+    def errors(self, y: Float[Array, "... d"], T: Any) -> Float[Array, "..."]:
+        """ε_g of states as vectors."""
+        return self.at_states(lambda moments, state: moments.generalization_error(state), y, T)
+
+    def resolves(self, y: Float[Array, "... d"], T: Any) -> Bool[Array, "..."]:
+        """Whether the averages are right there."""
+        return self.at_states(lambda moments, state: moments.resolves(state), y, T)
+
+    def at_states(
+        self, function: Callable[..., Any], y: Float[Array, "... d"], T: Any, *more: Any
+    ) -> Any:
+        """``function(moments, overlaps, …)``; with a second layer that learns, state by state."""
+        if not self.trained:
+            return function(self.moments, to_overlaps(y, T, self.scenario.K), *more)
+        batch = y.shape[:-1]
+
+        def one(parts: tuple[Any, ...]) -> Any:
+            y, T, *rest = parts
+            moments = self.moments.with_readout(self.layout.readout(y))
+            return function(moments, to_overlaps(y, T, self.scenario.K), *rest)
+
+        def flat(x: Any) -> Array:
+            return x.reshape(-1, *x.shape[len(batch) :])
+
+        T = jnp.broadcast_to(T, (*batch, *T.shape[-2:]))
+        if not batch:
+            return one((y, T, *more))
+        every = jax.tree.map(flat, (y, T, *more))
+        found = jax.lax.map(one, every) if self.moments.one_by_one else jax.vmap(one)(every)
+        return jax.tree.map(lambda x: x.reshape(*batch, *x.shape[1:]), found)
+
+    def _change(
+        self, moments: Moments, overlaps: Overlaps, first: Float[Array, "... K n"], rate: Rate
+    ) -> Overlaps:
+        """dQ/dα, dR/dα and dT/dα = 0, from ⟨δ_i v⟩."""
+        gamma, delta, K = self.scenario.weight_decay, self.scenario.drift, self.scenario.K
         x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
         dR = y - (gamma + delta) * overlaps.R
         dQ = x + jnp.swapaxes(x, -1, -2) - 2 * gamma * overlaps.Q
         if rate.second is not None:
-            dQ = dQ + _over_units(rate.second / self.batch) * self.moments.second_order(overlaps)
+            dQ = dQ + _over_units(rate.second / self.batch) * moments.second_order(overlaps)
         return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
+
+    def _learned(
+        self, scenario: Scenario, products: Float[Array, "K n"], rate: Rate
+    ) -> Float[Array, "outputs*K"]:
+        """dv/dα, output by output."""
+        up = rate.readout * readout_gradient(scenario, products)
+        return (up - scenario.readout_decay * scenario.student.weights).ravel()
+
+
+def readout_gradient(
+    scenario: Scenario, products: Float[Array, "K n"]
+) -> Float[Array, "outputs K"]:
+    """s_K ⟨(τ_c - σ_c) g(x_i)⟩ = s_K Σ_a r_ca ⟨g(x_i) g_a(f_a)⟩."""
+    return scenario.output_scale[0] * coefficients(scenario) @ products.T
 
 
 class Flows(eqx.Module):
@@ -128,15 +219,21 @@ class Flows(eqx.Module):
         """Who learns from whom, with the numbers of all runs."""
         return self.each.scenario
 
-    def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
+    def rates(self, y: Float[Array, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
         """As `Flow`, with one entry of the leading axis for each run."""
-        rate, runs = rate_of(learning_rate), overlaps.Q.shape[:1]
-        first = jnp.broadcast_to(jnp.asarray(rate.first, dtype=jnp.float64), runs)
 
-        def one(flow: Flow, state: tuple[Array, Array, Array], eta: Array) -> Overlaps:
-            return flow(unchecked(*state), Rate(eta, rate.limit))
+        def every(x: Any) -> Array:
+            return jnp.broadcast_to(jnp.asarray(x, dtype=jnp.float64), y.shape[:1])
 
-        return self.over_runs(one, (overlaps.Q, overlaps.R, overlaps.T), first)
+        return self.over_runs(Flow.rates, y, T, jax.tree.map(every, rate))
+
+    def errors(self, y: Float[Array, "runs d"], T: Any) -> Float[Array, " runs"]:
+        """As `Flow.errors`."""
+        return self.over_runs(Flow.errors, y, T)
+
+    def resolves(self, y: Float[Array, "runs d"], T: Any) -> Bool[Array, " runs"]:
+        """As `Flow.resolves`."""
+        return self.over_runs(Flow.resolves, y, T)
 
     def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """``function(flow, …)`` of every run."""

@@ -1,7 +1,8 @@
 """Students that are all the same: a scenario with one student, and why they part.
 
-K identical students stay identical, and move like one student with the output K s_K g(x) at the
-learning rate η/K: its δ is K times as large, so that η⟨δ y_n⟩ and η²⟨δ²⟩ are what they were.
+K identical students with equal readouts v_c stay identical, and move like one student with the
+readouts K v_c at the learning rate η/K: its δ is K times as large, so that η⟨δ y_n⟩ and η²⟨δ²⟩ are
+what they were.  Readouts that learn do so at K η_v, as K times their change is needed.
 
 Beside such a state the squared distance ν = |J_i - J_k|² of two students obeys
 
@@ -26,29 +27,43 @@ from tutelage.online.stationary import FixedPoint, describe
 
 def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
     """The scenario with a single student, and its learning rate."""
-    K, (s_K, s_M) = scenario.K, scenario.output_scale
+    K = scenario.K
     # The limit η → 0 counts time in units of 1/η, which has become K times as long.
     unit = K if rate.limit else 1
     single = Scenario(
-        Committee(1, scenario.student.activation),
+        Committee(1, scenario.student.activation, K * scenario.student.weights[:, :1]),
         scenario.teacher,
         scenario.T,
-        output_scale=(K * s_K, s_M),
+        output_scale=scenario.output_scale,
         label_noise=scenario.label_noise,
         weight_decay=scenario.weight_decay * unit,
         drift=scenario.drift * unit,
+        readout_decay=scenario.readout_decay * unit,
     )
     return single, rate if rate.limit else rate_of(rate.first / K)
 
 
-def embedding(K: int, M: int) -> Float[np.ndarray, "v M+1"]:
-    """The matrix that turns (R_n, Q) of one student into the vector of K identical ones."""
-    return np.vstack([np.eye(M + 1)[:M]] * K + [np.eye(M + 1)[M:]] * (K * (K + 1) // 2))
+def flow_of_one(flow: Flow, single: Scenario) -> Flow:
+    """The equations of the single student; its η_v is K² times as large in units of its η."""
+    ratio = float(flow.readout_rate) * flow.scenario.K**2
+    return Flow(single, flow.method, batch=int(flow.batch), readout_rate=ratio)
 
 
-def are_identical(Q: Float[np.ndarray, "K K"]) -> bool:
-    """All |J_i - J_k|² vanish up to rounding."""
-    return len(Q) > 1 and bool(np.ptp(Q) < 1e-9 * np.max(np.abs(Q)))
+def embedding(layout: Layout) -> Float[np.ndarray, "v d"]:
+    """The matrix that turns (R_n, Q, K v_c) of one student into the vector of K identical ones."""
+    K, M, outputs = layout.K, layout.M, layout.outputs
+    R, Q, v = np.split(np.eye(M + 1 + outputs), [M, M + 1])
+    return np.vstack(
+        [R] * K
+        + [Q] * (K * (K + 1) // 2)
+        + [v[c : c + 1] / K for c in range(outputs) for _ in range(K)]
+    )
+
+
+def are_identical(Q: Float[np.ndarray, "K K"], v: Float[np.ndarray, "outputs K"]) -> bool:
+    """All |J_i - J_k|² vanish up to rounding, and all units have the same readouts."""
+    alike = np.all(np.ptp(v, axis=-1) <= 1e-9 * np.max(np.abs(v)))
+    return len(Q) > 1 and bool(alike and np.ptp(Q) < 1e-9 * np.max(np.abs(Q)))
 
 
 def part_at_once(flow: Flow, rate: Rate) -> bool:
@@ -56,13 +71,13 @@ def part_at_once(flow: Flow, rate: Rate) -> bool:
     return not rate.limit and len(flow.scenario.student.activation.kinks) > 0
 
 
-def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " M+1"]) -> FixedPoint:
-    """The fixed point with K students that are all z = (R_n, Q)."""
-    K, layout = flow.scenario.K, Layout(flow.scenario.K, flow.scenario.M)
-    y = embedding(K, flow.scenario.M) @ z
+def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> FixedPoint:
+    """The fixed point with K students that are all z = (R_n, Q, K v_c)."""
+    K, layout = flow.scenario.K, flow.layout
+    y = embedding(layout) @ z
     f = rates_and_jacobian(flow, rate, y)[0]
     # Rounding of ν is seen under a root in Q_ik for i != k, which says nothing about z.
-    left = [*f[layout.R], *f[layout.diagonal]]
+    left = [*f[layout.R], *f[layout.diagonal], *f[layout.v]]
     point = describe(flow, rate, y, float(np.max(np.abs(left)) / max(1.0, np.max(np.abs(y)))))
     if not part_at_once(flow, rate):
         return point
@@ -75,7 +90,7 @@ def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " M+1"]) -> 
 
 def splitting(flow: Flow, eta: float, y: Float[np.ndarray, " v"]) -> float:
     """c = lim (dν/dα)/√ν for two students that part in a direction orthogonal to all vectors."""
-    (q11, q12), (_, q22) = Layout(flow.scenario.K, flow.scenario.M).pairs[:2, :2]
+    (q11, q12), (_, q22) = flow.layout.pairs[:2, :2]
     rates = []
     for h in (4e-3, 2e-3, 1e-3):  # √ν; the ratio is a power series in h
         apart = y.copy()

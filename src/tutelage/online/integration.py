@@ -1,6 +1,8 @@
 """Adaptive integration of the equations, with a reason to stop."""
 
 import time
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow, Flows
 from tutelage.runs.progress import Progress
@@ -188,15 +189,7 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
 
 @eqx.filter_jit
 def _errors(flow: Flow | Flows, y: Any, T: Any) -> Array:
-    if isinstance(flow, Flows):
-        return flow.over_runs(_errors, y, T)
-    return flow.moments.generalization_error(to_overlaps(y, T, flow.scenario.K))
-
-
-def _resolves(flow: Flow | Flows, y: Any, T: Any) -> Array:
-    if isinstance(flow, Flows):
-        return flow.over_runs(_resolves, y, T)
-    return flow.moments.resolves(to_overlaps(y, T, flow.scenario.K))
+    return flow.errors(y, T)
 
 
 @eqx.filter_jit
@@ -211,12 +204,12 @@ def _compiled(
     most: Any,
 ) -> Walk:
     def rates(t: Array, y: Array) -> Array:
-        return to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate.at(t)))
+        return flow.rates(y, T, rate.at(t))
 
     # Noise, decay and drift drive a run away from the solution: there the error says nothing.
     scenario = flow.scenario
-    driven = (scenario.label_noise, scenario.weight_decay, scenario.drift)
-    stays = (driven[0] == 0) & (driven[1] == 0) & (driven[2] == 0)
+    driven = (scenario.label_noise, scenario.weight_decay, scenario.drift, scenario.readout_decay)
+    stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven))
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         pace = jnp.max(jnp.abs(slope), axis=-1) / rate.at(t).unit
@@ -224,11 +217,11 @@ def _compiled(
         # The error is looked at where it may have vanished.
         error = jax.lax.cond(
             jnp.any(pace < SLOW * (1 + size)),
-            lambda: jnp.abs(_errors(flow, y, T)),
+            lambda: jnp.abs(flow.errors(y, T)),
             lambda: jnp.ones_like(pace),
         )
         reasons = [
-            (UNRESOLVED, ~_resolves(flow, y, T)),
+            (UNRESOLVED, ~flow.resolves(y, T)),
             (CONVERGED, (error < SOLVED) & stays),
             (DIVERGED, size > TOO_LARGE),
             (PLATEAU, pace < AT_REST * tolerance),

@@ -7,6 +7,7 @@ the batch b) and D = γ + δ for R_in and 2γ for Q_ik, the vector y of R and Q 
     ∂f/∂η = f_2(y) + D y/η²,
 
 which without decay and drift is regular as η → 0.  In the limit time is αη and f = f_1 - D y.
+A second layer that learns at η_v = κη adds κ ⟨(τ_c - σ_c) g(x_i)⟩ to f_1, and D = γ_v for v_ci.
 """
 
 from typing import Any, NamedTuple
@@ -16,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
+from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.timing import Rate
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, readout_gradient
 from tutelage.solve.continuation import System
 
 
@@ -63,10 +64,11 @@ def rates_and_jacobian(
 
 
 def decays(flow: Flow) -> Float[np.ndarray, " d"]:
-    """D, at which R and Q decay: weight decay acts on both, drift on R."""
-    scenario, layout = flow.scenario, Layout(flow.scenario.K, flow.scenario.M)
+    """D, at which R, Q and v decay: weight decay acts on the first two, drift on R."""
+    scenario, layout = flow.scenario, flow.layout
     found = float(scenario.weight_decay) * layout.decay
     found[layout.R] += float(scenario.drift)
+    found[layout.v] += float(scenario.readout_decay)
     return found
 
 
@@ -87,10 +89,18 @@ def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 @eqx.filter_jit
 def _first(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
-        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        first = flow.moments.first_order(state)
-        x, y = first[:, : flow.scenario.K], first[:, flow.scenario.K :]
-        return to_vector(unchecked(x + x.T, y, state.T))
+        return flow.at_states(one, y, flow.scenario.T)
+
+    def one(moments, state):
+        if not flow.trained:
+            return change(moments.first_order(state), state.T)
+        first, products = moments.first_orders(state)
+        up = flow.readout_rate * readout_gradient(moments.scenario, products)
+        return jnp.append(change(first, state.T), up)
+
+    def change(first, T):
+        x, y = jnp.split(first, [flow.scenario.K], axis=-1)
+        return to_vector(unchecked(x + x.T, y, T))
 
     return rates(y), jax.jacfwd(rates)(y)
 
@@ -98,7 +108,10 @@ def _first(flow: Flow, y: Float[Array, " d"]):
 @eqx.filter_jit
 def _second(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
-        state = to_overlaps(y, flow.scenario.T, flow.scenario.K)
-        return to_vector(unchecked(flow.moments.second_order(state), 0.0 * state.R, state.T))
+        return flow.at_states(one, y, flow.scenario.T)
+
+    def one(moments, state):
+        change = to_vector(unchecked(moments.second_order(state), 0.0 * state.R, state.T))
+        return jnp.append(change, jnp.zeros(flow.layout.size - change.size))
 
     return rates(y), jax.jacfwd(rates)(y)

@@ -21,11 +21,10 @@ from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import FixedPoint, fixed_point
+from tutelage.online.stationary import FixedPoint, describe, polished, relative
 from tutelage.online.steps import Steps, steps
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
@@ -61,6 +60,7 @@ def plateau(
     start: Overlaps,
     learning_rate: float,
     *,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
 ) -> Plateau:
@@ -74,6 +74,7 @@ def plateau(
         scenario: who learns from whom.
         start: Q, R and T at time 0.
         learning_rate: η >= 0; the number 0 is the limit η → 0, with time in units of 1/η.
+        readout_rate: η_v of the second layer, as in `evolve`.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
@@ -87,14 +88,16 @@ def plateau(
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
-    flow, y0 = Flow(scenario, method, batch=batch), np.asarray(to_vector(start))
-    eta = float(learning_rate)
+    eta, ratio = float(learning_rate), relative(readout_rate, learning_rate)
+    flow = Flow(scenario, method, batch=batch, readout_rate=ratio)
+    y0 = flow.vector(start)
     until = LONGEST / float(rate_of(eta).unit)
     run = steps(flow, y0, eta, until)
     point = saddle(flow, run, eta)
     if point is None:
         return _none(run)
-    height = generalization_error(scenario, point.overlaps, method=method, return_error=True)
+    there = scenario.with_readout(jnp.asarray(point.readout))
+    height = generalization_error(there, point.overlaps, method=method, return_error=True)
     begins, ends = _beside(run, point.generalization_error)
     coarse = _beside(steps(flow, y0, eta, until, tolerance=1e-8), point.generalization_error)
     error = abs(coarse[1] - coarse[0] - (ends - begins)) + 1e-9 * ends
@@ -115,6 +118,7 @@ def plateau_over_learning_rates(
     start: Overlaps,
     learning_rates: Any,
     *,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
@@ -133,10 +137,11 @@ def plateau_over_learning_rates(
             "it has to be a list of numbers greater than 0",
             "np.linspace(0.1, 1.2, 12)",
         )
+    options: dict[str, Any] = {"readout_rate": readout_rate, "batch": batch, "method": method}
     found = []
     with Progress(progress, len(rates), "learning rates") as bar:
         for eta in rates:
-            found.append(plateau(scenario, start, eta, batch=batch, method=method))
+            found.append(plateau(scenario, start, eta, **options))
             bar.add(1)
     rows = [(p.height.value, *p.length) if p.height and p.length else (np.nan,) * 3 for p in found]
     height, length, error = np.array(rows).T
@@ -152,16 +157,14 @@ def plateau_over_learning_rates(
 
 def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
     """The unstable fixed point beside which the error of a run changes most slowly."""
-    pace = np.abs(run.slope / run.error)
+    pace, rate = np.abs(run.slope / run.error), rate_of(float(learning_rate))
     slow = np.flatnonzero((pace[1:-1] <= pace[:-2]) & (pace[1:-1] <= pace[2:])) + 1
     for j in slow[np.argsort(pace[slow])]:
-        near = to_overlaps(jnp.asarray(run.states[j]), flow.scenario.T, flow.scenario.K)
         try:
-            point = fixed_point(
-                flow.scenario, near, learning_rate, batch=int(flow.batch), method=flow.method
-            )
+            near = polished("start", flow, rate, run.states[j])
         except InputError:
             continue  # the error was slow there, the overlaps were not
+        point = describe(flow, rate, *near)
         beside = abs(point.generalization_error - run.error[j]) < BESIDE * run.error[j]
         if beside and point.unstable_directions.shape[1] > 0:
             return point

@@ -12,20 +12,26 @@ from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.activations.piecewise import PiecewiseLinear
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
-from tutelage.model import Overlaps, Scenario
+from tutelage.model import Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.identical import are_identical, describe_identical, one_for_all
+from tutelage.online.identical import (
+    are_identical,
+    describe_identical,
+    flow_of_one,
+    one_for_all,
+)
 from tutelage.online.linearization import rates_and_jacobian
 from tutelage.online.stationary import (
     POLISHED,
     FixedPoint,
     describe,
+    error_of,
     is_state,
+    relative,
     settled,
 )
 from tutelage.runs.progress import Progress
@@ -51,6 +57,7 @@ def fixed_points(
     *,
     starts: int = 50,
     seed: int = 0,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
     progress: bool = False,
@@ -72,6 +79,7 @@ def fixed_points(
         scenario: who learns from whom.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
         starts, seed: how many random starts, and their seed; more may find more.
+        readout_rate: η_v of the second layer, as in `evolve`; with one v is part of the state.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
         progress: whether to say how far it is and how long it will take.
@@ -86,13 +94,15 @@ def fixed_points(
     positive_integer("starts", starts, "starts=50")
     check_seed(seed)
     rate = rate_of(float(learning_rate))
-    flow, found = Flow(scenario, method, batch=batch), _Collection(scenario)
+    ratio = relative(readout_rate, learning_rate)
+    flow = Flow(scenario, method, batch=batch, readout_rate=ratio)
+    found = _Collection(flow)
+    identical = scenario.K > 1 and (flow.trained or scenario.student.uniform)
     single, their_rate = one_for_all(scenario, rate)
-    total = _count(scenario, starts) + (_count(single, starts) if scenario.K > 1 else 0)
+    total = _count(scenario, starts) + (_count(single, starts) if identical else 0)
     with Progress(progress, total, "starts") as bar:
-        if scenario.K > 1:
-            alone = Flow(single, method, batch=batch)
-            for z in _identical(alone, their_rate, seed, starts, bar):
+        if identical:
+            for z in _identical(flow_of_one(flow, single), their_rate, seed, starts, bar):
                 found.add(describe_identical(flow, rate, z))
         for y, residual in _arrivals(flow, rate, seed, starts, bar):
             found.add_state(flow, rate, y, residual)
@@ -100,33 +110,30 @@ def fixed_points(
 
 
 def _identical(flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress) -> list[np.ndarray]:
-    """(R_n, Q) of the fixed points with identical students."""
-    found = _Collection(flow.scenario)
+    """(R_n, Q) of the fixed points with identical students, and K v_c."""
+    found = _Collection(flow)
     for y, residual in _arrivals(flow, rate, seed, starts, bar):
         found.add_state(flow, rate, y, residual)
-    return [np.asarray(to_vector(point.overlaps)) for point in found.points]
+    return [point.vector for point in found.points]
 
 
 class _Collection:
     """Fixed points that differ by more than a permutation."""
 
-    def __init__(self, scenario: Scenario):
-        self.scenario = scenario
+    def __init__(self, flow: Flow):
+        self.flow = flow
         self.points: list[FixedPoint] = []
         self.keys: list[np.ndarray] = []
 
     def add_state(self, flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> None:
-        state = to_overlaps(jnp.asarray(y), self.scenario.T, self.scenario.K)
+        Q, v = y[flow.layout.pairs], _readout(flow, y)
         # Identical students were found as one student; here the Jacobian would be wrong.
-        known = are_identical(np.asarray(state.Q)) or self._knows(_invariants(self.scenario, state))
-        if not known:
+        if not are_identical(Q, v) and not self._knows(_invariants(flow, y)):
             self.add(describe(flow, rate, y, residual))
 
     def add(self, point: FixedPoint) -> None:
-        key = _invariants(self.scenario, point.overlaps)
-        if self._knows(key) or any(
-            _one_family(self.scenario, point, other) for other in self.points
-        ):
+        key = _invariants(self.flow, point.vector)
+        if self._knows(key) or any(_one_family(self.flow, point, other) for other in self.points):
             return
         self.points.append(point)
         self.keys.append(key)
@@ -135,18 +142,25 @@ class _Collection:
         return any(np.allclose(key, other, rtol=SAME, atol=SAME) for other in self.keys)
 
 
-def _invariants(scenario: Scenario, state: Overlaps) -> np.ndarray:
+def _readout(flow: Flow, y: np.ndarray) -> np.ndarray:
+    """v of a state."""
+    return flow.layout.readout(y) if flow.trained else np.asarray(flow.scenario.student.weights)
+
+
+def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
     """Numbers that do not change when units are renamed: ε_g, the spectrum of C, all entries."""
+    state = to_overlaps(jnp.asarray(y), flow.scenario.T, flow.scenario.K)
     Q, R, C = (np.asarray(x) for x in (state.Q, state.R, state.covariance))
-    error = float(generalization_error(scenario, state))
     others = np.sort(Q[np.triu_indices(len(Q), 1)])
-    parts = ([error], np.linalg.eigvalsh(C), np.sort(np.diag(Q)), others, np.sort(R, axis=None))
-    return np.concatenate(parts)
+    v = np.sort(y[flow.layout.v])
+    parts = (np.linalg.eigvalsh(C), np.sort(np.diag(Q)), others, np.sort(R, axis=None), v)
+    return np.concatenate([[float(error_of(flow, jnp.asarray(y)))], *parts])
 
 
-def _one_family(scenario: Scenario, a: FixedPoint, b: FixedPoint) -> bool:
-    """Both are perfect, and there are more students than needed."""
-    return scenario.K > scenario.M and max(a.generalization_error, b.generalization_error) < PERFECT
+def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
+    """Both are perfect, and there are more students or layers than needed."""
+    spare = flow.trained or flow.scenario.K > flow.scenario.M
+    return spare and max(a.generalization_error, b.generalization_error) < PERFECT
 
 
 def _arrivals(
@@ -174,35 +188,47 @@ def _starts(
 ) -> Iterator[Iterable[Float[np.ndarray, " v"]]]:
     """One state for each start, or several on the way from it."""
     K, M = flow.scenario.K, flow.scenario.M
-    T = np.asarray(flow.scenario.T)
+    T, v = np.asarray(flow.scenario.T), np.asarray(flow.scenario.student.weights)
     values, vectors = np.linalg.eigh(T)
     B = np.hstack([vectors * np.sqrt(np.maximum(values, 0.0)), np.zeros((M, K))])
     private = np.hstack([np.zeros((K, M)), np.eye(K)])
-    yield [_vector(J, B) for J in _solutions(flow.scenario, B)]
+
+    def state(J: np.ndarray, v: np.ndarray = v) -> np.ndarray:
+        y = np.asarray(to_vector(unchecked(*(jnp.asarray(x) for x in (J @ J.T, J @ B.T, B @ B.T)))))
+        return np.append(y, v) if flow.trained else y
+
+    yield [state(*solution) for solution in _solutions(flow, B)]
     for teachers in islice(combinations_with_replacement(range(M), K), count):
-        yield [_vector(B[list(teachers)] + 0.3 * private, B)]
+        yield [state(B[list(teachers)] + 0.3 * private)]
     for shared, own in SYMMETRIC:
-        yield [_vector(shared * np.sum(B, axis=0) + own * private, B)]
+        yield [state(shared * np.sum(B, axis=0) + own * private)]
     for _ in range(max(1, count // 5)):
-        J = 0.1 * rng.standard_normal((K, M + K)) + 0.1 * private
-        yield _slow_states(flow, rate, _vector(J, B))
+        yield _slow_states(flow, rate, state(0.1 * rng.standard_normal((K, M + K)) + 0.1 * private))
     size = np.sqrt(np.mean(np.diag(T)))
     for scale in 10.0 ** rng.uniform(-1.0, 1.0, count):
-        yield [_vector(size * scale * rng.standard_normal((K, M + K)) / np.sqrt(M + K), B)]
+        J = size * scale * rng.standard_normal((K, M + K)) / np.sqrt(M + K)
+        yield [state(J, v * (1 + rng.standard_normal(v.shape)) if flow.trained else v)]
 
 
-def _solutions(scenario: Scenario, B: np.ndarray) -> Iterator[np.ndarray]:
-    """Student weights that repeat the teacher, if it can be repeated."""
+def _solutions(flow: Flow, B: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Weights and readouts of students that repeat the teacher, if it can be repeated."""
+    scenario = flow.scenario
     g, h = scenario.student.activation, scenario.teacher.activation
-    (s_K, s_M), K, M = scenario.output_scale, scenario.K, scenario.M
-    spare = K - M
-    if eqx.tree_equal(g, h) is not True or s_K != s_M or spare < 0:
+    (v, teachers), K, M = (np.asarray(x) for x in scenario.readouts), scenario.K, scenario.M
+    if eqx.tree_equal(g, h) is not True or K < M:
         return
-    if spare == 0:
-        yield B
-    elif isinstance(g, PiecewiseLinear):  # g(x) = Σ g(x/n): the last teacher's students share it
-        shares = np.arange(1.0, spare + 2)
-        yield np.vstack([B[:-1], np.outer(shares / np.sum(shares), B[-1])])
+    if flow.trained:  # superfluous students are silent
+        s_K = float(scenario.output_scale[0])
+        yield (
+            np.vstack([B, np.eye(K - M, B.shape[1], M)]),
+            np.pad(teachers / s_K, ((0, 0), (0, K - M))),
+        )
+    elif K == M and np.array_equal(v, teachers):
+        yield B, v
+    elif isinstance(g, PiecewiseLinear) and np.all(v == v[:, :1]) and np.all(teachers == v[:, :1]):
+        # g(x) = Σ g(x/n): the last teacher's students share it
+        shares = np.arange(1.0, K - M + 2)
+        yield np.vstack([B[:-1], np.outer(shares / np.sum(shares), B[-1])]), v
 
 
 def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:
@@ -225,7 +251,3 @@ def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:
         if speeds[k - 1] >= speeds[k] <= speeds[k + 1]:
             yield way[k]
     yield from way[-1:]
-
-
-def _vector(J: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return np.asarray(to_vector(unchecked(jnp.asarray(J @ J.T), jnp.asarray(J @ B.T), B @ B.T)))

@@ -9,9 +9,10 @@ from tutelage._checks import InputError
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, system
-from tutelage.online.stationary import fixed_point
+from tutelage.online.stationary import polished
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
@@ -53,14 +54,14 @@ def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
     if run.outcome == "converged" and end.K == end.M:
         teacher = np.argmax(np.asarray(end.R), axis=1)
         T = np.asarray(flow.scenario.T)
-        y = to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T))
+        y = np.asarray(to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T)))
+        y = np.append(y, run.states[-1][len(y) :])
         if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
             return y
     try:
-        found = fixed_point(flow.scenario, end, eta, batch=int(flow.batch), method=flow.method)
+        return polished("start", flow, rate_of(eta), run.states[-1])[0]
     except InputError:
         return None
-    return np.asarray(to_vector(found.overlaps))
 
 
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:

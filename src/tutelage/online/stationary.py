@@ -1,18 +1,19 @@
 """Fixed points of on-line learning, and where they lead."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import equinox as eqx
 import numpy as np
-from jaxtyping import Complex
+from jaxtyping import Array, Complex, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import Layout, to_overlaps, to_vector
+from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
@@ -35,11 +36,12 @@ class FixedPoint(Finding):
     """A state that does not move, and what happens beside it.
 
     overlaps: Q, R and T.
+    readout: v of the student, shape (outputs, K); the scenario's if it does not learn.
     residual: the largest rate of change that is left, in units of η and of the largest overlap.
     eigenvalues: of the Jacobian, the largest real part first, shape (d,).  Time is α, or αη in
         the limit η → 0.
     eigenvectors: in the columns, in the order of ``labels``, shape (v, d).
-    labels: names of the v variables, R_11 … and Q_11, Q_12 ….
+    labels: names of the v variables, R_11 … and Q_11, Q_12 …; and v_1 … of a readout that learns.
     generalization_error: ε_g there.
     splitting: c in d|J_i - J_k|²/dα = c |J_i - J_k| beside identical students whose activation
         has a kink; 0 everywhere else.  A state with c > 0 has no Jacobian: the derivative of
@@ -49,6 +51,7 @@ class FixedPoint(Finding):
     """
 
     overlaps: Overlaps
+    readout: Float[np.ndarray, "outputs K"]
     residual: float
     eigenvalues: Complex[np.ndarray, " d"]
     eigenvectors: Complex[np.ndarray, "v d"]
@@ -74,6 +77,20 @@ class FixedPoint(Finding):
         return bool(self.eigenvalues[0].real < -ZERO)
 
     @property
+    def shares(self) -> dict[str, Float[np.ndarray, " d"]]:
+        """How much of every eigenvector is in R, in Q and in v: sums of squares, 1 in all."""
+        squares = np.abs(self.eigenvectors) ** 2
+        squares = squares / np.sum(squares, axis=0)
+        first = np.array([label[0] for label in self.labels])
+        return {letter: np.sum(squares[first == letter], axis=0) for letter in "RQv"}
+
+    @property
+    def vector(self) -> Float[np.ndarray, " v"]:
+        """The state in the order of ``labels``."""
+        y = np.append(np.asarray(to_vector(self.overlaps)), self.readout)
+        return y[: len(self.labels)]
+
+    @property
     def unstable_directions(self) -> Complex[np.ndarray, "v n"]:
         """The eigenvectors that lead away."""
         return self.eigenvectors[:, self.eigenvalues.real > ZERO]
@@ -85,6 +102,7 @@ def fixed_point(
     start: Overlaps,
     learning_rate: float,
     *,
+    readout_rate: float = 0.0,
     batch: int = 1,
     method: Method | str | None = None,
 ) -> FixedPoint:
@@ -94,6 +112,8 @@ def fixed_point(
         scenario: who learns from whom.
         start: where to begin; Newton's method goes to saddles as readily as to stable points.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
+        readout_rate: η_v of the second layer, as in `evolve`; with one v is part of the state, and
+            the search begins at the scenario's.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
@@ -111,8 +131,15 @@ def fixed_point(
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")
     check_fits("start", scenario, start, batches=((),))
     rate = rate_of(float(learning_rate))
-    flow = Flow(scenario, method, limit=rate.limit, batch=batch)
-    return describe(flow, rate, *polished("start", flow, rate, np.asarray(to_vector(start))))
+    ratio = relative(readout_rate, learning_rate)
+    flow = Flow(scenario, method, limit=rate.limit, batch=batch, readout_rate=ratio)
+    return describe(flow, rate, *polished("start", flow, rate, flow.vector(start)))
+
+
+def relative(readout_rate: Any, learning_rate: Any) -> float:
+    """η_v in units of η, which it is in the limit η → 0 already."""
+    finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=0.5")
+    return float(readout_rate) / (float(learning_rate) or 1.0)
 
 
 def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -144,15 +171,23 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
     scenario = flow.scenario
     values, vectors = np.linalg.eig(rate.unit * rates_and_jacobian(flow, rate, y)[1])
     order = np.argsort(-values.real, kind="stable")
-    state = to_overlaps(jnp.asarray(y), scenario.T, scenario.K)
+    state, layout = to_overlaps(jnp.asarray(y), scenario.T, scenario.K), flow.layout
+    readout = layout.readout(y) if flow.trained else scenario.student.weights
     return FixedPoint(
         overlaps=state,
+        readout=np.asarray(readout),
         residual=residual,
         eigenvalues=values[order].astype(complex),
         eigenvectors=vectors[:, order].astype(complex),
-        labels=Layout(scenario.K, scenario.M).labels,
-        generalization_error=float(generalization_error(scenario, state, method=flow.method)),
+        labels=layout.labels,
+        generalization_error=float(error_of(flow, jnp.asarray(y))),
     )
+
+
+@eqx.filter_jit
+def error_of(flow: Flow, y: Float[Array, " d"]) -> Float[Array, ""]:
+    """ε_g of a state."""
+    return flow.errors(y, flow.scenario.T)
 
 
 def settled(flow: Flow, rate: Rate, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:

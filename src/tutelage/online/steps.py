@@ -7,8 +7,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.averages.generalization import generalization_error
-from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
 from tutelage.solve.stepping import Walk, every_step
@@ -71,10 +69,7 @@ def steps(
     """
     y0 = jnp.asarray(start)
     if solved is None:
-        state = to_overlaps(y0, flow.scenario.T, flow.scenario.K)
-        solved = NEARLY_SOLVED * float(
-            generalization_error(flow.scenario, state, method=flow.method)
-        )
+        solved = NEARLY_SOLVED * float(_error(flow, y0))
     numbers = jax.tree.map(
         lambda x: jnp.asarray(x, dtype=jnp.float64),
         (rate_of(learning_rate), until, tolerance, longest, solved),
@@ -85,16 +80,21 @@ def steps(
 
 
 @eqx.filter_jit
+def _error(flow: Flow, y: Array) -> Array:
+    return flow.errors(y, flow.scenario.T)
+
+
+@eqx.filter_jit
 def _compiled(
     flow: Flow, y0: Array, rate: Rate, until: Any, tolerance: Any, longest: Any, solved: Any
 ):
-    K, T = flow.scenario.K, flow.scenario.T
+    T = flow.scenario.T
 
     def rates(t: Array, y: Array) -> Array:
-        return to_vector(flow(to_overlaps(y, T, K), rate))
+        return flow.rates(y, T, rate)
 
     def error(y: Array) -> Array:
-        return generalization_error(flow.scenario, to_overlaps(y, T, K), method=flow.method)
+        return flow.errors(y, T)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)

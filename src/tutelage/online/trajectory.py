@@ -57,6 +57,7 @@ def evolve(
     *,
     until: float,
     times: Any = None,
+    readout_rate: LearningRate = 0.0,
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
@@ -73,6 +74,9 @@ def evolve(
             with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
         until: the last time α, greater than 0.
         times: when to record; by default 401 equidistant times from 0 to ``until``.
+        readout_rate: η_v >= 0 of the second layer, in the forms of ``learning_rate``; 0 keeps the
+            student's readout as it is, with a rate it is where the readout begins.  In the limit
+            η → 0 it is measured in units of η.
         batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
             steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
@@ -80,7 +84,8 @@ def evolve(
         progress: whether to say how far it is and how long it will take.
 
     Returns:
-        A Dataset with Q, R and generalization_error over ``time`` (and ``run``), and
+        A Dataset with Q, R and generalization_error over ``time`` (and ``run``), with ``readout``
+        over ``output`` and ``student`` if it learns, and
 
         - ``outcome``: "converged" (the error has vanished, or nothing moves any more and every
           disturbance decays), "plateau" (nothing moves, but a disturbance would grow),
@@ -109,20 +114,25 @@ def evolve(
     """
     finite_number("tolerance", tolerance, at_least=FINEST, hint="tolerance=1e-9")
     times = recorded_times(times, until)
-    rate = timing.learning_rate(learning_rate, times, float(until))
+    readout = timing.readout_rate(readout_rate, times, float(until))
+    rate = timing.both(timing.learning_rate(learning_rate, times, float(until)), readout)
     runs = _runs(scenario, start, rate)
     size = bytes_of_a_run(scenario, method, len(times))
     what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
-    flows = [Flow(each, method, limit=limit, batch=batch) for each in scenario.each]
+    learns = 0.0 if readout is None else 1.0
+    flows = [
+        Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in scenario.each
+    ]
     flow = Flows(flows) if scenario.batch else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     last, error = float(until), _averages_error(flows, begin)
     _check_known(error, method)
-    trajectory = integrate(flow, to_vector(begin), T, rate, times, last, tolerance, progress)
-    _check_begun(flows, begin, trajectory)
+    y0 = _vectors(flows, begin)
+    trajectory = integrate(flow, y0, T, rate, times, last, tolerance, progress)
+    _check_begun(flows, y0, T, trajectory)
     outcomes = _outcomes(flows, trajectory, T, rate)
     states = _dataset(flows, trajectory, T, times, outcomes)
     numbered = with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
@@ -133,6 +143,16 @@ def evolve(
     )
 
 
+def _vectors(flows: list[Flow], begin: Overlaps) -> Float[np.ndarray, "... d"]:
+    """The states at the start, with the readouts of every run if they learn."""
+    y = np.asarray(to_vector(begin))
+    if not flows[0].trained:
+        return y
+    v = np.stack([np.ravel(flow.scenario.student.weights) for flow in flows])
+    v = np.broadcast_to(v if len(flows) > 1 else v[0], (*y.shape[:-1], v.shape[-1]))
+    return np.concatenate([y, v], axis=-1)
+
+
 def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:
     """Records, slopes, and averages of all runs at once; those by conditioning are one by one."""
     K, n = scenario.K, scenario.K + scenario.M
@@ -141,9 +161,9 @@ def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) 
     return 8 * (COPIES * times * K * n + SLOPES * n**2) + together
 
 
-def _check_begun(flows: list[Flow], begin: Overlaps, trajectory: Trajectory) -> None:
+def _check_begun(flows: list[Flow], y: np.ndarray, T: Any, trajectory: Trajectory) -> None:
     """A run that ends before its first step, with no error to begin with, is no divergence."""
-    if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(flows, begin))):
+    if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(flows, y, T))):
         return
     raise InputError(
         "scenario and start",
@@ -182,8 +202,10 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     any_teacher = bool(batch) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
     check_fits("start", scenario, start, any_teacher=any_teacher, several=True)
     check_orthogonal(scenario.drift, start.T)
-    rates = np.shape(rate.first) if isinstance(rate, Rate) else ()
-    shapes = {shape for shape in (batch, rates, scenario.batch) if shape}
+    given = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
+    every = [np.shape(x) for x in given if not callable(x)]
+    rates = next(filter(None, every), ())
+    shapes = {shape for shape in (batch, *every, scenario.batch) if shape}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
         raise InputError(
             "start, learning_rate and numbers of the scenario",
@@ -212,8 +234,10 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
         else {"output_scale": s_K, "teacher_scale": s_M}
     )
     return {
-        "learning_rate": rate.first if isinstance(rate, Rate) else None,
+        "learning_rate": rate.first if isinstance(rate, Rate) else rate.function,
+        "readout_rate": rate.readout,
         "weight_decay": scenario.weight_decay,
+        "readout_decay": scenario.readout_decay,
         "label_noise": scenario.label_noise,
         "drift": scenario.drift,
         **scales,
@@ -243,7 +267,7 @@ def _outcomes(
 
 @eqx.filter_jit
 def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
-    jacobian = jax.jacfwd(lambda y: to_vector(flow(to_overlaps(y, T, flow.scenario.K), rate)))(y)
+    jacobian = jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
     return jnp.max(jnp.linalg.eigvals(jacobian).real)
 
 
@@ -260,12 +284,16 @@ def _dataset(
         vectors = trajectory.at_every_time(times)
     else:
         times, vectors = trajectory.until_the_end(times)
-    states = to_overlaps(vectors, T[..., None, :, :], scenario.K)
+    T, layout = (
+        np.broadcast_to(T[..., None, :, :], (*vectors.shape[:-1], *T.shape[-2:])),
+        flows[0].layout,
+    )
+    states = to_overlaps(vectors, T, scenario.K)
     dataset = xr.Dataset(
         {
             "Q": ((*several, "time", "student", "student_2"), states.Q),
             "R": ((*several, "time", "student", "teacher"), states.R),
-            "generalization_error": ((*several, "time"), _errors(flows, states)),
+            "generalization_error": ((*several, "time"), _errors(flows, vectors, T)),
         },
         coords={
             "time": time_axis(times),
@@ -274,32 +302,32 @@ def _dataset(
             "teacher": np.arange(1, scenario.M + 1),
         },
     )
+    if layout.outputs:
+        v = ((*several, "time", "output", "student"), layout.readout(vectors))
+        dataset = dataset.assign(readout=v).assign_coords(output=np.arange(1, layout.outputs + 1))
     ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
     if several:
         return dataset.assign({name: ("run", value) for name, value in ends.items()})
     return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
 
 
-def _errors(flows: list[Flow], states: Overlaps) -> Float[np.ndarray, "..."]:
+def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray, "..."]:
     """ε_g of every state; missing where the state is."""
     if len(flows) > 1:
-        every = zip(flows, states.Q, states.R, states.T, strict=True)
-        return np.stack([_errors([flow], unchecked(*state)) for flow, *state in every])
-    Q, R = states.Q, states.R
-    present = np.all(np.isfinite(Q), axis=(-2, -1)) & np.all(np.isfinite(R), axis=(-2, -1))
-    T = np.broadcast_to(states.T, (*present.shape, *states.T.shape[-2:]))
+        return np.stack([_errors([flow], *state) for flow, *state in zip(flows, y, T, strict=True)])
+    present = np.all(np.isfinite(y), axis=-1)
     errors = np.full(present.shape, np.nan)
     if np.any(present):
-        errors[present] = _error(flows[0], unchecked(Q[present], R[present], T[present]))
+        errors[present] = _error(flows[0], y[present], T[present])
     return errors
 
 
-def _error(flow: Flow, states: Overlaps) -> np.ndarray:
+def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
     """With the fewest rules that will do."""
-    error, resolved = _compiled_error(flow.coarse(), states)
-    return np.asarray(error if np.all(resolved) else _compiled_error(flow, states)[0])
+    error, resolved = _compiled_error(flow.coarse(), y, T)
+    return np.asarray(error if np.all(resolved) else _compiled_error(flow, y, T)[0])
 
 
 @eqx.filter_jit
-def _compiled_error(flow: Flow, states: Overlaps) -> tuple[Any, Any]:
-    return flow.moments.generalization_error(states), flow.moments.resolves(states)
+def _compiled_error(flow: Flow, y: Any, T: Any) -> tuple[Any, Any]:
+    return flow.errors(y, T), flow.resolves(y, T)

@@ -1,0 +1,380 @@
+"""Second layers: fixed at any value, several outputs, and learning beside the first."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scenarios import random_overlaps
+from scipy.special import erf, ndtr
+
+import tutelage as tl
+from tutelage import InputError
+from tutelage.model.layout import to_vector
+from tutelage.model.timing import Rate
+from tutelage.online.flow import Flow
+from tutelage.online.linearization import linearized
+
+ETA, ETA_V, DRAWS = 0.7, 0.4, 400_000
+NUMBERS = {
+    "label_noise": 0.5,
+    "weight_decay": 0.1,
+    "readout_decay": 0.2,
+    "output_scale": (0.8, 1.1),
+}
+V, V_TEACHER = np.array([[0.5, -1.2], [0.3, 0.9]]), np.array([[1.0, 0.4], [-0.6, 1.5]])
+# g and g' in NumPy, a route of their own.
+UNITS = {
+    "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
+    "erf": (
+        tl.Erf(),
+        lambda x: erf(x / np.sqrt(2)),
+        lambda x: np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2),
+    ),
+    "gelu": (
+        tl.GELU(),
+        lambda x: x * ndtr(x),
+        lambda x: ndtr(x) + x * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi),
+    ),
+}
+KINDS = [
+    ("relu", "relu"),
+    ("erf", "erf"),
+    pytest.param("gelu", "gelu", marks=pytest.mark.slow),
+    pytest.param("relu", "erf", marks=pytest.mark.slow),
+    pytest.param("gelu", "relu", marks=pytest.mark.slow),
+]
+
+
+def scenario_of(g, h, v=V, teacher=V_TEACHER, **numbers):
+    K, M = np.shape(v)[-1], np.shape(teacher)[-1]
+    return tl.Scenario(tl.Committee(K, g, v), tl.Committee(M, h, teacher), **numbers)
+
+
+def state_of(scenario, seed=3):
+    o = random_overlaps(scenario.K, scenario.M, seed=seed)
+    L = np.linalg.cholesky(np.asarray(o.T))  # teachers as orthonormal vectors
+    return tl.Overlaps(o.Q, np.linalg.solve(L, np.asarray(o.R).T).T, np.eye(scenario.M))
+
+
+def sampled(state, student, teacher, seed=0):
+    """Means and standard errors of dR, dQ and dv by the learning rule itself, on random fields.
+
+    A step changes Q_ik by η(δ_i x_k + δ_k x_i)/N + η² δ_i δ_k |ξ|²/N², with |ξ|² = N.
+    """
+    (_, g, slope), (_, h, _) = UNITS[student], UNITS[teacher]
+    rng = np.random.default_rng(seed)
+    f = rng.multivariate_normal(np.zeros(4), np.asarray(state.covariance), size=DRAWS)
+    x, y = f[:, :2], f[:, 2:]
+    s_K, s_M = NUMBERS["output_scale"]
+    noise = NUMBERS["label_noise"] * rng.standard_normal((DRAWS, 2))
+    e = s_M * h(y) @ V_TEACHER.T + noise - s_K * g(x) @ V.T
+    delta = slope(x) * (e @ (s_K * V))
+    dR = ETA * delta[:, :, None] * y[:, None, :] - NUMBERS["weight_decay"] * np.asarray(state.R)
+    both = delta[:, :, None] * x[:, None, :]
+    dQ = ETA * (both + both.swapaxes(1, 2)) + ETA**2 * delta[:, :, None] * delta[:, None, :]
+    dQ = dQ - 2 * NUMBERS["weight_decay"] * np.asarray(state.Q)
+    dv = ETA_V * s_K * e[:, :, None] * g(x)[:, None, :] - NUMBERS["readout_decay"] * V
+    i, k = np.triu_indices(2)
+    every = [dR.reshape(DRAWS, -1), dQ[:, i, k], dv.reshape(DRAWS, -1)]
+    every = np.concatenate(every, axis=1)
+    return every.mean(axis=0), every.std(axis=0) / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize(("student", "teacher"), KINDS)
+def test_rates_are_what_random_examples_do_on_average(student, teacher):
+    scenario = scenario_of(UNITS[student][0], UNITS[teacher][0], **NUMBERS)
+    state = state_of(scenario)
+    flow = Flow(scenario, readout_rate=1.0)
+    y = jnp.asarray(flow.vector(state))
+    rates = jax.jit(lambda y: flow.rates(y, state.T, Rate(ETA, readout=ETA_V)))(y)
+    mean, error = sampled(state, student, teacher)
+    assert np.all(np.abs(rates - mean) < 5 * error)
+    # Five standard errors are less than a tenth of most terms: one that is missing is seen.
+    assert np.max(5 * error) < 0.1 * np.max(np.abs(mean))
+
+
+@pytest.mark.parametrize(
+    "g", [tl.ReLU(), tl.Erf(), pytest.param(tl.GELU(), marks=pytest.mark.slow)]
+)
+def test_equal_readouts_are_a_scale_of_the_outputs(g):
+    plain = tl.Scenario(
+        tl.Committee(2, g), tl.Committee(3, g), output_scale=(0.6, 1.3), label_noise=0.2
+    )
+    v = scenario_of(g, g, np.full(2, 0.6), np.full(3, 1.3), label_noise=0.2)
+    state = state_of(plain)
+    one, other = (to_vector(Flow(s)(state, ETA)) for s in (plain, v))
+    # Rounding of sums of some hundred terms of order one.
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+    errors = [float(tl.generalization_error(s, state)) for s in (plain, v)]
+    assert abs(errors[0] - errors[1]) < 1e-14
+
+
+@pytest.mark.parametrize("g", [tl.ReLU(), tl.Erf()])
+def test_a_readout_that_stays_moves_nothing_else(g):
+    """The equations with v in the state, by sums that know v only when it is there."""
+    scenario = scenario_of(g, g, **NUMBERS)
+    state = state_of(scenario)
+    fixed = to_vector(Flow(scenario)(state, ETA))
+    flow = Flow(scenario, readout_rate=1.0)
+    y = jnp.asarray(flow.vector(state))
+    moving = flow.rates(y, state.T, Rate(ETA, readout=0.0))
+    np.testing.assert_allclose(moving[: len(fixed)], fixed, rtol=0, atol=1e-13)  # rounding
+    np.testing.assert_allclose(moving[len(fixed) :], -0.2 * V.ravel(), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "g", [tl.ReLU(), tl.Erf(), pytest.param(tl.GELU(), marks=pytest.mark.slow)]
+)
+def test_readouts_go_down_the_gradient_of_the_error(g):
+    scenario = scenario_of(g, g, output_scale=0.7)
+    state = state_of(scenario)
+    flow = Flow(scenario, limit=True, readout_rate=1.0)
+    y = jnp.asarray(flow.vector(state))
+    rates = flow.rates(y, state.T, Rate(1.0, True, 1.0))[flow.layout.v]
+
+    def error(v):
+        return tl.generalization_error(scenario.with_readout(v), state)
+
+    # Soft units are averaged to 1e-9 of their size.
+    np.testing.assert_allclose(rates, -jax.grad(error)(jnp.asarray(V)).ravel(), atol=1e-9)
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_linear_units_with_noise_end_in_closed_form(units):
+    """ε_g(∞) = ης²K/(4 - 2ηK), first layer trained."""
+    eta, noise = 0.3, 0.5
+    scenario = tl.Scenario(
+        tl.Committee(units, tl.Linear(), np.ones(units)),
+        tl.Committee(1, tl.Linear()),
+        label_noise=noise,
+    )
+    start = tl.Overlaps(np.eye(units) / 4, np.full((units, 1), 0.1), scenario.T)
+    run = tl.online.evolve(scenario, start, eta, until=200)
+    exact = eta * noise**2 * units / (4 - 2 * eta * units)
+    # At rest at rates of ten tolerances of 1e-9.
+    assert abs(float(run.generalization_error[-1]) - exact) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("g", "slopes", "readout_rate"),
+    [
+        (tl.ReLU(), 0.5, 0.0),
+        (tl.Erf(), 2 / np.pi / np.sqrt(3), 0.0),
+        (tl.Erf(), 2 / np.pi / np.sqrt(3), 0.5),
+        pytest.param(tl.GELU(), None, 0.0, marks=pytest.mark.slow),
+        pytest.param(tl.GELU(), None, 0.5, marks=pytest.mark.slow),
+    ],
+)
+def test_noise_leaves_an_error_in_proportion_to_a_small_rate(g, slopes, readout_rate):
+    """ε_g(∞) = (ης²/4) Σ_i |v_i|² ⟨g'(x_i)²⟩ + …, by extrapolation in η, or in √η with a kink."""
+    v, noise = np.array([1.0, -0.5]), 0.1
+    if slopes is None:
+        x, w = np.polynomial.hermite_e.hermegauss(80)
+        slopes = np.sum(w * UNITS["gelu"][2](x) ** 2) / np.sqrt(2 * np.pi)
+    scenario = scenario_of(g, g, v, v, label_noise=noise)
+    solution = tl.Overlaps(np.eye(2), np.eye(2), np.eye(2))
+    etas, found = np.array([0.02, 0.01, 0.005, 0.0025]), []
+    for eta in etas:
+        point = tl.online.fixed_point(scenario, solution, eta, readout_rate=readout_rate * eta)
+        found.append(point.generalization_error / eta)
+    h = etas ** (0.5 if g.kinks else 1.0)
+    cubic, parabola = (np.polyfit(h[-n:], found[-n:], n - 1)[-1] for n in (4, 3))
+    exact = noise**2 / 4 * np.sum(v**2) * slopes
+    # What the last order has changed, and 1e-12 of Newton's method over the smallest η.
+    assert abs(cubic - exact) < abs(cubic - parabola) + 1e-9
+    assert abs(cubic - parabola) < 1e-3 * exact
+
+
+def test_noise_makes_relu_units_with_readouts_grow_for_ever():
+    """d(Q_ii - (η/η_v) v_i²)/dα = η² ⟨δ_i²⟩ > 0 as g(x) = x g'(x): there is no state of rest."""
+    scenario = scenario_of(tl.ReLU(), tl.ReLU(), [0.8, -0.6], [1.0, -0.5], label_noise=0.3)
+    start = state_of(scenario)
+    run = tl.online.evolve(scenario, start, 0.4, until=40, readout_rate=0.2, times=np.arange(41))
+    balance = np.diagonal(run.Q.values, axis1=1, axis2=2) - 2 * run.readout.values[:, 0] ** 2
+    assert np.all(np.diff(balance, axis=0) > 0)
+    moments = Flow(scenario).moments.second_order(start)
+    first = tl.online.evolve(scenario, start, 0.4, until=1e-4, readout_rate=0.2, times=[0, 1e-4])
+    balance = np.diagonal(first.Q.values, axis1=1, axis2=2) - 2 * first.readout.values[:, 0] ** 2
+    # A difference over 1e-4 of a rate that changes at rates of order one.
+    slope = np.diff(balance, axis=0)[0] / 1e-4
+    np.testing.assert_allclose(slope, 0.16 * np.diagonal(moments), rtol=1e-3)
+
+
+def test_odd_units_do_not_know_their_sign():
+    """w_i → -w_i with v_i → -v_i."""
+    scenario = scenario_of(tl.Erf(), tl.Erf(), **NUMBERS)
+    state, signs = state_of(scenario), np.array([1.0, -1.0])
+    turned = tl.Overlaps(state.Q * np.outer(signs, signs), state.R * signs[:, None], state.T)
+    other = scenario_of(tl.Erf(), tl.Erf(), V * signs, **NUMBERS)
+    rates = []
+    for s, o in ((scenario, state), (other, turned)):
+        flow = Flow(s, readout_rate=1.0)
+        y = flow.rates(jnp.asarray(flow.vector(o)), o.T, Rate(ETA, readout=ETA_V))
+        layout = flow.layout
+        rates.append([y[layout.R].reshape(2, 2), y[layout.pairs], layout.readout(y)])
+    (R, Q, v), (R_, Q_, v_) = rates
+    np.testing.assert_allclose(R_, R * signs[:, None], atol=1e-15)
+    np.testing.assert_allclose(Q_, Q * np.outer(signs, signs), atol=1e-15)
+    np.testing.assert_allclose(v_, v * signs, atol=1e-15)
+
+
+def test_relu_units_share_their_size_with_their_readouts():
+    """w_i → c_i w_i with v_i → v_i/c_i: the same outputs, signals δ_i/c_i, and c_i dv_i."""
+    scenario = scenario_of(tl.ReLU(), tl.ReLU(), label_noise=0.3)
+    state, c = state_of(scenario), np.array([2.0, 0.3])
+    scaled = tl.Overlaps(state.Q * np.outer(c, c), state.R * c[:, None], state.T)
+    other = scenario_of(tl.ReLU(), tl.ReLU(), V / c, label_noise=0.3)
+    moments = [Flow(s).moments for s in (scenario, other)]
+    one, two = (m.second_order(o) for m, o in zip(moments, (state, scaled), strict=True))
+    np.testing.assert_allclose(two, one / np.outer(c, c), rtol=1e-12)
+    rates = []
+    for s, o in ((scenario, state), (other, scaled)):
+        flow = Flow(s, limit=True, readout_rate=1.0)
+        y = flow.rates(jnp.asarray(flow.vector(o)), o.T, Rate(1.0, True, 1.0))
+        rates.append((y[flow.layout.R].reshape(2, 2), flow.layout.readout(y)))
+    (R, v), (R_, v_) = rates
+    np.testing.assert_allclose(R_, R / c[:, None], rtol=1e-12)
+    np.testing.assert_allclose(v_, v * c, rtol=1e-12)
+
+
+def test_gradient_flow_of_relu_keeps_the_balance_of_its_layers():
+    """d(Q_ii - Σ_c v_ci²)/dα = 0 as η → 0 at equal rates, as g(x) = x g'(x)."""
+    scenario = scenario_of(tl.ReLU(), tl.ReLU())
+    run = tl.online.evolve(scenario, state_of(scenario), 0, until=30, readout_rate=1.0)
+    norms = np.diagonal(run.Q.values, axis1=1, axis2=2) - np.sum(run.readout.values**2, axis=1)
+    # The tolerance of a step is 1e-9, there are about a hundred.
+    assert np.max(np.abs(norms - norms[0])) < 1e-7
+    assert np.max(np.abs(run.readout.values[-1] - V)) > 0.1  # it has learned
+
+
+def test_jacobians_with_readouts_are_those_of_differences():
+    scenario = scenario_of(tl.Erf(), tl.Erf(), **NUMBERS)
+    flow = Flow(scenario, readout_rate=0.6)
+    y, h = flow.vector(state_of(scenario)), 1e-6
+    here = linearized(flow, y, ETA)
+    exact = flow.rates(jnp.asarray(y), scenario.T, Rate(ETA)) / ETA
+    np.testing.assert_allclose(here.rates, exact, atol=1e-14)
+    for k in range(len(y)):
+        e = h * np.eye(len(y))[k]
+        change = (linearized(flow, y + e, ETA).rates - linearized(flow, y - e, ETA).rates) / (2 * h)
+        # Rounding over the step, and its square.
+        np.testing.assert_allclose(here.jacobian[:, k], change, atol=1e-9)
+
+
+def test_a_fixed_point_says_what_is_in_its_directions():
+    v = [1.0, -0.5]
+    scenario = scenario_of(tl.Erf(), tl.Erf(), v, v)
+    solution = tl.Overlaps(np.eye(2), np.eye(2), np.eye(2))
+    point = tl.online.fixed_point(scenario, solution, 0.2, readout_rate=0.1)
+    assert point.stable and point.generalization_error < 1e-15
+    assert point.labels[-2:] == ("v_1", "v_2") and point.eigenvalues.shape == (9,)
+    np.testing.assert_allclose(sum(point.shares.values()), 1.0, rtol=1e-14)
+    assert np.max(point.shares["v"]) > 0.1
+    np.testing.assert_array_equal(point.readout, [v])
+    fixed = tl.online.fixed_point(scenario, solution, 0.2)
+    assert fixed.labels == point.labels[:-2] and np.all(fixed.shares["v"] == 0)
+
+
+def test_runs_differ_in_rates_and_readouts():
+    v = np.array([[[0.5, 0.2]], [[0.1, 0.9]]])
+    scenario = scenario_of(tl.Erf(), tl.Erf(), v, [1.0, -0.5])
+    start = state_of(scenario)
+    both = tl.online.evolve(scenario, start, 0.5, until=5, readout_rate=[0.2, 0.4], times=[0, 2, 5])
+    for run, each in enumerate(scenario.each):
+        rate = [0.2, 0.4][run]
+        one = tl.online.evolve(each, start, 0.5, until=5, readout_rate=rate, times=[0, 2, 5])
+        for name in ("Q", "R", "readout", "generalization_error"):
+            # Runs of a batch have steps of their own: the tolerance is all that differs.
+            np.testing.assert_allclose(both[name][run], one[name], atol=1e-8)
+    assert both.sel(readout_rate=0.4).readout.shape == (3, 1, 2)
+
+
+def test_schedules_of_both_rates():
+    v = [0.5, 0.2]
+    scenario = scenario_of(tl.Erf(), tl.Erf(), v, [1.0, -0.5])
+    start = state_of(scenario)
+    plain = tl.online.evolve(scenario, start, 0.5, until=4, readout_rate=0.3, times=[4])
+    for rate, readout in (
+        (lambda t: 0.5 + 0 * t, lambda t: 0.3 + 0 * t),
+        (0.5, lambda t: 0.3 + 0 * t),
+        (lambda t: 0.5 + 0 * t, 0.3),
+    ):
+        run = tl.online.evolve(scenario, start, rate, until=4, readout_rate=readout, times=[4])
+        np.testing.assert_allclose(run.readout, plain.readout, atol=1e-12)
+    later = tl.online.evolve(
+        scenario,
+        start,
+        0.5,
+        until=4,
+        readout_rate=lambda t: jnp.where(t < 2, 0.0, 0.3),
+        times=[1, 4],
+    )
+    np.testing.assert_allclose(later.readout[0, 0], v, atol=1e-12)
+    assert abs(float(later.readout[1, 0, 0]) - 0.5) > 1e-3
+
+
+@pytest.mark.slow
+def test_superfluous_erf_units_add_to_the_error():
+    """(ης²/2π)(M/√3 + L) with L = K - M (Goldt et al. 2019), committee with K = 2, M = 1."""
+    noise, found = 0.3, []
+    scenario = tl.Scenario(tl.Committee(2, tl.Erf()), tl.Committee(1, tl.Erf()), label_noise=noise)
+    start = tl.Overlaps([[0.9, 0.0], [0.0, 0.05]], [[0.9], [0.0]], [[1.0]])
+    for eta in (0.04, 0.02, 0.01):
+        run = tl.online.evolve(scenario, start, eta, until=400 / eta, times=[400 / eta])
+        found.append(float(run.generalization_error[-1]) / eta)
+    linear = 2 * np.array(found[1:]) - np.array(found[:-1])
+    value, left = (4 * linear[1] - linear[0]) / 3, abs(linear[1] - linear[0])
+    assert abs(value - noise**2 / (2 * np.pi) * (1 / np.sqrt(3) + 1)) < left + 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("g", [tl.Erf(), tl.ReLU()])
+def test_plateaus_branches_and_critical_rates_take_readouts(g):
+    scenario = scenario_of(g, g, [1.0, 1.0], [1.0, 1.0])
+    start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
+    found = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
+    assert found.point.labels[-1] == "v_2" and found.length.value > 0
+    near = found.point
+    there = tl.Scenario(
+        tl.Committee(2, g, near.readout), scenario.teacher, output_scale=scenario.output_scale
+    )
+    along = tl.online.branch(there, near.overlaps, 0.1, until=0.2, readout_rate=0.1)
+    assert along.attrs["ended"] == "reached" and along.readout.shape[1:] == (1, 2)
+    rates = tl.online.critical_learning_rates(scenario, start, readout_rate=1.0)
+    assert rates.diverges is not None or rates.reasons["diverges"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tl.Committee(2, tl.ReLU(), [1.0]), "readout"),
+        (lambda: tl.Committee(2, tl.ReLU(), [0.0, 0.0]), "zeros only"),
+        (lambda: tl.Committee(2, tl.ReLU(), [np.nan, 1.0]), "readout"),
+        (lambda: tl.Committee(2, tl.ReLU(), "ab"), "readout"),
+        (lambda: scenario_of(tl.ReLU(), tl.ReLU(), V, [1.0, 1.0]), "outputs"),
+        (lambda: evolved(readout_rate=-1.0), "readout_rate"),
+        (lambda: evolved(readout_rate=np.inf), "readout_rate"),
+        (lambda: evolved(readout_rate=[0.1, 0.2], learning_rate=[0.1, 0.2, 0.3]), "one axis"),
+        (lambda: evolved(readout_rate=lambda t: -t), "readout_rate"),
+        (lambda: evolved(readout_rate=lambda t: t, learning_rate=0), "limit"),
+        (
+            lambda: tl.online.SymmetricFlow(scenario_of(tl.ReLU(), tl.ReLU())),
+            "readout",
+        ),
+    ],
+)
+def test_readouts_that_cannot_be_are_refused_by_name(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+def evolved(learning_rate=0.5, **options):
+    scenario = scenario_of(tl.Erf(), tl.Erf())
+    return tl.online.evolve(scenario, state_of(scenario), learning_rate, until=1, **options)
+
+
+def test_a_run_with_readouts_is_saved_and_computed_again(tmp_path):
+    run = evolved(readout_rate=0.3, times=[0, 1])
+    tl.results.save(run, tmp_path / "run.nc")
+    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    np.testing.assert_array_equal(again.readout, run.readout)
