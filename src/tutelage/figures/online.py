@@ -11,11 +11,13 @@ from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, s
 from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
+# What is drawn, by its symbol, and the second index of it.
+VARIABLES = {"R": "R", "Q": "Q", "v": "readout"}
 
-# η, γ, ς, δ, the scales s of student and teacher, and the parameters of their units, in the order
-# of `NUMBERS`.
+# η, η_v, γ, γ_v, ς, δ, the scales s of student and teacher, and the parameters of their units, in
+# the order of `NUMBERS`.
 SYMBOLS = (
-    *(r"\eta", r"\gamma", r"\varsigma", r"\delta", "s_K", "s_M"),
+    *(r"\eta", r"\eta_v", r"\gamma", r"\gamma_v", r"\varsigma", r"\delta", "s_K", "s_M"),
     *("a", r"\beta", "b", "a^*", r"\beta^*", "b^*"),
 )
 
@@ -24,14 +26,14 @@ SYMBOLS = (
 def overlaps(
     dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ", style: str | None = None
 ) -> Any:
-    """Draw R_in and Q_ik over time.
+    """Draw R_in and Q_ik over time, or the readouts v_ci.
 
     Args:
         dataset: with Q and R over ``time``: a run of `tutelage.online.evolve`, or simulated runs,
             or their `tutelage.simulation.summary`.
         axes: Axes to draw on, such as those with the curves of a theory; a new figure when left
             out.
-        which: "R", "Q" or both.
+        which: "R", "Q" or both; "v" for readouts that learn.
         style: of all curves, such as "--", or "o" for symbols; by default a run has lines in the
             style of their second index, and several have symbols.
 
@@ -49,8 +51,7 @@ def overlaps(
         looks = {"colour": f"C{number % 10}", "style": style or line}
         name = label if named and number < MOST_LABELS else None
         banded(axes, shown["time"].values, mean, width, **looks, label=name)
-    symbols = ", ".join(_symbol(name, "in", "ik") for name in which)
-    axes.set(xlabel=_time_symbol(dataset), ylabel=symbols)
+    axes.set(xlabel=_time_symbol(dataset), ylabel=", ".join(map(_general, which)))
     axes.grid(alpha=0.3)
     left_out = len(curves) - MOST_LABELS
     title = f"and {left_out} more" if left_out > 0 else None
@@ -114,27 +115,33 @@ def error(
 def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 
+    Readouts that learn stand beside them.
+
     Args:
         dataset: as for `overlaps` and `error`.
         theory: a run of `tutelage.online.evolve`, to be drawn as lines below simulated runs.
 
     Returns:
-        Three Axes: Q_ik, R_in and ε_g; only the error, on one, at several learning rates.
+        Three Axes: Q_ik, R_in and ε_g, and a fourth with v_ci; only the error, on one, at several
+        learning rates.
     """
     import matplotlib.pyplot as plt
 
     if _differences(dataset) is not None:
         return np.array([error(dataset)])
-    _, axes = plt.subplots(1, 3, figsize=(12.0, 3.7), layout="constrained")
+    panels = ["Q", "R", *(["v"] if "readout" in dataset else [])]
+    size = (4.0 * (len(panels) + 1), 3.7)
+    _, axes = plt.subplots(1, len(panels) + 1, figsize=size, layout="constrained")
+    places = dict(zip(panels, np.delete(axes, 2), strict=True))
     if theory is not None:
-        overlaps(theory, axes[0], which="Q")
-        overlaps(theory, axes[1], which="R")
+        for name, place in places.items():
+            overlaps(theory, place, which=name)
         error(theory, axes[2], label="theory")
     runs = dataset.sizes.get("run", dataset.attrs.get("run_count", 1))
     label = f"{runs} runs" if "generalization_error_spread" in dataset or runs > 1 else None
     style = "o" if theory is not None else "-" if _is_mean(_means(dataset)) else None
-    overlaps(dataset, axes[0], which="Q", style=style)
-    overlaps(dataset, axes[1], which="R", style=style)
+    for name, place in places.items():
+        overlaps(dataset, place, which=name, style=style)
     error(dataset, axes[2], label=label if theory is None else label or "one run", style=style)
     return axes
 
@@ -184,7 +191,7 @@ def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
         folds = dataset["special_kind"].values == "fold"
         for eta in dataset["special_learning_rate"].values[folds]:
             axes.axvline(eta, color="grey", linestyle="--", label=rf"fold, $\eta = {eta:.6f}$")
-    axes.set(xlabel=r"$\eta$", ylabel=", ".join(_symbol(name, "in", "ik") for name in which))
+    axes.set(xlabel=r"$\eta$", ylabel=", ".join(map(_general, which)))
     return finished(axes)
 
 
@@ -212,11 +219,15 @@ def _spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
 def _curves(
     dataset: xr.Dataset, name: str, over: str = "time"
 ) -> list[tuple[int, int, str, np.ndarray, np.ndarray]]:
-    """First and second index, symbol, values and spread of every curve of Q (i <= k) or R."""
-    both = (dataset[name], _spread(dataset, name))
-    x, width = (matrix.transpose(over, "student", ...).values for matrix in both)
+    """First and second index, symbol, values and spread of every curve of Q (i <= k), R or v."""
+    variable = VARIABLES[name]
+    both, first = (
+        (dataset[variable], _spread(dataset, variable)),
+        "output" if name == "v" else "student",
+    )
+    x, width = (matrix.transpose(over, first, ...).values for matrix in both)
     return [
-        (i, k, _symbol(name, f"{i + 1}{k + 1}", f"{i + 1}{k + 1}"), x[:, i, k], width[:, i, k])
+        (i, k, f"${name}_{{{i + 1}{k + 1}}}$", x[:, i, k], width[:, i, k])
         for i in range(x.shape[1])
         for k in range(i if name == "Q" else 0, x.shape[2])
     ]
@@ -227,8 +238,9 @@ def _time_symbol(dataset: xr.Dataset) -> str:
     return r"$\eta\alpha$" if _recorded_rate(dataset) == 0 else r"$\alpha$"
 
 
-def _symbol(name: str, teacher_index: str, student_index: str) -> str:
-    return f"${name}_{{{teacher_index if name == 'R' else student_index}}}$"
+def _general(name: str) -> str:
+    """The symbol with letters for its indices."""
+    return {"R": "$R_{in}$", "Q": "$Q_{ik}$", "v": "$v_{ci}$"}[name]
 
 
 def _recorded_rate(dataset: xr.Dataset) -> Any:
