@@ -355,6 +355,7 @@ CALLS = {
     "figures.sampled_gates": lambda: {"dataset": made("gates.sample_network")},
     "figures.specialization": lambda: {"dataset": single_training()},
     "figures.spectral_density": lambda: {"found": made("spectra.density")},
+    "figures.sweep": lambda: {"dataset": made("sweeps.run")},
     "figures.training": lambda: {"datasets": made("spectra.train")},
     "figures.index_against_tolerance": lambda: {"datasets": made("spectra.train")},
     "papers.reproduce": lambda: {"papers": ["nobody1999"]},

@@ -12,7 +12,10 @@ import tutelage
 from tutelage._names import NOT_HERE, PAGE
 from tutelage.cli import elsewhere, entry
 
-COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "data", "reproduce")
+COMMANDS = (
+    *("online", "simulate", "equilibrium", "spectrum", "specialize"),
+    *("sweep", "data", "reproduce"),
+)
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["--help"]])

@@ -17,7 +17,9 @@ from tutelage.runs import files
 
 ROOT = Path(__file__).parents[2]
 # One erf unit compiles fastest; what is said here does not depend on the activation.
-COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize")
+COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "sweep")
+# Arguments that a command does not begin without.
+NEEDED = {"sweep": ["study.toml"]}
 ONLINE = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "4"]
 
 
@@ -34,7 +36,7 @@ def elsewhere(tmp_path, monkeypatch):
     return folder
 
 
-FOLDERS = {("reproduce", "--out"), ("data", "--to")}
+FOLDERS = {("reproduce", "--out"), ("data", "--to"), ("sweep", "--store"), ("sweep", "--folder")}
 FILES = {
     *((name, option) for name in COMMANDS for option in ("--out", "--plot")),
     *(("simulate", "--checkpoint"), ("specialize", "--checkpoint"), ("spectrum", "--animation")),
@@ -62,7 +64,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path,
         f"{300 * 'a'}{ending}": "File name too long",
         "run.other": "the name has to end in",
     }.items():
-        code, out, err = run(command, option, str(tmp_path / name))
+        code, out, err = run(command, *NEEDED.get(command, []), option, str(tmp_path / name))
         assert (code, out) == (2, ""), err
         assert f"{option}: got" in err and words in err and f"Try: {option} run{ending}" in err
 

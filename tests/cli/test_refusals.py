@@ -21,6 +21,7 @@ CHEAP = {
     "spectrum": "--data linear --hidden 2 --epochs 2",
     "specialize": "--teacher 2 --multiple 1 --inputs 4 --outputs 3 --epochs 1 --examples 32 "
     "--evaluation 50 --runs 1",
+    "sweep": "nowhere.toml",
     "data": "nobody",
     "reproduce": "nobody1999",
 }

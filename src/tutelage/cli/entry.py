@@ -20,6 +20,7 @@ from tutelage.cli.reproduce import reproduce
 from tutelage.cli.simulate import simulate
 from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
+from tutelage.cli.sweep import sweep
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,6 +52,9 @@ app.command(
     epilog="Example: tutelage specialize --teacher 50-75-100-125 --multiple 10 --polarity 1 "
     "--plot specialize.png",
 )(specialize)
+app.command(cls=Command, epilog="Example: tutelage sweep study.toml --store study --plot heat.png")(
+    sweep
+)
 app.command(cls=Command, epilog="Example: tutelage data cifar10 --to ~/data")(data)
 app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
     reproduce

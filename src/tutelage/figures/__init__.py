@@ -10,7 +10,7 @@ them, `critical_load` where networks of them specialize;
 `training`, `index_against_loss`, `index_against_tolerance`, `eigenvalue_ridges` and
 `eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
 `spectral_density` that of a large one; `specialization`, `best_correlations` and `recovery` draw
-students of finite width and whom they follow.
+students of finite width and whom they follow; `sweep` draws studies over what was swept.
 Nothing here computes more than a mean over runs; every function takes optional Axes in the second
 place and returns the Axes it drew on.  Pictures of one paper's page stand beside that page.
 """

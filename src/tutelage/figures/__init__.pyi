@@ -30,3 +30,4 @@ from .spectra import (
     spectral_density as spectral_density,
     training as training,
 )
+from .sweeps import sweep as sweep

@@ -27,6 +27,7 @@ from tutelage.sweeps.compute import EIGHT, Task
 from tutelage.sweeps.groups import Group, Queue, shapes
 from tutelage.sweeps.keeping import check_keep
 from tutelage.sweeps.pieces import FAILURE, joined
+from tutelage.sweeps.plan import Plan, planned
 from tutelage.sweeps.points import POINT, Points, identity, is_known, over_of, points_of, read
 from tutelage.sweeps.scenarios import PARTS
 
@@ -116,23 +117,47 @@ def run(
     >>> errors["value"].dims, errors["activation"].values.tolist()
     (('activation', 'label_noise'), ['Erf', 'ReLU'])
     """
-    points = points_of(over)
-    name = public_name(verb)
-    _check_arguments(verb, name, points, fixed)
-    check_keep(keep)
-    check_seed(seed)
+    task, points = _prepared(verb, over, keep, seed, store, fixed)
     _check_workers(workers)
-    task = Task(name, dict(fixed), keep, seed if _draws(verb, points, fixed) else None)
-    if store is not None:
-        _check_known(points, fixed)
     folder = None if store is None else _folder(store, fresh)
     with ExitStack() as stack:
         if folder is not None:
             stack.enter_context(files.locked("store", folder))
         groups, places = _computed(task, points, folder, retry, workers, progress)
     return _arranged(points, groups, places).assign_attrs(
-        verb=name, over=json.dumps(points.written()), fixed=json.dumps(identity(dict(fixed)))
+        verb=task.verb, over=json.dumps(points.written()), fixed=json.dumps(identity(dict(fixed)))
     )
+
+
+def plan(
+    verb: Any, over: Any, *, keep: Any, seed: int, store: Path | None = None, **fixed: Any
+) -> Plan:
+    """What `run` would take, found by computing the first points; nothing is written."""
+    task, points = _prepared(verb, over, keep, seed, store, fixed)
+    there: Mapping[str, Any] = {}
+    if store is not None and Path(store).is_dir():
+        there = stores.Store(Path(store), _identity(task, points)).finished(retry=False)
+    wanted = [number for number, key in enumerate(points.keys()) if key not in there]
+    return planned(task, points, wanted, _least(task))
+
+
+def _prepared(
+    verb: Any, over: Any, keep: Any, seed: int, store: Any, fixed: Mapping[str, Any]
+) -> tuple[Task, Points]:
+    """What is computed and where, after all checks that need no work."""
+    points = points_of(over)
+    name = public_name(verb)
+    _check_arguments(verb, name, points, fixed)
+    check_keep(keep)
+    check_seed(seed)
+    if store is not None:
+        _check_known(points, fixed)
+    return Task(name, dict(fixed), keep, seed if _draws(verb, points, fixed) else None), points
+
+
+def _least(task: Task) -> int:
+    """Points that are computed together in any case."""
+    return EIGHT if task.verb == "online.evolve" else 1
 
 
 @door
@@ -152,7 +177,8 @@ def load(store: Path) -> xr.Dataset:
         key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
     }
     attrs = {name: attribute(value) for name, value in found["identity"].items()}
-    return _arranged(points, groups, places).assign_attrs(attrs)
+    asked = json.dumps(points.written())
+    return _arranged(points, groups, places).assign_attrs(attrs, over=asked)
 
 
 def _computed(
@@ -169,7 +195,7 @@ def _computed(
         store.begin(points.written())
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
     wanted = [number for key, number in first.items() if key not in places]
-    queue = Queue(sorted(wanted), shapes(points), EIGHT if task.verb == "online.evolve" else 1)
+    queue = Queue(sorted(wanted), shapes(points), _least(task))
     count = cluster.cores() if workers is None else workers
 
     def values(group: Group) -> list[tuple[str, dict[str, Any]]]:

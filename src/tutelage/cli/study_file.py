@@ -1,0 +1,185 @@
+"""The file of a study: a verb, what is fixed, and what is swept, in TOML."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tutelage._checks import InputError, shown
+from tutelage.cli import reading
+
+KEYS = ("verb", "keep", "seed", "scenario", "start", "fixed", "over", "points")
+UNITS = ("activation", "student_activation", "teacher_activation")
+EXAMPLE = """\
+# The last error of two students over learning rate and weight decay, for three kinds of units.
+# Run it with: tutelage sweep study.toml --store study --plot heat.png
+
+verb = "online.evolve"      # any public function that returns a Dataset, findings or numbers
+
+# What of each result is kept: names of variables, or the last value of curves.
+# Without a line here everything is.
+keep = { last = ["generalization_error"] }
+
+# Verbs that draw random numbers: every point has a seed of its own, made from this one.
+seed = 0
+
+# Who learns from whom. Also: teacher_overlaps, output_scale, label_noise, drift, and
+# teacher_activation where it is not that of the student.
+[scenario]
+student = 2                 # hidden units
+teacher = 2
+activation = "relu"         # such as "erf", "gelu", or "leaky:0.1" with its parameter
+
+# Where students begin. Without Q and R: squared norms from 0.2 to 0.3 and R_ii = 0.001.
+[start]
+Q = [[0.2, 0.0], [0.0, 0.3]]
+R = [[1e-3, 0.0], [0.0, 1e-3]]
+
+# All other arguments that are the same at all points.
+[fixed]
+until = 200.0
+
+# What is swept: arguments and parts of the scenario, as lists or as ranges, on a grid.
+[over]
+learning_rate = { from = 0.1, to = 3.0, count = 30 }
+weight_decay = { from = 1e-4, to = 0.1, count = 10, spacing = "log" }
+activation = ["relu", "erf", "leaky:0.2"]
+
+# Instead of a grid, points one by one:
+# [[points]]
+# learning_rate = 0.1
+# weight_decay = 0.0
+"""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The arguments of `tutelage.sweeps.run` that a file has."""
+    content = _content(path)
+    unknown = [key for key in content if key not in KEYS]
+    if unknown:
+        raise _refused(unknown[0], "an entry that is not known", f"there are {', '.join(KEYS)}")
+    if "verb" not in content or not isinstance(content["verb"], str):
+        raise _refused("verb", shown(content.get("verb")), "it has to be a name", "online.evolve")
+    if ("over" in content) == ("points" in content):
+        raise _refused("over", "neither or both", "there is either [over] or [[points]]")
+    from tutelage.runs.recompute import public
+
+    given: dict[str, Any] = {"verb": public(content["verb"], "verb"), "over": _over(content)}
+    fixed = {name: _value(name, x) for name, x in _table(content, "fixed").items()}
+    given |= {name: x for name, x in fixed.items() if name not in given}
+    if "scenario" in content:
+        given["scenario"] = _scenario(_table(content, "scenario"))
+        starts = "start" in content or "start" in _arguments(given["verb"])
+        if starts and "start" not in given["over"] and "start" not in given:
+            given["start"] = _start(given["scenario"], _table(content, "start"))
+    return given | {"keep": _keep(content.get("keep")), "seed": content.get("seed", 0)}
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        allowed = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
+        raise InputError("FILE", repr(str(path)), allowed, "tutelage sweep example") from None
+    except tomllib.TOMLDecodeError as problem:
+        allowed = f"it is no TOML ({problem})"
+        raise InputError("FILE", repr(str(path)), allowed, "tutelage sweep example") from None
+
+
+def _refused(
+    name: str, came: str, allowed: str, hint: str = "tutelage sweep example"
+) -> InputError:
+    return InputError(f"{name} in the file", came, allowed, hint)
+
+
+def _arguments(verb: Any) -> Mapping[str, Any]:
+    import inspect
+
+    return inspect.signature(verb).parameters
+
+
+def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = content.get(name, {})
+    if not isinstance(found, dict):
+        raise _refused(name, shown(found), f"it has to be a table, [{name}]")
+    return found
+
+
+def _over(content: Mapping[str, Any]) -> Any:
+    if "points" in content:
+        import pandas as pd
+
+        rows = content["points"]
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise _refused("points", shown(rows), "they have to be tables, [[points]]")
+        if len({frozenset(row) for row in rows}) != 1:
+            raise _refused("points", "rows with other names", "all have the same ones")
+        columns = {name: [_value(name, row[name]) for row in rows] for name in rows[0]}
+        return pd.DataFrame({n: pd.Series(x, dtype=object) for n, x in columns.items()})
+    return {name: _values(name, x) for name, x in _table(content, "over").items()}
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    """A list, or a range."""
+    if isinstance(given, list):
+        return [_value(name, x) for x in given]
+    ends = {"from", "to", "count"}
+    if not isinstance(given, dict) or not ends <= set(given) <= {*ends, "spacing"}:
+        hint = "{ from = 0.1, to = 1.0, count = 10 }, also with spacing = 'log'"
+        raise _refused(name, shown(given), "it has to be a list or a range", hint)
+    import numpy as np
+
+    first, last, count = given["from"], given["to"], given["count"]
+    spacing = given.get("spacing", "linear")
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
+    if not numbers or not isinstance(count, int) or count < 2 or spacing not in ("linear", "log"):
+        raise _refused(name, shown(given), "from and to are numbers, count is 2 or more")
+    if spacing == "log" and not (first > 0 and last > 0):
+        raise _refused(name, shown(given), "a logarithmic range has positive ends")
+    make = np.geomspace if spacing == "log" else np.linspace
+    return [float(x) for x in make(first, last, count)]
+
+
+def _value(name: str, given: Any) -> Any:
+    """Names of units as units, and tables with a type as what they describe."""
+    from tutelage.runs.recompute import made
+
+    if name in UNITS and isinstance(given, str):
+        return reading.activation(f"{name} in the file", given)
+    return made(given, name, "sweeps.run") if isinstance(given, dict) else given
+
+
+def _scenario(given: dict[str, Any]) -> Any:
+    from tutelage.model import Committee, Scenario
+
+    parts = dict(given)
+    sizes = {name: parts.pop(name, 2) for name in ("student", "teacher")}
+    unit = parts.pop("activation", "relu")
+    units = {name: parts.pop(f"{name}_activation", unit) for name in sizes}
+    readouts = {name: parts.pop(f"{name}_readout", parts.get("readout")) for name in sizes}
+    parts.pop("readout", None)
+    networks = {
+        name: Committee(size, _value("activation", units[name]), readouts[name])
+        for name, size in sizes.items()
+    }
+    return Scenario(**networks, **parts)
+
+
+def _start(scenario: Any, given: dict[str, Any]) -> Any:
+    from tutelage.model import Overlaps
+
+    if not given:
+        return reading.start(scenario, None, "1e-3")
+    if set(given) != {"Q", "R"}:
+        raise _refused("start", shown(sorted(given)), "it has Q and R, or is left out")
+    return Overlaps(**given, T=scenario.T)
+
+
+def _keep(given: Any) -> Any:
+    from tutelage.sweeps import last
+
+    if isinstance(given, dict):
+        if set(given) != {"last"}:
+            raise _refused("keep", shown(given), 'it has to be names, or { last = ["R"] }')
+        return last(given["last"])
+    return given

@@ -1,0 +1,223 @@
+"""``tutelage sweep``: a study from a file, and what its store holds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tutelage._checks import InputError
+from tutelage.cli import reading, telling
+from tutelage.cli.keeping import Files, say
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Rows of a table on a screen.
+MOST_ROWS = 40
+
+
+def sweep(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="FILE.toml | example | status | show", help="What to do."),
+    ],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[STORE]", help="Of status and show.")
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keeps what is finished; the same command goes on from there."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="COUNT", help="Processes that compute; all cores by default."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler, instead of --workers."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would take, after a first group.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; what is in the store gets another name.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try points again that failed.")] = False,
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which number is shown and drawn.")
+    ] = None,
+    as_json: reading.Json = False,
+    out: reading.Out = None,
+    plot: reading.Plot = None,
+) -> None:
+    """Compute a function at many points: a study, described by a file.
+
+    ``example`` prints such a file with comments. ``status STORE`` says how much of a study is
+    done, ``show STORE`` its numbers, and draws them with --plot.
+    """
+    if what == "example":
+        from tutelage.cli.study_file import EXAMPLE
+
+        print(EXAMPLE, end="")
+        return
+    if what in ("status", "show"):
+        _stored(what, folder, variable, as_json, Files(out=out, plot=plot))
+        return
+    if not what.endswith(".toml"):
+        allowed = "it has to be a file that ends in .toml, or example, status or show"
+        raise InputError("FILE", repr(what), allowed, "tutelage sweep example > study.toml")
+    if workers is not None and scheduler is not None:
+        raise InputError("--scheduler", scheduler, "it stands instead of --workers", "one of both")
+    _run(Path(what), store, workers, scheduler, dry_run, fresh, retry, variable, as_json, out, plot)
+
+
+def _run(
+    path: Path,
+    store: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    dry_run: bool,
+    fresh: bool,
+    retry: bool,
+    variable: str | None,
+    as_json: bool,
+    out: Path | None,
+    plot: Path | None,
+) -> None:
+    from tutelage import sweeps
+    from tutelage.cli import study_file
+
+    files = Files(out=out, plot=plot, folder=store)
+    given = study_file.read(path)
+    if dry_run:
+        _tell_plan(given, store, workers)
+        return
+    if scheduler is not None:
+        _say_dashboard(scheduler)
+    with files:
+        options = {"store": store, "fresh": fresh, "retry": retry, "progress": True}
+        study = sweeps.run(**given, **options, workers=scheduler or workers)
+        files.save(study, "the study")
+        _show(study, variable, as_json, files)
+        if store is not None and not as_json:
+            print(f"kept in {store}")
+
+
+def _say_dashboard(scheduler: str) -> None:
+    """Where to watch a cluster at work."""
+    from tutelage.sweeps.cluster import connected
+
+    with connected(scheduler) as (client, _):
+        say(f"the dashboard of {scheduler}: {client.dashboard_link}")
+
+
+def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -> None:
+    from tutelage._memory import in_gib
+    from tutelage.runs.progress import in_words
+    from tutelage.sweeps.cluster import cores
+    from tutelage.sweeps.study import plan
+
+    found = telling.waiting(lambda: plan(store=store, **given))
+    count = workers or cores()
+    table = telling.table("points to compute", str(found.points))
+    table.add_row("programs to compile", f"{found.compilations}, at most, for each worker")
+    table.add_row("groups", f"about {found.groups}")
+    table.add_row("time on one worker", f"about {in_words(found.seconds)}")
+    table.add_row("of it to compile", f"about {in_words(found.compile_seconds)}")
+    shared = (found.seconds - found.compile_seconds) / count + found.compile_seconds
+    table.add_row(f"time on {count} worker{'s' * (count > 1)}", f"at most {in_words(shared)}")
+    table.add_row("results", f"{found.result_bytes / 2**20:.3g} MiB")
+    table.add_row("memory of a worker", in_gib(found.worker_bytes))
+    telling.show(table)
+
+
+def _stored(
+    what: str, folder: Path | None, variable: str | None, as_json: bool, files: Files
+) -> None:
+    from tutelage import sweeps
+
+    if folder is None:
+        raise InputError("STORE", "nothing", f"{what} needs the folder of a study", "study")
+    study = sweeps.load(folder)
+    if what == "status":
+        _tell_status(study, folder, as_json)
+        return
+    with files:
+        files.save(study, "the study")
+        _show(study, variable, as_json, files)
+
+
+def _tell_status(study: "xr.Dataset", folder: Path, as_json: bool) -> None:
+    import numpy as np
+
+    from tutelage.sweeps.study import NOT_COMPUTED
+
+    failures = study["failure"].values.ravel()
+    missing = int(np.sum(failures == NOT_COMPUTED))
+    failed = int(np.sum(failures != "")) - missing
+    groups = list(folder.glob("[0-9]*.nc"))
+    numbers = {
+        "verb": str(study.attrs["verb"]),
+        "points": len(failures),
+        "done": len(failures) - missing - failed,
+        "failed": failed,
+        "missing": missing,
+        "groups": len(groups),
+        "bytes": sum(path.stat().st_size for path in groups),
+    }
+    if as_json:
+        telling.print_json(numbers)
+        return
+    table = telling.table("store", str(folder))
+    for name, value in numbers.items():
+        table.add_row(name, str(value))
+    telling.show(table)
+    for text in sorted({str(x) for x in failures if x not in ("", NOT_COMPUTED)})[:5]:
+        print(f"failed: {text}")
+
+
+def _show(study: "xr.Dataset", variable: str | None, as_json: bool, files: Files) -> None:
+    """The numbers of a study as a table or as JSON, and as a picture."""
+    import numpy as np
+
+    def drawn(figures: Any) -> Any:
+        return np.ravel(figures.sweep(study, variable=variable))[0].figure
+
+    files.draw(drawn)
+    if as_json:
+        telling.print_json(telling.dataset_for_json(study))
+    else:
+        _print(study, variable)
+
+
+def _print(study: "xr.Dataset", variable: str | None) -> None:
+    """A row for each point, as far as they go on a screen."""
+    swept = [str(dim) for dim in study["failure"].dims]
+    flat = study.stack(row=swept) if len(swept) > 1 else study.rename({swept[0]: "row"})
+    names = [
+        str(name)
+        for name, x in flat.data_vars.items()
+        if x.dims == ("row",) and name != "failure" and (variable is None or name == variable)
+    ][:4]
+    arguments = [name for name in _arguments(study) if name in flat.coords] or ["row"]
+    table = telling.table(*arguments, *names, "failure")
+    for number in range(min(flat.sizes["row"], MOST_ROWS)):
+        row = flat.isel(row=number)
+        cells = [_cell(row[name].item()) for name in (*arguments, *names, "failure")]
+        table.add_row(*cells)
+    telling.show(table)
+    rest = flat.sizes["row"] - MOST_ROWS
+    if rest > 0:
+        print(f"and {rest} more points")
+
+
+def _arguments(study: "xr.Dataset") -> list[str]:
+    import json
+
+    return list(json.loads(study.attrs["over"])["values"])
+
+
+def _cell(value: Any) -> str:
+    return telling.known(value, ".6g") if isinstance(value, float) else str(value)

@@ -1,0 +1,93 @@
+"""Pictures of studies: curves, maps, panels, tables; what they leave out."""
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+import tutelage as tl
+from tutelage._checks import InputError
+
+
+def made_up(**axes):
+    """A study that nobody has computed; one point has diverged and one has failed."""
+    shape = tuple(map(len, axes.values()))
+    numbers = np.random.default_rng(0).uniform(0.01, 1.0, shape)
+    outcome = np.full(shape, "reached", dtype="<U9")
+    outcome.flat[0], numbers.flat[0], numbers.flat[-1] = "diverged", 1e12, np.nan
+    over = json.dumps({"table": False, "values": {name: list(x) for name, x in axes.items()}})
+    names = tuple(axes)
+    return xr.Dataset(
+        {"generalization_error": (names, numbers), "outcome": (names, outcome)},
+        axes,
+        {"over": over},
+    )
+
+
+RATES, DECAYS, UNITS = [0.1, 0.2, 0.3, 0.4], [1e-3, 1e-2, 1e-1], ["ReLU", "Erf"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_one_argument_is_a_curve_without_runs_that_diverged():
+    axes = tl.figures.sweep(made_up(learning_rate=RATES))
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == RATES
+    assert np.isnan(line.get_ydata()[0]) and np.isfinite(line.get_ydata()[1:3]).all()
+    assert axes.get_xlabel() == r"$\eta$" and axes.get_ylabel() == r"$\epsilon_g$"
+
+
+def test_names_are_curves_and_numbers_are_axes():
+    axes = tl.figures.sweep(made_up(activation=UNITS, weight_decay=DECAYS))
+    assert [line.get_label() for line in axes.lines] == UNITS
+    assert axes.get_xscale() == "log" and axes.get_xlabel() == r"$\gamma$"
+
+
+def test_two_numbers_are_a_map_with_contours_and_a_scale():
+    study = made_up(learning_rate=RATES, weight_decay=DECAYS)
+    axes = tl.figures.sweep(study)
+    image = axes.collections[0]
+    drawn = np.ma.filled(image.get_array(), np.nan)
+    wanted = study.generalization_error.where(study.outcome == "reached").values.T
+    assert np.array_equal(drawn.reshape(wanted.shape), wanted, equal_nan=True)
+    assert len(axes.collections) > 1 and len(axes.figure.axes) == 2
+    assert axes.get_legend().get_texts()[0].get_text() == "diverged, or failed"
+
+
+def test_three_are_panels_with_one_scale_of_colours():
+    every = tl.figures.sweep(made_up(learning_rate=RATES, weight_decay=DECAYS, activation=UNITS))
+    assert [axes.get_title() for axes in every] == UNITS
+    limits = {axes.collections[0].get_clim() for axes in every}
+    assert len(limits) == 1
+
+
+def test_a_table_is_drawn_over_its_numbers():
+    study = made_up(learning_rate=RATES).rename(learning_rate="point")
+    table = study.assign_coords(learning_rate=("point", RATES[::-1])).drop_vars("point")
+    table.attrs["over"] = json.dumps({"table": True, "values": {"learning_rate": RATES}})
+    assert tl.figures.sweep(table).lines[0].get_xdata().tolist() == RATES
+    two = table.assign_coords(weight_decay=("point", RATES))
+    two.attrs["over"] = json.dumps(
+        {"table": True, "values": {"learning_rate": [], "weight_decay": []}}
+    )
+    assert len(tl.figures.sweep(two).collections[0].get_offsets()) == 4
+
+
+def test_what_cannot_be_drawn_is_refused_in_words():
+    with pytest.raises(InputError, match="does not say what was swept"):
+        tl.figures.sweep(xr.Dataset({"R": ("time", [1.0])}))
+    with pytest.raises(InputError, match="one number at each point are generalization_error"):
+        tl.figures.sweep(made_up(learning_rate=RATES), variable="R")
+    four = made_up(learning_rate=RATES, weight_decay=DECAYS, drift=DECAYS, label_noise=DECAYS)
+    with pytest.raises(InputError, match="one, two or three"):
+        tl.figures.sweep(four)
+    curves = made_up(learning_rate=RATES, time=[0.0, 1.0])
+    curves.attrs["over"] = json.dumps({"table": False, "values": {"learning_rate": RATES}})
+    with pytest.raises(InputError, match=r"tl\.sweeps\.last"):
+        tl.figures.sweep(curves)
