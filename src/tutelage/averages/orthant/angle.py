@@ -9,7 +9,7 @@ import math
 
 from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 
 _TAN_EIGHTH_TURN = math.sqrt(2.0) - 1.0  # tan(π/8)
 
@@ -33,6 +33,7 @@ _ARCTANGENT = (
 _TINY = 1e-300  # the angle of the point (0, 0) is 0, not NaN
 
 
+@jax.jit
 def angle(y: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array, "..."]:
     """atan2(y, x) in [0, π] for y >= 0, with an absolute error of a few 1e-16."""
     # Half of the angle to the nearer half-axis has the tangent y / (r + |x|) in [0, 1];

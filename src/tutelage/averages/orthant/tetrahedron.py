@@ -51,6 +51,7 @@ class Tetrahedron(NamedTuple):
     edges: Entries
 
 
+@jax.jit
 def tetrahedron(C: Covariance, angles: Entries) -> Tetrahedron:
     """Volume and edges for a covariance with positive diagonal.
 
