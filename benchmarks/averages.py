@@ -3,9 +3,9 @@
     make bench
 
 Errors are largest errors against 30 digits (tests/reference.py), in units of the standard
-deviations of the unbounded fields. Speeds are of compiled calls on one core, the first call,
-which compiles, reported apart. Ratios are to the Hermite series of order 10, the method of
-citton2025, in the same run.
+deviations of the unbounded fields. Speeds are of compiled calls in CPU seconds of one core, the
+first call, which compiles, reported apart. Ratios are to the Hermite series of order 10, the method
+of citton2025, in the same run.
 """
 
 import os
@@ -50,17 +50,17 @@ def random_covariances(count: int) -> np.ndarray:
     return A @ np.swapaxes(A, -1, -2)
 
 
-def speed(function, C, clock=time.perf_counter) -> tuple[float, float]:
-    """Seconds of the first call, and items per second of the best of three further ones."""
-    first = _seconds(function, C, clock)
-    best = min(_seconds(function, C, clock) for _ in range(3))
+def speed(function, C) -> tuple[float, float]:
+    """CPU seconds of the first call, and items per second of the best of three further ones."""
+    first = _seconds(function, C)
+    best = min(_seconds(function, C) for _ in range(3))
     return first, len(C) / best
 
 
-def _seconds(function, C, clock) -> float:
-    start = clock()
+def _seconds(function, C) -> float:
+    start = time.process_time()
     jax.block_until_ready(function(C))
-    return clock() - start
+    return time.process_time() - start
 
 
 def largest_error(method, members) -> float:
@@ -107,7 +107,7 @@ def table_of_calls() -> Table:
 
 def table_of_a_smooth_unit() -> Table:
     """GELU: two fields by quadrature, the others by a series, against a rule over all four."""
-    table = Table(title="I4 of GELU, one core, CPU seconds")
+    table = Table(title="I4 of GELU, one core")
     for column in ("method", "per second", "ratio", "first call", "largest error estimate"):
         table.add_column(column, justify="left" if column == "method" else "right")
     A = np.random.default_rng(1).normal(size=(200, 4, 12)) / np.sqrt(12)  # norms about one
@@ -116,7 +116,7 @@ def table_of_a_smooth_unit() -> Table:
     baseline = None
     for name, (method, count) in methods.items():
         function = jax.jit(lambda C, m=method: tl.averages.i4(tl.GELU(), C, m))
-        first, rate = speed(function, jnp.asarray(C[:count]), time.process_time)
+        first, rate = speed(function, jnp.asarray(C[:count]))
         baseline = baseline or rate
         error = tl.averages.i4(tl.GELU(), C[:count], method, return_error=True).error
         numbers = f"{rate:,.1f}", f"{rate / baseline:,.0f}", f"{first:.1f} s"

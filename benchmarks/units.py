@@ -148,7 +148,8 @@ def large_rows(table):
 
 
 if __name__ == "__main__":
-    table = Table(title="units without closed forms, one core")
+    load = f"load {os.getloadavg()[0]:.1f} when begun" if hasattr(os, "getloadavg") else ""
+    table = Table(title=f"units without closed forms, one core, {load}")
     for column in ("work", "time", "compared"):
         table.add_column(column)
     for rows in (curve_rows, large_rows, right_hand_side_rows):
