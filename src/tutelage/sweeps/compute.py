@@ -32,6 +32,7 @@ from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
 EIGHT = 8
 # What may differ between the runs of one call, besides parameters of units and readouts.
 NUMBERS = ("output_scale", "label_noise", "weight_decay", "drift", "readout_decay")
+RATES = ("learning_rate", "readout_rate")
 JOINED = (*NETWORKS, *NUMBERS, "teacher_overlaps")
 
 
@@ -143,19 +144,25 @@ def _kind(call: Mapping[str, Any]) -> Hashable:
     """Equal for calls of `evolve` that differ in numbers only; None for one that has own runs."""
     import jax
 
-    scenario, start, rate = call["scenario"], call["start"], call["learning_rate"]
-    if not isinstance(scenario, Scenario) or scenario.batch or start.batch or np.ndim(rate):
+    scenario, start = call["scenario"], call["start"]
+    rates = {name: call[name] for name in RATES if name in call}
+    own = scenario.batch or start.batch if isinstance(scenario, Scenario) else True
+    if own or any(np.ndim(rate) for rate in rates.values()):
         return None
-    number = not callable(rate) and rate != 0
-    others = {name: identity(x) for name, x in call.items() if name not in ("scenario", "start")}
-    if number:
-        others.pop("learning_rate")
-    elif callable(rate):
-        others["learning_rate"] = id(rate)
+    others: dict[str, Any] = {
+        name: id(x) if callable(x) else identity(x)
+        for name, x in call.items()
+        if name not in ("scenario", "start") and not _is_rate(rates.get(name))
+    }
     rest = [identity(getattr(scenario, x)) for x in constructor(Scenario) if x not in JOINED]
     networks = [_unjoined(getattr(scenario, network)) for network in NETWORKS]
     texts = json.dumps([others, rest, networks], sort_keys=True)
     return jax.tree.structure(scenario), start.Q.shape, start.R.shape, texts
+
+
+def _is_rate(value: Any) -> bool:
+    """A number of which there may be one for each run: 0 is a limit, and a schedule is for all."""
+    return isinstance(value, int | float) and value != 0
 
 
 def _unjoined(committee: Committee) -> dict[str, Any]:
@@ -183,16 +190,14 @@ def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:
 
     size = _runs_at_once(calls[0])
     padded = [*calls, *[calls[-1]] * (size - len(calls))]
-    rates = [call["learning_rate"] for call in padded]
-    single = callable(rates[0]) or rates[0] == 0
-    runs = evolve(
-        **{
-            **calls[0],
-            "scenario": _joined([call["scenario"] for call in padded]),
-            "start": _starts([call["start"] for call in padded]),
-            "learning_rate": rates[0] if single else np.array(rates, dtype=float),
-        }
-    )
+    rates = {
+        name: np.array([call[name] for call in padded], dtype=float)
+        for name in RATES
+        if _is_rate(calls[0].get(name))
+    }
+    scenario = _joined([call["scenario"] for call in padded])
+    start = _starts([call["start"] for call in padded])
+    runs = evolve(**{**calls[0], **rates, "scenario": scenario, "start": start})
     return [_of_run(runs, number) for number in range(len(calls))]
 
 

@@ -1,6 +1,7 @@
 """Groups handed to whoever computes them: this process, or the workers of a Dask cluster."""
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -21,6 +22,9 @@ Finished = Iterator[tuple[Group, xr.Dataset]]
 EACH = 2
 # Seconds between two looks at which workers there are.
 LOOK = 1.0
+# Workers that may be lost with a group, killed or out of memory, before it is given up.
+MOST_LOST = 3
+KILLED = f"{MOST_LOST} workers were killed at work on this point, perhaps for want of memory"
 
 
 def finished(task: Task, queue: Queue, values: Values, workers: int | str) -> Finished:
@@ -50,12 +54,16 @@ def _on_workers(
 
     given: dict[Any, tuple[Group, str]] = {}
     known: set[str] = set()
+    lost: Counter[tuple[int, ...]] = Counter()
     while len(queue) or given:
         revive()
         there = list(client.nthreads())
         known |= cluster.checked(client, [address for address in there if address not in known])
         there = [address for address in there if address in known]
         queue.workers = max(len(there), 1)
+        for group in _taken_back(given, there):
+            if _is_hopeless(group, queue, lost):
+                yield group, xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
         _give(client, task, queue, values, there, given)
         if not given:  # nobody is there yet
             time.sleep(LOOK)
@@ -66,9 +74,9 @@ def _on_workers(
             continue
         for future in done:
             group, _ = given.pop(future)
-            found = _found(future, group, queue)
-            if found is not None:
-                yield group, found
+            found, seconds = future.result()
+            queue.took(group, seconds)
+            yield group, found
 
 
 def _give(
@@ -79,21 +87,46 @@ def _give(
     there: Sequence[str],
     given: dict[Any, tuple[Group, str]],
 ) -> None:
-    """Hand groups to workers that have less than they could; another one may take over."""
+    """Hand groups to workers that have less than they could."""
     load = Counter(address for _, address in given.values())
     for _ in range(EACH):
         for address in there:
             group = queue.take(address) if load[address] < EACH else None
             if group is not None:
-                future = client.submit(
-                    on_worker,
-                    *(cluster.versions(), task, values(group)),
-                    workers=[address],
-                    allow_other_workers=True,
-                    pure=False,
-                )
-                given[future] = (group, address)
+                given[_submitted(client, task, values(group), address)] = (group, address)
                 load[address] += 1
+
+
+def _submitted(client: Any, task: Task, points: Any, address: str) -> Any:
+    with warnings.catch_warnings():
+        # An argument may be large.
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        call = (cluster.versions(), task, points)
+        return client.submit(on_worker, *call, workers=[address], pure=False)
+
+
+def _taken_back(given: dict[Any, tuple[Group, str]], there: Sequence[str]) -> list[Group]:
+    """Groups of workers that are not there any more."""
+    gone = [f for f, (_, address) in given.items() if address not in there and not f.done()]
+    groups = [given.pop(future)[0] for future in gone]
+    for future in gone:
+        future.cancel()
+    return groups
+
+
+def _is_hopeless(group: Group, queue: Queue, lost: Counter[tuple[int, ...]]) -> bool:
+    """Whether a single point has ended as many workers as it may; else it waits again.
+
+    A group that has is worked on point by point: the others are not to blame.
+    """
+    lost[tuple(group.numbers)] += 1
+    if lost[tuple(group.numbers)] < MOST_LOST:
+        queue.again(group)
+    elif len(group.numbers) > 1:
+        queue.split(group)
+    else:
+        return True
+    return False
 
 
 def on_worker(
@@ -105,19 +138,3 @@ def on_worker(
     if cluster.versions() != versions:
         cluster.check_same(f"that asked for {get_worker().address}", versions)
     return timed(task, points)
-
-
-def _found(future: Any, group: Group, queue: Queue) -> xr.Dataset | None:
-    """The results of a group; None if its points are tried again, each alone."""
-    from distributed import KilledWorker
-
-    try:
-        found, seconds = future.result()
-    except KilledWorker as problem:
-        if len(group.numbers) > 1:
-            queue.split(group)
-            return None
-        words = f"its workers were killed, {problem.allowed_failures + 1} of them, perhaps for "
-        return xr.Dataset({FAILURE: (POINT, np.array([f"{words}want of memory"]))})
-    queue.took(group, seconds)
-    return found

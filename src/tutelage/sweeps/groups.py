@@ -61,13 +61,14 @@ class Queue:
         self._waiting: dict[Hashable, deque[int]] = defaultdict(deque)
         for number in numbers:
             self._waiting[shapes[number]].append(number)
-        self._single: deque[Group] = deque()
+        self._again: deque[Group] = deque()
         self._size: dict[Hashable, int] = {}
         self._least, self.workers = least, 1
         self._last: dict[Hashable, Hashable] = {}  # shape of each worker
 
     def __len__(self) -> int:
-        return sum(map(len, self._waiting.values())) + len(self._single)
+        again = sum(len(group.numbers) for group in self._again)
+        return sum(map(len, self._waiting.values())) + again
 
     @property
     def compilations(self) -> int:
@@ -76,8 +77,8 @@ class Queue:
 
     def take(self, worker: Hashable = None) -> Group | None:
         """The next group; of the shape that the worker knows, or of one that nobody works on."""
-        if self._single:
-            return self._single.popleft()
+        if self._again:
+            return self._again.popleft()
         there = [shape for shape, waiting in self._waiting.items() if waiting]
         if not there:
             return None
@@ -104,6 +105,10 @@ class Queue:
         before = self._size.get(group.shape, self._least)
         self._size[group.shape] = max(1, min(fitting, GROWS * before))
 
+    def again(self, group: Group) -> None:
+        """A group that was taken, and is not finished."""
+        self._again.append(group)
+
     def split(self, group: Group) -> None:
         """Work on each point of a group alone."""
-        self._single.extend(Group(group.shape, [number]) for number in group.numbers)
+        self._again.extend(Group(group.shape, [number]) for number in group.numbers)
