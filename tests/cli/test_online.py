@@ -59,15 +59,36 @@ def test_it_passes_every_option_on(run, monkeypatch):
     monkeypatch.setattr(online, "_evolve", remember)
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
-    options += ["--drift", "0.05", "--batch", "2"]
+    options += ["--drift", "0.05", "--batch", "2", "--readout=-2", "--teacher-readout", "0.5"]
+    options += ["--readout-rate", "0.4"]
     run(*SMALL, *options, "--tolerance", "1e-6", "--start-q", "0.7", "--start-r", "0.05")
     (scenario, start, rate), keywords = asked[0]
-    assert scenario.student == tutelage.Committee(1, tutelage.Erf())
-    assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1))
+    assert scenario.student == tutelage.Committee(1, tutelage.Erf(), [-2])
+    assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1), [0.5])
     assert scenario.output_scale == (0.5, 2.0)
     assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
-    assert (rate, keywords) == (0.3, {"until": 20.0, "batch": 2, "tolerance": 1e-6})
+    steps = {"batch": 2, "readout_rate": 0.4}
+    assert (rate, keywords) == (0.3, {"until": 20.0, "tolerance": 1e-6, **steps})
+
+
+def test_it_tells_a_second_layer_that_has_learned(run):
+    options = ["--readout=-1", "--teacher-readout", "2", "--readout-rate", "0.5"]
+    code, out, err = run(*SMALL, *options)
+    assert (code, err) == (0, "")
+    assert "final v" in out
+    assert "final v" not in run(*SMALL, *options[:2])[1]
+
+
+@pytest.mark.slow
+def test_fixed_points_have_a_second_layer_that_learns(run):
+    """R = 1 and v = v* is one of them; the other sign of both is the same student."""
+    options = ["--teacher-readout", "2", "--readout-rate", "0.5", "--fixed-points"]
+    code, out, err = run(*SMALL, *options, "--json")
+    assert (code, err) == (0, "")
+    points = json.loads(out)["fixed_points"]
+    assert any(abs(abs(p["readout"][0][0] * p["R"][0][0]) - 2) < 1e-6 for p in points)
+    assert " v " in run(*SMALL, *options)[1]
 
 
 def test_it_sweeps_over_learning_rates(run, tmp_path):
@@ -111,6 +132,10 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (0.001 where it is left out), but wi"),
         (["--momentum", "1"], "--momentum: got an option that tutelage online does not have, but "),
         (["--momentum", "1"], "Try: docs/not_here.md"),
+        (["--readout", "1,2,3"], "--readout: got '1,2,3', but it has to be 1 or 2 numbers"),
+        (["--teacher-readout", "1;2"], "--teacher-readout: got 2 output(s), but --readout has 1"),
+        (["--readout-rate=-1"], "--readout-rate: got -1.0"),
+        (["--readout-rate", "nan"], "--readout-rate: got nan"),
         (["--batch", "0"], "--batch: got 0, but it has to be a whole number of at least 1"),
         (["--drift=-1"], "--drift: got -1.0"),
         (["--untl", "3"], "Try: --until."),

@@ -71,14 +71,15 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     monkeypatch.setattr(simulate, "_simulate", remember)
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
-    options += ["--drift", "0.05", "--batch", "2"]
+    options += ["--drift", "0.05", "--batch", "2", "--readout=-2;3", "--teacher-readout", "1;0.5"]
+    options += ["--readout-rate", "0.4"]
     options += ["--start-q", "0.7", "--start-r", "0.05", "--seed", "7", "--simulator", "network"]
     options += ["--inputs", "uniform", "--checkpoint", str(tmp_path / "runs.npz")]
     run(*SMALL, *options)
     (simulator, scenario, start, rate), keywords = asked[0]
     assert simulator == "network"
-    assert scenario.student == tutelage.Committee(1, tutelage.Erf())
-    assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1))
+    assert scenario.student == tutelage.Committee(1, tutelage.Erf(), [[-2], [3]])
+    assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1), [[1], [0.5]])
     assert scenario.output_scale == (0.5, 2.0)
     assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
@@ -89,10 +90,19 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
         "runs": 8,
         "seed": 7,
         "batch": 2,
+        "readout_rate": 0.4,
         "checkpoint": tmp_path / "runs.npz",
         "progress": True,
         "inputs": "uniform",
     }
+
+
+def test_it_tells_a_second_layer_that_has_learned(run):
+    options = ["--readout=-1", "--teacher-readout", "2", "--readout-rate", "0.5"]
+    code, out, err = run(*SMALL, *options, "--theory")
+    assert (code, err) == (0, "")
+    assert first_words(out)[:5] == ["runs", "final Q", "final R", "final v", "final error"]
+    assert first_words(out)[5] == "theory" and "not compared" not in out
 
 
 def test_inputs_are_read_from_a_file(run, monkeypatch, tmp_path):
@@ -136,6 +146,14 @@ NETWORK = ["--simulator", "network"]
         (["--learning-rate", "nan"], "--learning-rate: got nan"),
         (["--until", "0"], "--until: got 0.0"),
         (["--until", "inf"], "--until: got inf"),
+        (["--readout", "1,2,3"], "--readout: got '1,2,3', but it has to be 1 or 2 numbers"),
+        (["--readout", "1,x"], "--readout: got '1,x'"),
+        (["--readout", "1,nan"], "--readout: got nan"),
+        (["--readout", "0;0,0"], "--readout: got '0;0,0', but some weight has to differ from 0"),
+        (["--readout", "1;2"], "--teacher-readout: got 1 output(s), but --readout has 2"),
+        (["--teacher-readout", "1;"], "--teacher-readout: got ''"),
+        (["--readout-rate=-1"], "--readout-rate: got -1.0"),
+        (["--readout-rate", "nan"], "--readout-rate: got nan"),
         (["--inputs", "sign"], "--inputs: got 'sign', but the chain is for Gaussian inputs"),
         ([*NETWORK, "--inputs", "dice"], "--inputs: got 'dice'"),
         ([*NETWORK, "--inputs", "rows.npy"], "--inputs: got 'rows.npy'"),

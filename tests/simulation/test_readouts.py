@@ -43,7 +43,7 @@ def test_an_example_changes_both_layers_by_the_literal_formulas():
     """Two outputs with noise on each, decays, scales, schedules, across the end of a block."""
     s, N, runs = scenario(), 11, 4
     keys = run_keys(5, 0, runs)
-    system = Chain(GradientDescent(s, Scheduled(falling), Scheduled(rising)), START, N)
+    system = Chain(GradientDescent(s, Scheduled(falling, rising)), START, N)
     advance = eqx.filter_jit(lambda system, *arguments: system.advance(*arguments))
     draw, observe = (eqx.filter_jit(f) for f in (system._draw, system.observe))
     fields = eqx.filter_jit(lambda state, example: state.factor.fields(example))
@@ -212,6 +212,34 @@ def test_relu_units_with_what_one_layer_gains_lost_in_the_other_learn_the_same()
     np.testing.assert_allclose(*errors, rtol=1e-13)
 
 
+def distance(runs, theory):
+    """The largest |mean - theory| of all components after the start, in standard errors."""
+    values, expected = (components(x)[1] for x in (runs, theory))
+    error = standard_error(values[:, 1:])
+    return np.max(np.abs(values[:, 1:].mean(axis=0) - expected[1:]) / error)
+
+
+@pytest.mark.parametrize(
+    ("verb", "N", "runs"),
+    [("chain", 4000, 100), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
+)
+def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
+    """Two outputs with noise, both layers learn: within five standard errors, else 25 of them."""
+    options = {"until": 2.0, "times": [0.0, 1.0, 2.0], **RATES}
+    found = getattr(tl.simulation, verb)(scenario(), START, dimension=N, runs=runs, **options)
+
+    def theory(s, **changes):
+        return tl.online.evolve(s, START, **options | changes)
+
+    expected = theory(scenario())
+    assert components(expected)[0] == components(found)[0]
+    assert distance(found, expected) < 5
+    assert tl.simulation.compare(expected, found).agrees
+    assert distance(found, theory(scenario(readout_decay=0.0))) > 25
+    assert distance(found, theory(scenario(), readout_rate=0.5)) > 25
+    assert distance(found, theory(scenario(label_noise=0.0))) > 5
+
+
 COMMON = {"dimension": 20, "until": 1.0, "seed": 9, **RATES}
 
 
@@ -322,6 +350,8 @@ def test_students_are_relabelled_with_their_readouts():
         ({"readout_rate": "0.5"}, "readout_rate: got '0.5'"),
         ({"readout_rate": [0.5, 0.6]}, "readout_rate: got"),
         ({"readout_rate": None}, "readout_rate: got None"),
+        ({"readout_rate": lambda time: -time}, "readout_rate: got -.* at time"),
+        ({"readout_rate": lambda time: np.nan}, "readout_rate: got nan at time 0"),
         ({"scenario": scenario(np.stack([V, V]))}, "scenario: got 2 values of a number"),
         ({"start": tl.Overlaps(np.eye(3), np.zeros((3, 3)), START.T)}, "start: got 3 students"),
     ],

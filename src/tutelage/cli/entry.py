@@ -32,12 +32,14 @@ app = typer.Typer(
 app.command(
     cls=Command,
     epilog="Example: tutelage online --student 2 --teacher 3 --activation relu "
-    "--learning-rate 0.1 --until 1000 --plot run.png",
+    "--learning-rate 0.1 --until 1000 --plot run.png; with a second layer that learns: "
+    "tutelage online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
 )(online)
 app.command(
     cls=Command,
     epilog="Example: tutelage simulate --dimension 1000 --runs 10 --until 50 --theory "
-    "--plot runs.png",
+    "--plot runs.png; with a second layer that learns: tutelage simulate --readout 1,-1 "
+    "--teacher-readout 1,2 --readout-rate 0.5",
 )(simulate)
 app.command(
     cls=Command, epilog="Example: tutelage equilibrium --activation erf --units 5 --plot erf.png"

@@ -40,6 +40,9 @@ def online(
     label_noise: reading.LabelNoise = 0.0,
     weight_decay: reading.WeightDecay = 0.0,
     drift: reading.Drift = 0.0,
+    readout: reading.Readout = None,
+    teacher_readout: reading.TeacherReadout = None,
+    readout_rate: reading.ReadoutRate = 0.0,
     batch: reading.Batch = 1,
     sweep_learning_rate: Annotated[
         str | None,
@@ -70,6 +73,7 @@ def online(
         (activation, teacher_activation),
         teacher_norms,
         output_scale,
+        (readout, teacher_readout),
         label_noise=label_noise,
         weight_decay=weight_decay,
         drift=drift,
@@ -80,12 +84,13 @@ def online(
         rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     with files:
-        keywords = {"until": until, "batch": batch, "tolerance": tolerance}
-        run = _evolve(scenario, start, rate, **keywords)
+        steps = {"batch": batch, "readout_rate": readout_rate}
+        run = _evolve(scenario, start, rate, until=until, tolerance=tolerance, **steps)
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
-        points = _fixed_points(scenario, learning_rate, batch) if fixed_points else None
-        rates = _critical(scenario, start, batch) if critical else None
+        points = _fixed_points(scenario, learning_rate, **steps) if fixed_points else None
+        steps["readout_rate"] /= learning_rate or 1.0  # there both grow together, in units of η
+        rates = _critical(scenario, start, **steps) if critical else None
         if as_json:
             telling.print_json(_for_json(run, points, rates))
         else:
@@ -100,16 +105,18 @@ def _evolve(
     return evolve(scenario, start, learning_rate, progress=True, **keywords)
 
 
-def _fixed_points(scenario: "Scenario", learning_rate: float, batch: int) -> Sequence["FixedPoint"]:
+def _fixed_points(
+    scenario: "Scenario", learning_rate: float, **steps: Any
+) -> Sequence["FixedPoint"]:
     from tutelage.online import fixed_points
 
-    return fixed_points(scenario, learning_rate, batch=batch, progress=True)
+    return fixed_points(scenario, learning_rate, progress=True, **steps)
 
 
-def _critical(scenario: "Scenario", start: "Overlaps", batch: int) -> "CriticalLearningRates":
+def _critical(scenario: "Scenario", start: "Overlaps", **steps: Any) -> "CriticalLearningRates":
     from tutelage.online import critical_learning_rates
 
-    return critical_learning_rates(scenario, start, batch=batch, progress=True)
+    return critical_learning_rates(scenario, start, progress=True, **steps)
 
 
 def _for_json(
@@ -132,6 +139,7 @@ def _point_for_json(point: "FixedPoint") -> dict[str, Any]:
     return {
         "Q": point.overlaps.Q.tolist(),
         "R": point.overlaps.R.tolist(),
+        "readout": point.readout.tolist(),
         "generalization_error": point.generalization_error,
         "stable": point.stable,
         "residual": point.residual,
@@ -160,6 +168,8 @@ def _end_table(run: "xr.Dataset") -> "Table":
     table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
     for name in ("Q", "R"):
         table.add_row(f"final {name}", telling.matrix(last[name].values))
+    if "readout" in last:
+        table.add_row("final v", telling.matrix(last["readout"].values))
     table.add_row("final error", _error(float(last["generalization_error"]), run))
     return table
 
@@ -188,7 +198,8 @@ def _sweep_table(run: "xr.Dataset") -> "Table":
 
 def _points_table(points: Sequence["FixedPoint"]) -> "Table":
     """One row for each fixed point: error, stability, state."""
-    table = telling.table("fixed point", "error", "stable", "largest λ", "R", "Q")
+    learns = any(label.startswith("v_") for point in points for label in point.labels)
+    table = telling.table("fixed point", "error", "stable", "largest λ", "R", "Q", *["v"] * learns)
     for number, point in enumerate(points, start=1):
         table.add_row(
             str(number),
@@ -197,5 +208,6 @@ def _points_table(points: Sequence["FixedPoint"]) -> "Table":
             f"{point.eigenvalues[0].real:.6f}" if len(point.eigenvalues) else "–",
             telling.matrix(point.overlaps.R),
             telling.matrix(point.overlaps.Q),
+            *[telling.matrix(point.readout)] * learns,
         )
     return table

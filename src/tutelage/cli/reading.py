@@ -73,6 +73,19 @@ WeightDecay = Annotated[float, typer.Option(metavar="GAMMA", help="Pull of the w
 Drift = Annotated[
     float, typer.Option(metavar="DELTA", help="Rate at which teachers walk at random, norms kept.")
 ]
+Readout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="V1,V2,...",
+        help="Second layer of the student, 1 by default; rows of several outputs between ';'.",
+    ),
+]
+TeacherReadout = Annotated[
+    str | None, typer.Option(metavar="V1,V2,...", help="The same of the teacher; 1 by default.")
+]
+ReadoutRate = Annotated[
+    float, typer.Option(metavar="ETA_V", help="Step of the second layer; 0 keeps it as it is.")
+]
 Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples for each step; α = steps/N.")]
 Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
 Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
@@ -141,6 +154,17 @@ def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[fl
     return found
 
 
+def readout(option: str, text: str | None, units: int) -> list[list[float]] | None:
+    """``1,-1;0.5,2`` as the second layer of two units with two outputs; one number is for all."""
+    if text is None:
+        return None
+    rows = [numbers(option, row, 1, units) for row in text.split(";")]
+    if not any(any(row) for row in rows):
+        allowed = "some weight has to differ from 0: nothing is learned else"
+        raise InputError(option, repr(text), allowed, f"{option} 1")
+    return [row * units if len(row) == 1 else row for row in rows]
+
+
 def layers(option: str, text: str) -> tuple[int, ...]:
     """``8,2`` as two layers."""
     try:
@@ -188,6 +212,7 @@ def scenario(
     units: tuple[str, str | None],
     teacher_norms: str | None,
     output_scale: str,
+    readouts: tuple[str | None, str | None] = (None, None),
     **noise: float,
 ) -> "Scenario":
     """Student and teacher; the teacher's units are the student's where they are not named."""
@@ -201,8 +226,16 @@ def scenario(
     K, M = sizes
     check_memory("--teacher", M, lambda M: 48 * M**2, "the overlaps of all units")
     check_memory("--student", K, lambda K: 48 * (K + M) ** 2, "the overlaps of all units")
-    student = Committee(sizes[0], activation("--activation", units[0]))
-    teacher = Committee(sizes[1], activation("--teacher-activation", units[1] or units[0]))
+    v, teacher_v = (
+        readout("--readout", readouts[0], K),
+        readout("--teacher-readout", readouts[1], M),
+    )
+    outputs, wanted = (len(x) if x else 1 for x in (teacher_v, v))
+    if outputs != wanted:
+        came, allowed = f"{outputs} output(s)", f"--readout has {wanted}, a row for each"
+        raise InputError("--teacher-readout", came, allowed, "as many rows, with ';' between them")
+    student = Committee(K, activation("--activation", units[0]), v)
+    teacher = Committee(M, activation("--teacher-activation", units[1] or units[0]), teacher_v)
     norms = numbers("--teacher-norms", teacher_norms or "1", 1, teacher.units)
     scale = numbers("--output-scale", output_scale, 1, 2)
     scales: Any = tuple(scale) if len(scale) == 2 else scale[0]

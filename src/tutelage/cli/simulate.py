@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tutelage.simulation.comparison import Comparison
 
 INPUTS = ("gaussian", "sign", "uniform")
+# What is told of the last state, and under which name.
+SHOWN = {"Q": "Q", "R": "R", "readout": "v", "generalization_error": "error"}
 VERDICT = ("agrees", "verdict", "rests_on", "level", "threshold", "left_out", "runs", "diverged")
 
 
@@ -59,6 +61,9 @@ def simulate(
     label_noise: reading.LabelNoise = 0.0,
     weight_decay: reading.WeightDecay = 0.0,
     drift: reading.Drift = 0.0,
+    readout: reading.Readout = None,
+    teacher_readout: reading.TeacherReadout = None,
+    readout_rate: reading.ReadoutRate = 0.0,
     batch: reading.Batch = 1,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
@@ -75,13 +80,14 @@ def simulate(
     whether the runs agree with the equations of the overlaps.
     """
     files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)
-    _check_numbers(learning_rate, until, dimension, runs, seed)
+    _check_numbers(learning_rate, readout_rate, until, dimension, runs, seed)
     rows = _inputs(inputs, simulator, dimension)
     scenario = reading.scenario(
         (student, teacher),
         (activation, teacher_activation),
         teacher_norms,
         output_scale,
+        (readout, teacher_readout),
         label_noise=label_noise,
         weight_decay=weight_decay,
         drift=drift,
@@ -93,13 +99,14 @@ def simulate(
     if simulator is Simulator.network:
         keywords["inputs"] = rows
     keywords |= {"dimension": dimension, "until": until, "runs": runs, "seed": seed}
-    keywords["batch"] = batch
+    keywords |= {"batch": batch, "readout_rate": readout_rate}
     with files:
         ensemble = _simulate(simulator.value, scenario, start, learning_rate, **keywords)
         files.save(ensemble, "the runs")  # before the theory, which may take longer
         curve = None
         if theory:
-            curve = _evolve(scenario, start, learning_rate, until, batch, ensemble)
+            steps = {"batch": batch, "readout_rate": readout_rate}
+            curve = _evolve(scenario, start, learning_rate, until, ensemble, **steps)
         found = _study(ensemble, curve)
         files.draw(lambda figures: _picture(figures, found))
         if as_json:
@@ -108,10 +115,13 @@ def simulate(
             _print(ensemble, found)
 
 
-def _check_numbers(rate: float, until: float, dimension: int, runs: int, seed: int) -> None:
-    """Positive rate, time, dimension and runs; a seed of at least 0."""
+def _check_numbers(
+    rate: float, readout_rate: float, until: float, dimension: int, runs: int, seed: int
+) -> None:
+    """Positive rate, time, dimension and runs; a rate of v and a seed of at least 0."""
     hint = "--learning-rate 0.1; the limit of small rates is for tutelage online"
     finite_number("--learning-rate", rate, above=0.0, hint=hint)
+    finite_number("--readout-rate", readout_rate, at_least=0.0, hint="--readout-rate 0.5")
     finite_number("--until", until, above=0.0, hint="--until 100")
     positive_integer("--dimension", dimension, "--dimension 1000")
     positive_integer("--runs", runs, "--runs 10")
@@ -162,14 +172,14 @@ def _evolve(
     start: "Overlaps",
     rate: float,
     until: float,
-    batch: int,
     runs: "xr.Dataset",
+    **steps: Any,
 ) -> "xr.Dataset":
     from tutelage.online import evolve
 
     times = runs["time"].values
-    keywords = {"until": max(until, float(times[-1])), "times": times, "batch": batch}
-    return evolve(scenario, start, rate, progress=True, **keywords)
+    last = max(until, float(times[-1]))
+    return evolve(scenario, start, rate, until=last, times=times, progress=True, **steps)
 
 
 class Study(NamedTuple):
@@ -241,9 +251,10 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
     table = telling.table("runs", heading)
     if several:
         table.add_row("", f"mean over runs ± standard deviation{found.units}")
-    for name in ("Q", "R", "generalization_error") if int(last["present"]) else ():
+    for name, shown in SHOWN.items() if int(last["present"]) else ():
+        if name not in last:
+            continue
         mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
-        shown = "error" if name == "generalization_error" else name
         words = telling.matrix(mean, spread) if mean.ndim else _error(mean, spread)
         table.add_row(f"final {shown}", words)
     if found.theory is not None:

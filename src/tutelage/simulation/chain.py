@@ -116,9 +116,7 @@ def chain(
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
-    rule = GradientDescent(
-        scenario, ensemble.rate(learning_rate), ensemble.readout_rate(readout_rate)
-    )
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate))
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -176,10 +174,8 @@ class Chain(eqx.Module):
         return Students(factor(P[None], U, L), self._readout(len(runs)))
 
     def _readout(self, runs: int) -> list[list[Array]] | None:
-        if self.rule.readout_rate is None:
-            return None
-        weights = self.rule.scenario.student.weights
-        return [[jnp.full(runs, entry) for entry in row] for row in weights]
+        v = self.rule.start
+        return None if v is None else [[jnp.full(runs, v_ci) for v_ci in row] for row in v]
 
     def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
         """Learn the examples first, …, first + count - 1.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Scenario, timing
@@ -62,16 +62,11 @@ class Ensemble:
         """α = examples/N."""
         return self.recorded / self.dimension
 
-    def rate(self, learning_rate: Any) -> timing.Rate | timing.Scheduled:
-        """η > 0, or η(α), checked at all times of the runs."""
+    def rate(self, learning_rate: Any, readout_rate: Any = 0.0) -> timing.Rate | timing.Scheduled:
+        """η > 0 or η(α), and η_v >= 0 or η_v(α), checked at all times of the runs."""
         until = self.examples / self.dimension
-        return timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
-
-    def readout_rate(self, value: Any) -> timing.Rate | timing.Scheduled | None:
-        """η_v > 0, or η_v(α); None for 0, which keeps v as it is."""
-        if not callable(value) and finite_number("readout_rate", value, at_least=0.0) == 0:
-            return None
-        return self.rate(value)
+        rate = timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
+        return timing.both(rate, timing.readout_rate(readout_rate, self.times, until, runs=False))
 
 
 def check_dimension(scenario: Any, dimension: Any) -> int:

@@ -92,9 +92,7 @@ def network(
     check_memory("dimension", ensemble.dimension, lambda N: _bytes(scenario, N, 1), what)
     check_memory("batch", b, lambda b: _bytes(scenario, ensemble.dimension, b), what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
-    rule = GradientDescent(
-        scenario, ensemble.rate(learning_rate), ensemble.readout_rate(readout_rate)
-    )
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate))
     source = as_inputs(inputs, ensemble.dimension)
     system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -145,10 +143,8 @@ class Network(eqx.Module):
             return self.start.weights(key, run, self.dimension)
 
         W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
-        v = None
-        if self.rule.readout_rate is not None:
-            weights = self.rule.scenario.student.weights
-            v = jnp.broadcast_to(weights, (len(W), *weights.shape))
+        v = self.rule.start
+        v = None if v is None else jnp.broadcast_to(v, (len(W), *v.shape))
         return Weights(W[:, :K], W[:, K:], v)
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:

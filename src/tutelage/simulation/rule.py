@@ -33,24 +33,17 @@ class GradientDescent(eqx.Module):
     mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and orthogonal teachers
     stay orthogonal, exactly.
 
-    readout_rate: η_v, or None if v stays as it is in the scenario.
+    learning_rate: η, and η_v as its ``readout``; without that v stays as it is in the scenario.
     noisy, drifts: whether labels are, and whether teachers do.
     """
 
     scenario: Scenario
     learning_rate: Rate | Scheduled
-    readout_rate: Rate | Scheduled | None
     noisy: bool = eqx.field(static=True)
     drifts: bool = eqx.field(static=True)
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        learning_rate: Rate | Scheduled,
-        readout_rate: Rate | Scheduled | None = None,
-    ):
+    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
         self.scenario, self.learning_rate = as_data(scenario), learning_rate
-        self.readout_rate = readout_rate
         self.noisy = float(scenario.label_noise) > 0
         self.drifts = float(scenario.drift) > 0
 
@@ -70,9 +63,13 @@ class GradientDescent(eqx.Module):
 
     def rates(self, s: Any, N: Any) -> tuple[Any, Any]:
         """η(α) at example s, and η_v(α), None if v stays as it is."""
-        α = s / N
-        η_v = None if self.readout_rate is None else self.readout_rate.at(α).first
-        return self.learning_rate.at(α).first, η_v
+        now = self.learning_rate.at(s / N)
+        return now.first, now.readout
+
+    @property
+    def start(self) -> Float[Array, "outputs K"] | None:
+        """Where v begins; None if it does not learn."""
+        return None if self.learning_rate.readout is None else self.scenario.student.weights
 
     def readout(self, v: Any) -> Any:
         """The v that learns, or that of the scenario; None for a committee's."""

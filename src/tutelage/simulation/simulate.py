@@ -18,7 +18,6 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
-from tutelage.model.timing import Rate, Scheduled
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
@@ -223,20 +222,18 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
     }
     x = np.linspace(-3.0, 3.0, 61)
     g, h = (c.activation for c in (system.rule.scenario.student, system.rule.scenario.teacher))
+    rate = system.rule.learning_rate.at(ensemble.times)
     return {
         **fields,
         "rule": type(system.rule).__name__,
         "system": type(system).__name__,
         "recorded": digest(ensemble.recorded),
         "activations": digest(g(x), g.derivative(x), h(x)),
-        "learning_rate": _values(system.rule.learning_rate, ensemble),
-        "readout_rate": _values(system.rule.readout_rate, ensemble),
+        "learning_rate": _values(rate.first),
+        "readout_rate": 0.0 if rate.readout is None else _values(rate.readout),
     }
 
 
-def _values(rate: Rate | Scheduled | None, ensemble: Ensemble) -> Any:
-    """A rate by its number, or by its values at the recorded times."""
-    if rate is None:
-        return 0.0
-    η = np.broadcast_to(rate.at(ensemble.times).first, ensemble.times.shape)
-    return η[0] if isinstance(rate, Rate) else digest(η)
+def _values(rate: Any) -> Any:
+    """The number, or the values of a schedule at the recorded times."""
+    return digest(rate) if np.ndim(rate) else float(rate)
