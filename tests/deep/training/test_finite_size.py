@@ -34,6 +34,38 @@ def one_unit(R=0.1, Q=0.25):
     return tl.Overlaps(Q=[[Q]], R=[[R]], T=[[1.0]])
 
 
+LAYERED = tl.Scenario(
+    tl.Committee(1, tl.ReLU(), [[0.8], [-0.5]]), tl.Committee(1, tl.ReLU(), [[1.0], [0.3]])
+)
+
+
+def in_standard_errors(found, theory, d):
+    """The largest deviation of a mean over runs, after the start."""
+    gaps = []
+    for name in {"Q", "R", "readout"} & set(found):
+        x = found[name].sel(dimension=d).values[:, 1:]
+        error = x.std(axis=0, ddof=1) / np.sqrt(len(x))
+        gaps.append(np.max(np.abs(x.mean(axis=0) - theory[name].values[1:]) / error))
+    return max(gaps)
+
+
+@pytest.mark.parametrize("readout_rate", [0.5, 0.0])
+def test_both_layers_follow_the_theory_at_the_matched_rates(readout_rate):
+    """Two outputs: within five standard errors, and far from the theory of half the rate.
+
+    A bias of 1/d is a twentieth of the scatter of a run, 1/√d, and half a standard error.
+    """
+    options = {"until": 2.0, "times": [0.0, 1.0, 2.0], "readout_rate": readout_rate}
+    start = one_unit()
+    found = tl.deep.online_deviation(LAYERED, start, 0.5, dimension=400, runs=100, **options)
+    assert ("readout" in found) is (readout_rate > 0)
+    theory = tl.online.evolve(LAYERED, start, 0.5, **options)
+    assert in_standard_errors(found, theory, 400) < 5
+    wrong = {"readout_rate": readout_rate / 2} if readout_rate else {"learning_rate": 0.25}
+    other = tl.online.evolve(LAYERED, start, **{"learning_rate": 0.5} | options | wrong)
+    assert in_standard_errors(found, other, 400) > 25
+
+
 @pytest.fixture(scope="module")
 def found():
     return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=(100, 400), **SHORT)
@@ -61,6 +93,12 @@ def test_a_wrong_learning_rate_does_not_agree(found):
 def test_what_cannot_be_compared_is_refused(arguments, words):
     with pytest.raises(tl.InputError, match=f"^{words}"):
         tl.deep.online_deviation(*arguments[:3], dimension=arguments[3], until=arguments[4])
+
+
+@pytest.mark.parametrize("rate", [-0.1, np.nan, [0.1, 0.2]])
+def test_the_rate_of_the_last_layer_is_one_number(rate):
+    with pytest.raises(tl.InputError, match=r"^readout_rate"):
+        tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=10, until=1.0, readout_rate=rate)
 
 
 def test_one_run_has_no_scatter():
