@@ -114,7 +114,7 @@ def test_truncated_series_is_the_average_of_truncated_expansions():
     "activation, order",
     [
         (ReLU(), 6),
-        (ReLU(), 10),
+        pytest.param(ReLU(), 10, marks=pytest.mark.slow),
         pytest.param(Erf(), 6, marks=pytest.mark.slow),
         pytest.param(ReLU(), 3, marks=pytest.mark.slow),
         pytest.param(Erf(), 10, marks=pytest.mark.slow),

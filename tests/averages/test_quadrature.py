@@ -53,7 +53,7 @@ def test_factor_reproduces_covariances_of_every_rank(rank):
         ("i3", ("erf", "relu"), None),
         pytest.param("i4", ("relu",) * 4, 32, marks=pytest.mark.slow),
         pytest.param("i4", ("erf",) * 4, 32, marks=pytest.mark.slow),
-        ("i4", ("relu", "relu", "erf", "erf"), 18),
+        pytest.param("i4", ("relu", "relu", "erf", "erf"), 18, marks=pytest.mark.slow),
     ],
 )
 def test_error_does_not_understate(kind, units_, nodes):

@@ -68,7 +68,7 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
             np.testing.assert_allclose(computed, literal, rtol=0, atol=1e-14)  # 50 roundings of 1
 
 
-@pytest.mark.parametrize("units", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("units", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, monkeypatch):
     """Bit for bit, with starts of their own."""
     c = tl.Committee(units, tl.Erf())

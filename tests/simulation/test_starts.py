@@ -74,7 +74,7 @@ def test_random_starts_have_the_law_of_random_weights():
 @pytest.mark.parametrize("units", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_nothing_else(units):
     scenario, start = ((PERCEPTRON, ALONE), (PAIR, START))[units - 1]
-    N, runs, times = 200, 60, [0.0, 0.5, 1.0]
+    N, runs, times = 100, 60, [0.0, 0.5, 1.0]
     theory = tl.online.evolve(scenario, start, 1.0, until=1.0, times=times)
     spread = {}
     for corrected in (False, True):
@@ -90,7 +90,7 @@ def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_noth
         R = run.R.values[:, 1:]
         spread[corrected] = R.std(axis=0, ddof=1)
         # Means agree with the theory, within 5 standard errors of the runs without correction
-        # (and a bias of order 1/N = 0.005, a third of one).
+        # (and a bias of order 1/N = 0.01, less than one).
         error = spread[False] / np.sqrt(runs)
         assert np.all(np.abs(R.mean(axis=0) - theory.R.values[1:]) < 5 * error + 1 / N)
     # 256 fields instead of one example: spreads 16 times smaller but for what comes through Q;

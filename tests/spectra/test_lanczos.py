@@ -123,7 +123,7 @@ def test_small_matrices_are_done_whole():
 
 @pytest.fixture(scope="module")
 def bulk_density():
-    return density(BULK, jnp.zeros(300), probes=40, steps=120, seed=1)
+    return density(BULK, jnp.zeros(300), probes=40, steps=60, seed=1)
 
 
 @pytest.mark.parametrize("name", ["matrix", pytest.param("network", marks=pytest.mark.slow)])

@@ -68,13 +68,13 @@ def test_both_layers_follow_the_theory_at_the_matched_rates(readout_rate):
 
 @pytest.fixture(scope="module")
 def found():
-    return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=(100, 400), **SHORT)
+    return tl.deep.online_deviation(ONE, one_unit(), 0.5, dimension=(100, 200), **SHORT)
 
 
 def test_a_wrong_learning_rate_does_not_agree(found):
     other = tl.online.evolve(ONE, one_unit(), 0.25, until=4.0, times=found["time"].values)
-    right = np.abs(found["R"].sel(dimension=400).mean("run") - found["R_theory"]).max()
-    wrong = np.abs(found["R"].sel(dimension=400).mean("run") - other["R"]).max()
+    right = np.abs(found["R"].sel(dimension=200).mean("run") - found["R_theory"]).max()
+    wrong = np.abs(found["R"].sel(dimension=200).mean("run") - other["R"]).max()
     assert wrong > 3 * right
 
 
