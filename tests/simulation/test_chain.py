@@ -68,8 +68,14 @@ def test_an_example_changes_overlaps_by_the_literal_formulas(K, M):
             np.testing.assert_allclose(computed, literal, rtol=0, atol=1e-14)  # 50 roundings of 1
 
 
-@pytest.mark.parametrize("units", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, monkeypatch):
+SOME_TIMES = [0.1, 0.775, 1.9, 2.0]
+WAYS = [(2, [2.0], 5), (5, SOME_TIMES, 5), (1, None, 1), (70, [2.0], 70)]  # batch, times, runs
+
+
+@pytest.mark.parametrize(
+    "units, ways", [(1, [(2, SOME_TIMES, 4)]), pytest.param(3, WAYS, marks=pytest.mark.slow)]
+)
+def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, ways, monkeypatch):
     """Bit for bit, with starts of their own."""
     c = tl.Committee(units, tl.Erf())
     scenario, N = tl.Scenario(c, c), 40
@@ -82,8 +88,7 @@ def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, monkeypatch
         return tl.simulation.chain(scenario, some, 0.5, **options).isel(time=-1)
 
     expected = overlaps(5, [2.0])
-    some_times = [0.1, 0.775, 1.9, 2.0]
-    for batch, times, runs in ((2, [2.0], 5), (5, some_times, 5), (1, None, 1), (70, [2.0], 70)):
+    for batch, times, runs in ways:
         found = overlaps(batch, times, runs)
         for name in ("Q", "R"):
             np.testing.assert_array_equal(found[name][:5], expected[name][:runs])
