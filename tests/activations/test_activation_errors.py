@@ -39,7 +39,9 @@ def test_error_does_not_understate_and_is_small(case, q):
     assert np.all(claimed <= 1e-14 * (1 + np.sqrt(q)))
 
 
-@pytest.mark.parametrize("q", VARIANCES)
+@pytest.mark.parametrize(
+    "q", [pytest.param(q, marks=[pytest.mark.slow] * (q != 1.0)) for q in VARIANCES]
+)
 def test_error_of_a_function_with_a_kink_away_from_zero(q):
     true, claimed = true_errors(shifted(), shifted_mp, q, kinks=(0.3,))
     assert np.all(true <= claimed) and np.all(claimed <= 1e-14 * (1 + np.sqrt(q)))

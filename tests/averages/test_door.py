@@ -16,7 +16,9 @@ def covariance(size, *batch, seed=0):
 
 
 @pytest.mark.parametrize("kind", AVERAGES)
-@pytest.mark.parametrize("batch", [(), pytest.param((1,), marks=pytest.mark.slow), (2, 3), (0,)])
+@pytest.mark.parametrize(
+    "batch", [*(pytest.param(b, marks=pytest.mark.slow) for b in ((), (1,))), (2, 3), (0,)]
+)
 @pytest.mark.parametrize("activation", [tl.ReLU(), tl.Erf(1.0)], ids=["ReLU", "1+erf"])
 def test_batches_keep_their_shape(kind, batch, activation):
     average, size = AVERAGES[kind]

@@ -33,7 +33,7 @@ def sampled(s, overlaps, seed):
 
 SCENARIOS = [
     (2, 2, tl.ReLU(), tl.ReLU()),
-    (1, 3, tl.Erf(), tl.Erf(1.0)),
+    pytest.param(1, 3, tl.Erf(), tl.Erf(1.0), marks=pytest.mark.slow),
     pytest.param(2, 2, tl.Erf(), tl.LeakyReLU(0.1), marks=pytest.mark.slow),
     pytest.param(3, 2, tl.LeakyReLU(0.2), tl.ReLU(), marks=pytest.mark.slow),
     pytest.param(2, 1, tl.ReLU(), tl.Erf(), marks=pytest.mark.slow),

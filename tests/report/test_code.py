@@ -55,11 +55,11 @@ def test_names_that_load_lazily_are_followed(changed, section, file):
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("deep/training/training.py", "\nANOTHER = 1\n"),
-        ("simulation/network.py", "\nANOTHER = 1\n"),
+        pytest.param("deep/training/training.py", "\nANOTHER = 1\n", marks=pytest.mark.slow),
+        pytest.param("simulation/network.py", "\nANOTHER = 1\n", marks=pytest.mark.slow),
         ("papers/straat2019/runs.py", "\nANOTHER = 1\n"),
-        ("report/page.py", "\nANOTHER = 1\n"),
-        ("cli/reproduce.py", "\nANOTHER = 1\n"),
+        pytest.param("report/page.py", "\nANOTHER = 1\n", marks=pytest.mark.slow),
+        pytest.param("cli/reproduce.py", "\nANOTHER = 1\n", marks=pytest.mark.slow),
         (OWN, "\n\ndef _unused(full):\n    yield from ()\n"),  # of other sections
     ],
 )

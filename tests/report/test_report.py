@@ -60,7 +60,10 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(
+    "damage",
+    [pytest.param(d, marks=[pytest.mark.slow] * (not d.startswith("half"))) for d in DAMAGE],
+)
 def test_a_part_that_is_not_whole_is_computed_again(made, tmp_path, damage):
     report.build(folder=tmp_path)
     whole = content(tmp_path)

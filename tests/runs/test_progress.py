@@ -110,7 +110,16 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("verb", TOLD)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(
+            verb,
+            marks=[pytest.mark.slow] * (verb in ("spectra.train", "online.evolve_symmetric")),
+        )
+        for verb in TOLD
+    ],
+)
 def test_long_work_is_told_from_its_beginning_to_its_end(verb, monkeypatch):
     room, units = TOLD[verb]
     told = Told()

@@ -171,7 +171,10 @@ def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told()
 @pytest.mark.parametrize(
     ("N", "bias", "shift", "verdict"),
     [
-        (1000, 0.0, 0.0, "theory and 2000 runs agree, without any bias"),
+        pytest.param(
+            *(1000, 0.0, 0.0, "theory and 2000 runs agree, without any bias"),
+            marks=pytest.mark.slow,
+        ),
         (100, 0.5, 0.0, "theory and 2000 runs agree only with such a bias"),
         (1000, 0.0, 0.1, "theory and 2000 runs differ, even with such a bias"),
     ],

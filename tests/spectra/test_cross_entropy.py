@@ -137,7 +137,7 @@ def sure_examples(network, θ):
     return X[kept], z[kept], y[kept]
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("outputs", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     "target", [*(pytest.param(t, marks=pytest.mark.slow) for t in (1e-3, 1e-11)), 1e-8, 1e-14]
 )

@@ -15,7 +15,10 @@ SMALL = {"inputs": 4, "outputs": 3, "epochs": 2, "examples": 64, "evaluation": 5
     [
         {"polarity": [0.5, 1 / 3], "seed": 9_999_999_999, "recorded": [0, 2]},  # more than 32 bits
         {"polarity": 1 / 3, "data": "uniform:1.23456789", "runs": 1},
-        {"learning_rate": [(0, 0.1), (1, 0.05)], "start_scale": 0.3, "precision": "float32"},
+        pytest.param(
+            {"learning_rate": [(0, 0.1), (1, 0.05)], "start_scale": 0.3, "precision": "float32"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"multiple": (1, 3), "polarity": [0.5, 1.0]}, marks=pytest.mark.slow),
         pytest.param({"construction": "code", "steps": 9, "inputs": 6}, marks=pytest.mark.slow),
         pytest.param(
