@@ -84,7 +84,7 @@ def test_what_students_have_besides_the_teachers_sums_to_zero():
 
 def test_lengths_are_set_by_the_eigenvalue_and_this_by_the_first_coefficient_beyond_the_linear():
     even = np.abs(KEPT["c2"].values) > 1e-9
-    assert list(KEPT["unit"].values[~even]) == ["erf", "tanh", "sin"]
+    assert list(KEPT["unit"].values[~even]) == ["erf", "tanh", "sin", "sigmoid"]
     product = (KEPT["growth"] * KEPT["length"]).values
     for kind in (even, ~even):
         assert np.max(product[kind]) < 1.4 * np.min(product[kind])
@@ -103,6 +103,35 @@ def test_the_length_can_be_read_off_a_curve(name):
     beside = np.abs(run["generalization_error"].values - height) <= 0.1 * height
     length = np.ptp(run["time"].values[: len(beside)][beside])
     assert abs(length - float(one["length"])) < 2 * 0.025  # two steps of the recorded times
+
+
+def test_the_solution_becomes_unstable_where_it_is_recorded():
+    exact = plateaus.solution_unstable("erf")
+    assert abs(float(KEPT["unstable"].sel(unit="erf")) - exact.value) < exact.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", plateaus.NAMES)
+def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
+    s = plateaus.scenario(plateaus.units()[name])
+    start = tl.Overlaps(Q=0.9998 * np.eye(K), R=0.9999 * np.eye(K), T=s.T)
+    critical = float(KEPT["unstable"].sel(unit=name))
+    for share, grows in ((0.9, False), (1.1, True)):
+        run = tl.online.evolve(s, start, share * critical, until=400, times=[0.0, 200.0, 400.0])
+        errors = run["generalization_error"].values
+        assert (errors[-1] > errors[0]) == grows, (share, errors)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", plateaus.QUICK)
+def test_the_saddle_turns_round_at_the_recorded_rate(name):
+    """Followed from η = 0.1, where students differ in the parts of their own."""
+    s, (Q, C, R) = plateaus.scenario(plateaus.units()[name]), saddle(name)
+    start = tl.Overlaps(Q=(Q - C + 0.02) * np.eye(K) + C, R=np.full((K, K), R), T=s.T)
+    along = tl.online.branch(s, start, 0.1, until=10.0, step=0.1, max_steps=250)
+    first = float(along["special_learning_rate"][0])
+    assert str(along["special_kind"].values[0]) == "fold"
+    assert first == pytest.approx(float(KEPT["vanishes"].sel(unit=name)), abs=1e-9)  # Newton
 
 
 @pytest.mark.slow

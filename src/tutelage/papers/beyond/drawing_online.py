@@ -145,6 +145,7 @@ def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: Any) -> Any:
         c = points["c2" if even else "c3"].values
         _with_names(axes, points, c**2, points["growth"].values, even)
     axes.set(xlabel=r"$c_2^2$ (circles), $c_3^2$ (squares)", ylabel=r"$\lambda/\eta$")
+    axes.set(xscale="log", yscale="log")
     axes.grid(alpha=0.3)
     return axes
 
@@ -155,9 +156,10 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
         growth, length = points["growth"].values, points["length"].values
         _with_names(axes, points, growth, length, even)
         product = float(np.mean(growth * length))
-        x = np.linspace(growth.min(), growth.max(), 101)
+        x = np.geomspace(growth.min(), growth.max(), 101)
         axes.plot(x, product / x, ":", color="C0" if even else "C1", label=f"{product:.2f}/λ")
     axes.set(xlabel=r"$\lambda/\eta$", ylabel=r"length of the plateau, $\alpha\eta$")
+    axes.set(xscale="log", yscale="log")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return axes
