@@ -1,8 +1,8 @@
 """Beyond the papers: what the exact computation adds.
 
-Eight sections, each in a module of its own: learning rates and the series that is cut, the fine
+Ten sections, each in a module of its own: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
-schedules, and the scale from which wide students start.
+schedules, the scale from which wide students start, second layers, and teachers that drift.
 None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
@@ -13,5 +13,8 @@ KEY = "beyond"
 PAPER = Paper(
     KEY,
     "Beyond the papers: what the exact computation adds",
-    ("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
+    (
+        *("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
+        *("readouts", "drift"),
+    ),
 )

@@ -165,6 +165,73 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
+def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
+    """ε_g at the last time over the number of students, by the layers that are trained.
+
+    Args:
+        dataset: final over ``units`` and ``layers``; attributes noise, learning_rate, teachers.
+        axes: Axes to draw on.
+    """
+    K = dataset["units"]
+    for number, layers in enumerate(dataset["layers"].values):
+        label = f"{layers} layer{'s' if layers == 'both' else ''} trained"
+        axes.plot(K, dataset["final"].sel(layers=layers), "o-", color=f"C{number}", label=label)
+    M = dataset.attrs["teachers"]
+    law = dataset.attrs["learning_rate"] * dataset.attrs["noise"] ** 2 / (2 * np.pi)
+    law = law * (M / np.sqrt(3) + K - M)
+    axes.plot(K, law, ":", color="C0", label=r"committee, $\eta \to 0$")
+    axes.set(xlabel="$K$", ylabel=r"$\epsilon_g$", xticks=K.values, ylim=(0.0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
+    """ε_g over time of the most students, and of ReLU units with both layers trained."""
+    last = dataset.isel(units=-1)
+    for number, layers in enumerate(dataset["layers"].values):
+        name = f"Erf, $K = {int(last.units)}$, {layers} layer{'s' if layers == 'both' else ''}"
+        values = last["generalization_error"].sel(layers=layers)
+        axes.plot(dataset["time"], values, color=f"C{number}", label=name)
+    t = dataset["long_time"]
+    axes.plot(t, dataset["relu"], color="C2", label="ReLU, $K = 2$, both layers")
+    law = dataset.attrs["teachers"] * dataset.attrs["noise"] / 8 / np.sqrt(t)
+    axes.plot(t, law, "--", color="C2", label=r"$M\varsigma/(8\sqrt{\alpha})$")
+    axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$", xscale="log", yscale="log")
+    axes.set_ylim(0.5 * float(dataset["relu"].min()), 2 * float(dataset["relu"].max()))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
+    """The smallest ε_g over δ, with and without weight decay."""
+    for number, unit in enumerate(dataset["unit"].values):
+        one, colour = dataset.sel(unit=unit), f"C{number}"
+        axes.plot(one["drift"], one["error"], "o-", color=colour, label=f"{unit}, best $\\eta$")
+        label = f"{unit}, best $\\eta$ and $\\gamma$"
+        axes.plot(one["drift"], one["error_with_decay"], "s--", color=colour, label=label)
+    axes.set(xlabel=r"$\delta$", ylabel=r"$\epsilon_g$", xscale="log", yscale="log")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
+    """The best η over δ, with and without weight decay, and the best γ/δ."""
+    for number, unit in enumerate(dataset["unit"].values):
+        one, colour = dataset.sel(unit=unit), f"C{number}"
+        axes.plot(one["drift"], one["learning_rate"], "o-", color=colour, label=f"{unit}, $\\eta$")
+        label = f"{unit}, $\\eta$ with decay"
+        axes.plot(one["drift"], one["learning_rate_with_decay"], "s--", color=colour, label=label)
+        label = f"{unit}, $\\gamma/\\delta$"
+        axes.plot(one["drift"], one["weight_decay"] / one["drift"], "^:", color=colour, label=label)
+    axes.set(xlabel=r"$\delta$", ylabel=r"$\eta$, $\gamma/\delta$", xscale="log", ylim=(0.0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
     """Units with c_2, and those without."""
     even = np.abs(dataset["c2"].values) > 1e-9  # rounding of a numerical coefficient
