@@ -25,7 +25,7 @@ help:  ## this list
 		printf '  %-10s %s\n' "$$name" "$$text"; done
 
 reproduce: .venv/test.stamp  ## figures and numbers of the papers, computed, in report/index.html
-	@$(BIN)/tutelage reproduce
+	@$(BIN)/tutelage reproduce --workers $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)')
 
 # What these tests compile runs for milliseconds: not optimized and in one piece, it is compiled in half the time.
 # `make test-all` compiles as users do.

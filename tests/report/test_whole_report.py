@@ -9,6 +9,7 @@ from page import Page
 
 from tutelage import report
 from tutelage.papers import PAPERS, sections
+from tutelage.report import building
 
 # Sections of every paper that take a second or two.
 SHORT = (
@@ -65,3 +66,11 @@ def test_every_section_is_there_with_its_pictures(whole):
 @pytest.mark.slow
 def test_it_opens_without_an_error_or_a_request(whole, tmp_path):
     assert complaints(whole[0] / "index.html", tmp_path) == []
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_rows_of_one(tmp_path, monkeypatch):
+    some = [entry for entry in sections() if (entry.paper.key, entry.section.name) in SHORT]
+    monkeypatch.setattr(building, "sections", lambda *_: some)
+    one, two = (report.build(folder=tmp_path / str(workers), workers=workers) for workers in (1, 2))
+    assert one == two and len(one) > 7

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tutelage._checks import InputError
 from tutelage.cli.keeping import Files, in_folder, say, use_files_only
 from tutelage.cli.telling import console, plain, print_json, table
 from tutelage.papers import PAPERS, sections
@@ -54,6 +55,9 @@ def reproduce(
     again: Annotated[
         bool, typer.Option("--again", help="Compute also what earlier runs have kept.")
     ] = False,
+    workers: Annotated[
+        int, typer.Option(metavar="COUNT", help="Processes that compute sections.")
+    ] = 1,
     all_rows: Annotated[
         bool, typer.Option("--rows", help="Print every row, and the notes below them.")
     ] = False,
@@ -72,10 +76,12 @@ def reproduce(
     been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
     seconds. The exit code is 1 if a number differs and no note says why.
     """
+    if workers < 1:
+        raise InputError("--workers", str(workers), "it has to be at least 1", "--workers 2")
     with Files(folder=out):
         whole = True
         try:
-            rows = _build(papers or [], figure, full, again, out)
+            rows = _build(papers or [], figure, full, again, out, workers)
         except NotWritten as problem:
             say(f"{problem}; {in_folder(out)}")
             if problem.result is None:
@@ -100,7 +106,7 @@ def _print(rows: list[dict[str, Any]], all_rows: bool, out: Path) -> None:
 
 
 def _build(
-    papers: list[str], figure: str | None, full: bool, again: bool, out: Path
+    papers: list[str], figure: str | None, full: bool, again: bool, out: Path, workers: int
 ) -> list[dict[str, Any]]:
     use_files_only()
     from tutelage.report import build
@@ -108,7 +114,7 @@ def _build(
     if full:
         _say_what_is_more(papers, figure)
     with _progress() as show:
-        return build(papers, figure, full, again, out, show)
+        return build(papers, figure, full, again, out, workers, show)
 
 
 def _say_what_is_more(papers: list[str], figure: str | None) -> None:

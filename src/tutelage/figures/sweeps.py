@@ -167,6 +167,7 @@ def _panels(values: xr.DataArray) -> Any:
         label = values[apart].values[number]
         shown = label if isinstance(label, str) else f"{_symbol(apart)} = {label:.4g}"
         axes.set_title(shown, fontsize="medium")
+        axes.label_outer()
     return every[0]
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from tutelage.papers import Entry, sections
 from tutelage.report.page import write_page
 from tutelage.report.parts import Part, command, compute, kept, made
 from tutelage.runs import files
+from tutelage.sweeps import engine
+from tutelage.sweeps.groups import Group, Queue
 
 
 def build(
@@ -19,6 +22,7 @@ def build(
     full: bool = False,
     again: bool = False,
     folder: str | Path = "report",
+    workers: int = 1,
     show: Callable[[int, int, str], None] = lambda done, total, title: None,
 ) -> list[dict[str, Any]]:
     """Compute sections of papers and write ``index.html`` of all that has been computed so far.
@@ -32,6 +36,8 @@ def build(
         full: at the papers' sizes.
         again: compute what is there already once more.
         folder: where the report goes; made if it does not exist.
+        workers: processes that compute; each stays with a module as long as there is another one
+            for the others, because sections of a module share what they compute.
         show: called before each section with how many are done, of how many, and its title.
 
     Returns:
@@ -42,12 +48,18 @@ def build(
         NotWritten: if a disk is full, with the rows where only the page is missing.
     """
     chosen, folder = sections(papers, figure), made(Path(folder))
-    for done, entry in enumerate(chosen):
-        show(done, len(chosen), f"{entry.paper.key}, {entry.section.title}")
+    wanted = []
+    for entry in chosen:
         before = kept(entry, full, folder)
         if again or before is None:
             # What is recomputed is recomputed at its size.
-            compute(entry, full or (before is not None and before.full), folder)
+            wanted.append((entry, full or (before is not None and before.full)))
+    _compute(
+        wanted,
+        folder,
+        workers,
+        lambda done, title: show(len(chosen) - len(wanted) + done, len(chosen), title),
+    )
     show(len(chosen), len(chosen), "writing the report")
     # What earlier runs have left stays in the report, also if this one asked for one figure.
     parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
@@ -59,6 +71,46 @@ def build(
         words = f"the page in {str(folder)!r} could not be written ({files.reason(problem)})"
         raise files.NotWritten(words, rows) from None
     return rows
+
+
+def _compute(
+    wanted: list[tuple[Entry, bool]],
+    folder: Path,
+    workers: int,
+    show: Callable[[int, str], None],
+) -> None:
+    """Sections at their sizes, one after the other or by several processes."""
+    if workers == 1 or len(wanted) < 2:
+        for done, (entry, full) in enumerate(wanted):
+            show(done, f"{entry.paper.key}, {entry.section.title}")
+            compute(entry, full, folder)
+        return
+    names = [(entry.paper.key, entry.section.name, full) for entry, full in wanted]
+    queue = Queue(list(range(len(wanted))), [entry.module for entry, _ in wanted], least=1)
+
+    def work(group: Group) -> Any:
+        return compute_some, ([names[number] for number in group.numbers], folder.resolve())
+
+    done = 0
+    show(done, f"{len(wanted)} sections on {workers} processes")
+    for group, found in engine.by_workers(queue, work, workers):
+        title = ", ".join(" ".join(names[number][:2]) for number in group.numbers)
+        if found is None:
+            raise RuntimeError(f"{title}: {engine.KILLED}")
+        done += len(group.numbers)
+        show(done, f"{title} done, {len(wanted) - done} to go")
+
+
+def compute_some(wanted: list[tuple[str, str, bool]], folder: Path) -> tuple[str, float]:
+    """Sections by paper, name and size, in a process of their own; and how long they took."""
+    import matplotlib
+
+    begun = time.perf_counter()
+    matplotlib.use("Agg")
+    for paper, name, full in wanted:
+        (entry,) = [entry for entry in sections([paper]) if entry.section.name == name]
+        compute(entry, full, folder)
+    return "done", time.perf_counter() - begun
 
 
 def _rows(parts: dict[Entry, Part]) -> list[dict[str, Any]]:

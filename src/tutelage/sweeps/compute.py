@@ -11,10 +11,12 @@ the hardest run needs, and there a run is alone.
 
 import dataclasses
 import hashlib
+import inspect
 import json
 import time
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.runs.provenance import constructor
 from tutelage.runs.recompute import public
 from tutelage.sweeps.keeping import kept
-from tutelage.sweeps.pieces import as_dataset, stacked
+from tutelage.sweeps.pieces import as_dataset, stacked, variables
 from tutelage.sweeps.points import identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
 
@@ -73,9 +75,7 @@ def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[
 
 def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Of the call at a point, with parts of the scenario in their place and a seed of its own."""
-    from inspect import signature
-
-    own = signature(public(task.verb, "verb")).parameters
+    own = _parameters_of(task.verb)
     given = {**task.fixed, **values}
     parts = {name: x for name, x in given.items() if name not in own and name in PARTS}
     call = {name: x for name, x in given.items() if name not in parts}
@@ -84,6 +84,11 @@ def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]
     if task.seed is not None:
         call["seed"] = seed_of(task.seed, key)
     return call
+
+
+@cache
+def _parameters_of(verb: str) -> tuple[str, ...]:
+    return tuple(inspect.signature(public(verb, "verb")).parameters)
 
 
 def seed_of(seed: int, key: str) -> int:
@@ -126,6 +131,8 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[xr.Dataset | s
     """Of calls that go together; if that fails, of each alone."""
 
     def result(found: Any) -> Any:
+        if task.keep is None and not isinstance(found, xr.Dataset | list | tuple):
+            return _attempt(lambda: variables(found))
         return _attempt(lambda: kept(as_dataset(found), task.keep))
 
     if task.verb == "online.evolve" and _kind(calls[0]) is not None:

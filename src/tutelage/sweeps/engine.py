@@ -17,7 +17,8 @@ from tutelage.sweeps.pieces import FAILURE
 from tutelage.sweeps.points import POINT
 
 Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
-Finished = Iterator[tuple[Group, xr.Dataset]]
+# What is called for a group: a function of the package that returns a result and its seconds.
+Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
 # Groups that each worker has: one that it works on, and one that waits for it.
 EACH = 2
 # Seconds between two looks at which workers there are.
@@ -27,29 +28,48 @@ MOST_LOST = 3
 KILLED = f"{MOST_LOST} workers were killed at work on this point, perhaps for want of memory"
 
 
-def finished(task: Task, queue: Queue, values: Values, workers: int | str) -> Finished:
+def finished(
+    task: Task, queue: Queue, values: Values, workers: int | str
+) -> Iterator[tuple[Group, xr.Dataset]]:
     """All groups of a queue, as they are finished."""
     if workers == 1 or not len(queue):
-        yield from _in_this_process(task, queue, values)
+        while group := queue.take():
+            found, seconds = timed(task, values(group))
+            queue.took(group, seconds)
+            yield group, found
         return
+    nothing = xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
+    call = (cluster.versions(), task)
+    for group, found in by_workers(
+        queue, lambda group: (on_worker, (*call, values(group))), workers
+    ):
+        yield group, nothing if found is None else found
+
+
+def on_worker(
+    versions: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
+) -> tuple[xr.Dataset, float]:
+    """What a worker computes; refused by one that came later, with other versions."""
+    from distributed import get_worker
+
+    if cluster.versions() != versions:
+        cluster.check_same(f"that asked for {get_worker().address}", versions)
+    return timed(task, points)
+
+
+def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[Group, Any]]:
+    """Groups that workers have finished, and their results; None for one that ends its workers."""
     with cluster.connected(workers) as (client, revive):
         try:
-            yield from _on_workers(client, revive, task, queue, values)
+            yield from _on_workers(client, revive, queue, work)
         except (OSError, CancelledError):
             words = "the scheduler is gone; what was finished is kept in the store, if there is one"
             raise ConnectionError(words) from None
 
 
-def _in_this_process(task: Task, queue: Queue, values: Values) -> Finished:
-    while group := queue.take():
-        found, seconds = timed(task, values(group))
-        queue.took(group, seconds)
-        yield group, found
-
-
 def _on_workers(
-    client: Any, revive: Callable[[], None], task: Task, queue: Queue, values: Values
-) -> Finished:
+    client: Any, revive: Callable[[], None], queue: Queue, work: Work
+) -> Iterator[tuple[Group, Any]]:
     from distributed import TimeoutError as Late, wait
 
     given: dict[Any, tuple[Group, str]] = {}
@@ -63,8 +83,8 @@ def _on_workers(
         queue.workers = max(len(there), 1)
         for group in _taken_back(given, there):
             if _is_hopeless(group, queue, lost):
-                yield group, xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
-        _give(client, task, queue, values, there, given)
+                yield group, None
+        _give(client, queue, work, there, given)
         if not given:  # nobody is there yet
             time.sleep(LOOK)
             continue
@@ -81,9 +101,8 @@ def _on_workers(
 
 def _give(
     client: Any,
-    task: Task,
     queue: Queue,
-    values: Values,
+    work: Work,
     there: Sequence[str],
     given: dict[Any, tuple[Group, str]],
 ) -> None:
@@ -93,16 +112,13 @@ def _give(
         for address in there:
             group = queue.take(address) if load[address] < EACH else None
             if group is not None:
-                given[_submitted(client, task, values(group), address)] = (group, address)
+                function, arguments = work(group)
+                with warnings.catch_warnings():
+                    # An argument may be large.
+                    warnings.filterwarnings("ignore", message="Sending large graph")
+                    future = client.submit(function, *arguments, workers=[address], pure=False)
+                given[future] = (group, address)
                 load[address] += 1
-
-
-def _submitted(client: Any, task: Task, points: Any, address: str) -> Any:
-    with warnings.catch_warnings():
-        # An argument may be large.
-        warnings.filterwarnings("ignore", message="Sending large graph")
-        call = (cluster.versions(), task, points)
-        return client.submit(on_worker, *call, workers=[address], pure=False)
 
 
 def _taken_back(given: dict[Any, tuple[Group, str]], there: Sequence[str]) -> list[Group]:
@@ -127,14 +143,3 @@ def _is_hopeless(group: Group, queue: Queue, lost: Counter[tuple[int, ...]]) -> 
     else:
         return True
     return False
-
-
-def on_worker(
-    versions: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
-) -> tuple[xr.Dataset, float]:
-    """What a worker computes; refused by one that came later, with other versions."""
-    from distributed import get_worker
-
-    if cluster.versions() != versions:
-        cluster.check_same(f"that asked for {get_worker().address}", versions)
-    return timed(task, points)

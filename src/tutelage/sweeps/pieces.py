@@ -23,6 +23,7 @@ FAILURE = "failure"
 # How the axes of overlaps are called everywhere.
 AXES = {"Q": ("student", "student_2"), "R": ("student", "teacher")}
 Variable = tuple[tuple[str, ...], np.ndarray]
+Numbers = dict[str, Variable]  # a result without coordinates, which needs no Dataset of its own
 
 
 def as_dataset(result: Any) -> xr.Dataset:
@@ -43,8 +44,12 @@ def as_dataset(result: Any) -> xr.Dataset:
             return xr.Dataset()
         every = stacked([as_dataset(one) for one in result])
         return every.drop_vars(FAILURE).rename({POINT: "number"})
-    found = dict(_fields("", result) if isinstance(result, Finding) else _field("value", result))
-    return xr.Dataset(found)
+    return xr.Dataset(variables(result))
+
+
+def variables(result: Any) -> Numbers:
+    """A finding, an `Estimate` or a number: names, dimensions and arrays."""
+    return dict(_fields("", result) if isinstance(result, Finding) else _field("value", result))
 
 
 def _fields(prefix: str, finding: Finding) -> Iterator[tuple[str, Variable]]:
@@ -85,7 +90,7 @@ def _array(name: str, value: Any) -> Variable:
     return tuple(f"{name}_{axis + 1}" for axis in range(array.ndim)), array
 
 
-def stacked(results: Sequence[xr.Dataset | str]) -> xr.Dataset:
+def stacked(results: Sequence[xr.Dataset | Numbers | str]) -> xr.Dataset:
     """All results along ``point``; a text stands for one that failed, and says why."""
     alike: dict[Hashable, list[int]] = defaultdict(list)
     for number, result in enumerate(results):
@@ -95,10 +100,12 @@ def stacked(results: Sequence[xr.Dataset | str]) -> xr.Dataset:
     return joined(blocks).isel({POINT: order})
 
 
-def _signature(result: xr.Dataset | str) -> Hashable:
+def _signature(result: xr.Dataset | Numbers | str) -> Hashable:
     """Equal for results that can be stacked."""
     if isinstance(result, str):
         return ""
+    if isinstance(result, dict):
+        return tuple((name, dims, x.shape, x.dtype.kind) for name, (dims, x) in result.items())
     kinds = ((name, x.dims, x.shape, x.dtype.kind) for name, x in result.variables.items())
     labels = (x.values.tobytes() for x in result.coords.values() if x.dtype.kind != "O")
     return (*kinds, *labels)
@@ -108,17 +115,23 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
     """Results of equal shapes, or failures."""
     if isinstance(results[0], str):
         return xr.Dataset({FAILURE: (POINT, np.array(results, dtype=str))})
+    failure = {FAILURE: (POINT, np.full(len(results), "", dtype="<U1"))}
     first = results[0]
-    variables = {
+    if isinstance(first, dict):
+        every = {
+            name: ((POINT, *dims), np.stack([one[name][1] for one in results]))
+            for name, (dims, _) in first.items()
+        }
+        return xr.Dataset({**every, **failure})
+    found = {
         name: xr.Variable(
             (POINT, *x.dims), np.stack([one.variables[name].values for one in results]), x.attrs
         )
         for name, x in first.variables.items()
         if name not in first.coords
     }
-    failure = {FAILURE: (POINT, np.full(len(results), "", dtype="<U1"))}
     coords = {name: x.variable for name, x in first.coords.items()}
-    return xr.Dataset({**variables, **failure}, coords)
+    return xr.Dataset({**found, **failure}, coords)
 
 
 def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -135,11 +135,11 @@ def _grid(values: dict[str, list]) -> Points:
     shape = tuple(map(len, values.values()))
     check_memory("the points of the grid", math.prod(shape), lambda n: 1000 * n, "their keys")
     for name, given in values.items():
-        texts = [json.dumps(identity(x)) for x in given]
-        for place, text in enumerate(texts):
-            if "function" not in text and text in texts[:place]:
-                allowed = "each value of a grid stands there once"
-                raise InputError(name, f"{shown(given[place])} twice", allowed)
+        plain = [identity(x) for x in given]
+        texts = [json.dumps(x) for x in plain if is_known(x)]
+        if len(set(texts)) < len(texts):
+            twice = next(x for place, x in enumerate(texts) if x in texts[:place])
+            raise InputError(name, f"{twice:.60} twice", "each value of a grid stands there once")
     places = np.indices(shape).reshape(len(shape), -1)
     return Points(values, dict(zip(values, places, strict=True)), shape)
 

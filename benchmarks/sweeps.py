@@ -1,0 +1,169 @@
+"""Sweeps: against the loop that a user would write, what a group costs, many trivial points.
+
+    make bench
+
+Seconds are those of a clock, on a machine that should have nothing else to do; CPU seconds are
+those of all processes that were started.  ``--small`` is a tenth of the points, ``--workers
+1,2,4`` other numbers of workers.  Every one starts with nothing compiled.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import tutelage as tl
+from tutelage.sweeps import cluster, engine
+
+UNITS = {"ReLU": tl.ReLU(), "Erf": tl.Erf(), "LeakyReLU(0.2)": tl.LeakyReLU(0.2)}
+UNTIL = 200.0
+
+
+def grid(small):
+    rates, decays = (10, 3) if small else (30, 10)
+    return {
+        "learning_rate": np.linspace(0.05, 1.2, rates).tolist(),
+        "weight_decay": [0.0, *np.geomspace(1e-5, 1e-1, decays - 1).tolist()],
+        "activation": list(UNITS.values()),
+    }
+
+
+def scenario_of(unit, decay=0.0):
+    two = tl.Committee(2, unit)
+    return tl.Scenario(two, two, weight_decay=decay)
+
+
+def start():
+    return tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
+
+
+def loop(over):
+    """What a user would write: one run after the other, the last error of each."""
+    return [
+        float(
+            tl.online.evolve(
+                scenario_of(unit, decay), start(), rate, until=UNTIL
+            ).generalization_error[-1]
+        )
+        for unit in over["activation"]
+        for decay in over["weight_decay"]
+        for rate in over["learning_rate"]
+    ]
+
+
+def swept(over, workers):
+    return tl.sweeps.run(
+        tl.online.evolve,
+        over,
+        scenario=scenario_of(tl.ReLU()),
+        start=start(),
+        until=UNTIL,
+        keep=tl.sweeps.last("generalization_error"),
+        workers=workers,
+    )
+
+
+def apart(*arguments):
+    """A part of this script in a process of its own: seconds of a clock, and of processors."""
+    begun, before = time.perf_counter(), os.times()
+    subprocess.run([sys.executable, __file__, *map(str, arguments)], check=True)
+    after = os.times()
+    used = after.children_user + after.children_system
+    used -= before.children_user + before.children_system
+    return f"{time.perf_counter() - begun:.0f}", f"{used:.0f}"
+
+
+def trivial(count, workers):
+    """Points that cost nothing: seconds, and memory of this process, which has the scheduler."""
+    import resource
+
+    over = {"distance": np.linspace(0.01, 1.0, count).tolist()}
+    begun = time.perf_counter()
+    tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
+    seconds = time.perf_counter() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return seconds, memory
+
+
+def overhead(groups=50):
+    """Seconds between groups of one point on one worker, besides those that it computes."""
+    queue, used = engine.Queue, []
+
+    class Single(queue):
+        def _count(self, shape):
+            return 1
+
+        def took(self, group, seconds):
+            used.append(seconds)
+
+    over = {"distance": np.linspace(0.01, 1.0, groups).tolist()}
+    found = {}
+    from tutelage.sweeps import study
+
+    study.Queue = Single
+    try:
+        for workers in (1, 2):
+            used.clear()
+            times = []
+            seen = engine.finished
+
+            def watched(*arguments, seen=seen, times=times):
+                for done in seen(*arguments):
+                    times.append(time.perf_counter())
+                    yield done
+
+            engine.finished = watched
+            tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
+            engine.finished = seen
+            found[workers] = (times[-1] - times[5] - sum(used[6:]) / workers) / (groups - 6)
+    finally:
+        study.Queue = queue
+    return found
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--small", action="store_true")
+    options.add_argument(
+        "--workers", default=",".join(str(n) for n in sorted({1, cluster.cores()}))
+    )
+    options.add_argument("--part", default="")
+    given = options.parse_args()
+    over = grid(given.small)
+    if given.part == "loop":
+        loop(over)
+        return
+    if given.part:
+        swept(over, int(given.part))
+        return
+    small = ["--small"] if given.small else []
+    count = int(np.prod([len(x) for x in over.values()]))
+    table = Table(
+        "work",
+        "seconds",
+        "CPU seconds",
+        title=f"{count} points of evolve, K = M = 2, α = {UNTIL:g}",
+    )
+    table.add_row("the loop of a user", *apart("--part", "loop", *small))
+    for workers in given.workers.split(","):
+        words = f"tl.sweeps.run, {workers} worker{'s' * (workers != '1')}"
+        table.add_row(words, *apart("--part", workers, *small))
+    for workers, seconds in overhead().items():
+        table.add_row(f"beside the work, per group, {workers} worker(s)", f"{seconds:.4f}")
+    points = 10_000 if given.small else 100_000
+    for workers in (1, 2):
+        seconds, memory = trivial(points, workers)
+        table.add_row(f"{points} trivial points, {workers} worker(s)", f"{seconds:.1f}")
+        table.add_row("memory of this process, in GiB", f"{memory:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
