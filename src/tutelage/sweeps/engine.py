@@ -57,11 +57,17 @@ def on_worker(
     return timed(task, points)
 
 
+class _Raised(Exception):
+    """An error of what a worker computes, to be told from one of the way to it."""
+
+
 def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[Group, Any]]:
     """Groups that workers have finished, and their results; None for one that ends its workers."""
     with cluster.connected(workers) as (client, revive):
         try:
             yield from _on_workers(client, revive, queue, work)
+        except _Raised as problem:
+            raise problem.args[0] from None
         except (OSError, CancelledError):
             words = "the scheduler is gone; what was finished is kept in the store, if there is one"
             raise ConnectionError(words) from None
@@ -94,6 +100,8 @@ def _on_workers(
             continue
         for future in done:
             group, _ = given.pop(future)
+            if future.status == "error":
+                raise _Raised(future.exception())
             found, seconds = future.result()
             queue.took(group, seconds)
             yield group, found
