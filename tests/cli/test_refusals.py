@@ -81,7 +81,9 @@ CHEAPEST = (
 
 @EACH
 def test_nonsense_is_refused_in_words(command, option, monkeypatch, capsys, tmp_path):
-    tried(command, option, CHEAPEST, monkeypatch, capsys, tmp_path)
+    """Every text meets half of the options; all meet all in the slow test below."""
+    some = CHEAPEST[len(command + option) % 2 :: 2]
+    tried(command, option, some, monkeypatch, capsys, tmp_path)
 
 
 @pytest.mark.slow

@@ -101,8 +101,11 @@ def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Netw
 
 
 def as_jax(networks: Network) -> Network:
-    """The same network with arrays that JAX computes with."""
-    return jax.tree.map(jnp.asarray, networks)
+    """The same network with arrays that JAX computes with.
+
+    Not by `jnp.asarray`, which compiles a program for every shape.
+    """
+    return jax.device_put(networks)
 
 
 def _biases(biases: Sequence[Any], W: list[np.ndarray]) -> list[np.ndarray]:
