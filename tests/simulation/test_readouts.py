@@ -240,6 +240,19 @@ def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
     assert distance(found, theory(scenario(label_noise=0.0))) > 5
 
 
+@pytest.mark.slow
+def test_batches_and_drift_go_with_both_layers():
+    """Against the theory with both, within five standard errors, and without either."""
+    units = tl.Committee(2, tl.Erf(), V), tl.Committee(3, tl.Erf(), TEACHER_V)
+    T, options = np.diag([1.0, 1.2, 0.8]), {"until": 2.0, "times": [0.0, 1.0, 2.0], **RATES}
+    drifting, still = (tl.Scenario(*units, T, label_noise=0.5, drift=δ) for δ in (0.5, 0.0))
+    start = tl.Overlaps(np.diag([0.5, 0.6]), 0.2 * np.eye(2, 3) + 0.1, T)
+    found = tl.simulation.chain(drifting, start, dimension=4000, runs=100, batch=3, **options)
+    assert distance(found, tl.online.evolve(drifting, start, batch=3, **options)) < 5
+    assert distance(found, tl.online.evolve(still, start, batch=3, **options)) > 25
+    assert distance(found, tl.online.evolve(drifting, start, **options)) > 25
+
+
 COMMON = {"dimension": 20, "until": 1.0, "seed": 9, **RATES}
 
 
@@ -305,6 +318,30 @@ def test_runs_are_compared_in_both_layers(whole):
     assert found.raw.quantity.startswith("v_")
     with pytest.raises(InputError, match=r"theory: got the readout_rate 0\.5"):
         tl.simulation.compare(theory.assign_attrs(readout_rate=0.5), runs)
+
+
+def test_a_second_layer_that_diverges_ends_its_run():
+    runs = learned(readout_rate=1e4)
+    assert set(runs.outcome.values) == {"diverged"}
+    assert np.all(np.isnan(runs.readout[:, -1])) and np.all(np.isfinite(runs.readout[:, 0]))
+
+
+def test_the_deviation_of_readouts_shrinks_with_N():
+    """Made-up runs that scatter in v alone, by 1/√N."""
+    zero = xr.DataArray(np.zeros((3, 1, 1)), dims=("time", "student", "teacher"))
+    names = {"R": zero, "Q": zero.rename(teacher="student_2")}
+    v = zero.rename(teacher="output")
+    theory = xr.Dataset({**names, "readout": v, "generalization_error": zero[:, 0, 0]})
+    theory = theory.assign_coords(time=[0.0, 1.0, 2.0])
+
+    def ensemble(N):
+        noise = np.random.default_rng(N).normal(size=50) / np.sqrt(N)
+        runs = theory.expand_dims(run=50)
+        scatter = xr.DataArray(noise, dims="run")
+        return runs.assign(readout=runs.readout + scatter).assign_attrs(dimension=N)
+
+    found = tl.simulation.finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)]).attrs
+    assert abs(found["spread_exponent"] - 0.5) < 5 * found["spread_exponent_standard_error"] < 0.3
 
 
 def test_students_are_relabelled_with_their_readouts():
