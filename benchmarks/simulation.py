@@ -20,7 +20,7 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.model.timing import rate_of
+from tutelage.model.timing import both, rate_of
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
@@ -37,8 +37,8 @@ def problem(g, units):
     return scenario, tl.Overlaps(Q=norms, R=1e-3 * np.eye(units), T=scenario.T)
 
 
-def rule_of(scenario):
-    return GradientDescent(scenario, rate_of(jnp.asarray(0.5)))
+def rule_of(scenario, readout_rate=None):
+    return GradientDescent(scenario, both(rate_of(jnp.asarray(0.5)), readout_rate))
 
 
 SCENARIO, START = problem(tl.ReLU(), 2)
@@ -61,8 +61,8 @@ def steps_per_second(system, runs, steps, repeats=3):
     return runs * steps / min(times[1:])
 
 
-def chain(N, runs, steps, scenario=SCENARIO, start=START):
-    return steps_per_second(Chain(rule_of(scenario), start, N), runs, steps)
+def chain(N, runs, steps, scenario=SCENARIO, start=START, readout_rate=None):
+    return steps_per_second(Chain(rule_of(scenario, readout_rate), start, N), runs, steps)
 
 
 def whole_call(N, runs, until, times, repeats=2):
@@ -84,6 +84,8 @@ def core_rows(table):
     for runs, steps, target in ((256, 20_000, "; target 4e6"), (1, 50_000, "")):
         speed = chain(1000, runs, steps)
         table.add_row(f"chain, N = 1000, {runs} runs", f"{speed:.3g}", f"one core{target}")
+    speed = chain(1000, 256, 20_000, readout_rate=jnp.asarray(0.1))
+    table.add_row("the same, 256 runs, both layers learn", f"{speed:.3g}", "one core")
     for N, steps, target in ((1000, 100, 100), (10_000, 10, 1000)):
         ratio = chain(N, 256, 5000) / network(N, 256, steps)
         table.add_row(

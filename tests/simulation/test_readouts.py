@@ -291,6 +291,19 @@ def test_runs_are_the_same_however_they_are_cut(whole, monkeypatch, tmp_path):
             learned(checkpoint=file, readout_rate=rate)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 2])
+def test_three_units_learn_the_same_in_a_batch_of_any_size(batch):
+    """Bit for bit, as two do: more than two are kept in arrays."""
+    three = tl.Committee(3, tl.Erf(), [[1.0, -0.5, 0.3], [0.2, 0.7, -1.0]])
+    s = tl.Scenario(three, three, label_noise=0.2, readout_decay=0.1)
+    start = tl.Overlaps(np.diag([0.3, 0.4, 0.5]), 0.1 * np.eye(3), np.eye(3))
+    options = {**COMMON, "batch": batch, "times": [0.5, 1.0]}
+    few, many = (tl.simulation.chain(s, start, runs=n, **options) for n in (2, 19))
+    same(few, many.isel(run=slice(2)))
+    same(few.isel(time=[1]), tl.simulation.chain(s, start, runs=2, **options | {"times": [1.0]}))
+
+
 def test_what_is_learned_is_observed_and_computed_again(whole):
     assert whole.readout.dims == ("run", "time", "output", "student")
     np.testing.assert_array_equal(whole.readout[:, 0], np.broadcast_to(V, (5, 2, 2)))

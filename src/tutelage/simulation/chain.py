@@ -134,10 +134,10 @@ def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
 
 
 class Students(NamedTuple):
-    """Factors of the overlaps of a batch, and v_ci for every output and unit, if it learns."""
+    """Factors of the overlaps of a batch, and v if it learns: in entries or whole, as they are."""
 
     factor: Entries | Columns
-    v: list[list[Float[Array, " runs"]]] | None
+    v: list[list[Float[Array, " runs"]]] | Float[Array, "outputs K runs"] | None
 
 
 class Chain(eqx.Module):
@@ -169,13 +169,16 @@ class Chain(eqx.Module):
         """The factor of the start in every run, and the readout of the scenario."""
         P, U, L = (jnp.asarray(x) for x in self.start)
         if U.ndim == 3:
-            return Students(factor(P[runs], U[runs], L[runs]), self._readout(len(runs)))
+            return self._with_readout(factor(P[runs], U[runs], L[runs]), len(runs))
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
-        return Students(factor(P[None], U, L), self._readout(len(runs)))
+        return self._with_readout(factor(P[None], U, L), len(runs))
 
-    def _readout(self, runs: int) -> list[list[Array]] | None:
+    def _with_readout(self, first: Entries | Columns, runs: int) -> Students:
         v = self.rule.start
-        return None if v is None else [[jnp.full(runs, v_ci) for v_ci in row] for row in v]
+        if v is None:
+            return Students(first, None)
+        v = jnp.broadcast_to(v[..., None], (*v.shape, runs))
+        return Students(first, [[*row] for row in v] if isinstance(first, Entries) else v)
 
     def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
         """Learn the examples first, …, first + count - 1.
@@ -281,9 +284,10 @@ class Chain(eqx.Module):
         """v after a step, if it learns: the mean of what the examples of a batch do."""
         if v is None:
             return None
-        signals = self.rule.readout_coefficients(x, y, noise, v)
+        signals: Any = self.rule.readout_coefficients(x, y, noise, v)
         if self.batch > 1:
             signals = jax.tree.map(lambda signal: jnp.sum(signal, axis=0), signals)
+        signals = signals if isinstance(v, list) else jnp.asarray(signals)
         step, N = η_v / (self.dimension * self.batch), self.dimension
         return jax.tree.map(lambda v, w: self.rule.readout_learned(step, v, w, N), v, signals)
 
