@@ -7,7 +7,7 @@ units need a larger one, and leaky ones, closer to linear, have at no rate come 
 A decay of less than 0.001 hardly matters, and one of 0.1 costs much.  Grey is where norms grow
 without bound.  Writes rate_and_decay.csv to docs/pictures and draws it as rate_and_decay.png:
 
-    python examples/11_rate_and_decay.py [FOLDER]
+    python examples/12_rate_and_decay.py [FOLDER]
 """
 
 import csv
