@@ -110,11 +110,13 @@ def test_the_solution_becomes_unstable_where_it_is_recorded():
     assert abs(float(KEPT["unstable"].sel(unit="erf")) - exact.value) < exact.error
 
 
+# Where students nearly coincide with teachers the series of tanh takes panels, and a run an hour.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", plateaus.NAMES)
+@pytest.mark.parametrize("name", [name for name in plateaus.NAMES if name != "tanh"])
 def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
     s = plateaus.scenario(plateaus.units()[name])
-    start = tl.Overlaps(Q=0.9998 * np.eye(K), R=0.9999 * np.eye(K), T=s.T)
+    away = 3e-3 * np.random.default_rng(16).normal(size=(K, 2 * K))  # in every direction
+    start = tl.Overlaps.from_weights(np.eye(K, 2 * K) + away, np.eye(K, 2 * K))
     critical = float(KEPT["unstable"].sel(unit=name))
     for share, grows in ((0.9, False), (1.1, True)):
         run = tl.online.evolve(s, start, share * critical, until=400, times=[0.0, 200.0, 400.0])
