@@ -40,6 +40,8 @@ LONG = {  # seconds of one core, the first of them with what it compiles
         "escape",
         "schedules",
         "starts",
+        "readouts",
+        "drift",
     },
 }
 SHORT = [entry for entry in sections() if entry.section.name not in LONG.get(entry.paper.key, ())]
