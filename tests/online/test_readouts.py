@@ -358,7 +358,7 @@ def test_plateaus_branches_and_critical_rates_take_readouts(g):
         (lambda: evolved(readout_rate=lambda t: -t), "readout_rate"),
         (lambda: evolved(readout_rate=lambda t: t, learning_rate=0), "limit"),
         (
-            lambda: tl.online.SymmetricFlow(scenario_of(tl.ReLU(), tl.ReLU())),
+            lambda: tl.online.SymmetricFlow(scenario_of(tl.ReLU(), tl.ReLU(), V, V_TEACHER)),
             "readout",
         ),
     ],
@@ -378,3 +378,29 @@ def test_a_run_with_readouts_is_saved_and_computed_again(tmp_path):
     tl.results.save(run, tmp_path / "run.nc")
     again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
     np.testing.assert_array_equal(again.readout, run.readout)
+
+
+@pytest.mark.parametrize("g", [tl.Erf(), pytest.param(tl.ReLU(), marks=pytest.mark.slow)])
+def test_symmetric_students_share_a_readout(g):
+    """The reduction to five numbers against all K M + K (K + 1)/2 + K."""
+    scenario = scenario_of(
+        g, g, np.full(3, 0.7), np.full(3, 1.2), readout_decay=0.05, output_scale=0.8
+    )
+    small = tl.online.SymmetricState(Q=0.3, C=0.05, R=0.2, S=0.1)
+    Q, R = (np.full((3, 3), b) + (a - b) * np.eye(3) for a, b in ((0.3, 0.05), (0.2, 0.1)))
+    numbers = {"until": 10, "times": [0, 3, 10], "readout_rate": 0.4}
+    few = tl.online.evolve_symmetric(scenario, small, 0.5, **numbers)
+    all_ = tl.online.evolve(scenario, tl.Overlaps(Q, R, scenario.T), 0.5, **numbers)
+    # Two integrations, each to its tolerance of 1e-9 in a step.
+    np.testing.assert_allclose(few.readout, all_.readout[:, 0, 0], atol=1e-7)
+    np.testing.assert_allclose(few.C, all_.Q[:, 0, 1], atol=1e-7)
+    np.testing.assert_allclose(few.generalization_error, all_.generalization_error, atol=1e-7)
+    assert abs(float(few.readout[-1]) - 0.7) > 0.03  # it has moved
+
+
+def test_a_million_students_with_a_readout_that_learns():
+    many = tl.Committee(1_000_000, tl.Erf())
+    scenario = tl.online.SymmetricScenario(many, many, output_scale=1e-3)
+    start = tl.online.SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
+    run = tl.online.evolve_symmetric(scenario, start, 0, until=10, readout_rate=1e-3, times=[0, 10])
+    assert np.isfinite(run.readout).all() and float(run.readout[-1]) != 1.0

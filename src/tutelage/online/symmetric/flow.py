@@ -44,7 +44,9 @@ class SymmetricFlow(eqx.Module):
 
     averages: PatternAverages
     K: Float[Array, ""]
+    output_scale: Float[Array, ""]
     scales: Float[Array, " 2"]
+    readout_decay: Float[Array, ""]
     teacher_overlaps: Float[Array, " 2"]
     label_noise: Float[Array, ""]
     weight_decay: Float[Array, ""]
@@ -58,19 +60,45 @@ class SymmetricFlow(eqx.Module):
         self.averages = pattern_averages(units, chosen(method, units), symmetric.units)
         self.method = None if method is None else self.averages.single.method
         # As arrays, these numbers are data: another K needs no other program.
-        self.K, self.label_noise, self.weight_decay, self.drift = (
+        self.K, self.label_noise, self.weight_decay, self.drift, self.readout_decay = (
             jnp.asarray(x, dtype=jnp.float64)
             for x in (
                 symmetric.units,
                 symmetric.label_noise,
                 symmetric.weight_decay,
                 symmetric.drift,
+                symmetric.readout_decay,
             )
         )
+        self.output_scale = jnp.asarray(symmetric.output_scale[0], dtype=jnp.float64)
         self.scales, self.teacher_overlaps = (
             jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in pair])
-            for pair in (symmetric.output_scale, symmetric.teacher_overlaps)
+            for pair in (symmetric.scales, symmetric.teacher_overlaps)
         )
+
+    @property
+    def readout(self) -> Float[Array, ""]:
+        """v, the same for all students."""
+        return self.scales[0] / self.output_scale
+
+    def with_readout(self, v: Any) -> "SymmetricFlow":
+        """The same with another v."""
+        return eqx.tree_at(
+            lambda flow: flow.scales, self, jnp.stack([self.output_scale * v, self.scales[1]])
+        )
+
+    def readout_gradient(self, state: SymmetricState) -> Float[Array, ""]:
+        """⟨(τ - σ) g(x_1)⟩ times the output scale, by which v learns."""
+        C, k, units = self._covariance(state), self.averages.k, self.averages.single.units
+        s_K, s_M = self.scales
+        total = jnp.zeros(())
+        for unit in range(min(k, 2)):
+            count = self.K - 1 if unit else 1.0
+            for side, factor in ((0, -s_K), (1, s_M)):
+                f, pair = np.array([0, side * k + unit]), (units[0], units[side])
+                found = average("i2", pair, C[..., f[:, None], f], chosen(self.method, pair))
+                total = total + count * factor * found.value
+        return self.output_scale * total
 
     def __call__(self, state: SymmetricState, learning_rate: Any) -> SymmetricState:
         """dQ/dα, dC/dα, dR/dα, dS/dα; the number 0 as a learning rate is the limit η → 0."""

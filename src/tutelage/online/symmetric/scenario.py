@@ -19,7 +19,6 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.scenario import (
     check_committee,
     check_orthogonal,
-    check_plain,
     check_scenario,
 )
 
@@ -51,7 +50,8 @@ class SymmetricScenario(eqx.Module):
 
     student, teacher: `Committee` of the same number K of units; activations may differ.
     teacher_overlaps: (t, u) = (T_nn, T_nm).
-    output_scale, label_noise, weight_decay, drift: as in `Scenario`; 1/√K is natural for large K.
+    output_scale, label_noise, weight_decay, drift, readout_decay: as in `Scenario`; 1/√K is natural
+        for large K.
 
     >>> import tutelage as tl
     >>> many = tl.Committee(1_000_000, tl.ReLU())
@@ -66,6 +66,7 @@ class SymmetricScenario(eqx.Module):
     label_noise: Any
     weight_decay: Any
     drift: Any
+    readout_decay: Any
 
     @door
     def __init__(
@@ -78,6 +79,7 @@ class SymmetricScenario(eqx.Module):
         label_noise: Any = 0.0,
         weight_decay: Any = 0.0,
         drift: Any = 0.0,
+        readout_decay: Any = 0.0,
     ):
         check_committee("student", student)
         check_committee("teacher", teacher)
@@ -90,7 +92,15 @@ class SymmetricScenario(eqx.Module):
         if not is_traced((t, u)):
             covariance("teacher_overlaps", [[[t + (K - 1) * u]], [[t - u]]] if K > 1 else [[t]])
         self.student, self.teacher, self.teacher_overlaps = student, teacher, (t, u)
-        check_plain(self, "a symmetric scenario")
+        for side, committee in (("student", student), ("teacher", teacher)):
+            shape = committee.weights.shape
+            if shape != (1, committee.units) or not committee.uniform:
+                raise InputError(
+                    side,
+                    f"a readout of shape {shape}",
+                    "a symmetric one has one output, and the same weight for all units",
+                    "readout=np.full(units, 0.5)",
+                )
         one = Scenario(
             Committee(1, student.activation),
             Committee(1, teacher.activation),
@@ -98,11 +108,19 @@ class SymmetricScenario(eqx.Module):
             label_noise=label_noise,
             weight_decay=weight_decay,
             drift=drift,
+            readout_decay=readout_decay,
         )
         check_scenario(one)
         self.output_scale, self.label_noise = one.output_scale, one.label_noise
         self.weight_decay, self.drift = one.weight_decay, one.drift
+        self.readout_decay = one.readout_decay
         check_orthogonal(self.drift, matrix(2 if K > 1 else 1, t, u))
+
+    @property
+    def scales(self) -> tuple[Any, Any]:
+        """s_K v and s_M v*."""
+        v, teacher = (float(c.weights[0, 0]) for c in (self.student, self.teacher))
+        return self.output_scale[0] * v, self.output_scale[1] * teacher
 
     @property
     def units(self) -> int:
@@ -130,6 +148,7 @@ class SymmetricScenario(eqx.Module):
             label_noise=scenario.label_noise,
             weight_decay=scenario.weight_decay,
             drift=scenario.drift,
+            readout_decay=scenario.readout_decay,
         )
 
 

@@ -41,6 +41,8 @@ from tutelage.runs.provenance import recorded
 ROUNDING_UNITS = 16
 # The pace is looked at after so many evaluations; most runs take fewer.
 LOOK = 5000
+# Where a readout that learns stands, behind Q, C, R and S.
+LEARNED = 4
 
 
 @recorded
@@ -51,6 +53,7 @@ def evolve_symmetric(
     *,
     until: float,
     times: Any = None,
+    readout_rate: float | Callable[[Any], Any] = 0.0,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
     progress: bool = False,
@@ -60,10 +63,12 @@ def evolve_symmetric(
     Args:
         scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
         start: Q, C, R and S at time 0; a symmetric start stays symmetric.
-        learning_rate, until, times, tolerance, method, progress: as in `evolve`, for one run.
+        learning_rate, until, times, readout_rate, tolerance, method, progress: as in `evolve`, for
+            one run; all students have one readout v.
 
     Returns:
-        A Dataset with Q, C, R, S and generalization_error over ``time``, and the outcome and the
+        A Dataset with Q, C, R, S and generalization_error over ``time``, with ``readout`` if it
+        learns, and the outcome and the
         end of the run as `evolve` gives them for one run.  A run has converged when the error is
         below its own rounding, about 10⁻¹⁶ K for outputs scaled by 1/√K; it is at rest when the
         rates fall below the tolerance in units of η s_K s_M.  Whether a state at rest is a plateau
@@ -82,16 +87,21 @@ def evolve_symmetric(
     """
     finite_number("tolerance", tolerance, above=0.0, hint="tolerance=1e-9")
     times = recorded_times(times, until)
+    readout = timing.readout_rate(readout_rate, times, float(until), runs=False)
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
+    rate = timing.both(rate, readout)
     flow = SymmetricFlow(scenario, method)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
+    y0 = y0 if readout is None else np.append(y0, flow.readout)
     with Progress(progress, float(until), "time α") as bar:
         trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
     shown, vectors = trajectory.until_the_end(times)
     # One shape whenever a run ends, so that it is not compiled anew for every end.
     padded = np.concatenate([vectors, np.tile(y0, (len(times) + 1 - len(vectors), 1))])
-    states = _to_state(flow, jnp.asarray(padded))
-    numbers = states._asdict() | {"generalization_error": _errors(flow, states)}
+    numbers = _to_state(flow, jnp.asarray(padded))._asdict()
+    if readout is not None:
+        numbers["readout"] = padded[:, LEARNED]
+    numbers["generalization_error"] = _errors(flow, jnp.asarray(padded))
     return xr.Dataset(
         {name: ("time", np.asarray(x)[: len(shown)]) for name, x in numbers.items()},
         coords={"time": time_axis(shown)},
@@ -205,18 +215,32 @@ def _to_state(flow: SymmetricFlow, y: Float[Array, "... 4"]) -> SymmetricState:
     return SymmetricState(y[..., 0], y[..., 1] / n, y[..., 2], y[..., 3] / n)
 
 
-def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> SymmetricState:
-    return flow(_to_state(flow, y), rate.at(t))
+def _at(flow: SymmetricFlow, y: Array) -> SymmetricFlow:
+    """With the readout of a state, if it learns."""
+    return flow.with_readout(y[LEARNED]) if len(y) > LEARNED else flow
+
+
+def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> list[Array]:
+    """dQ, dC, dR and dS, and dv if it learns."""
+    here, state, now = _at(flow, y), _to_state(flow, y), rate.at(t)
+    change = list(here(state, now))
+    if len(y) > LEARNED:
+        gradient = here.readout_gradient(here.checked(state))
+        change.append(now.readout * gradient - flow.readout_decay * y[LEARNED])
+    return change
 
 
 @eqx.filter_jit
 def _rates(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
-    return _to_vector(flow, _change(flow, rate, t, y))
+    change = _change(flow, rate, t, y)
+    return jnp.append(
+        _to_vector(flow, SymmetricState(*change[:LEARNED])), jnp.array(change[LEARNED:])
+    )
 
 
 @eqx.filter_jit
 def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
-    return jax.jacfwd(lambda y: _to_vector(flow, _change(flow, rate, t, y)))(y)
+    return jax.jacfwd(lambda y: _rates(flow, rate, t, y))(y)
 
 
 @eqx.filter_jit
@@ -224,9 +248,8 @@ def _distances(
     flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: Any
 ) -> Array:
     """Negative where a run has converged, diverged or come to rest, in the order of OUTCOMES."""
-    state = _to_state(flow, y)
-    error, rounding = flow.error_and_rounding(state)
-    largest = jnp.max(jnp.abs(jnp.stack(state)))
+    error, rounding = _at(flow, y).error_and_rounding(_to_state(flow, y))
+    largest = jnp.max(jnp.abs(jnp.append(jnp.stack(_to_state(flow, y)), y[LEARNED:])))
     moving = jnp.max(jnp.abs(jnp.stack(_change(flow, rate, t, y))))
     return jnp.stack(
         [
@@ -258,5 +281,7 @@ def _one_state(flow: SymmetricFlow, start: Any) -> SymmetricState:
 
 
 @eqx.filter_jit
-def _errors(flow: SymmetricFlow, states: SymmetricState) -> Array:
-    return flow.error_and_rounding(states)[0]
+def _errors(flow: SymmetricFlow, y: Array) -> Array:
+    if y.shape[-1] > LEARNED:
+        return jax.vmap(lambda y: _at(flow, y).error_and_rounding(_to_state(flow, y))[0])(y)
+    return flow.error_and_rounding(_to_state(flow, y))[0]
