@@ -119,7 +119,7 @@ def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
     start = tl.Overlaps.from_weights(np.eye(K, 2 * K) + away, np.eye(K, 2 * K))
     critical = float(KEPT["unstable"].sel(unit=name))
     for share, grows in ((0.9, False), (1.1, True)):
-        run = tl.online.evolve(s, start, share * critical, until=400, times=[0.0, 200.0, 400.0])
+        run = tl.online.evolve(s, start, share * critical, until=60, times=[0.0, 60.0])
         errors = run["generalization_error"].values
         assert (errors[-1] > errors[0]) == grows, (share, errors)
 
