@@ -144,6 +144,12 @@ CALLS = {
         "learning_rate": tl.online.Schedule([0.5, 0.2], [0.5]),
         "until": 1.0,
     },
+    "online.iterate": lambda: {
+        "scenario": SCENARIO,
+        "start": START,
+        "learning_rate": 0.5,
+        "steps": 2,
+    },
     "online.branch": lambda: {
         "scenario": NOISELESS,
         "start": SOLVED,

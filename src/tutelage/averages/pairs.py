@@ -58,6 +58,31 @@ def first_order(
     The parts with d of both units are taken together (`_kinks`): each of them has an infinite
     derivative where the fields coincide, their sum a finite one.
     """
+    A = _without_kinks(units, C, G)
+    if not kinks:
+        return A @ C
+    return A @ C + _kinks(C, _moduli(units, G))
+
+
+def mean_jacobian(
+    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
+) -> Float[Array, "... K n"]:
+    """A_ia = ⟨∂δ_i/∂f_a⟩, where fields differ."""
+    K, W = G.shape[-2], _moduli(units, G)
+    arcsine, area, variance = _angles(C, K)
+    along = jnp.sum(W * area / variance, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
+    return _without_kinks(units, C, G) + W * arcsine + along
+
+
+def _moduli(units: Straight, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
+    """What the parts |z| of both units are multiplied by."""
+    return G * units.d[: G.shape[-2], None] * units.d * (2 / math.pi)
+
+
+def _without_kinks(
+    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
+) -> Float[Array, "... K n"]:
+    """A without what comes from the parts |z| of both units."""
     K = G.shape[-2]
     own = Straight(*(x[:K, None] for x in units))
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
@@ -77,10 +102,7 @@ def first_order(
     # What is constant in a unit meets the delta function of g'' alone: ⟨g''⟩ = 2 d p(0).
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
     curvature = curvature + 2 * own.d * units.o * density
-    A = G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
-    if not kinks:
-        return A @ C
-    return A @ C + _kinks(C, G * own.d * units.d * (2 / math.pi))
+    return G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
 
 
 @jax.custom_jvp

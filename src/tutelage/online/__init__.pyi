@@ -11,6 +11,7 @@ from .critical_rates import (
     critical_learning_rates as critical_learning_rates,
 )
 from .flow import Flow as Flow
+from .full_batches import iterate as iterate
 from .plateaus import (
     Plateau as Plateau,
     plateau as plateau,

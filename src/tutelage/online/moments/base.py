@@ -56,6 +56,11 @@ class Moments(eqx.Module):
         scenario = self.scenario.with_readout(v)
         return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
+    def jacobian(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        """A_ia = ⟨∂δ_i/∂f_a⟩, of which ⟨δ_i v⟩ is A C."""
+        units, _ = _straight(self.scenario)
+        return pairs.mean_jacobian(units, overlaps.covariance, couplings(self.scenario))
+
     @abc.abstractmethod
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         """⟨δ_i δ_k⟩ and what label noise adds to it."""
@@ -80,7 +85,11 @@ class Moments(eqx.Module):
 
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
     """⟨δ_i v⟩ of piecewise linear units and error functions."""
-    g, h = scenario.student.activation, scenario.teacher.activation
-    units = pairs.straight([(g, scenario.K), (h, scenario.M)])
-    kinks = bool(g.kinks)
+    units, kinks = _straight(scenario)
     return pairs.first_order(units, overlaps.covariance, couplings(scenario), kinks=kinks)
+
+
+def _straight(scenario: Scenario) -> tuple[pairs.Straight, bool]:
+    """What counts of their units, and whether the students' have kinks."""
+    g, h = scenario.student.activation, scenario.teacher.activation
+    return pairs.straight([(g, scenario.K), (h, scenario.M)]), bool(g.kinks)

@@ -63,6 +63,9 @@ class ConditionalMoments(Moments):
 
         return over_batch(one, overlaps.covariance)
 
+    def jacobian(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
+        return over_batch(lambda C: self._rows(C, "row")[:, 0], overlaps.covariance)
+
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         return over_batch(self._second_order, overlaps.covariance)
 
