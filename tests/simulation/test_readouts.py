@@ -1,7 +1,5 @@
 """Second layers in chain and network: of any value, with several outputs, fixed or learning."""
 
-import sys
-
 import equinox as eqx
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import xarray as xr
 import tutelage as tl
 from tutelage import InputError
 from tutelage._jax import jax, jnp
-from tutelage.model.timing import Scheduled
+from tutelage.model.timing import Rate, Scheduled
 from tutelage.simulation import simulate
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
@@ -114,19 +112,21 @@ def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
 
 
 @pytest.mark.parametrize(
-    ("drift", "batch"),
+    ("K", "drift", "batch"),
     [
-        (0.0, 2),
-        pytest.param(0.0, 1, marks=pytest.mark.slow),
-        pytest.param(1.0, 3, marks=pytest.mark.slow),
+        (1, 0.0, 2),
+        pytest.param(2, 0.0, 1, marks=pytest.mark.slow),
+        pytest.param(2, 1.0, 3, marks=pytest.mark.slow),
     ],
 )
-def test_the_chain_has_the_law_of_the_network_in_few_dimensions(drift, batch):
+def test_the_chain_has_the_law_of_the_network_in_few_dimensions(K, drift, batch):
     """Means and variances at N = 9 and α = 1, within five standard errors."""
-    runs, units = 2000, (tl.Committee(2, tl.Erf(), V), tl.Committee(3, tl.Erf(), TEACHER_V))
+    M, runs = 2 * K - 1, 2000
+    student, teacher = V[:, :K], TEACHER_V[:, :M]
+    units = tl.Committee(K, tl.Erf(), student), tl.Committee(M, tl.Erf(), teacher)
     numbers = {"drift": drift, "label_noise": NOISE, "readout_decay": READOUT_DECAY}
-    s = tl.Scenario(*units, np.diag([1.0, 1.2, 0.8]), **numbers)
-    start = tl.Overlaps(np.diag([0.5, 0.6]), 0.2 * np.eye(2, 3) + 0.1, s.T)
+    s = tl.Scenario(*units, np.diag([1.0, 1.2, 0.8][:M]), **numbers)
+    start = tl.Overlaps(np.diag([0.5, 0.6][:K]), 0.2 * np.eye(K, M) + 0.1, s.T)
     options = {"dimension": 9, "until": 1.0, "times": [0.0, 1.0], "runs": runs, "batch": batch}
     chain = tl.simulation.chain(s, start, **RATES, seed=1, **options).isel(time=-1)
     network = tl.simulation.network(s, start, **RATES, seed=2, **options).isel(time=-1)
@@ -138,7 +138,37 @@ def test_the_chain_has_the_law_of_the_network_in_few_dimensions(drift, batch):
             assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5 * error)
 
 
-@pytest.mark.parametrize("verb", ["chain", pytest.param("network", marks=pytest.mark.slow)])
+def signals(s, x, y, noise):
+    """δ_i and s_K e_c g(x_i) of one example, by the forms that network and chain use."""
+    rule, v = GradientDescent(s, Rate(0.5)), s.student.weights
+    whole = rule.signal(x, y, noise, v), rule.readout_signal(x, y, noise, v)
+    entries = [*x], [*y], [*noise], v
+    by_unit = rule.coefficients(1.0, *entries), rule.readout_coefficients(*entries)
+    for a, b in zip(whole, by_unit, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(rule.signal(x, y, noise), whole[0], rtol=1e-14, atol=1e-15)
+    return [np.asarray(a) for a in whole]
+
+
+def test_what_an_example_does_has_the_symmetries_of_the_outputs():
+    """To rounding: another sign of an odd unit, and a factor that goes from v to the output."""
+    x, y, noise = (jnp.asarray(z) for z in (W[:2, 0], W[2:, 0], [0.3, -0.8]))
+    sign, (s_K, s_M) = np.array([-1.0, 1.0]), SCALES
+    first, second = signals(scenario(), x, y, noise)
+    other = signals(scenario(V * sign), sign * x, y, noise)
+    np.testing.assert_allclose(other[0], first * sign, rtol=1e-14)
+    np.testing.assert_allclose(other[1], second * sign, rtol=1e-14)
+    student, teacher = (
+        tl.Committee(2, tl.Erf(), s_K * V),
+        tl.Committee(3, tl.Erf(), s_M * TEACHER_V),
+    )
+    plain = signals(tl.Scenario(student, teacher, START.T, label_noise=NOISE), x, y, noise)
+    np.testing.assert_allclose(plain[0], first, rtol=1e-14)
+    np.testing.assert_allclose(s_K * plain[1], second, rtol=1e-14)  # v there is s_K v here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["chain", "network"])
 def test_a_readout_of_one_value_is_a_scale_of_the_output(verb):
     """To rounding, which twenty examples do not make grow beyond 10⁻¹²."""
     two, s = tl.Committee(2, tl.Erf()), (0.7, 1.3)
@@ -155,6 +185,7 @@ def test_a_readout_of_one_value_is_a_scale_of_the_output(verb):
         np.testing.assert_allclose(other[name], one[name], rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_linear_units_end_at_the_error_of_the_closed_form():
     """ε_g(∞) = ης²K/(4 - 2ηK) (MATHEMATICS, section 8), at N = 1000 up to O(1/N) of it."""
     K, η, ς, N = 2, 0.4, 0.8, 1000
@@ -170,6 +201,7 @@ def test_linear_units_end_at_the_error_of_the_closed_form():
     assert standard_error(means) < 0.01 * expected
 
 
+@pytest.mark.slow
 def test_an_odd_unit_with_the_other_sign_in_both_layers_learns_the_same():
     """To the last bit: outputs are the same, and so is what is learned, up to the sign."""
     J, B = W[:2], W[2:]
@@ -183,6 +215,7 @@ def test_an_odd_unit_with_the_other_sign_in_both_layers_learns_the_same():
     assert np.any(other.readout[:, -1] != other.readout[:, 0])
 
 
+@pytest.mark.slow
 def test_relu_units_with_what_one_layer_gains_lost_in_the_other_learn_the_same():
     """w → c w with v → v/c, the rates η c² and η_v/c²: a power of 2 for c rounds nothing."""
     c, two = 2.0, (lambda v: tl.Committee(2, tl.ReLU(), v))
@@ -201,7 +234,11 @@ def test_relu_units_with_what_one_layer_gains_lost_in_the_other_learn_the_same()
     np.testing.assert_allclose(other.generalization_error, one.generalization_error, rtol=1e-11)
     np.testing.assert_allclose(other.R, c * one.R, rtol=0, atol=1e-12)
     np.testing.assert_allclose(other.readout, one.readout / c, rtol=0, atol=1e-12)
-    # Units that are scaled by different factors have the same outputs.
+
+
+def test_relu_units_scaled_by_different_factors_have_the_same_error():
+    two = lambda v: tl.Committee(2, tl.ReLU(), v)  # noqa: E731
+    start = tl.Overlaps(np.diag([0.3, 0.4]), 0.1 * np.eye(2), np.eye(2))
     factors = np.array([3.0, 0.2])
     Q = factors[:, None] * np.asarray(start.Q) * factors
     scaled = tl.Overlaps(Q, factors[:, None] * np.asarray(start.R), start.T)
@@ -221,7 +258,7 @@ def distance(runs, theory):
 
 @pytest.mark.parametrize(
     ("verb", "N", "runs"),
-    [("chain", 4000, 100), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
+    [("chain", 4000, 1024), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
 )
 def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
     """Two outputs with noise, both layers learn: within five standard errors, else 25 of them."""
@@ -257,7 +294,7 @@ COMMON = {"dimension": 20, "until": 1.0, "seed": 9, **RATES}
 
 
 def learned(**changes):
-    return tl.simulation.chain(scenario(), START, **{"runs": 5, **COMMON, **changes})
+    return tl.simulation.chain(scenario(), START, **{"runs": 19, **COMMON, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -270,10 +307,10 @@ def same(a, b):
 
 
 def test_runs_are_the_same_however_they_are_cut(whole, monkeypatch, tmp_path):
-    """Bit for bit: at other times, in batches, and after an interruption."""
+    """Bit for bit: at other times, and after an interruption."""
     some = whole.isel(time=[1, 7, 20])
     same(learned(times=some.time.values), some)
-    file, learn, left = tmp_path / "run.npz", simulate._learn, [25]
+    file, learn, left = tmp_path / "run.npz", simulate._learn, [9]
 
     def interrupted(*arguments):
         left[0] -= 1
@@ -281,7 +318,6 @@ def test_runs_are_the_same_however_they_are_cut(whole, monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return learn(*arguments)
 
-    monkeypatch.setitem(sys.modules["tutelage.simulation.chain"].RUNS, "cpu", 3)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(simulate, "_learn", interrupted)
         learned(checkpoint=file)
@@ -306,7 +342,7 @@ def test_three_units_learn_the_same_in_a_batch_of_any_size(batch):
 
 def test_what_is_learned_is_observed_and_computed_again(whole):
     assert whole.readout.dims == ("run", "time", "output", "student")
-    np.testing.assert_array_equal(whole.readout[:, 0], np.broadcast_to(V, (5, 2, 2)))
+    np.testing.assert_array_equal(whole.readout[:, 0], np.broadcast_to(V, (19, 2, 2)))
     assert components(whole)[0][-5:] == ["v_11", "v_12", "v_21", "v_22", "ε_g"]
     assert components(whole.isel(output=[0]))[0][-3:] == ["v_1", "v_2", "ε_g"]
     same(tl.results.recompute(whole), whole)
@@ -320,17 +356,15 @@ def test_what_is_learned_is_observed_and_computed_again(whole):
 
 
 def test_runs_are_compared_in_both_layers(whole):
-    runs = learned(runs=19)
-    same(runs.isel(run=slice(5)), whole)  # how many runs there are is nothing to a run
-    theory = learned(runs=19, seed=10).mean("run").drop_vars(["ended_at"])
-    found = tl.simulation.compare(theory, runs)
+    theory = learned(seed=10).mean("run").drop_vars(["ended_at"])
+    found = tl.simulation.compare(theory, whole)
     assert found.agrees
     other = theory.assign(readout=theory.readout + 0.5 * (theory.time > 0))
-    found = tl.simulation.compare(other, runs)
+    found = tl.simulation.compare(other, whole)
     assert not found.agrees
     assert found.raw.quantity.startswith("v_")
     with pytest.raises(InputError, match=r"theory: got the readout_rate 0\.5"):
-        tl.simulation.compare(theory.assign_attrs(readout_rate=0.5), runs)
+        tl.simulation.compare(theory.assign_attrs(readout_rate=0.5), whole)
 
 
 def test_a_second_layer_that_diverges_ends_its_run():
