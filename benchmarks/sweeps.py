@@ -92,39 +92,28 @@ def trivial(count, workers):
     return seconds, memory
 
 
-def overhead(groups=50):
-    """Seconds between groups of one point on one worker, besides those that it computes."""
-    queue, used = engine.Queue, []
+def overhead(groups=200):
+    """Seconds for each group of one point that costs nothing, by numbers of workers."""
+    from tutelage.sweeps import study
 
-    class Single(queue):
+    class Single(engine.Queue):
         def _count(self, shape):
             return 1
 
-        def took(self, group, seconds):
-            used.append(seconds)
-
+    found, usual, seen = {}, study.Queue, engine.finished
     over = {"distance": np.linspace(0.01, 1.0, groups).tolist()}
-    found = {}
-    from tutelage.sweeps import study
+    for workers in (1, 2):
+        times = []
 
-    study.Queue = Single
-    try:
-        for workers in (1, 2):
-            used.clear()
-            times = []
-            seen = engine.finished
+        def watched(*arguments, times=times):
+            for done in seen(*arguments):
+                times.append(time.perf_counter())
+                yield done
 
-            def watched(*arguments, seen=seen, times=times):
-                for done in seen(*arguments):
-                    times.append(time.perf_counter())
-                    yield done
-
-            engine.finished = watched
-            tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
-            engine.finished = seen
-            found[workers] = (times[-1] - times[5] - sum(used[6:]) / workers) / (groups - 6)
-    finally:
-        study.Queue = queue
+        study.Queue, engine.finished = Single, watched
+        tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
+        found[workers] = (times[-1] - times[groups // 4]) / (groups - groups // 4)
+    study.Queue, engine.finished = usual, seen
     return found
 
 
@@ -156,7 +145,7 @@ def main():
         words = f"tl.sweeps.run, {workers} worker{'s' * (workers != '1')}"
         table.add_row(words, *apart("--part", workers, *small))
     for workers, seconds in overhead().items():
-        table.add_row(f"beside the work, per group, {workers} worker(s)", f"{seconds:.4f}")
+        table.add_row(f"a group of one trivial point, {workers} worker(s)", f"{seconds:.4f}")
     points = 10_000 if given.small else 100_000
     for workers in (1, 2):
         seconds, memory = trivial(points, workers)

@@ -61,6 +61,7 @@ def test_so_it_does_with_units_of_every_kind(unit, monkeypatch):
     xr.testing.assert_identical(again.drop_attrs(), every.drop_attrs())
 
 
+@pytest.mark.slow
 def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved

@@ -159,7 +159,7 @@ def test_a_function_is_refused_by_a_store(tmp_path):
         study({"learning_rate": schedules}, store=tmp_path / "study")
 
 
-@pytest.mark.usefixtures("small_disk")
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(small_disk):
     over = {"learning_rate": np.linspace(0.1, 1.0, 64).tolist()}
     fixed = {"times": np.linspace(0.0, 4.0, 101)}
