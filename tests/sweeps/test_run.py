@@ -10,6 +10,7 @@ from studies import FIXED, GRID, ONE, SCENARIO, START, error_at, study
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage.runs import progress
 from tutelage.sweeps import compute, groups
 
 TWO = tl.Committee(2, tl.ReLU())
@@ -209,3 +210,15 @@ def test_a_study_is_computed_again_from_its_attributes(found, tmp_path):
     tl.results.save(found, tmp_path / "study.nc")
     again = tl.results.recompute(tl.results.load(tmp_path / "study.nc"))
     xr.testing.assert_identical(again, found)
+
+
+def test_what_is_told_while_it_runs_has_the_points_that_failed(monkeypatch):
+    told = []
+    with monkeypatch.context() as patched, pytest.warns(UserWarning, match="1 of 2 points failed"):
+        patched.setattr(progress.Progress, "rename", lambda _, words: told.append(words))
+        study({"learning_rate": [0.3, -1.0]}, progress=True)
+    assert told == ["points, 1 failed"]
+    with progress.Progress(False, 1000, "points") as bar:
+        bar.rename("points, 3 failed")
+        bar.show(500)
+    assert bar.words(20.0).startswith("500 of 1000 points, 3 failed after 20 s")

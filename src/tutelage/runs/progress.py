@@ -67,6 +67,12 @@ class Progress:
         """So many more are done."""
         self.show(self._done + units)
 
+    def rename(self, what: str) -> None:
+        """Units with something to say about them, such as "points, 3 failed"."""
+        self._what = what
+        if self._bar is not None:
+            self._bar.update(self._task, description=what)
+
     def words(self, seconds: float) -> str:
         """What is done after so many seconds, and how long the rest will take."""
         if self._total is None:
@@ -77,7 +83,8 @@ class Progress:
             rest = f", about {in_words(left)} to go"
         elif first > 0 and then > 0:
             rest = f", at most about {in_words(seconds * (self._total - first) / first)} to go"
-        return f"{self._done:.4g} of {self._total:.4g} {self._what} after {in_words(seconds)}{rest}"
+        done = f"{self._done:.6g} of {self._total:.6g} {self._what}"
+        return f"{done} after {in_words(seconds)}{rest}"
 
     def _tell(self) -> None:
         wait = FIRST

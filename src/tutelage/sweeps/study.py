@@ -203,6 +203,7 @@ def _computed(
 
     with Progress(progress, len(first), "points") as bar:
         bar.start_from(len(first) - len(wanted))
+        failed = 0
         for group, found in engine.finished(task, queue, values, count):
             names = [keys[number] for number in group.numbers]
             if store is not None:
@@ -210,6 +211,9 @@ def _computed(
             else:
                 groups.append(found)
             places |= {key: (len(groups) - 1, place) for place, key in enumerate(names)}
+            failed += sum(map(bool, stores.failures(found)))
+            if failed:
+                bar.rename(f"points, {failed} failed")
             bar.add(len(names))
     _say_failures(points, groups, [places[key] for key in keys])
     return groups, places
