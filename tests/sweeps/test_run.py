@@ -47,10 +47,15 @@ def test_a_point_gives_the_same_bits_in_any_company(found):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [tl.ReLU(), tl.LeakyReLU(0.2), tl.Erf(), tl.GELU()])
-def test_so_it_does_with_units_of_every_kind(unit, monkeypatch):
-    scenario = tl.Scenario(tl.Committee(2, unit), TWO)
-    fixed = {"scenario": scenario, "start": TWO_START, "until": 20.0}
+@pytest.mark.parametrize(
+    ("student", "teacher", "start"),
+    [
+        *((tl.Committee(2, g), TWO, TWO_START) for g in (tl.ReLU(), tl.LeakyReLU(0.2), tl.Erf())),
+        (tl.Committee(1, tl.GELU()), tl.Committee(1, tl.GELU()), START),
+    ],
+)
+def test_so_it_does_with_units_of_every_kind(student, teacher, start, monkeypatch):
+    fixed = {"scenario": tl.Scenario(student, teacher), "start": start, "until": 20.0}
     over = {"learning_rate": [0.1, 0.4, 1.0], "label_noise": [0.0, 0.2]}
     every = study(over, **fixed)
     one = study({"learning_rate": [0.4], "label_noise": [0.2]}, **fixed)
