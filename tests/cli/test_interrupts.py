@@ -164,7 +164,7 @@ def test_an_interrupt_after_the_runs_says_where_they_are(run, monkeypatch, tmp_p
 
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(simulate, "_evolve", interrupt)

@@ -152,7 +152,7 @@ def test_help_to_a_full_disk_ends_in_words():
 
 
 def test_a_result_outlives_an_error_that_comes_after_it(run, monkeypatch, tmp_path, elsewhere):
-    monkeypatch.setattr(online, "_fixed_points", lambda *_: 1 / 0)
+    monkeypatch.setattr(online, "_fixed_points", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*ONLINE, "--fixed-points")
     (kept,) = elsewhere.glob("*/result.nc")

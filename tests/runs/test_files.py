@@ -170,5 +170,6 @@ def test_whatever_writes_a_file_in_the_package_replaces_it_as_a_whole():
     source = Path(files.__file__).parents[1]
     for path in sorted(source.rglob("*.py")):
         code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)
-        if writing.search(code) and path.name != "files.py":
+        # What workers of a sweep say goes to a log that grows, in a temporary folder.
+        if writing.search(code) and path.name not in ("files.py", "cluster.py"):
             assert "files.replacing(" in code, path.relative_to(source)

@@ -60,7 +60,8 @@ def _client(address: str) -> Iterator[Any]:
     from distributed import Client
 
     try:
-        client = Client(address, timeout=ANSWERS)
+        # Not the default of this process: xarray and others would ask it for locks.
+        client = Client(address, timeout=ANSWERS, set_as_default=False)
     except (OSError, ValueError, TypeError) as problem:
         allowed = f"no Dask scheduler answers there ({problem})"
         raise InputError("workers", repr(address), allowed, '"tcp://HOST:8786"') from None

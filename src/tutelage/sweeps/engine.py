@@ -95,7 +95,8 @@ def _on_workers(
             time.sleep(LOOK)
             continue
         try:
-            done = wait(list(given), timeout=LOOK, return_when="FIRST_COMPLETED").done
+            with client.as_current():
+                done = wait(list(given), timeout=LOOK, return_when="FIRST_COMPLETED").done
         except Late:
             continue
         for future in done:
