@@ -328,8 +328,17 @@ def test_superfluous_erf_units_add_to_the_error():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("g", [tl.Erf(), tl.ReLU()])
-def test_plateaus_branches_and_critical_rates_take_readouts(g):
+def test_relu_units_with_readouts_have_no_saddle_to_linger_beside():
+    """Wherever there is an error, norms grow: see the test above."""
+    scenario = scenario_of(tl.ReLU(), tl.ReLU(), [1.0, 1.0], [1.0, 1.0])
+    start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
+    found = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
+    assert found.point is None and "without lingering" in found.reasons["point"]
+
+
+@pytest.mark.slow
+def test_plateaus_branches_and_critical_rates_take_readouts():
+    g = tl.Erf()
     scenario = scenario_of(g, g, [1.0, 1.0], [1.0, 1.0])
     start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
     found = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)

@@ -316,10 +316,11 @@ def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray
     if len(flows) > 1:
         return np.stack([_errors([flow], *state) for flow, *state in zip(flows, y, T, strict=True)])
     present = np.all(np.isfinite(y), axis=-1)
-    errors = np.full(present.shape, np.nan)
-    if np.any(present):
-        errors[present] = _error(flows[0], y[present], T[present])
-    return errors
+    if not np.any(present):
+        return np.full(present.shape, np.nan)
+    # One of those that are there in the place of those that are not: their number is no shape.
+    filled = np.where(present[..., None], y, y[tuple(np.argwhere(present)[0])])
+    return np.where(present, _error(flows[0], filled, T), np.nan)
 
 
 def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
