@@ -413,3 +413,15 @@ def test_a_million_students_with_a_readout_that_learns():
     start = tl.online.SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
     run = tl.online.evolve_symmetric(scenario, start, 0, until=10, readout_rate=1e-3, times=[0, 10])
     assert np.isfinite(run.readout).all() and float(run.readout[-1]) != 1.0
+
+
+@pytest.mark.slow
+def test_all_fixed_points_with_readouts_are_found_and_do_not_move():
+    scenario = scenario_of(tl.Erf(), tl.Erf(), [1.0], [1.5])
+    found = tl.online.fixed_points(scenario, 0.5, starts=10, readout_rate=0.25)
+    assert found[0].generalization_error < 1e-12 and found[0].stable
+    assert abs(abs(found[0].readout[0, 0]) - 1.5) < 1e-9
+    flow = Flow(scenario, readout_rate=0.5)
+    for point in found:
+        rates = flow.rates(jnp.asarray(point.vector), scenario.T, Rate(0.5))
+        assert np.max(np.abs(rates)) < 1e-11
