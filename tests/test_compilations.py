@@ -56,7 +56,8 @@ OTHER = {"decay": 0.02, "noise": 0.3, "scale": (0.7, 1.2), "T": 2.0}
     ],
 )
 def test_another_number_needs_no_other_program(first, second):
-    assert compiled(lambda: evolve(*first)) > 0
+    compiled(lambda: evolve(*first))  # nothing, where a test before has done so
+    assert compilations[0] > 0
     assert compiled(lambda: evolve(*second)) == 0
     for name, value in OTHER.items():
         assert compiled(lambda name=name, value=value: evolve(*second, **{name: value})) == 0
