@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method, Orthant
@@ -67,7 +67,8 @@ class SignMoments(Moments):
 
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
         """The same of every moment."""
-        parts = np.asarray(self._parts())
+        with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
+            parts = np.asarray(self._parts())
         pairs, places = len(parts), self.sums.places
         weights = np.zeros((pairs, 1 + places.max()))
         rows = np.repeat(np.arange(pairs), parts.shape[1])[:, None]
