@@ -425,3 +425,27 @@ def test_all_fixed_points_with_readouts_are_found_and_do_not_move():
     for point in found:
         rates = flow.rates(jnp.asarray(point.vector), scenario.T, Rate(0.5))
         assert np.max(np.abs(rates)) < 1e-11
+
+
+@pytest.mark.parametrize("g", [tl.ReLU(), tl.Erf()])
+def test_second_order_with_two_outputs_is_a_sum_of_single_averages(g):
+    """Σ_cd v_ci v_dk ⟨g' g' (e_c e_d + ς² δ_cd)⟩, written out with I4 and a NumPy loop."""
+    scenario = scenario_of(g, g, label_noise=0.5)
+    state = state_of(scenario)
+    C = np.asarray(state.covariance)
+    r = np.hstack([-V, V_TEACHER])
+    every = np.array(list(np.ndindex(2, 2, 4, 4)))
+    I4 = np.asarray(tl.averages.i4(g, C[every[:, :, None], every[:, None, :]])).reshape(2, 2, 4, 4)
+    D = np.einsum("ci,dk,ca,db,ikab->ik", V, V, r, r, I4)
+    pair = state.Q[0, 0] * state.Q[1, 1] - state.Q[0, 1] ** 2
+    if isinstance(g, tl.Erf):
+        Q = np.asarray(state.Q)
+        norms = np.add.outer(np.diag(Q), np.diag(Q)) + np.outer(np.diag(Q), np.diag(Q)) - Q**2
+        slopes = 2 / np.pi / np.sqrt(1 + norms)
+    else:
+        angle = np.arctan2(np.sqrt(pair), state.Q[0, 1])
+        slopes = np.full((2, 2), (np.pi - angle) / (2 * np.pi))
+        np.fill_diagonal(slopes, 0.5)
+    D = D + 0.25 * (V.T @ V) * slopes
+    # Sums of 64 closed forms of order one.
+    np.testing.assert_allclose(Flow(scenario).moments.second_order(state), D, atol=1e-12)

@@ -83,18 +83,14 @@ def products(
     scenario: Scenario, overlaps: Overlaps, method: Method | str | None = None
 ) -> Float[Array, "... K n"]:
     """⟨g(x_i) g_a(f_a)⟩ of every student with all fields, students first."""
-    K, n = scenario.K, scenario.K + scenario.M
-    every = [(range(K), range(K), 1.0), (range(K), range(K, n), 1.0)]
-    C, columns = overlaps.covariance, []
-    for units, blocks, way in _batches(scenario, every, _methods(scenario, method)[:2]):
-        i, j, _ = _pairs(blocks)
-        found = _products(units, C, i, j, way).value
-        start = 0
-        for rows, others, _ in blocks:
-            size = len(rows) * len(others)
-            part = found[..., start : start + size]
-            columns.append(part.reshape(*part.shape[:-1], len(rows), len(others)))
-            start += size
+    g, h, K = scenario.student.activation, scenario.teacher.activation, scenario.K
+    n = K + scenario.M
+    spans = [range(n)] if scenario.alike else [range(K), range(K, n)]
+    columns = []
+    for units, span, way in zip(((g, g), (g, h)), spans, _methods(scenario, method), strict=False):
+        i, j = (x.ravel() for x in np.meshgrid(range(K), span, indexing="ij"))
+        found = _products(units, overlaps.covariance, i, j, way).value
+        columns.append(found.reshape(*found.shape[:-1], K, len(span)))
     return jnp.concatenate(columns, axis=-1)
 
 
@@ -141,15 +137,9 @@ def _products(
 
 def _pairs(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns and factor of all pairs of fields, block by block."""
-    grids = [np.meshgrid(rows, columns, indexing="ij") for rows, columns, _ in blocks]
-    i, j = (np.concatenate([grid[k].ravel() for grid in grids]) for k in (0, 1))
-    return (
-        i,
-        j,
-        np.concatenate(
-            [np.full(grid[0].size, b[2]) for grid, b in zip(grids, blocks, strict=True)]
-        ),
-    )
+    triples = [(i, j, factor) for rows, columns, factor in blocks for i in rows for j in columns]
+    i, j, factors = zip(*triples, strict=True)
+    return np.array(i), np.array(j), np.array(factors)
 
 
 _compiled = eqx.filter_jit(_error)

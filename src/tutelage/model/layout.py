@@ -74,6 +74,25 @@ class Layout:
         factors[self.R], factors[self.Q] = 1.0, 2.0
         return factors
 
+    @property
+    def coordinates(self) -> dict[str, np.ndarray]:
+        """Of the variables of a Dataset: numbers of the units, and of outputs that learn."""
+        names = {"student": self.K, "student_2": self.K, "teacher": self.M, "output": self.outputs}
+        return {name: np.arange(1, count + 1) for name, count in names.items() if count}
+
+    def variables(
+        self, vectors: Any, over: tuple[str, ...], prefix: str = ""
+    ) -> dict[str, tuple[tuple[str, ...], Any]]:
+        """Q, R, and the readout if it learns, as a Dataset has them, over further dimensions."""
+        R = vectors[..., self.R].reshape(*vectors.shape[:-1], self.K, self.M)
+        found = {
+            "Q": ((*over, "student", "student_2"), vectors[..., self.pairs]),
+            "R": ((*over, "student", "teacher"), R),
+        }
+        if self.outputs:
+            found["readout"] = ((*over, "output", "student"), self.readout(vectors))
+        return {prefix + name: variable for name, variable in found.items()}
+
     def readout(self, vector: Any) -> Any:
         """v of a state, shape (..., outputs, K)."""
         return vector[..., self.v].reshape(*vector.shape[:-1], self.outputs, self.K)

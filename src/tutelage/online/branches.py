@@ -2,17 +2,15 @@
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, errors_of
 from tutelage.online.identical import (
     are_identical,
     embedding,
@@ -135,42 +133,24 @@ def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:
 
 
 def _dataset(flow: Flow, curve: Curve, E: np.ndarray, equations: System) -> xr.Dataset:
-    scenario, layout, d = flow.scenario, flow.layout, E.shape[1]
+    layout, d = flow.layout, E.shape[1]
     special = np.array([s.point for s in curve.specials]).reshape(-1, d + 1)
     vectors, at_special = (u[:, :-1] @ E.T for u in (curve.points, special))
-    states, specials = (_states(scenario, y) for y in (vectors, at_special))
     values = np.array([_spectrum(equations, u) for u in curve.points])
-    Q_, R_, v_ = ("student", "student_2"), ("student", "teacher"), ("output", "student")
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {
             "learning_rate": ("point", curve.points[:, -1], {"symbol": "η"}),
-            "Q": (("point", *Q_), np.asarray(states.Q)),
-            "R": (("point", *R_), np.asarray(states.R)),
+            **layout.variables(vectors, ("point",)),
             "generalization_error": ("point", _errors(flow, vectors)),
             "eigenvalue": (("point", "direction"), values.real, {"unit": "η"}),
             "eigenvalue_imaginary": (("point", "direction"), values.imag, {"unit": "η"}),
             "special_kind": ("special", np.array([s.kind for s in curve.specials], dtype=str)),
             "special_learning_rate": ("special", special[:, -1], {"symbol": "η"}),
             "special_error": ("special", np.array([s.error for s in curve.specials])),
-            "special_Q": (("special", *Q_), np.asarray(specials.Q)),
-            "special_R": (("special", *R_), np.asarray(specials.R)),
+            **layout.variables(at_special, ("special",), "special_"),
         },
-        coords={
-            "student": np.arange(1, scenario.K + 1),
-            "student_2": np.arange(1, scenario.K + 1),
-            "teacher": np.arange(1, scenario.M + 1),
-        },
+        coords=layout.coordinates,
     )
-    if not flow.trained:
-        return dataset
-    readouts = {"readout": (("point", *v_), layout.readout(vectors))}
-    readouts["special_readout"] = (("special", *v_), layout.readout(at_special))
-    return dataset.assign(readouts).assign_coords(output=np.arange(1, layout.outputs + 1))
-
-
-def _states(scenario: Scenario, vectors: np.ndarray) -> Overlaps:
-    T = np.broadcast_to(scenario.T, (len(vectors), *scenario.T.shape))
-    return to_overlaps(vectors, T, scenario.K)
 
 
 def _errors(flow: Flow, vectors: np.ndarray) -> np.ndarray:
@@ -180,9 +160,4 @@ def _errors(flow: Flow, vectors: np.ndarray) -> np.ndarray:
         size *= 2
     full = np.concatenate([vectors, np.repeat(vectors[:1], size - n, 0)])
     T = np.broadcast_to(flow.scenario.T, (size, *flow.scenario.T.shape))
-    return np.asarray(_compiled_errors(flow, full, T))[:n]
-
-
-@eqx.filter_jit
-def _compiled_errors(flow: Flow, y: Any, T: Any) -> Any:
-    return flow.errors(y, T)
+    return np.asarray(errors_of(flow, full, T))[:n]

@@ -197,6 +197,12 @@ def readout_gradient(
     return scenario.output_scale[0] * coefficients(scenario) @ products.T
 
 
+@eqx.filter_jit
+def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
+    """ε_g of states as vectors, compiled."""
+    return flow.errors(y, T)
+
+
 class Flows(eqx.Module):
     """The right-hand sides of several runs whose scenarios differ in numbers.
 

@@ -21,7 +21,7 @@ from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, time_axis
 from tutelage.online.flow import Flow, readout_gradient
@@ -124,23 +124,8 @@ def _dataset(flow: Flow, y: np.ndarray, errors: np.ndarray, batch: float) -> xr.
     finite = np.all(np.abs(y) <= TOO_LARGE, axis=-1) & np.isfinite(errors)
     count = len(y) if np.all(finite) else int(np.argmin(finite))
     y, errors = y[:count], errors[:count]
-    scenario, layout = flow.scenario, flow.layout
-    states = to_overlaps(y, np.broadcast_to(scenario.T, (count, *scenario.T.shape)), scenario.K)
-    dataset = xr.Dataset(
-        {
-            "Q": (("time", "student", "student_2"), states.Q),
-            "R": (("time", "student", "teacher"), states.R),
-            "generalization_error": ("time", errors),
-        },
-        coords={
-            "time": time_axis(batch * np.arange(count)),
-            "student": np.arange(1, scenario.K + 1),
-            "student_2": np.arange(1, scenario.K + 1),
-            "teacher": np.arange(1, scenario.M + 1),
-        },
+    return xr.Dataset(
+        {**flow.layout.variables(y, ("time",)), "generalization_error": ("time", errors)},
+        coords={"time": time_axis(batch * np.arange(count)), **flow.layout.coordinates},
         attrs={"outcome": "reached" if np.all(finite) else "diverged"},
     )
-    if flow.trained:
-        v = (("time", "output", "student"), layout.readout(y))
-        dataset = dataset.assign(readout=v).assign_coords(output=np.arange(1, layout.outputs + 1))
-    return dataset

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import Flow, Flows
+from tutelage.online.flow import Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
@@ -94,7 +94,7 @@ def integrate(
         first = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
         unfinished = first.outcome == PLATEAU
         if np.any(unfinished):
-            error = np.asarray(_errors(flow, first.last, T))
+            error = np.asarray(errors_of(flow, first.last, T))
             unfinished = unfinished & (error < STILL_LEARNING * tolerance)
         if not np.any(unfinished):
             return first
@@ -185,11 +185,6 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
     speed = np.max(np.abs(y - then), axis=-1) / np.maximum(t - np.asarray(before.t), TINY)
     grown = speed * (until - t) / (1.0 + np.max(np.abs(y), axis=-1))
     return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
-
-
-@eqx.filter_jit
-def _errors(flow: Flow | Flows, y: Any, T: Any) -> Array:
-    return flow.errors(y, T)
 
 
 @eqx.filter_jit

@@ -17,7 +17,7 @@ from tutelage.model import Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, errors_of
 from tutelage.online.identical import (
     are_identical,
     describe_identical,
@@ -29,7 +29,6 @@ from tutelage.online.stationary import (
     POLISHED,
     FixedPoint,
     describe,
-    error_of,
     is_state,
     relative,
     settled,
@@ -154,7 +153,7 @@ def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
     others = np.sort(Q[np.triu_indices(len(Q), 1)])
     v = np.sort(y[flow.layout.v])
     parts = (np.linalg.eigvalsh(C), np.sort(np.diag(Q)), others, np.sort(R, axis=None), v)
-    return np.concatenate([[float(error_of(flow, jnp.asarray(y)))], *parts])
+    return np.concatenate([[float(errors_of(flow, jnp.asarray(y), flow.scenario.T))], *parts])
 
 
 def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:

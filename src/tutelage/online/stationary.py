@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Complex, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
@@ -16,7 +15,7 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, rate_of
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, errors_of
 from tutelage.online.linearization import rates_and_jacobian
 from tutelage.solve.newton import newton
 
@@ -180,14 +179,8 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
         eigenvalues=values[order].astype(complex),
         eigenvectors=vectors[:, order].astype(complex),
         labels=layout.labels,
-        generalization_error=float(error_of(flow, jnp.asarray(y))),
+        generalization_error=float(errors_of(flow, jnp.asarray(y), scenario.T)),
     )
-
-
-@eqx.filter_jit
-def error_of(flow: Flow, y: Float[Array, " d"]) -> Float[Array, ""]:
-    """ε_g of a state."""
-    return flow.errors(y, flow.scenario.T)
 
 
 def settled(flow: Flow, rate: Rate, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:

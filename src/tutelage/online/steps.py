@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import Rate, rate_of
-from tutelage.online.flow import Flow
+from tutelage.online.flow import Flow, errors_of
 from tutelage.solve.stepping import Walk, every_step
 
 # Relative to the start: a stable solution takes every run that came this close, and below a
@@ -69,7 +69,7 @@ def steps(
     """
     y0 = jnp.asarray(start)
     if solved is None:
-        solved = NEARLY_SOLVED * float(_error(flow, y0))
+        solved = NEARLY_SOLVED * float(errors_of(flow, y0, flow.scenario.T))
     numbers = jax.tree.map(
         lambda x: jnp.asarray(x, dtype=jnp.float64),
         (rate_of(learning_rate), until, tolerance, longest, solved),
@@ -77,11 +77,6 @@ def steps(
     seen, count, reason = _compiled(flow, y0, *numbers)
     t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
     return Steps(t, y, error, slope, OUTCOMES[int(reason)])
-
-
-@eqx.filter_jit
-def _error(flow: Flow, y: Array) -> Array:
-    return flow.errors(y, flow.scenario.T)
 
 
 @eqx.filter_jit

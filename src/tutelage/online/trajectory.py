@@ -14,7 +14,7 @@ from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
-from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.scenario import check_fits, check_orthogonal
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.flow import Flow, Flows
@@ -278,7 +278,6 @@ def _dataset(
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
 ) -> xr.Dataset:
-    scenario = flows[0].scenario
     several = ("run",) if outcomes.ndim else ()
     if several:
         vectors = trajectory.at_every_time(times)
@@ -288,23 +287,11 @@ def _dataset(
         np.broadcast_to(T[..., None, :, :], (*vectors.shape[:-1], *T.shape[-2:])),
         flows[0].layout,
     )
-    states = to_overlaps(vectors, T, scenario.K)
+    error = ((*several, "time"), _errors(flows, vectors, T))
     dataset = xr.Dataset(
-        {
-            "Q": ((*several, "time", "student", "student_2"), states.Q),
-            "R": ((*several, "time", "student", "teacher"), states.R),
-            "generalization_error": ((*several, "time"), _errors(flows, vectors, T)),
-        },
-        coords={
-            "time": time_axis(times),
-            "student": np.arange(1, scenario.K + 1),
-            "student_2": np.arange(1, scenario.K + 1),
-            "teacher": np.arange(1, scenario.M + 1),
-        },
+        {**layout.variables(vectors, (*several, "time")), "generalization_error": error},
+        coords={"time": time_axis(times), **layout.coordinates},
     )
-    if layout.outputs:
-        v = ((*several, "time", "output", "student"), layout.readout(vectors))
-        dataset = dataset.assign(readout=v).assign_coords(output=np.arange(1, layout.outputs + 1))
     ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
     if several:
         return dataset.assign({name: ("run", value) for name, value in ends.items()})

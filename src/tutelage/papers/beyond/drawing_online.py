@@ -206,30 +206,29 @@ def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
 
 def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
     """The smallest ε_g over δ, with and without weight decay."""
-    for number, unit in enumerate(dataset["unit"].values):
-        one, colour = dataset.sel(unit=unit), f"C{number}"
-        axes.plot(one["drift"], one["error"], "o-", color=colour, label=f"{unit}, best $\\eta$")
-        label = f"{unit}, best $\\eta$ and $\\gamma$"
-        axes.plot(one["drift"], one["error_with_decay"], "s--", color=colour, label=label)
-    axes.set(xlabel=r"$\delta$", ylabel=r"$\epsilon_g$", xscale="log", yscale="log")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    _over_drift(dataset["error"], axes, "o-", r"best $\eta$")
+    _over_drift(dataset["error_with_decay"], axes, "s--", r"best $\eta$ and $\gamma$")
+    axes.set(ylabel=r"$\epsilon_g$", yscale="log")
     return axes
 
 
 def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
     """The best η over δ, with and without weight decay, and the best γ/δ."""
-    for number, unit in enumerate(dataset["unit"].values):
-        one, colour = dataset.sel(unit=unit), f"C{number}"
-        axes.plot(one["drift"], one["learning_rate"], "o-", color=colour, label=f"{unit}, $\\eta$")
-        label = f"{unit}, $\\eta$ with decay"
-        axes.plot(one["drift"], one["learning_rate_with_decay"], "s--", color=colour, label=label)
-        label = f"{unit}, $\\gamma/\\delta$"
-        axes.plot(one["drift"], one["weight_decay"] / one["drift"], "^:", color=colour, label=label)
-    axes.set(xlabel=r"$\delta$", ylabel=r"$\eta$, $\gamma/\delta$", xscale="log", ylim=(0.0, None))
+    _over_drift(dataset["learning_rate"], axes, "o-", r"$\eta$")
+    _over_drift(dataset["learning_rate_with_decay"], axes, "s--", r"$\eta$ with decay")
+    _over_drift(dataset["weight_decay"] / dataset["drift"], axes, "^:", r"$\gamma/\delta$")
+    axes.set(ylabel=r"$\eta$, $\gamma/\delta$", ylim=(0.0, None))
+    return axes
+
+
+def _over_drift(values: xr.DataArray, axes: Any, style: str, label: str) -> None:
+    """A curve for each kind of units, in its colour."""
+    for number, unit in enumerate(values["unit"].values):
+        one = values.sel(unit=unit)
+        axes.plot(one["drift"], one, style, color=f"C{number}", label=f"{unit}, {label}")
+    axes.set(xlabel=r"$\delta$", xscale="log")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    return axes
 
 
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:

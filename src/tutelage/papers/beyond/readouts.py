@@ -97,23 +97,14 @@ def errors(units: tuple[int, ...]) -> xr.Dataset:
 def run(g: Activation, K: int, readout_rate: float, times: np.ndarray) -> tuple[np.ndarray, float]:
     """ε_g at all times, and how much a tolerance a hundred times wider changes the last."""
     scenario, start = problem(g, K)
-    fine, coarse = (
-        online.evolve(
-            scenario,
-            start,
-            ETA,
-            until=times[-1],
-            times=times,
-            readout_rate=readout_rate,
-            tolerance=tolerance,
-        )["generalization_error"].values
+    options = {"until": times[-1], "times": times, "readout_rate": readout_rate}
+    fine, coarse = (  # as a batch of one, which keeps its last state until the end
+        online.evolve(scenario, start, np.array([ETA]), tolerance=tolerance, **options)
+        .generalization_error.isel(run=0)
+        .values
         for tolerance in (1e-8, 1e-6)
     )
-    # A run that has converged ends there.
-    fine, coarse = (
-        np.append(x, np.full(len(times) - len(x[: len(times)]), x[-1])) for x in (fine, coarse)
-    )
-    return fine[: len(times)], abs(fine[-1] - coarse[-1]) + 1e-12
+    return fine, abs(fine[-1] - coarse[-1]) + 1e-12
 
 
 def problem(g: Activation, K: int) -> tuple[Scenario, Overlaps]:
