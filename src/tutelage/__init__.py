@@ -8,7 +8,8 @@ student learns, and `simulation` how they do in finite networks; `equilibrium` w
 learns from a fixed set of examples; `gates`, `spectra` and `deep` the networks of
 ``milletari2019`` and ``tian2020``; `results` saves and reopens; `sweeps` computes any of these
 at many points, on many cores; `figures` draws; `papers`
-puts published numbers beside computed ones; `cli` is the command ``tutelage``.
+puts published numbers beside computed ones; `explorer` is a page of sliders and pictures; `cli` is
+the command ``tutelage``.
 
 Numbers are float64, settled here: an array that a user makes after ``import tutelage`` has the
 precision of those the package makes.  Names are loaded when they are first used, so that

@@ -3,6 +3,7 @@ from . import (
     averages as averages,
     deep as deep,
     equilibrium as equilibrium,
+    explorer as explorer,
     figures as figures,
     gates as gates,
     online as online,

@@ -1,10 +1,7 @@
 """Where the command begins: subcommands, the version, and what becomes of an error."""
 
-import os
-import re
 import sys
 import warnings
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +11,7 @@ from tutelage._checks import InputError
 from tutelage.cli.data import data
 from tutelage.cli.elsewhere import Command
 from tutelage.cli.equilibrium import equilibrium
+from tutelage.cli.explore import explore
 from tutelage.cli.keeping import NOTHING, is_of_output, say, say_interrupted, unprinted
 from tutelage.cli.online import online
 from tutelage.cli.reproduce import reproduce
@@ -21,6 +19,7 @@ from tutelage.cli.simulate import simulate
 from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
 from tutelage.cli.sweep import sweep
+from tutelage.runs.compiled import forgotten, keep_compiled_code
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,6 +56,7 @@ app.command(
 app.command(cls=Command, epilog="Example: tutelage sweep study.toml --store study --plot heat.png")(
     sweep
 )
+app.command(cls=Command, epilog="Example: tutelage explore --port 8765")(explore)
 app.command(cls=Command, epilog="Example: tutelage data cifar10 --to ~/data")(data)
 app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
     reproduce
@@ -68,7 +68,7 @@ def main() -> None:
 
     What cannot be written, as to a full disk or a closed pipe, becomes words and the code 1.
     """
-    _keep_compiled_code()
+    keep_compiled_code()
     try:
         if sys.stdout is None:
             allowed = "there is nowhere to print to"
@@ -89,34 +89,9 @@ def main() -> None:
         sys.exit(1)
 
 
-def _keep_compiled_code() -> None:
-    """Most of the time of a first curve is compilation; keep its result for the next call."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "tutelage"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written to: compile every time
-        return
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
-    # Code that calls back into Python is not kept. The solver would call back only to raise
-    # errors, and `evolve` has it report them as outcomes instead.
-    os.environ.setdefault("EQX_ON_ERROR", "nan")
-
-
-UNREADABLE = re.compile("Error reading persistent compilation cache entry for '(.+?)'")
-
-
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say it; but kept code that somebody has not written to its end is removed without a word.
-
-    A process that is ended while it writes leaves such a file, which JAX would complain of at
-    every call and never write again; here it is compiled and kept once more at the next one.
-    """
-    kept, unreadable = os.environ.get("JAX_COMPILATION_CACHE_DIR"), UNREADABLE.match(str(message))
-    if kept and unreadable:
-        for file in Path(kept).glob(f"{unreadable[1]}-*-cache"):
-            file.unlink(missing_ok=True)
-    else:
+    """Say it; but kept code that could not be read is removed without a word."""
+    if not forgotten(str(message)):
         say(str(message))
 
 

@@ -1,0 +1,40 @@
+"""``tutelage explore``: a page on this machine that shows learning while one moves its sliders."""
+
+from typing import Annotated
+
+import typer
+
+
+def explore(
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Where to listen; 0 for any that is free.")
+    ] = 8765,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Listen on all interfaces; whoever asks needs the token."),
+    ] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="TOKEN", help="Of a public page; a random one by default."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="COUNT", help="Processes that compute; 2 to 4 by default."),
+    ] = None,
+) -> None:
+    """Open a page where sliders move and pictures follow.
+
+    The page is served on this machine and to this machine alone, and asks nobody else for
+    anything. Ctrl-C ends it.
+    """
+    from tutelage.explorer import serve
+
+    def opened(address: str) -> None:
+        print(f"The explorer is at {address} (Ctrl-C ends it)", flush=True)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(port, public=public, token=token, workers=workers, opened=opened)

@@ -1,0 +1,1 @@
+from .serve import serve as serve

@@ -1,0 +1,145 @@
+"""Who may ask: this machine's own page, and with ``--public`` whoever has the token.
+
+A page on the web can make a browser send requests to this machine.  They carry its Origin, or say
+in ``Sec-Fetch-Site`` that they come from elsewhere, or name another Host, as after a change of its
+address (DNS rebinding): all are refused.
+"""
+
+import hmac
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from tutelage.explorer.pictures import as_json
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+COOKIE = "tutelage_token"
+LONGEST_QUERY = 8192
+# Plotly sets styles of the elements it draws, which is why styles may stand inline.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+
+
+class Guard:
+    """port: where the server listens; token: None where none is needed, on this machine."""
+
+    def __init__(self, port: int, token: str | None = None):
+        self.port, self.token = port, token
+
+    def around(self, app: Any) -> Any:
+        """The application behind these checks, with the headers of every answer."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "lifespan":
+                return await app(scope, receive, send)
+            if scope["type"] != "http":  # no websockets here
+                return None
+
+            async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+                if message["type"] == "http.response.start":
+                    kept = [(n, v) for n, v in message["headers"] if n.lower() != b"server"]
+                    ours = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
+                    message["headers"] = [*kept, *ours]
+                await send(message)
+
+            answer = self._refusal(scope)
+            if answer is not None:
+                return await _answer(send_with_headers, *answer)
+            return await app(scope, receive, send_with_headers)
+
+        return guarded
+
+    def _refusal(self, scope: Scope) -> tuple[int, dict[str, str], str] | None:
+        """Status, headers and reason; None for a request that may pass."""
+        headers = _headers(scope)
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return 403, {}, "this server answers to its own address only"
+        if not self._from_here(scope, headers, hosts[0]):
+            return 403, {}, "this server answers its own page only"
+        if len(scope.get("query_string", b"")) > LONGEST_QUERY:
+            return 414, {}, f"an address has at most {LONGEST_QUERY} letters here"
+        if scope["method"] not in ("GET", "HEAD") and scope["path"] != "/api/stop":
+            return 405, {}, "this address is only read"
+        return None if self.token is None else self._without_token(scope, headers)
+
+    def _is_ours(self, host: str) -> bool:
+        """This machine by its own names; with a token, any name that leads here."""
+        if self.token is not None:
+            return HOST.fullmatch(host) is not None
+        return host.lower() in {f"{name}:{self.port}" for name in NAMES}
+
+    def _from_here(self, scope: Scope, headers: dict[str, list[str]], host: str) -> bool:
+        origins = headers.get("origin", [])
+        if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
+            return False
+        sites = headers.get("sec-fetch-site", ["none"])
+        if all(site in ("same-origin", "none") for site in sites):
+            return True
+        # A link to the page, from wherever, is followed; nothing else is.
+        mode = headers.get("sec-fetch-mode", [""])
+        return scope["path"] == "/" and mode == ["navigate"] and scope["method"] == "GET"
+
+    def _without_token(
+        self, scope: Scope, headers: dict[str, list[str]]
+    ) -> tuple[int, dict[str, str], str] | None:
+        """Come in with the token in the address, stay with the cookie."""
+        if scope["path"] == "/":
+            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
+            if self._is_token(given[0]):
+                cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+                return 303, {"location": "/", "set-cookie": cookie}, "welcome"
+        if any(self._is_token(value) for value in _cookies(headers)):
+            return None
+        return 403, {}, "open the address with ?token=… that the server has printed"
+
+    def _is_token(self, given: str) -> bool:
+        assert self.token is not None
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def _headers(scope: Scope) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return found
+
+
+def _cookies(headers: dict[str, list[str]]) -> list[str]:
+    found = []
+    for line in headers.get("cookie", []):
+        cookie: SimpleCookie = SimpleCookie()
+        try:
+            cookie.load(line)
+        except CookieError:
+            continue
+        if COOKIE in cookie:
+            found.append(cookie[COOKIE].value)
+    return found
+
+
+async def _answer(send: Send, status: int, headers: dict[str, str], reason: str) -> None:
+    body = as_json({"error": reason, "parameter": None})
+    listed = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    pairs = [(name.encode(), value.encode()) for name, value in listed.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

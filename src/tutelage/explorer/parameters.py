@@ -1,0 +1,147 @@
+"""What a view can be asked for: its parameters, their limits, and the one check of a state.
+
+A state is a dictionary with a value for every parameter of a view.  It comes as text, from the
+address of a page, and is refused with the library's `InputError` where it cannot be used: limits
+are such that no state takes more than a bounded time and memory.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tutelage._checks import InputError, shown
+from tutelage._names import unknown
+
+Kind = Literal["number", "integer", "choice", "toggle", "text", "file"]
+State = dict[str, Any]
+# Letters of a number: float64 has 17 digits, a sign, a point and an exponent.
+LONGEST_NUMBER = 32
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One control of a view.
+
+    name: in the state, and in the address.
+    label, symbol, help: for people; the help is one sentence.
+    group: controls that stand together.
+    default: its value where the address says nothing.
+    minimum, maximum, step: of a number; ``zero``: 0 is allowed below the minimum, as a limit.
+    choices: (value, label) of a choice.
+    longest: letters of a text.
+    shown_when: where it matters: values of other parameters.
+    """
+
+    name: str
+    label: str
+    symbol: str
+    help: str
+    group: str
+    kind: Kind
+    default: Any
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+    scale: Literal["linear", "log"] = "linear"
+    zero: bool = False
+    choices: tuple[tuple[str, str], ...] = ()
+    longest: int = 200
+    shown_when: Mapping[str, Sequence[Any]] | None = None
+
+    def described(self) -> dict[str, Any]:
+        """For the page."""
+        told: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("name", "label", "symbol", "help", "group", "kind", "default", "scale")
+        }
+        for name in ("minimum", "maximum", "step"):
+            told[name] = getattr(self, name)
+        told["zero"] = self.zero
+        told["choices"] = [{"value": value, "label": label} for value, label in self.choices]
+        if self.kind == "text":
+            told["longest"] = self.longest
+        if self.shown_when is not None:
+            told["shown_when"] = {name: list(values) for name, values in self.shown_when.items()}
+        return told
+
+    def read(self, text: str) -> Any:
+        """The value that a text of the address stands for.
+
+        >>> Parameter("load", "load", "α", "", "", "number", 1.0, 0.1, 9.0).read("2.5")
+        2.5
+        >>> Parameter("load", "load", "α", "", "", "number", 1.0, 0.1, 9.0).read("12")
+        Traceback (most recent call last):
+            ...
+        tutelage._checks.InputError: load: got 12.0, but here it is from 0.1 to 9. Try: load=1.
+        """
+        if self.kind in ("number", "integer"):
+            return self._number(text)
+        if self.kind == "toggle":
+            return self._one_of(text, {"true": True, "false": False, "1": True, "0": False})
+        if self.kind == "choice":
+            return self._one_of(text, {value: value for value, _ in self.choices})
+        if len(text) > self.longest or not text.isprintable():
+            allowed = f"it has to be one line of at most {self.longest} letters"
+            raise InputError(self.name, shown(text), allowed, f"{self.default or 'nothing'}")
+        return text.strip()
+
+    def _number(self, text: str) -> float | int:
+        hint = f"{self.name}={self.default:g}"
+        value: float
+        try:
+            if len(text) > LONGEST_NUMBER or "_" in text:
+                raise ValueError
+            value = int(text) if self.kind == "integer" and WHOLE.fullmatch(text) else float(text)
+        except ValueError:
+            raise InputError(self.name, shown(text), "it has to be a number", hint) from None
+        if not math.isfinite(value):
+            raise InputError(self.name, shown(text), "it has to be a finite number", hint)
+        if self.kind == "integer" and not isinstance(value, int):
+            if not value.is_integer() or abs(value) > 2**53:
+                raise InputError(self.name, shown(text), "it has to be a whole number", hint)
+            value = int(value)
+        low, high = self.minimum, self.maximum
+        inside = (low is None or value >= low) and (high is None or value <= high)
+        if not inside and not (self.zero and value == 0):
+            also = "0 or " if self.zero else ""
+            raise InputError(
+                self.name, shown(value), f"here it is {also}from {low:g} to {high:g}", hint
+            )
+        return value
+
+    def _one_of(self, text: str, known: Mapping[str, Any]) -> Any:
+        if text not in known:
+            listed = ", ".join(known)
+            raise InputError(
+                self.name, shown(text), f"it has to be one of {listed}", f"{self.default}"
+            )
+        return known[text]
+
+
+def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State:
+    """The full state that an address stands for: defaults where it says nothing."""
+    known = {parameter.name: parameter for parameter in parameters}
+    for name in query:
+        if name not in known:
+            listed = f"this view has {', '.join(known)}"
+            raise unknown(name, "a parameter that is not there", known, listed)
+    return {
+        name: parameter.read(query[name]) if name in query else parameter.default
+        for name, parameter in known.items()
+    }
+
+
+def number(name: str, label: str, symbol: str, help: str, group: str, default: float,
+           minimum: float, maximum: float, **more: Any) -> Parameter:  # fmt: skip
+    """A slider of real numbers."""
+    return Parameter(name, label, symbol, help, group, "number", default, minimum, maximum, **more)
+
+
+def integer(name: str, label: str, symbol: str, help: str, group: str, default: int,
+            minimum: int, maximum: int, **more: Any) -> Parameter:  # fmt: skip
+    """A slider of whole numbers."""
+    more.setdefault("step", 1)
+    return Parameter(name, label, symbol, help, group, "integer", default, minimum, maximum, **more)

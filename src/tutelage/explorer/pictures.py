@@ -1,0 +1,125 @@
+"""Pictures in words that any page can draw: panels with axes, traces and marks, and numbers.
+
+Everything here becomes JSON.  What is missing is null, with a reason where there is one; there is
+never NaN.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+TraceKind = Literal["line", "dashed", "dotted", "points", "faint", "heat"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """label: with symbol and meaning; scales: those that make sense; range: None for all data."""
+
+    label: str
+    symbol: str
+    scale: Literal["linear", "log"] = "linear"
+    scales: tuple[str, ...] = ("linear",)
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """family: which colour; member: which dash; error: half the length of error bars."""
+
+    name: str
+    family: str
+    x: Any
+    y: Any
+    member: int = 0
+    kind: TraceKind = "line"
+    z: Any = None
+    error: Any = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line across a panel."""
+
+    axis: Literal["x", "y"]
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """description: one sentence for those who do not see the picture."""
+
+    name: str
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    traces: list[Trace]
+    marks: list[Mark] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number beside the picture; value None with a reason why there is none."""
+
+    label: str
+    symbol: str
+    value: float | str | None
+    error: float | None = None
+    reason: str | None = None
+
+
+@dataclass
+class Picture:
+    """What a view answers.
+
+    panel_marks, slider_marks: marks for panels that are already drawn, and for sliders.
+    frames: of a film, each with its label and its traces by the name of the panel.
+    next: parameters that have changed by themselves, as the state that is followed.
+    """
+
+    panels: list[Panel] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    panel_marks: dict[str, list[Mark]] = field(default_factory=dict)
+    slider_marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    frames: list[dict[str, Any]] = field(default_factory=list)
+    next: dict[str, Any] = field(default_factory=dict)
+
+
+def estimate(label: str, symbol: str, found: Any, reason: str | None = None) -> Number:
+    """An `Estimate` or None as a number beside the picture."""
+    if found is None:
+        return Number(label, symbol, None, None, reason or "there is none")
+    return Number(label, symbol, float(found.value), float(found.error))
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: lists, and null in the place of what is no number.
+
+    >>> plain({"x": np.array([1.0, np.nan]), "y": (True, "a")})
+    {'x': [1.0, None], 'y': [True, 'a']}
+    """
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
+            return plain(value.tolist())
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def as_json(picture: Picture | Any, **more: Any) -> bytes:
+    """A picture, or any other answer, as JSON in UTF-8."""
+    content = asdict(picture) if not isinstance(picture, dict) else picture
+    text = json.dumps(plain({**content, **more}), ensure_ascii=False, allow_nan=False)
+    return text.encode()

@@ -1,0 +1,106 @@
+"""Start the page: a server on this machine, and a browser that shows it."""
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+
+from tutelage._checks import InputError
+from tutelage._door import door
+
+PORT = 8765
+NEEDED = ("fastapi", "uvicorn", "plotly")
+SHORTEST_TOKEN = 16
+# Of connections at a time; more are answered with 503.
+MOST_CONNECTIONS = 500
+
+
+def check_installed() -> None:
+    """The packages of the extra."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        allowed = "the explorer needs it"
+        hint = "pip install tutelage[explore]"
+        raise InputError("tutelage explore", f"no {', '.join(missing)} installed", allowed, hint)
+
+
+@door
+def serve(
+    port: int = PORT,
+    *,
+    public: bool = False,
+    token: str | None = None,
+    workers: int | None = None,
+    opened: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the page until the process is interrupted.
+
+    Args:
+        port: where to listen; 0 for any that is free.
+        public: listen on all interfaces, not on this machine alone; whoever asks needs the token.
+        token: of a public page; a random one by default.
+        workers: processes that compute; by default as many as there are processors, 2 to 4.
+        opened: called with the address once the server listens, as `webbrowser.open`.
+
+    Raises:
+        InputError: if a package is missing, or the port is taken.
+    """
+    check_installed()
+    import uvicorn
+
+    from tutelage.explorer.guard import Guard
+    from tutelage.explorer.server import application
+    from tutelage.runs.compiled import keep_compiled_code
+
+    keep_compiled_code()
+    token = _token(public, token)
+    listening = _socket(port, public)
+    at = listening.getsockname()[1]
+    address = f"http://{'0.0.0.0' if public else '127.0.0.1'}:{at}/"
+    count = workers or max(2, min(4, os.cpu_count() or 2))
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if opened is not None and self.started:
+                opened(address if token is None else f"{address}?token={token}")
+
+    config = uvicorn.Config(
+        application(count, Guard(at, token)),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=1,
+    )
+    with suppress(KeyboardInterrupt):  # which is how it ends
+        Server(config).run(sockets=[listening])
+
+
+def _token(public: bool, token: str | None) -> str | None:
+    if not public:
+        if token is not None:
+            raise InputError("token", "one", "only a public page needs it", "public=True")
+        return None
+    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
+        allowed = f"it has to have at least {SHORTEST_TOKEN} plain letters"
+        raise InputError("token", f"{len(token)} letters", allowed, "none, for a random one")
+    return token or secrets.token_urlsafe(24)
+
+
+def _socket(port: int, public: bool) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise InputError("port", str(port), "it has to be from 0 to 65535", f"{PORT}")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("0.0.0.0" if public else "127.0.0.1", port))
+    except OSError as problem:
+        listening.close()
+        allowed = f"it cannot be listened on ({problem.strerror})"
+        raise InputError("port", str(port), allowed, "port 0, for any that is free") from None
+    return listening

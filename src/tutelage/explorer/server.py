@@ -1,0 +1,290 @@
+"""The server of the page: addresses, what they answer, and who may ask.
+
+It listens on this machine alone unless told otherwise, computes nothing itself, and answers every
+request with a picture, a file, or an error in the library's words.
+"""
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+
+from tutelage._checks import InputError, shown
+from tutelage.explorer.guard import Guard
+from tutelage.explorer.parameters import State, state_of
+from tutelage.explorer.pictures import as_json
+from tutelage.explorer.views import VIEWS, described
+from tutelage.explorer.workers import Answer, Cancelled, Job, Pool
+
+STATIC = Path(__file__).parent / "static"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
+# Pictures that were drawn lately: another client, the back button, the first of all.
+KEPT = 200
+# What the address of a request says beside the state.
+OURS = ("view", "client", "slot", "number", "part", "format")
+PARTS = {"": "picture", "details": "details"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: the view, the checked state, and for whom."""
+
+    view: Any
+    state: State
+    owner: tuple[str, str]
+    number: int
+    task: str
+
+    def job(self, task: str = "", **more: Any) -> Job:
+        program = self.view.program(self.state)
+        task = task or self.task
+        return Job(task, self.view.NAME, self.state, self.owner, self.number, program, **more)
+
+
+class Counter:
+    """Owners for those who do not say who they are: nobody cancels another."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def next(self) -> tuple[str, str]:
+        self.last += 1
+        return "", str(self.last)
+
+
+class Explorer:
+    """What a running server has: processes, and pictures that were drawn lately."""
+
+    def __init__(self, workers: int):
+        self.pool = Pool(workers)
+        self.nobody = Counter()
+        self.kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+
+    def asked(self, request: Request) -> Asked:
+        """Who asks for what, checked."""
+        query = query_of(request)
+        view = _one_of("view", query.pop("view", "online"), VIEWS)
+        owner, number = self._owner(query)
+        task = _one_of("part", query.pop("part", ""), PARTS)
+        if task == "details" and not view.DETAILS:
+            raise InputError("part", "'details'", f"{view.NAME} has none", "no part")
+        query.pop("format", None)
+        return Asked(view, state_of(view.PARAMETERS, query), owner, number, task)
+
+    def owner(self, request: Request) -> tuple[str, str]:
+        return self._owner(query_of(request))[0]
+
+    def _owner(self, query: dict[str, str]) -> tuple[tuple[str, str], int]:
+        """Client and slot, and the number of the request."""
+        client, slot = query.pop("client", ""), query.pop("slot", "a")
+        number = query.pop("number", "0")
+        for name, value in (("client", client or "a"), ("slot", slot)):
+            if not NAME.fullmatch(value):
+                allowed = "it has to be a name of at most 64 letters and digits"
+                raise InputError(name, shown(value), allowed, "a")
+        if not re.fullmatch("[0-9]{1,15}", number):
+            raise InputError("number", shown(number), "it has to be a whole number", "1")
+        return (client, slot) if client else self.nobody.next(), int(number)
+
+    async def picture(self, asked: Asked) -> Answer:
+        """A picture, drawn or kept."""
+        key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
+        if key in self.kept:
+            self.kept.move_to_end(key)
+            return Answer(200, self.kept[key])
+        answer = await self.pool.ask(asked.job())
+        if answer.status == 200:
+            self.kept[key] = answer.body
+            if len(self.kept) > KEPT:
+                self.kept.popitem(last=False)
+        return answer
+
+    async def warm_up(self) -> None:
+        """Draw what every page draws first, so that it is there when the page is."""
+        for view in VIEWS.values():
+            state = state_of(view.PARAMETERS, {})
+            try:
+                await self.picture(Asked(view, state, self.nobody.next(), 0, "picture"))
+            except Cancelled:
+                return
+
+
+def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:
+    if value not in known:
+        listed = f"it has to be one of {', '.join(filter(None, known))}"
+        raise InputError(name, shown(value), listed, next(iter(known)))
+    return known[value]
+
+
+def query_of(request: Request) -> dict[str, str]:
+    """What the address says; nothing twice."""
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in found:
+            raise InputError(name[:60], "two values", "there can be one", f"only one {name[:60]}=")
+        found[name] = value
+    return found
+
+
+def application(workers: int, guard: Guard) -> Any:
+    """The server as an ASGI application."""
+    explorer = Explorer(workers)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        explorer.pool.start()
+        first = asyncio.create_task(explorer.warm_up())
+        try:
+            yield
+        finally:
+            first.cancel()
+            await explorer.pool.close()
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_exception_handler(InputError, _refused)
+    app.add_exception_handler(Cancelled, _cancelled)
+    app.add_exception_handler(Exception, _failed)
+    app.add_exception_handler(404, _nothing)
+    app.add_exception_handler(405, _nothing)
+    _pages(app)
+    _api(app, explorer, guard)
+    return guard.around(app)
+
+
+def _pages(app: FastAPI) -> None:
+    """The page and its files."""
+
+    @app.get("/")
+    async def index() -> Response:
+        return _static("index.html")
+
+    @app.get("/static/{name}")
+    async def static(name: str) -> Response:
+        return _static(name)
+
+    @app.get("/plotly.min.js")
+    async def plotly() -> Response:
+        return FileResponse(plotly_file(), media_type=TYPES[".js"])
+
+
+def _static(name: str) -> Response:
+    """A file of the page, by its name alone."""
+    file = STATIC / name
+    if not NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
+        return JSONResponse({"error": "there is no such file", "parameter": None}, 404)
+    return FileResponse(file, media_type=TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
+
+
+def plotly_file() -> Path:
+    """plotly.min.js of the installed package, which need not be loaded for it."""
+    package = find_spec("plotly")
+    assert package is not None and package.origin is not None
+    return Path(package.origin).parent / "package_data" / "plotly.min.js"
+
+
+def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
+    """What the page asks for."""
+
+    @app.get("/api/views")
+    async def views() -> Response:
+        listed = [described(view) for view in VIEWS.values()]
+        return _json(as_json({"views": listed, "token_needed": guard.token is not None}))
+
+    @app.get("/api/picture")
+    async def picture(request: Request) -> Response:
+        answer = await explorer.picture(explorer.asked(request))
+        return _json(answer.body, answer.status)
+
+    @app.get("/api/progress")
+    async def progress(request: Request) -> Response:
+        return _json(as_json(explorer.pool.progress(explorer.owner(request))))
+
+    @app.post("/api/stop")
+    async def stop(request: Request) -> Response:
+        return _json(as_json({"stopped": explorer.pool.stop(explorer.owner(request))}))
+
+    @app.get("/api/data")
+    async def data(request: Request) -> Response:
+        format = query_of(request).get("format", "nc")
+        kind = _one_of("format", format, FILES)
+        asked = explorer.asked(request)
+        answer = await explorer.pool.ask(asked.job("data", format=format))
+        if answer.status != 200:
+            return _json(answer.body, answer.status)
+        name = f'attachment; filename="tutelage-{asked.view.NAME}.{format}"'
+        return Response(answer.body, media_type=kind, headers={"Content-Disposition": name})
+
+    @app.get("/api/runs")
+    async def runs(request: Request) -> Response:
+        asked = explorer.asked(request)
+        if not asked.view.STREAMS:
+            allowed = "this view has no runs"
+            raise InputError("view", repr(asked.view.NAME), allowed, "view=online")
+        return StreamingResponse(_events(explorer, asked), media_type="text/event-stream")
+
+
+async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
+    """Server-sent events of a run; if nobody listens any more, the run is stopped."""
+    events: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def tell(name: str, body: bytes) -> None:
+        await events.put(_event(name, body))
+
+    async def finish() -> None:
+        try:
+            answer = await explorer.pool.ask(asked.job("runs", tell=tell))
+            await events.put(_event("done" if answer.status == 200 else "failed", answer.body))
+        except Cancelled:
+            await events.put(_event("done", as_json({"message": "stopped"})))
+        await events.put(None)
+
+    task = asyncio.create_task(finish())
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+    finally:
+        task.cancel()
+        explorer.pool.stop(asked.owner)
+
+
+def _event(name: str, body: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + body + b"\n\n"
+
+
+def _json(body: bytes, status: int = 200) -> Response:
+    return Response(body, status, media_type="application/json")
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, InputError)
+    return _json(as_json({"error": str(problem), "parameter": problem.argument}), 400)
+
+
+async def _cancelled(request: Request, problem: Exception) -> Response:
+    return _json(as_json({"cancelled": True}), 409)
+
+
+async def _nothing(request: Request, problem: Exception) -> Response:
+    status = getattr(problem, "status_code", 404)
+    return _json(as_json({"error": "there is nothing at this address", "parameter": None}), status)
+
+
+async def _failed(request: Request, problem: Exception) -> Response:
+    error = f"this could not be answered ({type(problem).__name__})"
+    return _json(as_json({"error": error, "parameter": None}), 500)

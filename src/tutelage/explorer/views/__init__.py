@@ -1,0 +1,34 @@
+"""The views of the page, one module each.
+
+A view has ``NAME``, ``TITLE``, ``FORMULA`` (MathML) with ``FORMULA_TEXT``, ``DOCUMENTATION``,
+``PARAMETERS``, and
+
+- ``draw(state)``: the `Picture`; ``details(state)``, if ``DETAILS``: what takes longer;
+- ``stream(state)``, if ``STREAMS``: traces that grow;
+- ``dataset(state)``: what is downloaded;
+- ``python(state)``, ``command(state)``: what is copied;
+- ``program(state)``: what is compiled, so that equal ones are computed by the same process.
+
+These modules are loaded by the server, too, which computes nothing: JAX is imported inside.
+"""
+
+from types import ModuleType
+from typing import Any
+
+from tutelage.explorer.views import online, transitions
+
+VIEWS: dict[str, ModuleType] = {view.NAME: view for view in (online, transitions)}
+
+
+def described(view: Any) -> dict[str, Any]:
+    """For the page."""
+    return {
+        "name": view.NAME,
+        "title": view.TITLE,
+        "formula": view.FORMULA,
+        "formula_text": view.FORMULA_TEXT,
+        "documentation": view.DOCUMENTATION,
+        "streams": view.STREAMS,
+        "details": view.DETAILS,
+        "parameters": [parameter.described() for parameter in view.PARAMETERS],
+    }

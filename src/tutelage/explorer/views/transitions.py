@@ -1,0 +1,241 @@
+"""Phase transitions: where hidden units specialize when all examples are there."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tutelage.explorer import units
+from tutelage.explorer.parameters import Parameter, State, integer, number
+from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+
+    from tutelage.equilibrium import State as Stationary, Transitions
+
+NAME, TITLE = "transitions", "Phase transitions"
+FORMULA = (
+    "<math><mfrac><mrow><mi>β</mi><mi>f</mi></mrow><mi>K</mi></mfrac><mo>=</mo><mi>α</mi><msub>"
+    "<mi>ε</mi><mi>g</mi></msub><mo>(</mo><mi>R</mi><mo>,</mo><mi>S</mi><mo>,</mo><mi>C</mi>"
+    "<mo>)</mo><mo>−</mo><mfrac><mrow><mi>s</mi><mo>(</mo><mi>R</mi><mo>,</mo><mi>S</mi><mo>,</mo>"
+    "<mi>C</mi><mo>)</mo></mrow><mi>K</mi></mfrac><mo>,</mo><mspace width='1em'/><mi>α</mi>"
+    "<mo>=</mo><mfrac><mrow><mi>β</mi><mi>P</mi></mrow><mrow><mi>K</mi><mi>N</mi></mrow></mfrac>"
+    "</math>"
+)
+FORMULA_TEXT = "βf/K = α ε_g(R, S, C) − s(R, S, C)/K, with the load α = βP/(KN)"
+DOCUMENTATION = "equilibrium.html"
+STREAMS, DETAILS = False, False
+
+UNITS, LOAD = "Units", "Examples"
+LOADS = 301
+BEYOND, WITHOUT = 1.6, 50.0  # curves end at this multiple of the last transition, or here
+LOWEST = "lowest"
+FOLLOWED = (
+    (LOWEST, "the lowest free energy"),
+    ("unspecialized", "unspecialized, as long as it is a minimum"),
+    ("R > S", "R > S, as long as it is a minimum"),
+    ("R < S", "R < S, as long as it is a minimum"),
+)
+
+PARAMETERS: list[Parameter] = [
+    units.choice("activation", "activation", UNITS, "erf"),
+    *units.parameters("activation", UNITS),
+    Parameter("infinite", "infinitely many units", "K → ∞", "the limit of large networks", UNITS,
+              "toggle", False),
+    integer("K", "hidden units of student and teacher", "K", "how many units both have", UNITS,
+            5, 1, 1000, scale="log", shown_when={"infinite": [False]}),
+    number("load", "load", "α", "examples for each weight, times the inverse temperature", LOAD,
+           46.0, 0.01, 1000.0, scale="log", zero=True),
+    Parameter("followed", "state that is followed", "", "drag the load up and down: a minimum "
+              "keeps the student until it is gone", LOAD, "choice", LOWEST, choices=FOLLOWED),
+]  # fmt: skip
+
+
+def program(state: State) -> tuple[Any, ...]:
+    return (state["activation"], state["infinite"], state["K"])
+
+
+def _K(state: State) -> float | int:
+    return math.inf if state["infinite"] else state["K"]
+
+
+def _loads(state: State, found: "Transitions") -> "np.ndarray":
+    """From 0 to beyond the last transition, and the load of the slider."""
+    import numpy as np
+
+    known = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
+    last = max(BEYOND * max(known, default=WITHOUT / BEYOND), 1.1 * state["load"])
+    return np.linspace(0.0, last, LOADS)
+
+
+def dataset(state: State) -> "xr.Dataset":
+    """All branches of states over the load."""
+    import tutelage as tl
+
+    g = units.unit(state["activation"], state)
+    found = tl.equilibrium.transitions(g, _K(state))
+    return tl.equilibrium.learning_curve(g, _K(state), _loads(state, found))
+
+
+def draw(state: State) -> Picture:
+    """Free energy at the load, states and error over the load."""
+    import tutelage as tl
+
+    g, K = units.unit(state["activation"], state), _K(state)
+    found = tl.equilibrium.transitions(g, K)
+    curves = tl.equilibrium.learning_curve(g, K, _loads(state, found))
+    every = tl.equilibrium.states(g, K, state["load"], saddles=True)
+    minima = [s for s in every if s.site_stable]
+    here = _followed(state["followed"], minima)
+    picture = Picture(
+        panels=[
+            _states_panel(curves, found, here, state),
+            _error_panel(curves, found, here, state),
+        ],
+        numbers=[*_loads_numbers(found), *_state_numbers(here)],
+        messages=_messages(state, here, minima),
+    )
+    if state["followed"] != LOWEST:
+        picture.next = {"followed": _kind(here)}
+    return picture
+
+
+def _kind(state: "Stationary") -> str:
+    """R > 0 of a single unit counts as R > S."""
+    return state.kind.replace("0", "S")
+
+
+def _followed(followed: str, minima: "list[Stationary]") -> "Stationary":
+    """The minimum that is followed while it is there; then the one of lowest free energy."""
+    return next((s for s in minima if _kind(s) == followed), minima[0])
+
+
+def _marks(found: "Transitions", state: State) -> list[Mark]:
+    known = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
+    lines = [Mark("x", float(e.value), name) for name, e in known.items() if e is not None]
+    return [*lines, Mark("x", state["load"], "α")]
+
+
+FAMILIES = {"R": "R", "S": "S", "C": "C"}
+
+
+def _states_panel(
+    curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
+) -> Panel:
+    names = "R" if state["infinite"] or state["K"] == 1 else "RS"
+    traces = [trace for name in names for trace in _branches(curves, name, name)]
+    traces += [Trace("now", n, [here.load], [getattr(here, n)], kind="points") for n in names]
+    words = f"Order parameters of {curves.sizes['branch']} branches over the load"
+    x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
+    y = Axis("order parameters", ", ".join(names))
+    description = f"{words}; the transition is {found.order}."
+    return Panel("states", "States", description, x, y, traces, _marks(found, state))
+
+
+def _error_panel(
+    curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
+) -> Panel:
+    traces = _branches(curves, "generalization_error", "error")
+    traces.append(Trace("now", "error", [here.load], [here.generalization_error], kind="points"))
+    x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
+    y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
+    description = (
+        f"Generalization error of every branch; at the load it is {here.generalization_error:.4g}."
+    )
+    return Panel("error", "Generalization error", description, x, y, traces, _marks(found, state))
+
+
+def _branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
+    """Each branch twice: where it is a minimum in all overlaps a line, dotted elsewhere."""
+    import numpy as np
+
+    load, found = curves["load"].values, []
+    for member, kind in enumerate(curves["kind"].values.tolist()):
+        branch = curves.isel(branch=member)
+        y, stable = branch[name].values, branch["stable"].values
+        if not np.any(np.isfinite(y)):
+            continue
+        # The unstable part joins the stable one at its end.
+        beside = stable & np.roll(stable, 1) & np.roll(stable, -1)
+        label = f"{'ε_g' if name == 'generalization_error' else name} ({kind})"
+        if np.any(stable):
+            found.append(Trace(label, family, load, np.where(stable, y, np.nan), member))
+        if np.any(np.isfinite(y) & ~stable):
+            values = np.where(beside, np.nan, y)
+            found.append(Trace(f"{label}, not stable", family, load, values, member, "dotted"))
+    return found
+
+
+WORDS = {
+    "appears": ("a specialized state appears", "α_s"),
+    "coexists": ("it has the lowest free energy above", "α_c"),
+    "unstable": ("the unspecialized state is unstable above", "α_d"),
+}
+
+
+def _loads_numbers(found: "Transitions") -> list[Number]:
+    order = Number("the transition is", "", "absent" if found.order == "none" else found.order)
+    loads = [
+        estimate(words, symbol, getattr(found, name), found.reasons.get(name))
+        for name, (words, symbol) in WORDS.items()
+    ]
+    jump = Number("jump at α_c", "|R − S|", found.jump, None, found.reasons.get("jump"))
+    return [order, *loads, jump]
+
+
+def _state_numbers(here: "Stationary") -> list[Number]:
+    alone = "a single unit has no other"
+    found = [Number("state", "", here.kind)]
+    for name in "RSC":
+        value = getattr(here, name)
+        missing = math.isnan(value)
+        found.append(Number("order parameter", name, None if missing else value, None,
+                            alone if missing else None))  # fmt: skip
+    return [
+        *found,
+        Number("generalization error", "ε_g", here.generalization_error),
+        Number("free energy", "βf/K", here.free_energy_per_unit),
+        Number("lowest eigenvalue of the Hessian", "λ", here.lowest_eigenvalue),
+    ]
+
+
+def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> list[str]:
+    found = [f"At α = {state['load']:g} there are {len(minima)} minima." if len(minima) > 1
+             else f"At α = {state['load']:g} there is one minimum."]  # fmt: skip
+    if state["followed"] not in (LOWEST, _kind(here)):
+        found.append(
+            f"The state {state['followed']} is no minimum here: the student is in {here.kind}."
+        )
+    if not here.stable:
+        found.append("This state is a minimum only as long as the units stay alike.")
+    return found
+
+
+def python(state: State) -> str:
+    """States and curves in Python."""
+    K = "math.inf" if state["infinite"] else state["K"]
+    import tutelage as tl
+
+    found = tl.equilibrium.transitions(units.unit(state["activation"], state), _K(state))
+    last = float(_loads(state, found)[-1])
+    return "\n".join([
+        *(["import math", ""] if state["infinite"] else []),
+        "import numpy as np",
+        "",
+        "import tutelage as tl",
+        "",
+        f"g = {units.code(state['activation'], state)}",
+        f"found = tl.equilibrium.transitions(g, {K})",
+        f"states = tl.equilibrium.states(g, {K}, {state['load']!r})",
+        f"curves = tl.equilibrium.learning_curve(g, {K}, np.linspace(0.0, {last!r}, {LOADS}))",
+        "print(found)",
+        "print(states[0])",
+        "",
+    ])  # fmt: skip
+
+
+def command(state: State) -> str:
+    """Transitions and minima on a command line."""
+    K = "inf" if state["infinite"] else state["K"]
+    g = units.option(state["activation"], state)
+    return f"tutelage equilibrium --activation {g} --units {K} --load {state['load']!r}"

@@ -1,0 +1,163 @@
+"""A process that computes: it reads what to do from its input and writes what it has found.
+
+It ends when the server does, whatever it is doing then; it may use so much memory and no more.
+"""
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from tutelage._checks import InputError
+from tutelage.explorer import frames
+from tutelage.explorer.pictures import as_json
+from tutelage.explorer.views import VIEWS
+
+GIGABYTE = 2**30
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+class Job:
+    """What is being done, and whether it is still wanted."""
+
+    def __init__(self, header: dict[str, Any], out: Any):
+        self.id, self.task = header["id"], header["task"]
+        self.view, self.state = VIEWS[header["view"]], header["state"]
+        self.format = header.get("format", "")
+        self.unwanted = threading.Event()
+        self._out = out
+
+    def tell(self, **header: Any) -> None:
+        """Something that is known before the end."""
+        body = header.pop("body", b"")
+        self._out.send({"id": self.id, "kind": "event", **header}, body)
+
+
+class Out:
+    """Where messages go; what is printed by mistake goes to the standard error instead."""
+
+    def __init__(self) -> None:
+        self._stream = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+
+    def send(self, header: dict[str, Any], body: bytes = b"") -> None:
+        message = memoryview(frames.packed(header, body))
+        with self._lock:
+            while message:
+                message = message[self._stream.write(message) :]
+
+
+def main(gigabytes: float) -> None:
+    """Serve until the input ends."""
+    _limit_memory(gigabytes)
+    out, waiting = Out(), queue.SimpleQueue[dict[str, Any]]()
+    current: dict[int, Job] = {}
+    threading.Thread(target=_listen, args=(waiting, current), daemon=True).start()
+    compiled = _count_compilations()
+    out.send({"kind": "ready"})
+    while True:
+        job = Job(waiting.get(), out)
+        current.clear()
+        current[job.id] = job
+        before, begun = compiled[0], time.perf_counter()
+        header, body = _answer(job, begun, lambda: compiled[0] > before)  # noqa: B023
+        current.clear()
+        out.send({"id": job.id, "kind": "answer", "compiled": compiled[0] > before, **header}, body)
+
+
+def _listen(waiting: Any, current: dict[int, Job]) -> None:
+    """Hand on what is to be done; note what is not wanted any more; end with the server."""
+    with suppress(EOFError, OSError, ValueError):
+        while True:
+            header, _ = frames.read(sys.stdin.buffer)
+            if header.get("stop") is not None:
+                job = current.get(header["stop"])
+                if job is not None:
+                    job.unwanted.set()
+            else:
+                waiting.put(header)
+    os._exit(0)
+
+
+def _limit_memory(gigabytes: float) -> None:
+    """An array that is too large is a MemoryError here, and not the end of the machine."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        most = int(gigabytes * GIGABYTE)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _count_compilations() -> list[int]:
+    from tutelage._jax import jax
+
+    compiled = [0]
+
+    def count(event: str, duration_secs: float, **_: Any) -> None:
+        compiled[0] += event == COMPILED
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    return compiled
+
+
+def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], bytes]:
+    """Status and content; what went wrong in the library's words."""
+    try:
+        if job.task == "runs":
+            return {"status": 200}, as_json(_run(job))
+        if job.task == "data":
+            return {"status": 200}, _file(job)
+        return {"status": 200}, _picture(job, begun, compiled)
+    except InputError as problem:
+        known = {parameter.name for parameter in job.view.PARAMETERS}
+        name = problem.argument if problem.argument in known else None
+        return {"status": 400}, as_json({"error": str(problem), "parameter": name})
+    except MemoryError:
+        error = "this needs more memory than one request may have; try smaller numbers"
+        return {"status": 400}, as_json({"error": error, "parameter": None})
+    except Exception as problem:
+        print(f"tutelage: {job.view.NAME}: {problem!r}", file=sys.stderr, flush=True)
+        error = f"this could not be computed ({type(problem).__name__}); try other numbers"
+        return {"status": 500}, as_json({"error": error, "parameter": None})
+
+
+def _picture(job: Job, begun: float, compiled: Any) -> bytes:
+    view, state = job.view, job.state
+    picture = view.details(state) if job.task == "details" else view.draw(state)
+    return as_json(
+        picture,
+        python=view.python(state),
+        command=view.command(state),
+        seconds=time.perf_counter() - begun,
+        state=state,
+        compiled=compiled(),
+    )
+
+
+def _run(job: Job) -> dict[str, Any]:
+    """Traces as they grow, until the end or until nobody wants them."""
+    events: Iterator[tuple[str, dict[str, Any]]] = job.view.stream(job.state)
+    message = ""
+    for name, content in events:
+        if job.unwanted.is_set():
+            return {"message": "stopped"}
+        message = content.get("message", message)
+        job.tell(event=name, body=as_json(content))
+    return {"message": message}
+
+
+def _file(job: Job) -> bytes:
+    import tempfile
+    from pathlib import Path
+
+    from tutelage import results
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"data.{job.format}"
+        results.save(job.view.dataset(job.state), path)
+        return path.read_bytes()

@@ -1,0 +1,338 @@
+"""Processes that compute for the server, and the order in which they do.
+
+A request goes to a process that has compiled its program before, if one is free; what takes long
+never has the last process; what nobody waits for any more is ended when its process is needed; and
+nothing takes longer than it may.  The server itself computes nothing and is never busy.
+"""
+
+import asyncio
+import itertools
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tutelage.explorer import frames
+from tutelage.explorer.pictures import as_json
+
+# Seconds that a request may take in all, by its task: compiling takes most of it.
+LIMITS = {"picture": 60.0, "details": 120.0, "runs": 300.0, "data": 60.0}
+LONG = frozenset({"details", "runs"})  # tasks that never have the last process
+WAITING = 30.0  # seconds that a request waits for a process
+MOST_WAITING = 200
+GIGABYTES = 6.0
+# A process that knows a program is waited for so long before another one has to compile it, too.
+WORTH_WAITING = 1.0
+# A stale request is left alone so long: it is likely to end by itself, and to end it costs a start.
+PATIENCE = 1.0
+GRACE = 0.5  # seconds that a process has to stop by itself
+TICK = 0.1
+BY_ITSELF = "the process that computed this has ended, perhaps for lack of memory; try again"
+START = (
+    "import sys; sys.path[:] = {path!r}; from tutelage.explorer.worker import main; main({most})"
+)
+
+
+class Cancelled(Exception):
+    """A newer request has taken the place of this one, or somebody has stopped it."""
+
+
+class Answer(NamedTuple):
+    """status: of HTTP; compiled: whether something was."""
+
+    status: int
+    body: bytes
+    compiled: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """Something to compute.
+
+    owner: client and slot; a newer number of the same owner takes its place.
+    program: what is compiled for it.
+    tell: called with what is known before the end.
+    """
+
+    task: str
+    view: str
+    state: dict[str, Any]
+    owner: tuple[str, str]
+    number: int
+    program: tuple[Any, ...]
+    format: str = ""
+    tell: Callable[[str, bytes], Awaitable[None]] | None = None
+    id: int = field(default_factory=itertools.count(1).__next__)
+    asked: float = field(default_factory=time.monotonic)
+    begun: float = 0.0
+    stale: bool = False
+    answer: asyncio.Future[Answer] = field(default_factory=asyncio.Future)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a process knows that has done such a thing before."""
+        return (self.view, self.task, self.program)
+
+    def cancel(self) -> None:
+        self.stale = True
+        if not self.answer.done():
+            self.answer.set_exception(Cancelled())
+            self.answer.exception()  # nobody may be there to hear of it
+
+    def finish(self, answer: Answer) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+def refused(status: int, error: str) -> Answer:
+    """An answer that says why there is none."""
+    return Answer(status, as_json({"error": error, "parameter": None}))
+
+
+class Worker:
+    """One process: ready or not, what it does, and the programs it has compiled."""
+
+    def __init__(self, process: asyncio.subprocess.Process):
+        self.process = process
+        self.ready = False
+        self.job: Job | None = None
+        self.known: set[tuple[Any, ...]] = set()
+        self.ended = ""  # why the server has ended it, in words
+
+    @classmethod
+    async def started(cls) -> "Worker":
+        code = START.format(path=[*sys.path], most=GIGABYTES)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the server, which ends them all
+            env={**os.environ, "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")},
+        )  # fmt: skip
+        return cls(process)
+
+    @property
+    def free(self) -> bool:
+        return self.ready and self.job is None and not self.ended
+
+    def begin(self, job: Job) -> None:
+        self.job, job.begun = job, time.monotonic()
+        header = {name: getattr(job, name) for name in ("id", "task", "view", "state", "format")}
+        self._send(header)
+
+    def ask_to_stop(self) -> None:
+        if self.job is not None:
+            self._send({"stop": self.job.id})
+
+    def end(self, why: str) -> None:
+        """At once; what it was doing is answered with the reason."""
+        self.ended = self.ended or why
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+    def _send(self, header: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        with suppress(OSError, RuntimeError):  # it has just ended, which its reader will notice
+            self.process.stdin.write(frames.packed(header))
+
+
+class Pool:
+    """All processes, and what waits for one."""
+
+    def __init__(self, count: int):
+        self.count = count
+        self.workers: list[Worker] = []
+        self.waiting: list[Job] = []
+        self.latest: dict[tuple[str, str], int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._open = True
+
+    def start(self) -> None:
+        """Start all processes; they compute as soon as they are ready."""
+        lives = [self._life() for _ in range(self.count)]
+        self._tasks = [asyncio.create_task(life) for life in (*lives, self._watch())]
+
+    async def close(self) -> None:
+        """End all processes, and everybody who waits."""
+        self._open = False
+        for job in [*self.waiting, *(w.job for w in self.workers if w.job)]:
+            job.cancel()
+        for worker in self.workers:
+            worker.end(BY_ITSELF)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for worker in self.workers:
+            await worker.process.wait()
+
+    async def ask(self, job: Job) -> Answer:
+        """The answer to a request; `Cancelled` if a newer one has taken its place."""
+        if job.number < self.latest.get(job.owner, job.number):
+            raise Cancelled
+        self._note(job)
+        if len(self.waiting) >= MOST_WAITING:
+            return refused(503, "too many requests are waiting; try again in a moment")
+        for older in self._of(job.owner):
+            self._discard(older)
+        self.waiting.append(job)
+        self._assign()
+        try:
+            return await job.answer
+        except asyncio.CancelledError:  # the client has gone
+            self._discard(job)
+            raise
+
+    def _note(self, job: Job) -> None:
+        """The latest number of each client and slot, of as many as are likely to come back."""
+        self.latest.pop(job.owner, None)
+        self.latest[job.owner] = job.number
+        if len(self.latest) > 1000:
+            self.latest.pop(next(iter(self.latest)))
+
+    def _of(self, owner: tuple[str, str]) -> list[Job]:
+        """What waits or runs for a client and slot."""
+        running = [worker.job for worker in self.workers if worker.job is not None]
+        return [job for job in (*self.waiting, *running) if job.owner == owner and not job.stale]
+
+    def _discard(self, job: Job) -> None:
+        """Nobody wants it any more; a process that is at it goes on until it is needed."""
+        job.cancel()
+        if job in self.waiting:
+            self.waiting.remove(job)
+        for worker in self.workers:
+            if worker.job is job:
+                worker.ask_to_stop()
+
+    def stop(self, owner: tuple[str, str]) -> int:
+        """End what runs for a client and slot; how many there were."""
+        jobs = self._of(owner)
+        for job in jobs:
+            self._discard(job)
+            for worker in self.workers:
+                if worker.job is job:
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(GRACE, self._end_if_still, worker, job)
+        return len(jobs)
+
+    def _end_if_still(self, worker: Worker, job: Job) -> None:
+        if worker.job is job:
+            worker.end("stopped")
+
+    def progress(self, owner: tuple[str, str]) -> dict[str, Any]:
+        """What is being done for a client and slot, and for how long."""
+        now = time.monotonic()
+        for job in self._of(owner):
+            worker = next((w for w in self.workers if w.job is job), None)
+            if worker is None:
+                ready = any(w.ready for w in self.workers)
+                words = "waiting for a free process" if ready else "starting"
+                return {"state": "waiting", "seconds": now - job.asked, "message": words}
+            new = job.key not in worker.known
+            words = "compiling: the first picture of its kind takes longer" if new else "computing"
+            state = "compiling" if new else "computing"
+            return {"state": state, "seconds": now - job.asked, "message": words}
+        return {"state": "idle", "seconds": 0.0, "message": ""}
+
+    def _assign(self) -> None:
+        """Give waiting requests to free processes, in the order in which they came."""
+        for job in list(self.waiting):
+            worker = self._choice(job)
+            if worker is not None:
+                self.waiting.remove(job)
+                worker.begin(job)
+
+    def _choice(self, job: Job) -> Worker | None:
+        free = [worker for worker in self.workers if worker.free]
+        if not free or (job.task in LONG and self._is_last(free)):
+            return None
+        for worker in free:
+            if job.key in worker.known:
+                return worker
+        now = time.monotonic()
+        for worker in self.workers:
+            busy = worker.job is not None and now - job.asked < WORTH_WAITING
+            if busy and not worker.ended and job.key in worker.known:
+                return None
+        return min(free, key=lambda worker: len(worker.known))
+
+    def _is_last(self, free: list[Worker]) -> bool:
+        long = sum(worker.job is not None and worker.job.task in LONG for worker in self.workers)
+        return self.count > 1 and long >= self.count - 1
+
+    async def _watch(self) -> None:
+        """Look after limits: of time, of patience."""
+        while True:
+            await asyncio.sleep(TICK)
+            now = time.monotonic()
+            for worker in self.workers:
+                job = worker.job
+                if job is not None and now - job.begun > LIMITS[job.task]:
+                    seconds = f"{LIMITS[job.task]:g} s"
+                    worker.end(f"this takes longer than {seconds}, the most a request may take")
+            for job in [job for job in self.waiting if now - job.asked > WAITING]:
+                self.waiting.remove(job)
+                job.finish(refused(503, "all processes are busy; try again in a moment"))
+            self._assign()
+            self._make_room(now)
+
+    def _make_room(self, now: float) -> None:
+        """End what nobody waits for, if somebody waits for its process and for another program."""
+        wanted = [job for job in self.waiting if now - job.asked > TICK]
+        stale = [w for w in self.workers if w.job is not None and w.job.stale and not w.ended]
+        for worker, job in zip(stale, wanted, strict=False):
+            old = worker.job
+            if old is not None and now - old.begun > PATIENCE and old.key != job.key:
+                worker.end("stopped")
+
+    async def _life(self) -> None:
+        """A process, and the next one after its end."""
+        while self._open:
+            begun = time.monotonic()
+            worker = await Worker.started()
+            self.workers.append(worker)
+            try:
+                await self._listen(worker)
+            finally:
+                worker.end(BY_ITSELF)
+                self.workers.remove(worker)
+            self._lost(worker, await worker.process.wait())
+            if not worker.ready and time.monotonic() - begun < 5.0:
+                await asyncio.sleep(1.0)  # it cannot even start: not a thousand times a second
+
+    async def _listen(self, worker: Worker) -> None:
+        assert worker.process.stdout is not None
+        while True:
+            try:
+                header, body = await frames.received(worker.process.stdout)
+            except (asyncio.IncompleteReadError, ValueError, OSError):
+                return
+            if header["kind"] == "ready":
+                worker.ready = True
+            elif worker.job is not None and header["id"] == worker.job.id:
+                await self._told(worker, worker.job, header, body)
+            self._assign()
+
+    async def _told(self, worker: Worker, job: Job, header: dict[str, Any], body: bytes) -> None:
+        if header["kind"] == "event":
+            if job.tell is not None and not job.stale:
+                await job.tell(header["event"], body)
+            return
+        if header["status"] == 200:
+            worker.known.add(job.key)
+        worker.job = None
+        job.finish(Answer(header["status"], body, header["compiled"]))
+
+    def _lost(self, worker: Worker, code: int) -> None:
+        """Its process has ended while it was at something."""
+        job, worker.job = worker.job, None
+        if job is None:
+            return
+        why = worker.ended
+        job.finish(refused(503 if code else 500, why))
+
+
+def warm_up(task: str, view: str, state: dict[str, Any], program: tuple[Any, ...]) -> Job:
+    """A request of nobody's, so that the first one of somebody finds compiled code."""
+    return Job(task, view, state, ("", f"warm {view}"), 0, program)

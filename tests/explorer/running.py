@@ -1,0 +1,46 @@
+"""A server for the tests of the explorer, in a process of its own."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+CACHE = Path(__file__).parents[2] / ".pytest_cache" / "jax"
+START = "from tutelage.cli import main; main()"
+
+
+@contextlib.contextmanager
+def explorer(*options: str) -> Iterator[str]:
+    """``tutelage explore`` at a free port; gives its address, and ends it."""
+    compiled = {
+        "JAX_COMPILATION_CACHE_DIR": str(CACHE),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "explore", "--port", "0", "--no-browser", *options],
+        env={**os.environ, **compiled, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, f"the server has said {line!r}"
+        yield found.group()
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            process.stdout.close()
