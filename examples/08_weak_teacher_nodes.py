@@ -34,9 +34,12 @@ SCALE = 0.1
 
 def compute() -> xr.Dataset:
     """16 teachers, each with a student of every width."""
-    return tl.deep.train(
-        NODES,
-        MULTIPLES,
+    return tl.sweeps.run(
+        tl.deep.train,
+        {"multiple": MULTIPLES, "seed": [0]},  # the same teachers and data for all widths
+        keep="teacher_correlation_1",
+        workers=1,
+        hidden=NODES,
         polarity=1.0,
         inputs=20,
         outputs=10,

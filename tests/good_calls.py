@@ -71,6 +71,14 @@ def runs(dimension=30):
     return tl.simulation.chain(SCENARIO, START, 0.5, **options)
 
 
+@cache
+def diagram():
+    units = [tl.LeakyReLU(slope) for slope in (0.0, 0.5)]
+    return tl.sweeps.run(
+        tl.equilibrium.phases, {"activation": units}, units=2, loads=[5.0, 10.0], workers=1
+    )
+
+
 made = cache(call)
 
 
@@ -156,11 +164,6 @@ CALLS = {
         "learning_rate": 1.0,
         "until": 1.1,
     },
-    "online.plateau_over_learning_rates": lambda: {
-        "scenario": NOISELESS,
-        "start": START,
-        "learning_rates": [0.5],
-    },
     "online.plateau": lambda: {"scenario": NOISELESS, "start": START, "learning_rate": 0.5},
     "online.fixed_point": lambda: {"scenario": SCENARIO, "start": START, "learning_rate": 0.5},
     "online.fixed_points": lambda: {"scenario": SCENARIO, "learning_rate": 0.5, "starts": 2},
@@ -210,12 +213,7 @@ CALLS = {
         "units": 2,
         "loads": [20.0, 25.0],
     },
-    "equilibrium.phase_diagram": lambda: {
-        "family": tl.Swish,
-        "parameters": [1.0, 2.0],
-        "units": 2,
-        "loads": [5.0, 10.0],
-    },
+    "equilibrium.phases": lambda: {"activation": tl.Erf(), "units": 2, "loads": [20.0, 25.0]},
     "equilibrium.sample": lambda: {
         "scenario": NOISELESS,
         "load": 1.0,
@@ -281,7 +279,7 @@ CALLS = {
     "deep.prune": lambda: {**networks(), "threshold": 0.1},
     "deep.train": lambda: {
         "hidden": 2,
-        "multiple": [1, 2],
+        "multiple": 2,
         "inputs": 4,
         "outputs": 3,
         "epochs": 2,
@@ -356,7 +354,7 @@ CALLS = {
     "figures.learning_curves": lambda: {"dataset": theory()},
     "figures.order_parameters": lambda: {"dataset": made("equilibrium.learning_curve")},
     "figures.overlaps": lambda: {"dataset": theory()},
-    "figures.phase_diagram": lambda: {"dataset": made("equilibrium.phase_diagram")},
+    "figures.phase_diagram": lambda: {"dataset": diagram()},
     "figures.recovery": lambda: {"dataset": single_training()},
     "figures.sampled_gates": lambda: {"dataset": made("gates.sample_network")},
     "figures.specialization": lambda: {"dataset": single_training()},

@@ -36,7 +36,7 @@ SLOW = {
     "deep.train",
     "equilibrium.hysteresis",
     "equilibrium.minima",
-    "equilibrium.phase_diagram",
+    "equilibrium.phases",
     "equilibrium.sample",
     "gates.specialization_loads",
     "figures.eigenvalue_animation",

@@ -56,7 +56,7 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
     )
     assert shown.exit_code == 0 and "6.094074" in shown.output and " rows" not in shown.output
     found = tl.results.load(out)
-    assert found.sizes["parameter"] == 5
+    assert found["activation_slope"].values.tolist() == [0.0, 0.125, 0.25, 0.375, 0.5]
     # The loads go from below the lowest line to above the highest.
     assert found["load"][0] < found["appears"].min()
     assert found["unstable"].max() < found["load"][-1]
@@ -64,11 +64,11 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
 
 
 def test_a_long_table_says_how_many_rows_it_leaves_out(capsys):
-    made = {name: ("parameter", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
+    made = {name: ("activation", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
     made["unstable"][1][-1] = np.nan
-    order = {"order": ("parameter", np.full(100, "continuous"))}
-    diagram = xr.Dataset(made | order, {"parameter": np.arange(100.0)}, {"units": "inf"})
-    cli._print_diagram(diagram, "swish")
+    order = {"order": ("activation", np.full(100, "continuous"))}
+    betas = {"activation_beta": ("activation", np.arange(100.0))}
+    cli._print_diagram(xr.Dataset(made | order, betas), "swish", 2)
     out = capsys.readouterr().out
     assert "20 of 100 rows; --json prints all of them" in out
     assert "nan" not in out and out.count("continuous") == 20

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import tutelage as tl
+from tutelage._checks import InputError
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +53,9 @@ def test_both_panels_side_by_side(erf_curves):
 def test_a_phase_diagram_has_its_critical_line():
     """K → ∞: the unspecialized state is unstable at 1/(2 c_2²), for leaky units 2π/(1 - slope)²."""
     slopes = np.linspace(0.0, 0.5, 6)
-    diagram = tl.equilibrium.phase_diagram(tl.LeakyReLU, slopes, math.inf, np.linspace(1, 30, 10))
-    axes = tl.figures.phase_diagram(diagram, parameter="slope")
+    over = {"activation": [tl.LeakyReLU(slope) for slope in slopes[::-1]]}
+    options = {"units": math.inf, "loads": np.linspace(1, 30, 10), "workers": 1}
+    axes = tl.figures.phase_diagram(tl.sweeps.run(tl.equilibrium.phases, over, **options))
     line = lines(axes)[r"$\alpha_c$"]
     assert np.allclose(line.get_ydata(), 2 * np.pi / (1 - slopes) ** 2, rtol=1e-9)
     assert axes.get_xlabel() == "slope"
@@ -62,10 +64,10 @@ def test_a_phase_diagram_has_its_critical_line():
 def diagram_of(loads):
     """Three lines that differ, without any theory."""
     lines = np.array([[10.0, 20.0], [20.0, 40.0], [40.0, 80.0]])
-    made = {name: ("parameter", y) for name, y in zip(LINES, lines, strict=True)}
-    phase = (("parameter", "load"), np.zeros((2, len(loads)), int))
-    coords = {"parameter": [1.0, 2.0], "load": loads}
-    return xr.Dataset(made | {"phase": phase}, coords, {"phases": "unspecialized; specialized"})
+    made = {name: ("activation", y) for name, y in zip(LINES, lines, strict=True)}
+    phase = (("activation", "load"), np.full((2, len(loads)), "unspecialized"))
+    coords = {"activation_beta": ("activation", [1.0, 2.0]), "load": loads}
+    return xr.Dataset(made | {"phase": phase}, coords)
 
 
 LINES = ("appears", "coexists", "unstable")
@@ -74,6 +76,14 @@ LINES = ("appears", "coexists", "unstable")
 def test_the_three_lines_of_a_phase_diagram_can_be_told_apart_without_colour():
     drawn = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 9))).get_lines()
     assert len({line.get_linestyle() for line in drawn}) == len(drawn) == 3
+
+
+def test_units_of_several_kinds_have_no_phase_diagram():
+    diagram = diagram_of(np.linspace(1.0, 100.0, 9))
+    with pytest.raises(InputError, match="of one kind and differ in one number"):
+        tl.figures.phase_diagram(diagram.drop_vars("activation_beta"))
+    with pytest.raises(InputError, match="it has to be a sweep over activations"):
+        tl.figures.phase_diagram(diagram.isel(activation=0))
 
 
 def test_loads_in_a_geometric_series_have_a_logarithmic_axis():

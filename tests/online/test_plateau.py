@@ -7,10 +7,9 @@ import pytest
 from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
-from tutelage._checks import InputError
 from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import plateau, plateau_over_learning_rates
+from tutelage.online.plateaus import plateau
 from tutelage.online.steps import steps
 from tutelage.online.trajectory import evolve
 
@@ -108,17 +107,12 @@ def test_the_plateau_in_the_limit_of_small_rates_is_where_small_rates_have_it():
 
 
 def test_plateaus_become_higher_with_the_learning_rate():
-    table = plateau_over_learning_rates(*erf(), [0.2, 0.5, 1.0])
+    scenario, start = erf()
+    over = {"learning_rate": [0.2, 0.5, 1.0]}
+    table = tl.sweeps.run(plateau, over, scenario=scenario, start=start, workers=1)
     assert np.all(np.diff(table.height) > 0)
     assert np.all(np.diff(table.length) < 0)
     assert np.all(table.length_error < 1e-3)
-    assert tl.results.recompute(table).identical(table)
-
-
-@pytest.mark.parametrize("rates", [[], [0.0], [[1.0]], [1.0, -1.0]])
-def test_learning_rates_have_to_be_positive(rates):
-    with pytest.raises(InputError, match="learning_rates"):
-        plateau_over_learning_rates(*erf(), rates)
 
 
 @pytest.mark.slow

@@ -105,7 +105,6 @@ TOLD = {
     "equilibrium.learning_curve": ("equilibrium.symmetric.curve", "states"),
     "online.fixed_points": ("online.search", "starts"),
     "online.critical_learning_rates": ("online.critical_rates", "critical learning rates"),
-    "online.plateau_over_learning_rates": ("online.plateaus", "learning rates"),
     "online.evolve_symmetric": ("online.symmetric.trajectory", "time α"),
 }
 

@@ -1,17 +1,21 @@
 """A sweep is the loop that a user would write, with all results in one Dataset."""
 
+import inspect
 import math
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from good_calls import public
 from studies import FIXED, GRID, ONE, SCENARIO, START, error_at, study
 
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.runs import progress
 from tutelage.sweeps import compute, groups
+from tutelage.sweeps.study import _check_result
 
 TWO = tl.Committee(2, tl.ReLU())
 TWO_START = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
@@ -128,6 +132,19 @@ def test_results_of_several_sizes_have_what_they_lack_missing():
     assert made.R.shape == (2, 3, 2, 1)
     assert np.isnan(made.R[0, :, 1]).all() and np.isfinite(made.R[1]).all()
     assert np.isfinite(made.R[0, :, 0]).all()
+
+
+def test_no_argument_of_a_verb_is_hidden_by_one_of_a_sweep():
+    own = {*inspect.signature(tl.sweeps.run).parameters} - {"seed", "progress", "fixed"}
+    for name, verb in public().items():
+        if inspect.isfunction(verb):
+            try:
+                _check_result(name, get_type_hints(verb).get("return"))
+            except InputError:  # no verb that can be swept
+                continue
+            # A part of channels, a number, is no `keep` of a sweep, which refuses it.
+            known = {"keep"} if name == "deep.images.train_on_images" else set()
+            assert own & {*inspect.signature(verb).parameters} == known, name
 
 
 def test_findings_have_their_errors_and_reasons():

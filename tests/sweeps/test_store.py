@@ -52,7 +52,7 @@ def test_files_are_plain_netcdf_and_json(store):
 
 
 def test_other_arguments_are_refused_with_what_differs(store):
-    with pytest.raises(InputError, match=r"until is 4.0 there and 5.0 now.*fresh=True"):
+    with pytest.raises(InputError, match=r"until is 4.0 there and 5.0 now.*start_over=True"):
         study(store=store, until=5.0)
     with pytest.raises(InputError, match=r"keep is null there"):
         study(store=store, keep="R")
@@ -68,7 +68,7 @@ def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch
     monkeypatch.setattr("tutelage.sweeps.study.versions", lambda: other)
     with pytest.raises(InputError, match=r"versions.jax is .* there and 0.0.1 now"):
         study(store=store)
-    study(store=store, fresh=True)
+    study(store=store, start_over=True)
     assert len(counted) == 6
     monkeypatch.undo()
     assert tl.sweeps.load(f"{store}.before-1").drop_attrs().identical(before.drop_attrs())

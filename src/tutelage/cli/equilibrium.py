@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.equilibrium import State, Transitions
 
-FAMILIES = {"swish": r"$\beta$", "leaky": "slope"}  # units with a parameter, and its symbol
+FAMILIES = {"swish": "beta", "leaky": "slope"}  # units with a parameter
 BEYOND = 1.6  # curves go on for this multiple of the last transition
 WITHOUT = 50.0  # where there is no transition
 POINTS = 801
@@ -169,12 +169,11 @@ def _tell_diagram(
     with files:
         diagram = _diagram(family, x, loads, K)
         files.save(diagram, "the diagram")
-        symbol = FAMILIES[family]
-        files.draw(lambda figures: figures.phase_diagram(diagram, parameter=symbol).figure)
+        files.draw(lambda figures: figures.phase_diagram(diagram).figure)
         if as_json:
             telling.print_json(telling.dataset_for_json(diagram))
         else:
-            _print_diagram(diagram, family)
+            _print_diagram(diagram, family, K)
 
 
 def _diagram(
@@ -182,31 +181,33 @@ def _diagram(
 ) -> "xr.Dataset":
     import numpy as np
 
-    from tutelage import activations, equilibrium
+    from tutelage import activations, equilibrium, sweeps
 
-    kind = getattr(activations, reading.UNITS[name])
+    units = [getattr(activations, reading.UNITS[name])(float(x)) for x in parameters]
     if loads is None:
-        ends = [equilibrium.transitions(kind(float(x)), K) for x in parameters[[0, -1]]]
+        ends = [equilibrium.transitions(g, K) for g in (units[0], units[-1])]
         first = min(
             (float(found.appears.value) for found in ends if found.appears), default=WITHOUT
         )
         # From below the lowest line to above the highest, with as much room for each decade.
         loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
-    return equilibrium.phase_diagram(kind, parameters, K, loads, progress=True)
+    options = {"units": K, "loads": loads, "workers": 1, "progress": True}
+    return sweeps.run(equilibrium.phases, {"activation": units}, **options)
 
 
-def _print_diagram(diagram: "xr.Dataset", family: str) -> None:
+def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
     """Some twenty of its parameters, and how many there are."""
     import numpy as np
 
-    title = f"{family}, K = {diagram.attrs['units']}"
+    title = f"{family}, K = {K}"
     table = telling.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
-    count = diagram.sizes["parameter"]
+    count = diagram.sizes["activation"]
     shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
     for number in shown:
-        row = diagram.isel(parameter=number)
+        row = diagram.isel(activation=number)
         loads = [telling.known(row[name].item(), ".6f") for name in LOADS]
-        table.add_row(f"{row['parameter'].item():.4g}", *loads, str(row["order"].item()))
+        parameter = row[f"activation_{FAMILIES[family]}"].item()
+        table.add_row(f"{parameter:.4g}", *loads, str(row["order"].item()))
     if len(shown) < count:
         table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
     telling.show(table)

@@ -97,7 +97,7 @@ def _run(
     if scheduler is not None:
         _say_dashboard(scheduler)
     with files:
-        options = {"store": store, "fresh": fresh, "retry": retry, "progress": True}
+        options = {"store": store, "start_over": fresh, "retry": retry, "progress": True}
         study = sweeps.run(**given, **options, workers=scheduler or workers)
         files.save(study, "the study")
         _show(study, variable, as_json, files)

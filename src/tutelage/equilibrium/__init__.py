@@ -4,7 +4,7 @@ Students and teachers of K units with outputs scaled by 1/√K (``oostwal2019``)
 every site-symmetric minimum at a load α with its stability against all overlaps;
 `learning_curve` follows all branches through their folds; `transitions` says where a specialized
 state appears, wins and is the only one, `transition_kind` what the Hermite coefficients of an
-activation say about it, and `phase_diagram` how it depends on a parameter of the activation.
+activation say about it, and `phases` which state wins at each load.
 `minima` looks beyond site symmetry; `sample` and `hysteresis` draw weights from the Gibbs density.
 """
 

@@ -4,6 +4,6 @@ from .kernel.kernel import Kernel as Kernel, kernel_of as kernel_of
 from .sampling.sample import hysteresis as hysteresis, sample as sample
 from .symmetric.curve import learning_curve as learning_curve
 from .symmetric.kind import TransitionKind as TransitionKind, transition_kind as transition_kind
-from .symmetric.phase_diagram import phase_diagram as phase_diagram
+from .symmetric.phases import phases as phases
 from .symmetric.states import State as State, states as states
 from .symmetric.transitions import Transitions as Transitions, transitions as transitions

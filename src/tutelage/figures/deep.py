@@ -45,7 +45,7 @@ def recovery(
     """Draw which fraction of runs has recovered each teacher node (tian2020, Fig. 5).
 
     Args:
-        dataset: from `tutelage.deep.train` or `sweep`, with one polarity.
+        dataset: from `tutelage.deep.train`, or a sweep of it over multiples, with one polarity.
         axes: Axes to draw on; a new figure when left out.
         layer: 1 for the lowest hidden layer.
         threshold: of the correlation.

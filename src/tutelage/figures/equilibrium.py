@@ -7,8 +7,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, shown
+from tutelage.equilibrium.symmetric.phases import PHASES
 from tutelage.figures.axes import STYLES as LINES, drawing, finished, new_axes
 
+PARAMETERS = {"beta": r"$\beta$"}
+HINT = 'tl.sweeps.run(tl.equilibrium.phases, {"activation": [tl.Swish(1), tl.Swish(2)]}, ...)'
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
 MARKS = {
@@ -80,13 +83,12 @@ def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
 
 
 @drawing
-def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "parameter") -> Any:
+def phase_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Which state wins, over a parameter of the activation and the load α.
 
     Args:
-        dataset: from `tutelage.equilibrium.phase_diagram`.
+        dataset: a sweep of `tutelage.equilibrium.phases` over activations of one kind.
         axes: Axes to draw on; a new figure when left out.
-        parameter: label of the horizontal axis, such as ``r"$\\beta$"``.
 
     Returns:
         The Axes drawn on.  Loads in a geometric series have a logarithmic axis.
@@ -96,25 +98,52 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None, *, parameter: str = "pa
     from matplotlib.ticker import LogFormatter
 
     axes = new_axes(axes)
-    x, y = dataset["parameter"].values, dataset["load"].values
+    along = _parameter(dataset)
+    dataset = dataset.sortby(along)
+    x, y = dataset[along].values, dataset["load"].values
     colours, norm = ListedColormap(PHASE_COLOURS), BoundaryNorm(np.arange(-0.5, 4), 4)
-    phase = dataset["phase"].transpose("load", "parameter").values
+    words = dataset["phase"].transpose("load", ...).values
+    phase = np.select([words == name for name in PHASES], range(len(PHASES)), np.nan)
     axes.pcolormesh(x, y, phase, cmap=colours, norm=norm, shading="nearest", rasterized=True)
     for name, (symbol, _) in MARKS.items():
         same = np.allclose(dataset[name], dataset["coexists"], rtol=1e-6, equal_nan=True)
         inside = dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
         if np.any(np.isfinite(inside)) and (name == "coexists" or not same):
             axes.plot(x, inside, label=symbol, **DIAGRAM_LINES[name])
-    names = dataset.attrs["phases"].split("; ")
-    present = [Patch(color=PHASE_COLOURS[k], label=names[k]) for k in np.unique(phase)]
+    present = [
+        Patch(color=PHASE_COLOURS[k], label=name) for k, name in enumerate(PHASES) if name in words
+    ]
     lines, _ = axes.get_legend_handles_labels()
     axes.legend(handles=[*present, *lines], fontsize="x-small", loc="best")
-    axes.set(xlabel=parameter, ylabel=r"$\alpha$", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+    name = along.removeprefix("activation_")
+    axes.set(
+        xlabel=PARAMETERS.get(name, name),
+        ylabel=r"$\alpha$",
+        xlim=(x[0], x[-1]),
+        ylim=(y[0], y[-1]),
+    )
     if y[0] > 0 and len(y) > 2 and np.ptp(np.diff(np.log(y))) < 1e-6:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(LogFormatter())
         axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     return axes
+
+
+def _parameter(dataset: xr.Dataset) -> str:
+    """The one coordinate with a number for each activation."""
+    if dataset["phase"].ndim != 2 or "load" not in dataset["phase"].dims:
+        allowed = "it has to be a sweep over activations"
+        raise InputError("dataset", f"dimensions {dataset['phase'].dims}", allowed, HINT)
+    (dim,) = {*dataset["phase"].dims} - {"load"}
+    numbers = [
+        str(name)
+        for name, x in dataset.coords.items()
+        if x.dims == (dim,) and x.dtype.kind in "iuf"
+    ]
+    if len(numbers) != 1:
+        allowed = "activations have to be of one kind and differ in one number"
+        raise InputError("dataset", f"{len(numbers)} parameters of {dim}", allowed, HINT)
+    return numbers[0]
 
 
 @drawing

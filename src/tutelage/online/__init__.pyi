@@ -15,7 +15,6 @@ from .full_batches import iterate as iterate
 from .plateaus import (
     Plateau as Plateau,
     plateau as plateau,
-    plateau_over_learning_rates as plateau_over_learning_rates,
 )
 from .search import fixed_points as fixed_points
 from .stationary import FixedPoint as FixedPoint, fixed_point as fixed_point

@@ -1,4 +1,4 @@
-"""Plateaus: how high, how long, and how both depend on the learning rate.
+"""Plateaus: how high and how long.
 
 A plateau is the time a run spends beside a fixed point that it cannot stay at: an unspecialized
 saddle (straat2019 section 4, citton2025 section 3).  Its height is the error of that saddle.
@@ -8,12 +8,10 @@ within a tenth of the height.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
@@ -26,8 +24,6 @@ from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.stationary import FixedPoint, describe, polished, relative
 from tutelage.online.steps import Steps, steps
-from tutelage.runs.progress import Progress
-from tutelage.runs.provenance import recorded
 
 # "Beside the plateau": an error within a tenth of the height.
 BESIDE = 0.1
@@ -110,49 +106,6 @@ def _none(run: Steps) -> Plateau:
     why = f"the run {where} without lingering beside a saddle"
     names = ("point", "height", "length", "begins", "ends")
     return Plateau(None, None, None, None, None, dict.fromkeys(names, why))
-
-
-@recorded
-def plateau_over_learning_rates(
-    scenario: Scenario,
-    start: Overlaps,
-    learning_rates: Any,
-    *,
-    readout_rate: float = 0.0,
-    batch: int = 1,
-    method: Method | str | None = None,
-    progress: bool = False,
-) -> xr.Dataset:
-    """Height, length and estimated error of the length over ``learning_rate``; missing without one.
-
-    citton2025 Figure 2 shows them become higher until the saddle is lost.  In that scenario the
-    length falls from η = 0.1 to 0.9 and is longer again at 1.1 and above; the eigenvalue of the
-    escape is 0.021, 0.128 and 0.119 there.
-    """
-    rates = finite_array("learning_rates", learning_rates)
-    if rates.ndim != 1 or not rates.size or np.any(rates <= 0):
-        raise InputError(
-            "learning_rates",
-            f"{learning_rates!r}",
-            "it has to be a list of numbers greater than 0",
-            "np.linspace(0.1, 1.2, 12)",
-        )
-    options: dict[str, Any] = {"readout_rate": readout_rate, "batch": batch, "method": method}
-    found = []
-    with Progress(progress, len(rates), "learning rates") as bar:
-        for eta in rates:
-            found.append(plateau(scenario, start, eta, **options))
-            bar.add(1)
-    rows = [(p.height.value, *p.length) if p.height and p.length else (np.nan,) * 3 for p in found]
-    height, length, error = np.array(rows).T
-    return xr.Dataset(
-        {
-            "height": ("learning_rate", height, {"long_name": "error of the saddle"}),
-            "length": ("learning_rate", length, {"long_name": "time within a tenth of the height"}),
-            "length_error": ("learning_rate", error),
-        },
-        coords={"learning_rate": ("learning_rate", rates, {"symbol": "η"})},
-    )
 
 
 def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:

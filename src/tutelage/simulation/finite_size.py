@@ -4,6 +4,7 @@ Overlaps of a run scatter about the theory by O(1/√N), their mean over runs de
 the fluctuations drive the mean through the second derivatives of the equations of motion.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ class _Deviations(NamedTuple):
 
 @recorded
 def finite_size(
-    theory: xr.Dataset, ensembles: Sequence[xr.Dataset], *, seed: int = 0
+    theory: xr.Dataset, ensembles: xr.Dataset | Sequence[xr.Dataset], *, seed: int = 0
 ) -> xr.Dataset:
     """Deviation from the theory against N, with the exponents of its mean and of its spread.
 
@@ -43,8 +44,9 @@ def finite_size(
 
     Args:
         theory: from `tutelage.online.evolve`, one run.
-        ensembles: at least two, of different N (their attribute ``dimension``), at least 10 runs
-            each, that have the same times; a time at which a run is missing is left out.
+        ensembles: a sweep of `chain` or `network` over ``dimension``, or a list of ensembles, whose
+            attribute ``dimension`` is N.  At least two, of at least 10 runs each, that have the
+            same times; a time at which a run is missing is left out.
         seed: of drawing again.
 
     Returns:
@@ -117,8 +119,11 @@ def _estimate(
     return exponent(data), float(np.std(again, ddof=1))
 
 
-def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_Deviations]:
+def _deviations(
+    theory: xr.Dataset, ensembles: xr.Dataset | Sequence[xr.Dataset]
+) -> list[_Deviations]:
     """The ensembles in the order of N, with the components that scatter in all of them."""
+    ensembles = _apart(ensembles) if isinstance(ensembles, xr.Dataset) else ensembles
     if len(ensembles) < 2:
         raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
     for number, runs in enumerate(ensembles):
@@ -150,6 +155,25 @@ def _deviations(theory: xr.Dataset, ensembles: Sequence[xr.Dataset]) -> list[_De
     if not np.any(kept):
         raise InputError("ensembles", "runs without scatter", "their runs have to differ")
     return sorted((_Deviations(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
+
+
+def _apart(study: xr.Dataset) -> list[xr.Dataset]:
+    """The ensembles of a sweep, as they are without it.
+
+    Times are whole numbers of examples: those of another N may be others, and are missing.
+    """
+    if "dimension" not in study.dims:
+        came = f"dimensions {tuple(study.dims)}"
+        hint = 'tl.sweeps.run(tl.simulation.chain, {"dimension": [100, 1000]}, ...)'
+        raise InputError("ensembles", came, "there has to be the dimension of the sweep", hint)
+    fixed = json.loads(study.attrs.get("fixed", "{}"))
+    known = {name: json.dumps(x) for name, x in fixed.items()}
+    return [
+        study.sel(dimension=N, drop=True)
+        .dropna("time", how="all", subset=["generalization_error"])
+        .assign_attrs({**known, "dimension": int(N)})
+        for N in study["dimension"].values
+    ]
 
 
 def _rms(values: Any) -> float:

@@ -8,7 +8,7 @@ wherever the point stands in a study.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import xarray as xr
 from tutelage._checks import InputError, shown
 from tutelage._door import door
 from tutelage._memory import check_memory
+from tutelage.activations import Activation
 from tutelage.results import checksum, netcdf
 from tutelage.runs.provenance import UNWRITTEN, described
 from tutelage.runs.recompute import made
@@ -68,11 +69,16 @@ class Points:
         return tuple(self.values) if self.shape else (POINT,)
 
     def coordinates(self) -> dict[str, Any]:
-        """The swept arguments as coordinates; what is no number and no text is counted."""
+        """The swept arguments as coordinates; what is no number and no text is counted.
+
+        Activations of one kind have their parameters beside them, as ``activation_slope``.
+        """
         found = {}
         for name, values in self.values.items():
-            labels = _labels(values, bool(self.shape))
-            found[name] = (name if self.shape else POINT, labels)
+            dim = name if self.shape else POINT
+            found[name] = (dim, _labels(values, bool(self.shape)))
+            for parameter, numbers in _parameters(values).items():
+                found[f"{name}_{parameter}"] = (dim, numbers)
         return found
 
     def written(self) -> dict[str, Any]:
@@ -181,6 +187,19 @@ def is_known(plain: Any) -> bool:
         unknown = UNWRITTEN in plain and "sha256" not in plain
         return not unknown and all(map(is_known, plain.values()))
     return all(map(is_known, plain)) if isinstance(plain, list) else True
+
+
+def _parameters(values: list) -> dict[str, np.ndarray]:
+    """Numbers in which activations of one kind differ."""
+    first = values[0]
+    if not isinstance(first, Activation) or any(type(x) is not type(first) for x in values):
+        return {}
+    every = {f.name: [getattr(x, f.name) for x in values] for f in fields(first)}
+    return {
+        name: np.array(numbers)
+        for name, numbers in every.items()
+        if all(isinstance(x, int | float) for x in numbers) and len(set(numbers)) > 1
+    }
 
 
 def _labels(values: list, distinct: bool) -> np.ndarray:

@@ -26,7 +26,7 @@ from tutelage.sweeps.pieces import FAILURE
 from tutelage.sweeps.points import POINT
 
 MANIFEST = "manifest.json"
-HINT = "another folder, or fresh=True to start over (what is there is kept under another name)"
+HINT = "another folder, or start_over=True (what is there is kept under another name)"
 
 
 class Store:

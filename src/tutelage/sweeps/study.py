@@ -49,7 +49,7 @@ HELD: dict[str, Callable[[xr.Dataset], Any]] = {
     "store": lambda _: None,
     "workers": lambda _: 1,
     "retry": lambda _: False,
-    "fresh": lambda _: False,
+    "start_over": lambda _: False,
 }
 
 
@@ -63,7 +63,7 @@ def run(
     workers: int | str | None = None,
     seed: int = 0,
     retry: bool = False,
-    fresh: bool = False,
+    start_over: bool = False,
     progress: bool = False,
     **fixed: Any,
 ) -> xr.Dataset:
@@ -85,7 +85,7 @@ def run(
         seed: of a verb that draws random numbers: every point has a seed of its own, made from this
             one and its values.
         retry: whether points that failed are tried again.
-        fresh: whether to start over; what was in the store is kept beside it.
+        start_over: whether to compute all points anew; what was in the store is kept beside it.
         progress: whether to say how far it is and how long it will take.
         fixed: the arguments that are the same at all points.
 
@@ -119,7 +119,7 @@ def run(
     """
     task, points = _prepared(verb, over, keep, seed, store, fixed)
     _check_workers(workers)
-    folder = None if store is None else _folder(store, fresh)
+    folder = None if store is None else _folder(store, start_over)
     with ExitStack() as stack:
         if folder is not None:
             stack.enter_context(files.locked("store", folder))
@@ -345,10 +345,10 @@ def _check_workers(workers: Any) -> None:
         positive_integer("workers", workers, "workers=2")
 
 
-def _folder(store: Any, fresh: bool) -> Path:
+def _folder(store: Any, start_over: bool) -> Path:
     """The folder of the store, which exists then."""
     folder = Path(store)
-    if fresh:
+    if start_over:
         stores.put_aside(folder)
     return files.check_folder("store", folder, 'store="study"')
 

@@ -19,7 +19,6 @@ SMALL = {"inputs": 4, "outputs": 3, "epochs": 2, "examples": 64, "evaluation": 5
             {"learning_rate": [(0, 0.1), (1, 0.05)], "start_scale": 0.3, "precision": "float32"},
             marks=pytest.mark.slow,
         ),
-        pytest.param({"multiple": (1, 3), "polarity": [0.5, 1.0]}, marks=pytest.mark.slow),
         pytest.param({"construction": "code", "steps": 9, "inputs": 6}, marks=pytest.mark.slow),
         pytest.param(
             {"polarity": 1.0, "data": "uniform:2", "fresh": False, "correlations": True},

@@ -263,9 +263,10 @@ def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
 
 
 @pytest.mark.slow
-def test_several_multiples_are_their_trainings():
+def test_a_sweep_over_multiples_has_the_trainings_of_one_seed():
     sizes = {"epochs": 2, "runs": 2, **SIZES}
-    both = tl.deep.train("3", (1, 2), **sizes)
+    over = {"multiple": (1, 2), "seed": [0]}
+    both = tl.sweeps.run(tl.deep.train, over, hidden="3", workers=1, **sizes).isel(seed=0)
     one = tl.deep.train("3", 1, **sizes)
     assert np.array_equal(both.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
     assert np.array_equal(both.strength_1.sel(multiple=1)[..., :3], one.strength_1)
@@ -297,9 +298,7 @@ def test_several_multiples_are_their_trainings():
         ({"steps": 5, "fresh": True}, "steps: .*fixed set"),
         ({"runs": 0}, "runs"),
         ({"multiple": 0}, "multiple"),
-        ({"multiple": ()}, "multiple: .*at least one"),
-        ({"multiple": (1, 1)}, "multiple: .*no two"),
-        ({"multiple": (1, 2), "checkpoint": "run.npz"}, "checkpoint: .*one training"),
+        ({"multiple": (1, 2)}, "multiple"),
         ({"checkpoint": 5}, "checkpoint"),
         ({"data": np.zeros((2, 6)), "examples": None}, "data"),
     ],

@@ -41,21 +41,6 @@ def as_dataset(
     return made
 
 
-def side_by_side(found: list[xr.Dataset], multiples: Any) -> xr.Dataset:
-    """Trainings of several widths in one, without weights; nodes that are not there are NaN."""
-    parts = []
-    for one in found:
-        weights = [name for name in one if "_weights_" in str(name) or "_biases_" in str(name)]
-        one = one.drop_vars(weights)
-        nodes = {axis: np.arange(n) for axis, n in one.sizes.items() if "student_" in str(axis)}
-        parts.append(one.assign_coords(nodes))
-    students = ", ".join(one.attrs["student"] for one in found)
-    made = xr.concat(
-        parts, xr.Variable("multiple", list(multiples)), join="outer", coords="minimal"
-    )
-    return made.assign_attrs(student=students)
-
-
 def _while_finite(measured: Measured) -> Measured:
     """Without correlations, and with the node -1, where a run has diverged: it follows nobody."""
     finite = np.isfinite(measured["evaluation_loss"])

@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, positive_integer, shape_of
+from tutelage._checks import shape_of
 from tutelage._jax import jax, jnp
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.measures import measure_runs
@@ -25,7 +25,7 @@ from tutelage.deep.training.groups import (
     joined,
     parted,
 )
-from tutelage.deep.training.record import as_dataset, side_by_side
+from tutelage.deep.training.record import as_dataset
 from tutelage.deep.training.settings import Settings, settings
 from tutelage.runs import provenance
 from tutelage.runs.checkpoint import Checkpoint
@@ -39,7 +39,7 @@ BLOCK = 125
 @provenance.recorded
 def train(
     hidden: Any,
-    multiple: Any = 5,
+    multiple: int = 5,
     polarity: Any = 0.0,
     *,
     inputs: int = 100,
@@ -62,18 +62,19 @@ def train(
     checkpoint: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Train over-realized students with SGD, all runs and polarities in one batch.
+    """Train over-realized students with SGD, all runs and polarities in one compiled batch.
 
     W_l ← W_l - η ∂J/∂W_l,   J = mean over the batch and the C outputs of (f*_L - f_L)²
 
     Every run has a teacher, a student and data of its own; runs with the same number and another
-    polarity differ in nothing else, those with another multiple in nothing but the student.  J is
+    polarity differ in nothing else, those with another multiple in nothing but the student: several
+    multiples are a sweep with ``"multiple": [1, 5], "seed": [0]``.  J is
     2/C times the objective of tian2020, eq. (2): with that one, η = 0.01 and σ = 10 the students
     of the paper diverge within some steps.
 
     Args:
         hidden: nodes of the hidden layers of the teacher, such as "50-75-100-125" or 10.
-        multiple: how many student nodes there are for each teacher node, or several numbers.
+        multiple: how many student nodes there are for each teacher node.
         polarity: p >= 0, or several.
         inputs, outputs: d and C.
         epochs: how many.
@@ -98,8 +99,7 @@ def train(
         runs: how many, for each polarity.
         seed: a whole number of at least 0.
         correlations: whether to keep all correlations, not only the best ones.
-        checkpoint: a file name; the same call continues from it, with the same result.  Not for
-            several multiples.
+        checkpoint: a file name; the same call continues from it, with the same result.
         progress: whether to show a bar on a terminal.
 
     Returns:
@@ -108,9 +108,7 @@ def train(
         teacher_correlation_l and student_correlation_l, the best of each node; winner_l and
         follows_l, with whom; strength_l, √E[β_kk]; the last student_weights_l and _biases_l and
         those of the teacher, for `networks`; ``outcome``, "reached" or "diverged".  Once a loss is
-        not finite, correlations are missing, and winner_l and follows_l are -1.  With several
-        multiples there are the dimension ``multiple`` and no weights, and student nodes that
-        narrower students do not have are missing.
+        not finite, correlations are missing, and winner_l and follows_l are -1.
 
     Raises:
         InputError: if an argument cannot be used, before any work.
@@ -120,47 +118,30 @@ def train(
     >>> dict(ds.teacher_correlation_1.sizes)
     {'run': 3, 'epoch': 3, 'teacher_1': 2}
     """
-    several = len(shape_of("multiple", multiple)) > 0
-    each = [
-        settings(
-            hidden,
-            one,
-            polarity,
-            inputs=inputs,
-            outputs=outputs,
-            epochs=epochs,
-            recorded=recorded,
-            examples=examples,
-            evaluation=evaluation,
-            batch=batch,
-            learning_rate=learning_rate,
-            data=data,
-            fresh=fresh,
-            steps=steps,
-            construction=construction,
-            start_scale=start_scale,
-            precision=precision,
-            runs=runs,
-            seed=seed,
-            correlations=correlations,
-        )
-        for one in (_multiples(multiple, checkpoint) if several else [multiple])
-    ]
-    found = [_trained(one, checkpoint, progress) for one in each]
-    if shape_of("polarity", polarity) == ():
-        found = [one.isel(polarity=0, drop=True) for one in found]
-    return side_by_side(found, multiple) if several else found[0]
-
-
-def _multiples(multiples: Any, checkpoint: Any) -> list[Any]:
-    wanted = [positive_integer("multiple", one, "multiple=5") for one in multiples]
-    if not wanted or len(set(wanted)) < len(wanted):
-        allowed = "there has to be at least one, and no two the same"
-        raise InputError("multiple", repr(multiples), allowed, "multiple=(1, 2, 5, 10)")
-    if checkpoint is not None:
-        allowed = "a checkpoint belongs to one training"
-        raise InputError("checkpoint", repr(checkpoint), allowed, "train for each multiple")
-    return wanted
+    given = settings(
+        hidden,
+        multiple,
+        polarity,
+        inputs=inputs,
+        outputs=outputs,
+        epochs=epochs,
+        recorded=recorded,
+        examples=examples,
+        evaluation=evaluation,
+        batch=batch,
+        learning_rate=learning_rate,
+        data=data,
+        fresh=fresh,
+        steps=steps,
+        construction=construction,
+        start_scale=start_scale,
+        precision=precision,
+        runs=runs,
+        seed=seed,
+        correlations=correlations,
+    )
+    found = _trained(given, checkpoint, progress)
+    return found.isel(polarity=0, drop=True) if shape_of("polarity", polarity) == () else found
 
 
 def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:

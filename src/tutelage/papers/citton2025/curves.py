@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage import online, simulation
+from tutelage import online, simulation, sweeps
 from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import (
     DIMENSION,
@@ -151,7 +151,8 @@ def _plateaus() -> Iterator[Row]:
     heights = up_to_fold()["generalization_error"].values
     words = "increasing height of the plateau"
     yield statement(KEY, "Fig. 2, ε_g of the plateau up to its fold", words, np.diff(heights) > 0)
-    measured = online.plateau_over_learning_rates(scenario(), start(), np.array(LENGTHS_AT))
+    over = {"learning_rate": LENGTHS_AT}
+    measured = sweeps.run(online.plateau, over, scenario=scenario(), start=start(), workers=1)
     length = dict(zip(LENGTHS_AT, measured["length"].values, strict=True))
     item, words = (
         "Fig. 2a, length of the plateau in α, from η to η",

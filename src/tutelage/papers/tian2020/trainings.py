@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage import deep
+from tutelage import deep, sweeps
 
 SEED = 1909
 MULTIPLES = (1, 2, 5, 10)
@@ -64,15 +64,16 @@ START_SCALES: dict[str, tuple[float, ...]] = {
 
 def nodes(setting: str, look: int = 0) -> xr.Dataset:
     """Figure 3: ten teacher nodes; its polarity is not printed."""
-    sizes = {"epochs": 100, "recorded": [0, 100], "runs": 32, "seed": SEED + look}
-    found = deep.train(10, MULTIPLES, (0.0, 1.0, 2.0), **sizes, **TWO_LAYERS[setting])
+    sizes = {"hidden": 10, "epochs": 100, "recorded": [0, 100], "runs": 32}
+    over = {"seed": [SEED + look]}
+    found = _widths(over, **sizes, polarity=(0.0, 1.0, 2.0), **TWO_LAYERS[setting])
     return _kept(found, "student_correlation_1", "strength_1")
 
 
 def recovery(setting: str, look: int = 0) -> xr.Dataset:
     """Figures 5, 7 and 11: twenty teacher nodes."""
-    sizes: dict[str, Any] = {"epochs": 100, "runs": 32, "seed": SEED + look}
-    found = deep.train(20, MULTIPLES, POLARITIES, **sizes, **TWO_LAYERS[setting])
+    sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "runs": 32, "polarity": POLARITIES}
+    found = _widths({"seed": [SEED + look]}, **sizes, **TWO_LAYERS[setting])
     return _kept(found, "teacher_correlation_1")
 
 
@@ -100,17 +101,11 @@ def uniform(setting: str, look: int = 0) -> xr.Dataset:
 
 def starts(setting: str, look: int = 0) -> xr.Dataset:
     """Beyond the paper: the training of Figure 5 from starts of several scales, in float32."""
-    sizes: dict[str, Any] = {"epochs": 100, "recorded": [0, 100], "runs": 16, "seed": SEED + look}
-    sizes["precision"] = "float32"
-    found = [
-        deep.train(
-            20, MULTIPLES, (1.0, 1.5, 2.0, 2.5), start_scale=scale, **sizes, **TWO_LAYERS[setting]
-        )
-        for scale in START_SCALES[setting]
-    ]
-    scales = xr.Variable("start_scale", list(START_SCALES[setting]))
-    kept = [_kept(one, "teacher_correlation_1").isel(epoch=-1, drop=True) for one in found]
-    return xr.concat(kept, scales, combine_attrs="drop_conflicts")
+    sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "recorded": [0, 100], "runs": 16}
+    sizes |= {"precision": "float32", "polarity": (1.0, 1.5, 2.0, 2.5)}
+    over = {"start_scale": START_SCALES[setting], "seed": [SEED + look]}
+    found = _widths(over, **sizes, **TWO_LAYERS[setting])
+    return _kept(found, "teacher_correlation_1").isel(epoch=-1, drop=True)
 
 
 TRAININGS: dict[str, Callable[..., xr.Dataset]] = {
@@ -121,6 +116,14 @@ TRAININGS: dict[str, Callable[..., xr.Dataset]] = {
     "uniform": uniform,
     "starts": starts,
 }
+
+
+def _widths(over: dict[str, Any], **fixed: Any) -> xr.Dataset:
+    """Students of several widths, with the same seed and so of the same teachers and data."""
+    over = {**over, "multiple": MULTIPLES}
+    names = ("evaluation_loss", "teacher_correlation_1", "student_correlation_1", "strength_1")
+    found = sweeps.run(deep.train, over, keep=names, workers=1, **fixed)
+    return found.isel(seed=0, drop=True)
 
 
 def _of_layers(*names: str) -> list[str]:

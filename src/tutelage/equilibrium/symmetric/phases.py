@@ -1,0 +1,86 @@
+"""Phases: which state wins at each load.
+
+A phase diagram is a sweep of `phases` over activations.
+"""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.curve import check_loads
+from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
+from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
+from tutelage.runs.provenance import recorded
+
+PHASES = (
+    "unspecialized",
+    "unspecialized, specialized metastable",
+    "specialized, unspecialized metastable",
+    "specialized",
+)
+
+
+@recorded
+def phases(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
+    """The state of lowest free energy at each load, and the loads between the phases.
+
+    Args:
+        activation: g of student and teacher.
+        units: K: 2, 3, … or ``math.inf``.
+        loads: values of α ≥ 0, increasing.
+
+    Returns:
+        A Dataset over ``load`` with the phase in words (specialized or not, and whether the other
+        state is metastable), generalization_error and specialization R − S of the state of lowest
+        free energy; and the numbers appears, coexists and unstable (missing without such a load)
+        and the order of the transition.
+
+    Over a parameter of the activation this is a phase diagram, drawn by
+    `tutelage.figures.phase_diagram`:
+
+    >>> import tutelage as tl
+    >>> units = [tl.LeakyReLU(slope) for slope in (0.0, 0.5)]
+    >>> loads = [5.0, 30.0]
+    >>> found = tl.sweeps.run(phases, {"activation": units}, units=2, loads=loads, workers=1)
+    >>> found["phase"].values.tolist()
+    [['unspecialized', 'specialized'], ['unspecialized', 'specialized']]
+    """
+    alpha = check_loads(loads)
+    theory = theory_of(activation, units)
+    branches = curve(theory)
+    found = transitions_of(theory, branches)
+    lines = [found.appears, found.coexists, found.unstable]
+    appears, coexists, unstable = (np.nan if e is None else float(e.value) for e in lines)
+    # Comparisons with NaN are False: without a line the phase beyond it does not exist.
+    beyond = sum((alpha > line).astype(int) for line in (appears, coexists, unstable))
+    points = _lowest(theory, branches, found, alpha)
+    R, S, _ = theory.order(points)
+    specialization = np.asarray(R - S) if np.isfinite(theory.units) else np.asarray(R)
+    return xr.Dataset(
+        {
+            "phase": ("load", np.array(PHASES)[beyond]),
+            "generalization_error": ("load", theory.error(points)),
+            "specialization": ("load", specialization),
+            "appears": appears,
+            "coexists": coexists,
+            "unstable": unstable,
+            "order": found.order,
+        },
+        coords={"load": ("load", alpha, {"long_name": "βP/(KN)", "symbol": "α"})},
+    )
+
+
+def _lowest(theory: Theory, branches: Curve, found: Transitions, loads: np.ndarray) -> Point:
+    """The state of lowest free energy at each load."""
+    table = np.full((3, len(loads)), np.nan)
+    won = np.zeros(len(loads), dtype=bool)
+    if found.coexists is not None and found.specialized is not None:
+        sign = -1 if found.specialized.R < found.specialized.S else 1
+        outward = [p for p in branches.pieces if p.outward and p.sign == sign]
+        won = loads > found.coexists.value
+        table[:, won] = states_at(theory, outward[0 if sign < 0 else -1], loads[won])
+    table[:, ~won] = theory.unspecialized(loads[~won])
+    return Point(*table)
