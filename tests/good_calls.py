@@ -15,6 +15,7 @@ import tutelage as tl
 
 ONE = tl.Committee(1, tl.Erf())
 NOISELESS = tl.Scenario(ONE, ONE)
+DRIFTING = tl.Scenario(ONE, ONE, drift=0.1)
 SCENARIO = tl.Scenario(ONE, ONE, label_noise=0.1)
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
 SOLVED = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
@@ -169,6 +170,7 @@ CALLS = {
     "online.fixed_points": lambda: {"scenario": SCENARIO, "learning_rate": 0.5, "starts": 2},
     "online.critical_learning_rates": lambda: {"scenario": NOISELESS, "start": START},
     "online.best_learning_rate": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
+    "online.best_tracking": lambda: {"scenario": DRIFTING, "start": SOLVED},
     "online.best_schedule": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
     "online.Flow": lambda: {"scenario": SCENARIO},
     "online.SymmetricFlow": lambda: {"scenario": NOISELESS},

@@ -42,6 +42,7 @@ SLOW = {
     "figures.eigenvalue_animation",
     "online.best_learning_rate",
     "online.best_schedule",
+    "online.best_tracking",
     "online.branch",
     "online.critical_learning_rates",
     "online.evolve_symmetric",

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scenarios import GRADED, GRADED_START, PERCEPTRON, PERCEPTRON_START
 
+import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.online.control import Schedule, best_learning_rate, best_schedule
 from tutelage.online.trajectory import evolve
 
 
-def reached(scenario, start, learning_rate, time):
+def reached(scenario, start, learning_rate, time, **options):
     """ε_g at a time, from `evolve`."""
-    run = evolve(scenario, start, learning_rate, until=time, times=[time], tolerance=1e-11)
+    options |= {"until": time, "times": [time], "tolerance": 1e-11}
+    run = evolve(scenario, start, learning_rate, **options)
     return float(run.generalization_error.isel(time=-1))
 
 
@@ -67,6 +69,41 @@ def test_a_schedule_is_a_function_of_time_with_steps():
 def test_what_cannot_be_reached_is_refused(options, argument):
     with pytest.raises(InputError, match=argument):
         best_learning_rate(PERCEPTRON, PERCEPTRON_START, **options)
+
+
+LAYERS = tl.Scenario(tl.Committee(1, tl.Erf(), [0.5]), tl.Committee(1, tl.Erf()))
+
+
+@pytest.mark.slow
+def test_both_layers_and_batches_reach_the_error_when_they_are_said_to():
+    """With η_v = η/2 and two examples for each step; in `evolve` both rates are given apart."""
+    options = {"readout_rate": 0.5, "batch": 2}
+    best = best_schedule(LAYERS, PERCEPTRON_START, error=1e-4, **options)
+    for eta, time in (
+        (best.constant.learning_rate.value, best.constant.time),
+        (best.schedule, best.time),
+    ):
+        half = (lambda t: 0.5 * best.schedule(t)) if callable(eta) else 0.5 * eta
+        error = reached(LAYERS, PERCEPTRON_START, eta, time.value, readout_rate=half, batch=2)
+        # dε_g/dα is about -ε_g there, so an error of the time is a relative error of ε_g.
+        assert error == pytest.approx(1e-4, rel=1e-4 + time.error)
+    plain = best_learning_rate(LAYERS, PERCEPTRON_START, error=1e-3, readout_rate=0.5)
+    other = best_learning_rate(LAYERS, PERCEPTRON_START, error=1e-3, **options)
+    assert other.learning_rate.value > plain.learning_rate.value  # less noise, larger steps
+    assert other.time.value < plain.time.value
+
+
+def test_a_second_layer_that_stays_does_not_learn_what_needs_it():
+    """v = 1/2 of one erf unit cannot reach an error of 1e-4 of a teacher with 1; learning, it does.
+
+    The least of ½⟨(½ erf(√q x) - erf(x))²⟩ is far above that.
+    """
+    with pytest.raises(InputError, match=r"no learning rate from .* reaches it"):
+        best_learning_rate(LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1))
+    found = best_learning_rate(
+        LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1), readout_rate=1.0
+    )
+    assert found.time.value < 100
 
 
 @pytest.mark.slow

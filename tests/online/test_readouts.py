@@ -397,7 +397,7 @@ def test_symmetric_students_share_a_readout(g):
     )
     small = tl.online.SymmetricState(Q=0.3, C=0.05, R=0.2, S=0.1)
     Q, R = (np.full((3, 3), b) + (a - b) * np.eye(3) for a, b in ((0.3, 0.05), (0.2, 0.1)))
-    numbers = {"until": 10, "times": [0, 3, 10], "readout_rate": 0.4}
+    numbers = {"until": 10, "times": [0, 3, 10], "readout_rate": 0.4, "batch": 2}
     few = tl.online.evolve_symmetric(scenario, small, 0.5, **numbers)
     all_ = tl.online.evolve(scenario, tl.Overlaps(Q, R, scenario.T), 0.5, **numbers)
     # Two integrations, each to its tolerance of 1e-9 in a step.

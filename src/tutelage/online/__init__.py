@@ -5,7 +5,7 @@
 `fixed_point` and `fixed_points` find states that do not move, with eigenvalues and directions;
 `branch` follows one through folds. `critical_learning_rates` says where behaviour changes,
 `plateau` how high and how long a plateau is, `best_learning_rate` and `best_schedule` how to
-learn fastest.
+learn fastest, `best_tracking` how to follow teachers that drift.
 
 Names are loaded when they are first used: a curve does not wait for solvers it does not need.
 """

@@ -26,4 +26,5 @@ from .symmetric.scenario import (
     SymmetricState as SymmetricState,
 )
 from .symmetric.trajectory import evolve_symmetric as evolve_symmetric
+from .tracking import BestTracking as BestTracking, best_tracking as best_tracking
 from .trajectory import evolve as evolve

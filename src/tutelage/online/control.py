@@ -29,7 +29,6 @@ from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_vector
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
 from tutelage.online.plateaus import LONGEST
@@ -111,6 +110,8 @@ def best_learning_rate(
     error: float,
     *,
     bounds: tuple[float, float] = (0.05, 4.0),
+    readout_rate: float = 0.0,
+    batch: int = 1,
     method: Method | str | None = None,
 ) -> BestLearningRate:
     """The constant learning rate with which the error falls below a value soonest.
@@ -123,6 +124,8 @@ def best_learning_rate(
         start: Q, R and T at time 0.
         error: ε_g to be reached, between 1e-7 and that of the start.
         bounds: the lowest and the highest learning rate that is tried.
+        readout_rate: η_v of the second layer in units of η: the two rates change together.
+        batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
 
     Raises:
@@ -136,7 +139,8 @@ def best_learning_rate(
     True
     """
     low, high = _checked(scenario, start, error, bounds)
-    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    flow = Flow(scenario, method, batch=batch, readout_rate=readout_rate)
+    y0 = flow.vector(start)
     etas, times = np.geomspace(low, high, SCANNED), np.full(SCANNED, np.inf)
     for j in range(SCANNED):
         limit = min(2 * np.min(times), LONGEST)
@@ -165,6 +169,8 @@ def best_schedule(
     *,
     pieces: int = 2,
     bounds: tuple[float, float] = (0.05, 4.0),
+    readout_rate: float = 0.0,
+    batch: int = 1,
     method: Method | str | None = None,
 ) -> BestSchedule:
     """A piecewise constant learning rate with which the error falls below a value soonest.
@@ -175,11 +181,14 @@ def best_schedule(
 
     Args:
         pieces: the number of learning rates.
-        scenario, start, error, bounds, method: as in `best_learning_rate`.
+        scenario, start, error, bounds, readout_rate, batch, method: as in `best_learning_rate`; a
+            second layer that learns does so at ``readout_rate`` times what the schedule says.
     """
     pieces = positive_integer("pieces", pieces, hint="2")
-    constant = best_learning_rate(scenario, start, error, bounds=bounds, method=method)
-    flow, y0 = Flow(scenario, method), np.asarray(to_vector(start))
+    steps_of: dict[str, Any] = {"method": method, "batch": batch, "readout_rate": readout_rate}
+    constant = best_learning_rate(scenario, start, error, bounds=bounds, **steps_of)
+    flow = Flow(scenario, **steps_of)
+    y0 = flow.vector(start)
     limit = 2 * float(constant.time.value)
 
     def time(x: np.ndarray, tolerance: float = FINE) -> float:

@@ -13,7 +13,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, finite_array, is_traced
+from tutelage._checks import InputError, finite_array, is_traced, positive_integer
 from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.averages.door import average
@@ -40,6 +40,7 @@ class SymmetricFlow(eqx.Module):
 
     scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
     method: how averages are computed; the best exact one by default.
+    batch: b, examples for each step.
     """
 
     averages: PatternAverages
@@ -51,19 +52,28 @@ class SymmetricFlow(eqx.Module):
     label_noise: Float[Array, ""]
     weight_decay: Float[Array, ""]
     drift: Float[Array, ""]
+    batch: Float[Array, ""]
     method: Method | None
 
     @door
-    def __init__(self, scenario: Scenario | SymmetricScenario, method: Method | str | None = None):
+    def __init__(
+        self,
+        scenario: Scenario | SymmetricScenario,
+        method: Method | str | None = None,
+        *,
+        batch: int = 1,
+    ):
         symmetric = symmetric_scenario(scenario)
         units = (symmetric.student.activation, symmetric.teacher.activation)
         self.averages = pattern_averages(units, chosen(method, units), symmetric.units)
         self.method = None if method is None else self.averages.single.method
         # As arrays, these numbers are data: another K needs no other program.
-        self.K, self.label_noise, self.weight_decay, self.drift, self.readout_decay = (
+        positive_integer("batch", batch, "batch=1")
+        self.K, self.batch, self.label_noise, self.weight_decay, self.drift, self.readout_decay = (
             jnp.asarray(x, dtype=jnp.float64)
             for x in (
                 symmetric.units,
+                batch,
                 symmetric.label_noise,
                 symmetric.weight_decay,
                 symmetric.drift,
@@ -109,7 +119,8 @@ class SymmetricFlow(eqx.Module):
         dQ, dC = 2 * dQ, 2 * dC
         if rate.second is not None:
             QQ, CC = self._second_order(C)
-            dQ, dC = dQ + rate.second * QQ, dC + rate.second * CC
+            second = rate.second / self.batch
+            dQ, dC = dQ + second * QQ, dC + second * CC
         return SymmetricState(
             dQ - 2 * gamma * state.Q,
             dC - 2 * gamma * state.C,

@@ -54,6 +54,7 @@ def evolve_symmetric(
     until: float,
     times: Any = None,
     readout_rate: float | Callable[[Any], Any] = 0.0,
+    batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
     progress: bool = False,
@@ -63,8 +64,8 @@ def evolve_symmetric(
     Args:
         scenario: `SymmetricScenario`, or a `Scenario` with K = M and T_nn = t, T_nm = u.
         start: Q, C, R and S at time 0; a symmetric start stays symmetric.
-        learning_rate, until, times, readout_rate, tolerance, method, progress: as in `evolve`, for
-            one run; all students have one readout v.
+        learning_rate, until, times, readout_rate, batch, tolerance, method, progress: as in
+            `evolve`, for one run; all students have one readout v.
 
     Returns:
         A Dataset with Q, C, R, S and generalization_error over ``time``, with ``readout`` if it
@@ -90,7 +91,7 @@ def evolve_symmetric(
     readout = timing.readout_rate(readout_rate, times, float(until), runs=False)
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
     rate = timing.both(rate, readout)
-    flow = SymmetricFlow(scenario, method)
+    flow = SymmetricFlow(scenario, method, batch=batch)
     y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
     y0 = y0 if readout is None else np.append(y0, flow.readout)
     with Progress(progress, float(until), "time α") as bar:

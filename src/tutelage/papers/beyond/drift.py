@@ -5,14 +5,13 @@ students follow them at a distance that depends on η, and on a weight decay γ 
 out of date.  Erf and ReLU units differ in how much that helps (Straat et al. 2020 saw them differ).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import minimize_scalar
 
-from tutelage import InputError, online
+from tutelage import online
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers.beyond.drawing_online import best_rates, errors_of_drift, side_by_side
@@ -22,10 +21,8 @@ from tutelage.papers.section import Figure, Section
 UNITS: tuple[Activation, ...] = (Erf(), ReLU())
 DRIFTS, MORE = np.array([0.003, 0.01, 0.03, 0.1]), np.geomspace(0.001, 0.2, 13)
 SHOWN = 0.03
-# ln η of the search, and γ in units of δ.
-RATES, DECAYS = np.linspace(np.log(0.2), np.log(1.5), 9), np.linspace(0.0, 1.5, 6)
-# Minima are found to this in ln η and γ/δ, and are flat: errors of ε_g are its square.
-CLOSE = 1e-3
+# Bounds of η, and the highest γ in units of δ.
+RATES, DECAYS = (0.2, 1.5), 1.5
 SOLUTION = Overlaps(np.eye(2), np.eye(2), np.eye(2))
 NOTE = (
     "None of the papers has teachers that drift. ε_g of the stable state that continues the "
@@ -39,63 +36,45 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     data = followed(tuple(MORE if full else DRIFTS))
     yield side_by_side(data, errors_of_drift, best_rates)
     for g in UNITS:
-        one = data.sel(unit=_name(g)).sel(drift=SHOWN, method="nearest")
-        drift = float(one.drift)
-        item = f"{_name(g)}, K = M = 2, δ = {drift:.3g}"
-        eta, error = float(one.learning_rate), float(one.error)
-        yield found(f"{item}: best η without weight decay", eta, CLOSE * eta, NOTE)
-        yield found(f"{item}: its ε_g", error, CLOSE**2 * error, NOTE)
-        gain = 1 - float(one.error_with_decay) / error
+        drift = float(data.sel(drift=SHOWN, method="nearest").drift)
+        without, decayed = best(g, drift)
+        item, error = f"{_name(g)}, K = M = 2, δ = {drift:.3g}", without.generalization_error
+        yield found(f"{item}: best η without weight decay", *without.learning_rate, NOTE)
+        yield found(f"{item}: its ε_g", *error, NOTE)
+        gain = 1 - decayed.generalization_error.value / error.value
         item = f"{item}: share of it that the best weight decay takes away"
-        yield found(item, gain, 2 * CLOSE**2, NOTE)
+        yield found(item, gain, 2 * error.error / error.value, NOTE)
 
 
-def error(g: Activation, drift: float, eta: float, decay: float = 0.0) -> float:
-    """ε_g of the state that follows the teachers; infinite if there is none that is stable."""
+def problem(g: Activation, drift: float) -> Scenario:
+    """Two students of two teachers that drift."""
     two = Committee(2, g)
-    scenario = Scenario(two, two, drift=drift, weight_decay=decay)
-    try:
-        point = online.fixed_point(scenario, SOLUTION, eta)
-    except InputError:
-        return np.inf
-    return point.generalization_error if point.stable else np.inf
+    return Scenario(two, two, drift=drift)
 
 
 @cache
-def best_rate(g: Activation, drift: float, decay: float = 0.0) -> tuple[float, float]:
-    """η with the smallest ε_g, and that."""
-    x, value = _lowest(lambda x: error(g, drift, float(np.exp(x)), decay), RATES)
-    return float(np.exp(x)), value
-
-
-@cache
-def best_decay(g: Activation, drift: float) -> tuple[float, float, float]:
-    """γ, its best η, and ε_g with both."""
-    share, _ = _lowest(lambda share: best_rate(g, drift, float(share) * drift)[1], DECAYS)
-    return share * drift, *best_rate(g, drift, share * drift)
-
-
-def _lowest(function: Callable[[float], float], grid: np.ndarray) -> tuple[float, float]:
-    """The minimum next to the lowest of a grid: students that specialize and such that do not have
-    minima of their own."""
-    k = int(np.clip(np.argmin([function(float(x)) for x in grid]), 1, len(grid) - 2))
-    options = {"method": "bounded", "options": {"xatol": CLOSE}}
-    found = minimize_scalar(function, bounds=(grid[k - 1], grid[k + 1]), **options)
-    return float(found.x), float(found.fun)
+def best(g: Activation, drift: float) -> tuple[online.BestTracking, online.BestTracking]:
+    """Without weight decay, and with it."""
+    decays = (0.0, DECAYS * drift)
+    without, decayed = (
+        online.best_tracking(problem(g, drift), SOLUTION, bounds=RATES, decay_bounds=bounds)
+        for bounds in (None, decays)
+    )
+    return without, decayed
 
 
 @cache
 def followed(drifts: tuple[float, ...]) -> xr.Dataset:
     """Best numbers over the drift, for each kind of units."""
-    without = np.array([[best_rate(g, d) for d in drifts] for g in UNITS])
-    decayed = np.array([[best_decay(g, d) for d in drifts] for g in UNITS])
+    found = [[[_values(x) for x in best(g, d)] for d in drifts] for g in UNITS]
+    without, decayed = np.moveaxis(np.array(found), 2, 0)
     over = ("unit", "drift")
     return xr.Dataset(
         {
             "learning_rate": (over, without[..., 0]),
-            "error": (over, without[..., 1]),
-            "weight_decay": (over, decayed[..., 0]),
-            "learning_rate_with_decay": (over, decayed[..., 1]),
+            "error": (over, without[..., 2]),
+            "weight_decay": (over, decayed[..., 1]),
+            "learning_rate_with_decay": (over, decayed[..., 0]),
             "error_with_decay": (over, decayed[..., 2]),
         },
         coords={
@@ -103,6 +82,11 @@ def followed(drifts: tuple[float, ...]) -> xr.Dataset:
             "drift": ("drift", list(drifts), {"symbol": "δ"}),
         },
     )
+
+
+def _values(found: online.BestTracking) -> list[float]:
+    every = (found.learning_rate, found.weight_decay, found.generalization_error)
+    return [float(one.value) for one in every]
 
 
 def _name(g: Activation) -> str:
