@@ -1,0 +1,249 @@
+// The explorer: controls ask for pictures, pictures are drawn, the address follows.
+import { read, written } from "./address.js";
+import { Controls } from "./controls.js";
+import { spoken, table } from "./numbers.js";
+import { gallery } from "./papers.js";
+import { inWords } from "./parameters.js";
+import { Player, at } from "./player.js";
+import { Setting } from "./setting.js";
+import { source } from "./source.js";
+import { Stage } from "./stage.js";
+import { Tools } from "./tools.js";
+import { find, make, say } from "./words.js";
+
+const SAME_MOVE = 1000; // ms; moves of one control that follow each other are one step back
+const QUIET = 1000; // ms without a change before numbers are read aloud
+
+const from = source();
+const stage = new Stage(find("settings"), scaled, draw);
+const player = new Player(find("player"), moved);
+const tools = new Tools(find("tools"), from);
+const visited = new Map(); // view -> its last address
+let views = [];
+let view = null;
+let page = null; // what the address says
+let settings = {}; // slot -> Setting
+let edited = "a"; // the setting that the controls change
+let controls = null;
+let dragging = false;
+let pushed = { control: "", time: 0 };
+let drawing = 0;
+let announcing = 0;
+
+async function start() {
+  try {
+    views = await from.views();
+  } catch (problem) {
+    return say(find("status"), problem.message);
+  }
+  say(find("note"), from.note ?? find("note").textContent);
+  find("views").replaceChildren(...views.map((v) => make("a", { href: `#view=${v.name}`, "data-view": v.name }, v.title)));
+  find("stop").addEventListener("click", () => Object.values(settings).forEach((s) => s.waiting && s.stop()));
+  find("run").addEventListener("click", run);
+  find("controls").addEventListener("submit", (event) => event.preventDefault());
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address is not for this
+    find("title").focus();
+  });
+  addEventListener("popstate", arrive);
+  for (const medium of ["(prefers-color-scheme: dark)", "print", "(max-width: 50rem)"]) {
+    matchMedia(medium).addEventListener("change", draw);
+  }
+  await arrive();
+}
+
+// The page becomes what the address says.
+async function arrive() {
+  const before = page;
+  page = read(location.hash, views);
+  if (!page.settings[edited]) edited = "a";
+  if (page.view !== before?.view) await enter();
+  for (const slot of Object.keys(settings)) if (!page.settings[slot]) drop(slot);
+  for (const slot of Object.keys(page.settings)) {
+    if (!settings[slot] || !alike(before?.settings[slot], page.settings[slot])) ask(slot);
+  }
+  draw();
+}
+
+async function enter() {
+  Object.keys(settings).forEach(drop);
+  player.pause();
+  stage.clear();
+  view = views.find((v) => v.name === page.view);
+  document.title = `${view.title} – tutelage`;
+  say(find("title"), view.title);
+  find("formula").innerHTML = view.formula ?? "";
+  find("formula").hidden = !view.formula;
+  find("formula").querySelector("math")?.setAttribute("aria-label", view.formula_text ?? "");
+  const documentation = find("documentation");
+  documentation.hidden = !view.documentation;
+  if (view.documentation) documentation.href = view.documentation;
+  find("defaults").href = `#view=${view.name}`;
+  const papers = view.name === "papers";
+  for (const id of ["side", "stage", "beside"]) find(id).hidden = papers;
+  find("figures").hidden = !papers;
+  find("main").className = papers ? "gallery" : "";
+  if (papers) return find("figures").replaceChildren(...gallery(await from.papers(), views));
+  const files = view.parameters.some((p) => p.kind === "file") ? await from.files(view) : [];
+  controls = new Controls(find("controls"), view, files, changed);
+}
+
+function ask(slot) {
+  if (view.name === "papers") return;
+  settings[slot] ??= new Setting(slot, from, arrived, draw);
+  settings[slot].ask(view, () => ({ ...page.settings[slot] }));
+}
+
+function drop(slot) {
+  settings[slot].leave();
+  delete settings[slot];
+}
+
+// A control was moved.
+function changed(name, value, settled) {
+  const same = page.settings[edited][name] === value;
+  page.settings[edited][name] = value;
+  dragging = !settled;
+  if (settled) remember(name);
+  const parameter = view.parameters.find((p) => p.name === name);
+  if (!same && parameter.for !== "runs") ask(edited);
+  draw();
+}
+
+// What the server followed (which branch of states) goes back to it with the next request.
+function arrived({ slot, picture }) {
+  Object.assign(page.settings[slot], picture.next);
+  if (!dragging) replace();
+  clearTimeout(announcing);
+  announcing = setTimeout(() => say(find("announced"), spoken(at(picture, page.frame).numbers)), QUIET);
+}
+
+function scaled(panel, axis, scale) {
+  page.axes[`${panel}.${axis}`] = scale;
+  remember(`${panel}.${axis}`);
+  draw();
+}
+
+function moved(frame, settled) {
+  page.frame = frame;
+  if (settled) remember("frame");
+  draw();
+}
+
+function compare(wanted) {
+  if (wanted) page.settings.b = { ...page.settings.a };
+  else {
+    delete page.settings.b;
+    if (settings.b) drop("b");
+  }
+  edited = wanted ? "b" : "a";
+  remember("compare");
+  if (wanted) ask("b");
+  draw();
+}
+
+function run() {
+  const all = Object.values(settings);
+  if (all.some((s) => s.running && !s.running.ended)) all.forEach((s) => s.halt());
+  else all.forEach((s) => s.run());
+  draw();
+}
+
+// One step back for one move, however many values it went through.
+function remember(control) {
+  const now = Date.now();
+  const same = control === pushed.control && now - pushed.time < SAME_MOVE;
+  pushed = { control, time: now };
+  if (same) return replace();
+  const address = written(page, view);
+  if (address !== location.hash) history.pushState(null, "", address);
+}
+
+function replace() {
+  const address = written(page, view);
+  if (address !== location.hash) history.replaceState(null, "", address);
+}
+
+// However much changes at once, the page is drawn once.
+function draw() {
+  cancelAnimationFrame(drawing);
+  drawing = requestAnimationFrame(drawNow);
+}
+
+function drawNow() {
+  visited.set(view.name, written(page, view));
+  for (const link of find("views").children) {
+    link.href = visited.get(link.dataset.view) ?? link.href;
+    if (link.dataset.view === view.name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (view.name === "papers") return;
+  const other = edited === "a" ? "b" : "a";
+  const pictures = seen();
+  const said = { failure: settings[edited]?.failure, marks: pictures[edited]?.slider_marks ?? {} };
+  controls.show(page.settings[edited], said, page.settings[other], other.toUpperCase());
+  drawChoice();
+  drawLine();
+  const any = Object.values(pictures)[0];
+  find("stage").classList.toggle("old", Object.values(settings).some((s) => s.failure));
+  player.show(any?.frames ?? [], page.frame);
+  find("numbers").replaceChildren(...table(Object.fromEntries(Object.entries(pictures).map(([slot, p]) => [slot, p.numbers]))));
+  const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];
+  find("messages").replaceChildren(...messages.map((text) => make("li", {}, text)));
+  if (pictures[edited]) tools.show(view, page, pictures, edited);
+  say(find("printed"), Object.entries(page.settings).map(([slot, s]) => `${slot.toUpperCase()}: ${inWords(view, s)}`).join("; "));
+  if (any) stage.draw(pictures, page.axes, `${view.name}`);
+}
+
+// Pictures at their frame.
+function seen() {
+  const pictures = {};
+  for (const slot of Object.keys(page.settings)) {
+    const picture = settings[slot]?.seen();
+    if (picture) pictures[slot] = at(picture, page.frame);
+  }
+  return pictures;
+}
+
+function drawChoice() {
+  const comparing = Boolean(page.settings.b);
+  const place = find("choose");
+  if (!place.firstChild) {
+    const box = make("input", { type: "checkbox", id: "compare", onchange: (event) => compare(event.target.checked) });
+    const switches = ["a", "b"].map((slot) => {
+      const radio = make("input", { type: "radio", name: "edited", value: slot, id: `edit-${slot}` });
+      radio.addEventListener("change", () => {
+        edited = slot;
+        draw();
+      });
+      return make("span", {}, radio, make("label", { for: `edit-${slot}` }, slot.toUpperCase()));
+    });
+    const which = make("p", { id: "which" }, make("span", {}, "Controls of setting"), ...switches);
+    place.append(make("p", {}, box, make("label", { for: "compare" }, "Compare two settings")), which);
+  }
+  find("compare").checked = comparing;
+  find("which").hidden = !comparing;
+  find(`edit-${edited}`).checked = true;
+}
+
+function drawLine() {
+  const all = Object.values(settings);
+  const waiting = all.find((s) => s.waiting);
+  const failed = all.find((s) => s.failure);
+  const running = all.filter((s) => s.running);
+  const going = running.some((s) => !s.running.ended);
+  find("stop").hidden = !waiting;
+  find("run").hidden = !view.streams || from.offline;
+  say(find("run"), going ? "Stop the runs" : "Run finite networks");
+  const runs = running.map(({ running: r }) => (r.ended || !r.of ? r.message : `${r.done} of ${r.of}: ${r.message}`));
+  const text = waiting ? `${waiting.waiting}…` : failed ? failed.failure.message : runs.join("; ");
+  say(find("status"), text);
+  find("status").className = !waiting && (failed || running.some((s) => s.running.failed)) ? "problem" : "";
+  find("stage").setAttribute("aria-busy", String(Boolean(waiting)));
+}
+
+function alike(one, two) {
+  return one && two && Object.keys(two).every((name) => one[name] === two[name]);
+}
+
+start();

@@ -1,0 +1,39 @@
+// The state in numbers, beside the picture: one column for each setting.
+import { make, shown, symbol } from "./words.js";
+
+const SPOKEN = 4; // numbers that are read aloud after a change
+
+export function table(pictures) {
+  const slots = Object.keys(pictures);
+  const rows = new Map();
+  for (const slot of slots) {
+    for (const number of pictures[slot]) {
+      const key = `${number.label} ${number.symbol ?? ""}`;
+      if (!rows.has(key)) rows.set(key, {});
+      rows.get(key)[slot] = number;
+    }
+  }
+  if (!rows.size) return [];
+  const names = slots.length > 1 ? slots.map((slot) => make("th", { scope: "col" }, slot.toUpperCase())) : [];
+  const head = names.length ? make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "quantity"), ...names)) : null;
+  const body = make("tbody", {}, ...[...rows.values()].map((row) => line(row, slots)));
+  return [make("table", {}, make("caption", {}, "In numbers"), head, body)];
+}
+
+export function spoken(numbers) {
+  return numbers
+    .slice(0, SPOKEN)
+    .map((n) => `${n.label}: ${shown(n)}`)
+    .join("; ");
+}
+
+function line(row, slots) {
+  const any = Object.values(row)[0];
+  const cells = slots.map((slot) => make("td", {}, ...(row[slot] ? cell(row[slot]) : ["–"])));
+  return make("tr", {}, make("th", { scope: "row" }, any.label, symbol(any.symbol)), ...cells);
+}
+
+function cell(number) {
+  const reason = number.reason ? make("span", { class: "reason" }, number.reason) : null;
+  return [shown(number), reason];
+}

@@ -1,0 +1,23 @@
+// Figures of the papers; each opens in the view that computes it.
+import { defaults } from "./parameters.js";
+import { written } from "./address.js";
+import { make } from "./words.js";
+
+export function gallery(figures, views) {
+  const papers = [...new Set(figures.map((figure) => figure.paper))];
+  return papers.map((paper) => {
+    const cards = figures.filter((figure) => figure.paper === paper).map((figure) => card(figure, views));
+    return make("section", { "aria-label": paper }, make("h2", {}, paper), make("div", { class: "cards" }, ...cards));
+  });
+}
+
+function card({ title, caption, picture, opens }, views) {
+  const view = opens && views.find((v) => v.name === opens.view);
+  const image = picture ? make("img", { src: picture, alt: title, loading: "lazy" }) : null;
+  const link = view ? make("a", { class: "button", href: address(view, opens.state) }, `Open in ${view.title}`, make("span", { class: "hidden" }, `: ${title}`)) : null;
+  return make("article", { class: "card" }, make("h3", {}, title), image, make("p", {}, caption ?? ""), link);
+}
+
+function address(view, state) {
+  return written({ view: view.name, settings: { a: { ...defaults(view), ...state } }, axes: {}, frame: 0 }, view);
+}

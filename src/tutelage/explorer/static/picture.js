@@ -1,0 +1,215 @@
+// A panel, as the server describes it, becomes a figure of Plotly.
+
+const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+const GAPS = { solid: null, dash: "9 6", dot: "2.5 4", dashdot: "9 4 2.5 4", longdash: "15 6", longdashdot: "15 4 2.5 4" };
+const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
+const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
+const COLOURS = 7;
+const LOW = 1e-12; // what is drawn on a log axis where only zeros are
+
+export async function plotly() {
+  const script = document.getElementById("plotly");
+  if (!window.Plotly) await new Promise((loaded) => script.addEventListener("load", loaded));
+  return window.Plotly;
+}
+
+// Colours and letters as the style sheet has them; `element`: where, for the page or for paper.
+export function themeOf(element) {
+  const style = getComputedStyle(element);
+  const value = (name) => style.getPropertyValue(name).trim();
+  return {
+    ink: value("--ink"),
+    soft: value("--soft"),
+    line: value("--line"),
+    paper: value("--paper"),
+    font: value("--font"),
+    colours: Array.from({ length: COLOURS }, (_, i) => value(`--colour-${i}`)),
+  };
+}
+
+// scales: {x, y} chosen by the reader; ranges: {x, y} in plain numbers or null.
+export function figure(panel, theme, { scales = {}, ranges = {}, narrow = false, key = "", legend = false, off = new Set() } = {}) {
+  const colour = colours(panel.traces, theme);
+  const seen = panel.traces.filter((trace) => !off.has(trace.name));
+  const traces = seen.flatMap((trace) => drawn(trace, colour(trace), theme, panel));
+  const named = traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
+  const [x, y] = ["x", "y"].map((name) => ({ ...panel[name], scale: scales[name] ?? panel[name].scale }));
+  const layout = {
+    font: { family: theme.font, size: narrow ? 12 : 13, color: theme.ink },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    margin: { l: 62, r: 12, t: 12, b: 46 },
+    xaxis: axis(x, ranges.x, theme),
+    yaxis: axis(y, ranges.y, theme),
+    showlegend: legend && named.length > 1,
+    legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 } },
+    hovermode: "closest",
+    hoverlabel: { font: { family: theme.font } },
+    dragmode: narrow ? false : "zoom",
+    uirevision: `${key} ${x.scale} ${y.scale}`,
+    ...marks(panel, { x, y }, theme),
+  };
+  return { data: traces, layout };
+}
+
+// The least and the largest number of an axis in some panels of one name, for equal axes.
+export function extent(panels, name, scale) {
+  const values = panels.flatMap((panel) => [
+    ...(panel[name].range ?? []),
+    ...panel.traces.flatMap((trace) => reach(trace, name)),
+  ]);
+  const good = values.filter((v) => v !== null && (scale !== "log" || v > 0));
+  if (!good.length) return null;
+  const [low, high] = good.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [good[0], good[0]]);
+  if (scale === "log") return [low / (high / low) ** 0.03, high * (high / low) ** 0.03];
+  const margin = name === "x" ? 0 : 0.05 * (high - low || 1);
+  return [low - margin, high + margin];
+}
+
+function reach(trace, name) {
+  if (name === "x" || !trace.error) return trace[name];
+  return trace.y.flatMap((v, i) => (v === null ? [] : [v - (trace.error[i] ?? 0), v + (trace.error[i] ?? 0)]));
+}
+
+// Known families keep their colour; the others take those that are left, in their order.
+function colours(traces, theme) {
+  const place = new Map(Object.entries(FAMILIES));
+  const taken = new Set(traces.map((t) => FAMILIES[t.family]).filter((i) => i !== undefined));
+  const free = theme.colours.map((_, i) => i).filter((i) => !taken.has(i));
+  for (const { family } of traces) {
+    if (!place.has(family)) place.set(family, free.shift() ?? 0);
+  }
+  return (trace) => theme.colours[place.get(trace.family)];
+}
+
+function drawn(trace, colour, theme, panel) {
+  if (trace.kind === "heat") return [heat(trace, theme, panel)];
+  const common = { type: "scatter", name: trace.name, x: trace.x, y: trace.y, connectgaps: false };
+  const label = { hovertemplate: `%{x:.6g}, %{y:.6g}<extra>${escaped(trace.name)}</extra>` };
+  const member = trace.member ?? 0;
+  if (trace.kind === "points") {
+    const marker = { color: colour, size: 8, symbol: SYMBOLS[member % SYMBOLS.length] };
+    const error_y = trace.error ? { type: "data", array: trace.error, color: colour, thickness: 1.5 } : undefined;
+    return [{ ...common, ...label, mode: "markers", marker, error_y }];
+  }
+  if (trace.kind === "faint") {
+    const line = { color: colour, width: 1 };
+    return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
+  }
+  const line = { color: colour, width: 2.2, dash: dashOf(trace) };
+  return [...band(trace, colour), { ...common, ...label, mode: "lines", line }];
+}
+
+function dashOf({ kind, member = 0 }) {
+  return { dashed: "dash", dotted: "dot" }[kind] ?? DASHES[member % DASHES.length];
+}
+
+// What names a curve in the legend: {name, colour, gaps} or {name, colour, points}.
+export function entries(panel, theme) {
+  const colour = colours(panel.traces, theme);
+  const named = panel.traces.filter((trace) => trace.kind !== "faint" && trace.kind !== "heat");
+  if (named.length < 2) return [];
+  return named.map((trace) => ({
+    name: trace.name,
+    colour: colour(trace),
+    points: trace.kind === "points",
+    gaps: GAPS[dashOf(trace)],
+  }));
+}
+
+// The error of a line, as a band behind it.
+function band(trace, colour) {
+  if (!trace.error) return [];
+  const edge = (sign) => trace.y.map((v, i) => (v === null ? null : v + sign * (trace.error[i] ?? 0)));
+  const common = { type: "scatter", x: trace.x, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+  return [
+    { ...common, y: edge(-1) },
+    { ...common, y: edge(1), fill: "tonexty", fillcolor: colour, opacity: 0.2 },
+  ];
+}
+
+function heat(trace, theme, panel) {
+  const [low, high] = panel.z ?? bounds(trace.z.flat());
+  const signed = low < 0;
+  const far = Math.max(-low, high);
+  return {
+    type: "heatmap",
+    name: trace.name,
+    x: trace.x,
+    y: trace.y,
+    z: trace.z,
+    zmin: signed ? -far : low,
+    zmax: signed ? far : high,
+    colorscale: signed ? "RdBu" : "Cividis",
+    colorbar: { title: { text: trace.name }, thickness: 12, outlinewidth: 0, tickfont: { color: theme.ink } },
+    hovertemplate: "%{x}, %{y}: %{z:.4g}<extra></extra>",
+  };
+}
+
+export function bounds(values) {
+  return values.reduce(([a, b], v) => (v === null ? [a, b] : [Math.min(a, v), Math.max(b, v)]), [0, 0]);
+}
+
+function axis({ label, scale, range }, shared, theme) {
+  const log = scale === "log";
+  const wanted = shared ?? range;
+  const usable = wanted && (!log || wanted[0] > 0);
+  return {
+    title: { text: escaped(label), standoff: 8 },
+    type: log ? "log" : "linear",
+    exponentformat: "power",
+    gridcolor: theme.line,
+    zerolinecolor: theme.line,
+    linecolor: theme.soft,
+    ticks: "outside",
+    tickcolor: theme.soft,
+    ticklen: 4,
+    showline: true,
+    automargin: true,
+    autorange: !usable,
+    range: usable ? wanted.map((v) => (log ? Math.log10(Math.max(v, LOW)) : v)) : undefined,
+  };
+}
+
+// Lines across the panel. Plotly takes plain numbers for lines and logarithms for words beside them.
+function marks(panel, axes, theme) {
+  const shapes = [];
+  const annotations = [];
+  const seen = { x: 0, y: 0 };
+  for (const mark of panel.marks ?? []) {
+    const along = mark.axis;
+    const across = along === "x" ? "y" : "x";
+    if (axes[along].scale === "log" && mark.at <= 0) continue;
+    const at = axes[along].scale === "log" ? Math.log10(mark.at) : mark.at;
+    const step = seen[along]++;
+    shapes.push({
+      type: "line",
+      [`${along}ref`]: along,
+      [`${across}ref`]: "paper",
+      [`${along}0`]: mark.at,
+      [`${along}1`]: mark.at,
+      [`${across}0`]: 0,
+      [`${across}1`]: 1,
+      layer: "below",
+      line: { color: theme.soft, width: 1, dash: "dot" },
+    });
+    annotations.push({
+      [`${along}ref`]: along,
+      [`${across}ref`]: "paper",
+      [along]: at,
+      [across]: along === "x" ? 1 - 0.075 * (step % 4) : 1,
+      text: escaped(mark.label),
+      showarrow: false,
+      xanchor: along === "x" ? "left" : "right",
+      yanchor: along === "x" ? "top" : "bottom",
+      font: { size: 12, color: theme.soft },
+    });
+  }
+  return { shapes, annotations };
+}
+
+// Plotly reads some HTML in texts, which names of files and formulas are not; ε_g gets its index.
+function escaped(text) {
+  const plain = String(text ?? "").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return plain.replace(/(\p{L})_(\p{L}|\d)(?![\p{L}\d])/gu, "$1<sub>$2</sub>");
+}

@@ -1,0 +1,77 @@
+// Requests of one slot: at most one is under way, and of those that come meanwhile only the newest is kept.
+import { Cancelled } from "./source.js";
+
+const PATIENCE = 300; // ms; while a control is dragged, an older request that takes longer is given up
+const SILENCE = 400; // ms before the page says that it waits
+const POLL = 500; // ms between questions how far the server is
+let count = 0; // of requests; the server gives up those of smaller numbers
+
+export class Requests {
+  waiting = null; // what the server does, in words, once it takes long
+  #next = null;
+  #flight = null; // {started, abort}
+  #timers = [];
+
+  // arrived(picture), failed(problem), changed(): there is something else to say.
+  constructor(slot, source, { arrived, failed, changed }) {
+    Object.assign(this, { slot, source, arrived, failed, changed });
+  }
+
+  // state: a function, called when the request is sent, since the last picture may change it.
+  ask(view, state, part = "") {
+    this.#next = { view, state, part };
+    if (!this.#flight) this.#send();
+    else if (performance.now() - this.#flight.started > PATIENCE) this.#flight.abort.abort();
+  }
+
+  // Whatever is under way is no longer wanted.
+  drop() {
+    this.#next = null;
+    this.#flight?.abort.abort();
+  }
+
+  stop() {
+    this.drop();
+    this.source.stop(this.slot);
+  }
+
+  async #send() {
+    const { view, state, part } = this.#next;
+    this.#next = null;
+    const abort = new AbortController();
+    this.#flight = { started: performance.now(), abort };
+    this.#watch();
+    try {
+      const options = { slot: this.slot, part, number: (count += 1), signal: abort.signal };
+      const picture = await this.source.picture(view, state(), options);
+      if (!abort.signal.aborted) this.arrived(picture);
+    } catch (problem) {
+      if (!(problem instanceof Cancelled)) this.failed(problem);
+    }
+    this.#flight = null;
+    if (this.#next) return this.#send();
+    this.#unwatch();
+    this.changed();
+  }
+
+  #watch() {
+    if (this.#timers.length) return;
+    const look = async () => {
+      const told = await this.source.progress(this.slot).catch(() => ({}));
+      if (!this.#timers.length) return;
+      this.waiting = told.message || told.state || "computing";
+      this.changed();
+    };
+    const first = setTimeout(() => {
+      look();
+      this.#timers.push(setInterval(look, POLL));
+    }, SILENCE);
+    this.#timers.push(first);
+  }
+
+  #unwatch() {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
+    this.waiting = null;
+  }
+}

@@ -1,0 +1,118 @@
+// One of the two settings: the picture that came, the slower details, and runs on top of it.
+import { Requests } from "./requests.js";
+import { follow } from "./stream.js";
+
+const STILL = 600; // ms without a change before details are asked for
+const STOPPED = { message: "Stopped. Move a control to draw again.", parameter: null };
+
+export class Setting {
+  picture = null;
+  details = null; // panels, numbers and marks that take longer
+  stale = false; // the details are of a setting before this one
+  failure = null; // of the last request
+  running = null; // of the runs: {message, done, of}
+  overlay = new Map(); // panel -> name -> trace
+  #close = null;
+  #later = 0;
+
+  // arrived(setting): a picture has come; changed(): there is something to draw.
+  constructor(slot, source, arrived, changed) {
+    Object.assign(this, { slot, source, changed });
+    this.quick = new Requests(slot, source, {
+      arrived: (picture) => {
+        this.picture = picture;
+        this.failure = null;
+        this.#later = setTimeout(() => this.#askDetails(), STILL);
+        arrived(this);
+      },
+      failed: (problem) => (this.failure = problem),
+      changed,
+    });
+    this.slow = new Requests(`${slot}.details`, source, {
+      arrived: (details) => Object.assign(this, { details, stale: false }),
+      failed: ({ message }) => Object.assign(this, { details: { panels: [], numbers: [], messages: [message] }, stale: false }),
+      changed,
+    });
+  }
+
+  get waiting() {
+    return this.quick.waiting ?? this.slow.waiting;
+  }
+
+  ask(view, state) {
+    Object.assign(this, { view, state, stale: true, running: null });
+    clearTimeout(this.#later);
+    this.slow.drop();
+    this.halt();
+    this.overlay = new Map();
+    this.quick.ask(view, state);
+  }
+
+  stop() {
+    if (this.quick.waiting) this.failure = STOPPED;
+    if (this.quick.waiting) this.quick.stop();
+    this.slow.stop();
+  }
+
+  run() {
+    this.halt();
+    this.overlay = new Map();
+    const tell = (running) => {
+      this.running = running;
+      this.changed();
+    };
+    tell({ message: "starting" });
+    this.#close = follow(this.source.runs(this.view, this.state(), this.slot), {
+      progress: tell,
+      traces: ({ panel, traces }) => this.#put(panel, traces),
+      done: ({ message }) => tell({ message, ended: true }),
+      failed: ({ error }) => tell({ message: error, ended: true, failed: true }),
+    });
+  }
+
+  // The runs end; what they have drawn stays.
+  halt() {
+    this.#close?.();
+    this.#close = null;
+    if (this.running && !this.running.ended) this.running = { message: "Stopped.", ended: true };
+  }
+
+  leave() {
+    clearTimeout(this.#later);
+    this.halt();
+    this.quick.drop();
+    this.slow.drop();
+  }
+
+  // The picture with all that belongs to it.
+  seen() {
+    if (!this.picture) return null;
+    const more = this.details ?? { panels: [], numbers: [], messages: [] };
+    const marks = this.stale ? {} : more.panel_marks ?? {};
+    const panels = this.picture.panels.map((panel) => ({
+      ...panel,
+      marks: [...(panel.marks ?? []), ...(marks[panel.name] ?? [])],
+      traces: [...panel.traces, ...(this.overlay.get(panel.name)?.values() ?? [])],
+    }));
+    const later = more.panels.map((panel) => ({ ...panel, stale: this.stale }));
+    const now = this.stale ? { numbers: [], messages: [] } : more;
+    return {
+      ...this.picture,
+      panels: [...panels, ...later],
+      numbers: [...this.picture.numbers, ...now.numbers],
+      messages: [...this.picture.messages, ...now.messages],
+      slider_marks: { ...this.picture.slider_marks, ...now.slider_marks },
+    };
+  }
+
+  #askDetails() {
+    if (this.view.details) this.slow.ask(this.view, this.state, "details");
+  }
+
+  #put(panel, traces) {
+    const drawn = this.overlay.get(panel) ?? new Map();
+    for (const trace of traces) drawn.set(trace.name, trace);
+    this.overlay.set(panel, drawn);
+    this.changed();
+  }
+}

@@ -1,0 +1,135 @@
+// Where pictures come from: the server, or the table of an exported page. Both answer the same calls.
+import { applying } from "./parameters.js";
+
+export class Failure extends Error {
+  constructor(text, parameter = null) {
+    super(text);
+    this.parameter = parameter;
+  }
+}
+
+export class Cancelled extends Error {}
+
+export function source() {
+  const block = document.getElementById("data");
+  return block ? new Table(JSON.parse(block.textContent)) : new Server();
+}
+
+class Server {
+  offline = false;
+  #client = Math.random().toString(36).slice(2);
+
+  async views() {
+    return (await answer("/api/views")).views;
+  }
+
+  async papers() {
+    return (await answer("/api/papers")).figures;
+  }
+
+  async files(view) {
+    const { files } = await answer("/api/files");
+    return files.filter((file) => file.view === view.name);
+  }
+
+  picture(view, state, { slot, part, number, signal }) {
+    const more = part ? { slot, number, part } : { slot, number };
+    return answer(`/api/picture?${this.#words(view, state, more)}`, { signal });
+  }
+
+  progress(slot) {
+    return answer(`/api/progress?${new URLSearchParams({ client: this.#client, slot })}`);
+  }
+
+  async stop(slot) {
+    const words = new URLSearchParams({ client: this.#client, slot });
+    await fetch(`/api/stop?${words}`, { method: "POST" }).catch(() => null);
+  }
+
+  runs(view, state, slot) {
+    return `/api/runs?${this.#words(view, state, { slot })}`;
+  }
+
+  data(view, state, format) {
+    return `/api/data?${this.#words(view, state, { format })}`;
+  }
+
+  #words(view, state, more) {
+    const words = new URLSearchParams({ view: view.name, client: this.#client, ...more });
+    if (more.format) words.delete("client");
+    for (const p of applying(view, state)) words.set(p.name, state[p.name]);
+    return words;
+  }
+}
+
+async function answer(address, options = {}) {
+  let reply;
+  try {
+    reply = await fetch(address, options);
+  } catch (problem) {
+    if (problem.name === "AbortError") throw new Cancelled();
+    throw new Failure("The server does not answer. Is tutelage explore still running?");
+  }
+  const body = await reply.json().catch((problem) => {
+    if (problem.name === "AbortError") throw new Cancelled();
+    throw new Failure(`The server answered ${reply.status} without words.`);
+  });
+  if (body.cancelled) throw new Cancelled();
+  if (!reply.ok) throw new Failure(body.error ?? `The server answered ${reply.status}.`, body.parameter);
+  return body;
+}
+
+// A grid of pictures computed before; {views, grids: {view: {over: {name: values}, pictures}}}.
+class Table {
+  offline = true;
+  #data;
+
+  constructor(data) {
+    this.#data = data;
+    this.note = data.note ?? "";
+  }
+
+  async views() {
+    return this.#data.views.map((view) => ({ ...view, streams: false, details: false, parameters: this.#parameters(view) }));
+  }
+
+  async papers() {
+    return this.#data.papers?.figures ?? [];
+  }
+
+  async files() {
+    return [];
+  }
+
+  async picture(view, state) {
+    const { over, pictures } = this.#data.grids[view.name];
+    let place = 0;
+    const moved = [];
+    for (const [name, values] of Object.entries(over)) {
+      const at = nearest(values, state[name]);
+      place = place * values.length + at;
+      if (values[at] !== state[name]) moved.push(`${name} = ${values[at]} instead of ${state[name]}`);
+    }
+    const picture = pictures[place];
+    const said = moved.length ? [`The nearest computed point: ${moved.join(", ")}.`] : [];
+    return { ...picture, messages: [...said, ...picture.messages] };
+  }
+
+  async progress() {
+    return { message: "" };
+  }
+
+  async stop() {}
+
+  #parameters(view) {
+    const over = this.#data.grids[view.name]?.over ?? {};
+    return view.parameters.filter((p) => p.name in over).map((p) => ({ ...p, values: over[p.name] }));
+  }
+}
+
+function nearest(values, value) {
+  const same = values.indexOf(value);
+  if (same >= 0 || typeof value !== "number") return Math.max(same, 0);
+  const distances = values.map((v) => Math.abs(v - value));
+  return distances.indexOf(Math.min(...distances));
+}

@@ -1,0 +1,132 @@
+// The pictures on the page: for each setting its panels, drawn again in place without a flicker.
+import { framed } from "./player.js";
+import { legend } from "./legend.js";
+import { bounds, entries, extent, figure, plotly, themeOf } from "./picture.js";
+import { make, say } from "./words.js";
+
+const OPTIONS = { displayModeBar: false, displaylogo: false, doubleClick: "reset" };
+const NARROW = "(max-width: 50rem)";
+
+export class Stage {
+  #places = new Map(); // slot -> {section, names, plots}
+  #off = new Map(); // panel -> names of curves that are not drawn
+  #resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) if (target.data) window.Plotly.Plots.resize(target);
+  });
+
+  // scaled(panel, axis, scale): the reader has asked for another scale; again(): for fewer curves.
+  constructor(place, scaled, again) {
+    Object.assign(this, { place, scaled, again });
+  }
+
+  clear() {
+    for (const slot of [...this.#places.keys()]) this.#drop(slot);
+    this.#off.clear();
+  }
+
+  // pictures: {slot: picture}; axes: {"panel.x": "log"}.
+  async draw(pictures, axes, key) {
+    const slots = Object.keys(pictures);
+    for (const slot of [...this.#places.keys()]) if (!slots.includes(slot)) this.#drop(slot);
+    this.place.dataset.settings = slots.length;
+    const Plotly = await plotly();
+    const theme = themeOf(document.documentElement);
+    for (const slot of slots) {
+      const { plots, heading } = this.#place(slot, pictures[slot].panels);
+      heading.hidden = slots.length === 1;
+      for (const panel of pictures[slot].panels) {
+        const off = this.#hidden(panel.name);
+        const chosen = { ...options(panel, pictures, axes, key), off };
+        const plot = plots.get(panel.name);
+        this.#caption(plot, panel, chosen.scales, slots.length > 1 ? slot : "");
+        const { data, layout } = figure(panel, theme, chosen);
+        Plotly.react(plot, data, layout, OPTIONS);
+        plot.parentElement.classList.toggle("old", Boolean(panel.stale));
+        legend(plot.nextElementSibling, entries(panel, theme), off, this.again);
+      }
+    }
+  }
+
+  #hidden(panel) {
+    if (!this.#off.has(panel)) this.#off.set(panel, new Set());
+    return this.#off.get(panel);
+  }
+
+  #place(slot, panels) {
+    const names = panels.map((panel) => panel.name).join(" ");
+    const before = this.#places.get(slot);
+    if (before?.names === names) return before;
+    if (before) this.#drop(slot);
+    const plots = new Map();
+    const figures = panels.map((panel) => this.#frame(panel, plots));
+    const heading = make("h2", { class: "slot" }, slot.toUpperCase());
+    const rows = make("div", { class: "panels", tabindex: matchMedia(NARROW).matches ? 0 : null, role: "group", "aria-label": `panels ${slot.toUpperCase()}` }, ...figures);
+    const section = make("section", { class: "setting", "aria-label": `setting ${slot.toUpperCase()}` }, heading, rows);
+    if (slot === "a") this.place.prepend(section);
+    else this.place.append(section);
+    const made = { section, names, plots, heading };
+    this.#places.set(slot, made);
+    return made;
+  }
+
+  #frame(panel, plots) {
+    const plot = make("div", { class: "plot", role: "img" });
+    plots.set(panel.name, plot);
+    this.#resized.observe(plot);
+    const buttons = ["x", "y"]
+      .filter((name) => panel[name].scales.length > 1)
+      .map((name) => make("button", { type: "button", class: "scale", "data-axis": name, "data-panel": panel.name }, `log ${name}`));
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        this.scaled(panel.name, button.dataset.axis, button.getAttribute("aria-pressed") === "true" ? "linear" : "log");
+      });
+    }
+    return make("figure", { class: "panel" }, make("figcaption", {}, make("h3", {}, panel.title), ...buttons), plot, make("ul", { class: "legend", "aria-label": `curves of ${panel.title}` }));
+  }
+
+  #caption(plot, panel, scales, slot) {
+    plot.setAttribute("aria-label", `${panel.title}${slot ? `, setting ${slot.toUpperCase()}` : ""}. ${panel.description}`);
+    const caption = plot.parentElement.firstElementChild;
+    say(caption.firstElementChild, panel.title);
+    for (const button of caption.querySelectorAll("button")) {
+      const name = button.dataset.axis;
+      button.setAttribute("aria-pressed", String((scales[name] ?? panel[name].scale) === "log"));
+      button.setAttribute("aria-label", `log ${name} axis of ${panel.title}${slot ? `, ${slot.toUpperCase()}` : ""}`);
+    }
+  }
+
+  #drop(slot) {
+    const { section, plots } = this.#places.get(slot);
+    for (const plot of plots.values()) {
+      this.#resized.unobserve(plot);
+      window.Plotly.purge(plot);
+    }
+    section.remove();
+    this.#places.delete(slot);
+  }
+}
+
+// Scales that the reader chose, and ranges that compared settings and frames have in common.
+export function options(panel, pictures, axes, key) {
+  const scales = {};
+  for (const name of ["x", "y"]) {
+    const chosen = axes[`${panel.name}.${name}`];
+    if (panel[name].scales.includes(chosen)) scales[name] = chosen;
+  }
+  const alike = Object.values(pictures).flatMap((picture) => versions(picture, panel.name));
+  const ranges = {};
+  for (const name of alike.length > 1 ? ["x", "y"] : []) {
+    if (alike.some((p) => p.traces.some((t) => t.kind === "heat"))) continue;
+    ranges[name] = extent(alike, name, scales[name] ?? panel[name].scale);
+  }
+  const heats = alike.flatMap((p) => p.traces.filter((t) => t.kind === "heat").flatMap((t) => t.z.flat()));
+  if (heats.length) panel.z = bounds(heats);
+  return { scales, ranges, narrow: matchMedia(NARROW).matches, key };
+}
+
+// A panel as it is, and as it is in every frame.
+function versions(picture, name) {
+  const now = picture.panels.filter((panel) => panel.name === name);
+  const frames = (picture.frames ?? []).filter((frame) => frame.traces[name]);
+  return [...now, ...now.flatMap((panel) => frames.map((frame) => framed(panel, frame)))];
+}

@@ -1,0 +1,24 @@
+// Events of a computation that grows; the answer closes it, and the server then ends the work.
+const LOST = { error: "The connection to the server was lost." };
+
+export function follow(address, { progress, traces, done, failed }) {
+  const events = new EventSource(address);
+  const close = () => events.close();
+  const told = (event) => JSON.parse(event.data);
+  events.addEventListener("progress", (event) => progress(told(event)));
+  events.addEventListener("traces", (event) => traces(told(event)));
+  events.addEventListener("done", (event) => {
+    close();
+    done(told(event));
+  });
+  events.addEventListener("failed", (event) => {
+    close();
+    failed(told(event));
+  });
+  // Without closing, the browser would ask again, and the runs would begin anew.
+  events.addEventListener("error", () => {
+    close();
+    failed(LOST);
+  });
+  return close;
+}

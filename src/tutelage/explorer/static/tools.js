@@ -1,0 +1,78 @@
+// Buttons beside the picture: code, data and pictures of what is seen.
+import { copy, csv, png, save, svg } from "./saving.js";
+import { options } from "./stage.js";
+import { make, say } from "./words.js";
+
+export class Tools {
+  #seen = null; // {view, page, pictures, slot}
+
+  constructor(place, source) {
+    this.source = source;
+    this.python = make("pre", { tabindex: 0, "aria-label": "Python" });
+    this.command = make("pre", { tabindex: 0, "aria-label": "command" });
+    this.told = make("p", { role: "status", class: "told" });
+    this.heading = make("h2", {}, "Take along");
+    this.commandButton = this.#button("Copy as command", () => this.#copied(this.command));
+    this.nc = make("a", { class: "button", download: "" }, "Data (NetCDF)");
+    this.csv = source.offline
+      ? this.#button("Data (CSV)", () => save(csv(this.#panels()), this.#name("csv"), "text/csv"))
+      : make("a", { class: "button", download: "" }, "Data (CSV)");
+    this.nc.hidden = source.offline;
+    const row = (...buttons) => make("div", { class: "buttons" }, ...buttons);
+    this.code = make("details", {}, make("summary", {}, "The code"), this.python, this.command);
+    place.replaceChildren(
+      this.heading,
+      row(this.#button("Copy as Python", () => this.#copied(this.python)), this.commandButton),
+      row(this.nc, this.csv),
+      row(
+        this.#button("Picture (SVG)", async () => save(await this.#drawing(), this.#name("svg"), "image/svg+xml")),
+        this.#button("Picture (PNG)", async () => save(await png(await this.#drawing()), this.#name("png"))),
+        this.#button("Print", () => print()),
+      ),
+      row(this.#button("Copy the link", async () => this.#say((await copy(location.href)) ? "Copied." : "Copy it from the address bar."))),
+      this.told,
+      this.code,
+    );
+  }
+
+  show(view, page, pictures, slot) {
+    this.#seen = { view, page, pictures, slot };
+    const picture = pictures[slot];
+    say(this.heading, Object.keys(pictures).length > 1 ? `Take along setting ${slot.toUpperCase()}` : "Take along");
+    say(this.python, picture.python ?? "");
+    say(this.command, picture.command ?? "");
+    this.command.hidden = this.commandButton.hidden = !picture.command;
+    if (this.source.offline) return;
+    this.nc.href = this.source.data(view, page.settings[slot], "nc");
+    this.csv.href = this.source.data(view, page.settings[slot], "csv");
+  }
+
+  #button(text, act) {
+    return make("button", { type: "button", onclick: act }, text);
+  }
+
+  async #copied(element) {
+    if (await copy(element.textContent)) return this.#say("Copied.");
+    this.code.open = true;
+    getSelection().selectAllChildren(element);
+    this.#say("Selected below: press Ctrl+C.");
+  }
+
+  #say(text) {
+    say(this.told, text);
+    setTimeout(() => say(this.told, ""), 4000);
+  }
+
+  #panels() {
+    return this.#seen.pictures[this.#seen.slot].panels;
+  }
+
+  #drawing() {
+    const { pictures, page } = this.#seen;
+    return svg(this.#panels(), (panel) => ({ ...options(panel, pictures, page.axes, ""), narrow: false, legend: true }));
+  }
+
+  #name(ending) {
+    return `${this.#seen.view.name}.${ending}`;
+  }
+}

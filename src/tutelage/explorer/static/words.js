@@ -1,0 +1,52 @@
+// Elements of the page and numbers in words.
+
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function find(id) {
+  return document.getElementById(id);
+}
+
+// A text is set only where it has changed: screen readers read every change.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// As many digits as the error leaves, six where there is none.
+export function digits(value, error) {
+  if (typeof value !== "number") return String(value);
+  if (value === 0 || Number.isInteger(value) && Math.abs(value) < 1e6) return minus(String(value));
+  if (Math.abs(value) < 1e-4 && !(error > 0)) return minus(tidy(value.toExponential(4)));
+  const known = error > 0 ? Math.ceil(Math.log10(Math.abs(value) / error)) : 6;
+  return minus(tidy(value.toPrecision(Math.min(Math.max(known, 2), 10))));
+}
+
+export function shown(number) {
+  if (number.value === null || number.value === undefined) return "–";
+  const value = digits(number.value, number.error);
+  return number.error > 0 ? `${value} ± ${tidy(number.error.toPrecision(1))}` : value;
+}
+
+// ε_g with its index below the line.
+export function symbol(text) {
+  const [letter, ...indices] = (text ?? "").split("_");
+  if (!letter) return null;
+  return make("span", { class: "symbol" }, " ", letter, ...indices.map((index) => make("sub", {}, index)));
+}
+
+function tidy(text) {
+  const [head, power] = text.split("e");
+  return power === undefined ? head : `${head}e${Number(power)}`;
+}
+
+function minus(text) {
+  return text.replace(/^-/, "−");
+}
