@@ -22,7 +22,7 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-FORMULA = "<math><mfrac><mrow><mi>d</mi><mi>R</mi></mrow><mi>dα</mi></mfrac><mo>=</mo><mi>η</mi><mi>R</mi></math>"
+FORMULA = "<math><mi>R</mi><mo>=</mo><mi>η</mi><mi>α</mi></math>"
 
 
 def plotly() -> Path:
@@ -36,7 +36,12 @@ def number(name, label, symbol, minimum, maximum, default, **more):
     """A parameter that is a number."""
     words = {"name": name, "label": label, "symbol": symbol, "help": f"The {label}."}
     span = {"minimum": minimum, "maximum": maximum, "default": default}
-    return {"kind": "number", "group": "Student", "scale": "linear", "step": 0.01} | words | span | more
+    return (
+        {"kind": "number", "group": "Student", "scale": "linear", "step": 0.01}
+        | words
+        | span
+        | more
+    )
 
 
 def choice(name, label, default, *values, **more):
@@ -59,7 +64,15 @@ VIEWS = [
             choice("activation", "activation", "relu", "relu", "erf", "leaky"),
             number("slope", "slope", "s", 0, 1, 0.1, shown_when={"activation": ["leaky"]}),
             number(
-                "learning_rate", "learning rate", "η", 1e-3, 10, 1.0, scale="log", step=None, zero=True
+                "learning_rate",
+                "learning rate",
+                "η",
+                1e-3,
+                10,
+                1.0,
+                scale="log",
+                step=None,
+                zero=True,
             ),
             number("noise", "noise", "ς", 0, 1, 0.0, group="Teacher"),
             {
@@ -150,9 +163,17 @@ FIGURES = [
         "picture": None,
         "opens": {"view": "transitions", "state": {"load": 6}},
     },
-    {"paper": "tian2020", "title": "Table 1", "caption": "Only a table.", "picture": None, "opens": None},
+    {
+        "paper": "tian2020",
+        "title": "Table 1",
+        "caption": "Only a table.",
+        "picture": None,
+        "opens": None,
+    },
 ]
-PICTURE_SVG = "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='40'><circle r='20'/></svg>"
+PICTURE_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='40'><circle r='20'/></svg>"
+)
 
 
 def axis(label, scale="linear", scales=("linear", "log"), range_=None):

@@ -1,7 +1,7 @@
 // Controls of a view, built from its parameters: a slider and a number field tied together, choices,
 // switches, texts.
 import { applies, parsed } from "./parameters.js";
-import { digits, make, say, symbol } from "./words.js";
+import { digits, indexed, make, say, symbol } from "./words.js";
 
 const STEPS = 200; // of a logarithmic slider
 const TYPING = 300; // ms after the last letter of a formula
@@ -9,20 +9,22 @@ const TYPING = 300; // ms after the last letter of a formula
 export class Controls {
   #fields = new Map();
 
-  // changed(name, value, settled): settled is false while a slider is dragged.
-  constructor(form, view, files, changed) {
+  // files: choices of a file; changed(name, value, settled): settled is false while a slider is dragged.
+  constructor(form, view, { state, files }, changed) {
     this.view = view;
     const groups = new Map();
+    const moved = new Set(); // groups with a value that is not the default
     for (const parameter of view.parameters.filter((p) => p.kind !== "hidden")) {
       const field = this.#field(parameter, files, changed);
       this.#fields.set(parameter.name, field);
       const name = parameter.group ?? "Parameters";
       groups.set(name, [...(groups.get(name) ?? []), field.row]);
+      if (state[parameter.name] !== parameter.default) moved.add(name);
     }
-    const narrow = matchMedia("(max-width: 50rem)").matches;
+    const open = matchMedia("(max-width: 50rem)").matches ? 1 : 2;
     this.groups = [...groups].map(([name, rows], i) => {
       const body = make("fieldset", {}, make("legend", { class: "hidden" }, name), ...rows);
-      return make("details", { open: !narrow || i === 0 }, make("summary", {}, name), body);
+      return make("details", { open: i < open || moved.has(name) }, make("summary", {}, name), body);
     });
     form.replaceChildren(...this.groups);
   }
@@ -98,7 +100,7 @@ function drawTicks(place, marks, scale) {
   place.hidden = !marks.length;
   const ticks = marks.map(({ at, label }) => {
     const part = (scale.position(at) - scale.min) / (scale.max - scale.min);
-    const tick = make("li", { title: label }, `${label} ${digits(at)}`);
+    const tick = make("li", { title: label }, ...indexed(label), ` ${digits(at)}`);
     tick.style.setProperty("--part", Math.min(Math.max(part, 0), 1));
     return tick;
   });

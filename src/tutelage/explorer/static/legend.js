@@ -1,5 +1,5 @@
 // Names of curves below a panel; each is a button that takes its curve away and brings it back.
-import { make } from "./words.js";
+import { indexed, make } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -14,7 +14,7 @@ export function legend(place, entries, off, again) {
 }
 
 function item(entry, off, again) {
-  const button = make("button", { type: "button", "data-curve": entry.name, "aria-pressed": "true" }, swatch(entry), entry.name);
+  const button = make("button", { type: "button", "data-curve": entry.name, "aria-pressed": "true" }, swatch(entry), make("span", {}, ...indexed(entry.name)));
   button.addEventListener("click", () => {
     if (!off.delete(entry.name)) off.add(entry.name);
     again();

@@ -9,7 +9,7 @@ import { Setting } from "./setting.js";
 import { source } from "./source.js";
 import { Stage } from "./stage.js";
 import { Tools } from "./tools.js";
-import { find, make, say } from "./words.js";
+import { find, indexed, make, say } from "./words.js";
 
 const SAME_MOVE = 1000; // ms; moves of one control that follow each other are one step back
 const QUIET = 1000; // ms without a change before numbers are read aloud
@@ -85,7 +85,7 @@ async function enter() {
   find("main").className = papers ? "gallery" : "";
   if (papers) return find("figures").replaceChildren(...gallery(await from.papers(), views));
   const files = view.parameters.some((p) => p.kind === "file") ? await from.files(view) : [];
-  controls = new Controls(find("controls"), view, files, changed);
+  controls = new Controls(find("controls"), view, { state: page.settings.a, files }, changed);
 }
 
 function ask(slot) {
@@ -189,7 +189,7 @@ function drawNow() {
   player.show(any?.frames ?? [], page.frame);
   find("numbers").replaceChildren(...table(Object.fromEntries(Object.entries(pictures).map(([slot, p]) => [slot, p.numbers]))));
   const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];
-  find("messages").replaceChildren(...messages.map((text) => make("li", {}, text)));
+  find("messages").replaceChildren(...messages.map((text) => make("li", {}, ...indexed(text))));
   if (pictures[edited]) tools.show(view, page, pictures, edited);
   say(find("printed"), Object.entries(page.settings).map(([slot, s]) => `${slot.toUpperCase()}: ${inWords(view, s)}`).join("; "));
   if (any) stage.draw(pictures, page.axes, `${view.name}`);

@@ -1,5 +1,5 @@
 // The state in numbers, beside the picture: one column for each setting.
-import { make, shown, symbol } from "./words.js";
+import { indexed, make, shown, symbol } from "./words.js";
 
 const SPOKEN = 4; // numbers that are read aloud after a change
 
@@ -30,10 +30,10 @@ export function spoken(numbers) {
 function line(row, slots) {
   const any = Object.values(row)[0];
   const cells = slots.map((slot) => make("td", {}, ...(row[slot] ? cell(row[slot]) : ["–"])));
-  return make("tr", {}, make("th", { scope: "row" }, any.label, symbol(any.symbol)), ...cells);
+  return make("tr", {}, make("th", { scope: "row" }, ...indexed(any.label), symbol(any.symbol)), ...cells);
 }
 
 function cell(number) {
-  const reason = number.reason ? make("span", { class: "reason" }, number.reason) : null;
+  const reason = number.reason ? make("span", { class: "reason" }, ...indexed(number.reason)) : null;
   return [shown(number), reason];
 }

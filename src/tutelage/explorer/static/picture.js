@@ -39,8 +39,8 @@ export function figure(panel, theme, { scales = {}, ranges = {}, narrow = false,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     margin: { l: 62, r: 12, t: 12, b: 46 },
-    xaxis: axis(x, ranges.x, theme),
-    yaxis: axis(y, ranges.y, theme),
+    xaxis: axis("x", x, ranges.x, theme),
+    yaxis: axis("y", y, ranges.y, theme),
     showlegend: legend && named.length > 1,
     legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 } },
     hovermode: "closest",
@@ -150,7 +150,7 @@ export function bounds(values) {
   return values.reduce(([a, b], v) => (v === null ? [a, b] : [Math.min(a, v), Math.max(b, v)]), [0, 0]);
 }
 
-function axis({ label, scale, range }, shared, theme) {
+function axis(name, { label, scale, range }, shared, theme) {
   const log = scale === "log";
   const wanted = shared ?? range;
   const usable = wanted && (!log || wanted[0] > 0);
@@ -165,7 +165,7 @@ function axis({ label, scale, range }, shared, theme) {
     tickcolor: theme.soft,
     ticklen: 4,
     showline: true,
-    automargin: true,
+    automargin: name === "y",
     autorange: !usable,
     range: usable ? wanted.map((v) => (log ? Math.log10(Math.max(v, LOW)) : v)) : undefined,
   };
@@ -203,6 +203,8 @@ function marks(panel, axes, theme) {
       xanchor: along === "x" ? "left" : "right",
       yanchor: along === "x" ? "top" : "bottom",
       font: { size: 12, color: theme.soft },
+      bgcolor: theme.paper,
+      borderpad: 1,
     });
   }
   return { shapes, annotations };
@@ -211,5 +213,5 @@ function marks(panel, axes, theme) {
 // Plotly reads some HTML in texts, which names of files and formulas are not; ε_g gets its index.
 function escaped(text) {
   const plain = String(text ?? "").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  return plain.replace(/(\p{L})_(\p{L}|\d)(?![\p{L}\d])/gu, "$1<sub>$2</sub>");
+  return plain.replace(/(?<!\p{L}{2})_(\p{L}{1,2}|\d+)(?![\p{L}\d])/gu, "<sub>$1</sub>");
 }

@@ -62,7 +62,7 @@ export class Setting {
       this.changed();
     };
     tell({ message: "starting" });
-    this.#close = follow(this.source.runs(this.view, this.state(), this.slot), {
+    this.#close = follow(this.source.runs(this.view, this.state(), `${this.slot}.runs`), {
       progress: tell,
       traces: ({ panel, traces }) => this.#put(panel, traces),
       done: ({ message }) => tell({ message, ended: true }),

@@ -18,21 +18,18 @@ export class Tools {
       ? this.#button("Data (CSV)", () => save(csv(this.#panels()), this.#name("csv"), "text/csv"))
       : make("a", { class: "button", download: "" }, "Data (CSV)");
     this.nc.hidden = source.offline;
-    const row = (...buttons) => make("div", { class: "buttons" }, ...buttons);
     this.code = make("details", {}, make("summary", {}, "The code"), this.python, this.command);
-    place.replaceChildren(
-      this.heading,
-      row(this.#button("Copy as Python", () => this.#copied(this.python)), this.commandButton),
-      row(this.nc, this.csv),
-      row(
-        this.#button("Picture (SVG)", async () => save(await this.#drawing(), this.#name("svg"), "image/svg+xml")),
-        this.#button("Picture (PNG)", async () => save(await png(await this.#drawing()), this.#name("png"))),
-        this.#button("Print", () => print()),
-      ),
-      row(this.#button("Copy the link", async () => this.#say((await copy(location.href)) ? "Copied." : "Copy it from the address bar."))),
-      this.told,
-      this.code,
-    );
+    const buttons = [
+      this.#button("Copy as Python", () => this.#copied(this.python)),
+      this.commandButton,
+      this.nc,
+      this.csv,
+      this.#button("Picture (SVG)", async () => save(await this.#drawing(), this.#name("svg"), "image/svg+xml")),
+      this.#button("Picture (PNG)", async () => save(await png(await this.#drawing()), this.#name("png"))),
+      this.#button("Copy the link", () => this.#copyLink()),
+      this.#button("Print", () => print()),
+    ];
+    place.replaceChildren(this.heading, make("div", { class: "buttons" }, ...buttons), this.told, this.code);
   }
 
   show(view, page, pictures, slot) {
@@ -56,6 +53,10 @@ export class Tools {
     this.code.open = true;
     getSelection().selectAllChildren(element);
     this.#say("Selected below: press Ctrl+C.");
+  }
+
+  async #copyLink() {
+    this.#say((await copy(location.href)) ? "Copied." : "Copy it from the address bar.");
   }
 
   #say(text) {

@@ -35,11 +35,14 @@ export function shown(number) {
   return number.error > 0 ? `${value} ± ${tidy(number.error.toPrecision(1))}` : value;
 }
 
-// ε_g with its index below the line.
+// ε_g with its index below the line; a name such as learning_rate stays as it is.
+export function indexed(text) {
+  const parts = String(text ?? "").split(/(?<!\p{L}{2})_(\p{L}{1,2}|\d+)(?![\p{L}\d])/u);
+  return parts.map((part, i) => (i % 2 ? make("sub", {}, part) : part)).filter((part) => part !== "");
+}
+
 export function symbol(text) {
-  const [letter, ...indices] = (text ?? "").split("_");
-  if (!letter) return null;
-  return make("span", { class: "symbol" }, " ", letter, ...indices.map((index) => make("sub", {}, index)));
+  return text ? make("span", { class: "symbol" }, " ", ...indexed(text)) : null;
 }
 
 function tidy(text) {
