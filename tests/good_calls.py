@@ -207,6 +207,12 @@ CALLS = {
     "equilibrium.blocks": lambda: {"overlaps": START},
     "equilibrium.kernel_of": lambda: {"activation": tl.Erf()},
     "equilibrium.states": lambda: {"activation": tl.Erf(), "units": 2, "load": 20.0},
+    "equilibrium.free_energy": lambda: {
+        "activation": tl.Erf(),
+        "units": 2,
+        "load": 20.0,
+        "specialization": [0.0, 0.5],
+    },
     "equilibrium.transitions": lambda: {"activation": tl.Erf(), "units": 2},
     "equilibrium.transition_kind": lambda: {"activation": tl.Erf()},
     "equilibrium.minima": lambda: {"scenario": NOISELESS, "load": 5.0, "starts": 2},

@@ -5,5 +5,6 @@ from .sampling.sample import hysteresis as hysteresis, sample as sample
 from .symmetric.curve import learning_curve as learning_curve
 from .symmetric.kind import TransitionKind as TransitionKind, transition_kind as transition_kind
 from .symmetric.phases import phases as phases
+from .symmetric.profile import free_energy as free_energy
 from .symmetric.states import State as State, states as states
 from .symmetric.transitions import Transitions as Transitions, transitions as transitions

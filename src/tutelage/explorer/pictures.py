@@ -97,6 +97,11 @@ def estimate(label: str, symbol: str, found: Any, reason: str | None = None) -> 
     return Number(label, symbol, float(found.value), float(found.error))
 
 
+def trace_of(trace: Trace) -> dict[str, Any]:
+    """A trace by itself."""
+    return asdict(trace)
+
+
 def plain(value: Any) -> Any:
     """What JSON can hold: lists, and null in the place of what is no number.
 

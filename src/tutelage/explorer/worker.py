@@ -147,8 +147,9 @@ def _run(job: Job) -> dict[str, Any]:
         if job.unwanted.is_set():
             return {"message": "stopped"}
         message = content.get("message", message)
-        job.tell(event=name, body=as_json(content))
-    return {"message": message}
+        if name != "message":
+            job.tell(event=name, body=as_json(content))
+    return {"message": message, "python": job.view.python_of_runs(job.state)}
 
 
 def _file(job: Job) -> bytes:

@@ -29,7 +29,10 @@ STREAMS, DETAILS = False, False
 UNITS, LOAD = "Units", "Examples"
 LOADS = 301
 BEYOND, WITHOUT = 1.6, 50.0  # curves end at this multiple of the last transition, or here
+FURTHEST, POINTS = 0.99, 99  # of R − S
 LOWEST = "lowest"
+MOST_KNOWN = 30
+KNOWN: dict[tuple[str, float], Any] = {}
 FOLLOWED = (
     (LOWEST, "the lowest free energy"),
     ("unspecialized", "unspecialized, as long as it is a minimum"),
@@ -59,36 +62,59 @@ def _K(state: State) -> float | int:
     return math.inf if state["infinite"] else state["K"]
 
 
-def _loads(state: State, found: "Transitions") -> "np.ndarray":
-    """From 0 to beyond the last transition, and the load of the slider."""
-    import numpy as np
-
+def _last(state: State, found: "Transitions") -> float:
+    """Curves end beyond the last transition; twice as far, as often as the load needs it."""
     known = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
-    last = max(BEYOND * max(known, default=WITHOUT / BEYOND), 1.1 * state["load"])
-    return np.linspace(0.0, last, LOADS)
+    last = BEYOND * max(known, default=WITHOUT / BEYOND)
+    while last < state["load"]:
+        last *= 2
+    return last
 
 
 def dataset(state: State) -> "xr.Dataset":
     """All branches of states over the load."""
+    return _known(state)[1]
+
+
+def _known(state: State) -> "tuple[Transitions, xr.Dataset]":
+    """What stays while one drags the load: transitions, and states over all loads."""
+    g, K = units.code(state["activation"], state), _K(state)
+    if (g, K) not in KNOWN:
+        import tutelage as tl
+
+        if len(KNOWN) >= MOST_KNOWN:
+            KNOWN.clear()
+        KNOWN[g, K] = tl.equilibrium.transitions(units.unit(state["activation"], state), K), {}
+    found, curves = KNOWN[g, K]
+    last = _last(state, found)
+    if last not in curves:
+        curves.clear()
+        curves[last] = _curve(state, last)
+    return found, curves[last]
+
+
+def _curve(state: State, last: float) -> "xr.Dataset":
+    import numpy as np
+
     import tutelage as tl
 
-    g = units.unit(state["activation"], state)
-    found = tl.equilibrium.transitions(g, _K(state))
-    return tl.equilibrium.learning_curve(g, _K(state), _loads(state, found))
+    g, loads = units.unit(state["activation"], state), np.linspace(0.0, last, LOADS)
+    return tl.equilibrium.learning_curve(g, _K(state), loads)
 
 
 def draw(state: State) -> Picture:
     """Free energy at the load, states and error over the load."""
     import tutelage as tl
 
+    found, curves = _known(state)
     g, K = units.unit(state["activation"], state), _K(state)
-    found = tl.equilibrium.transitions(g, K)
-    curves = tl.equilibrium.learning_curve(g, K, _loads(state, found))
     every = tl.equilibrium.states(g, K, state["load"], saddles=True)
     minima = [s for s in every if s.site_stable]
     here = _followed(state["followed"], minima)
+    energy = tl.equilibrium.free_energy(g, K, state["load"], _specializations())
     picture = Picture(
         panels=[
+            _energy_panel(energy, minima, here),
             _states_panel(curves, found, here, state),
             _error_panel(curves, found, here, state),
         ],
@@ -98,6 +124,41 @@ def draw(state: State) -> Picture:
     if state["followed"] != LOWEST:
         picture.next = {"followed": _kind(here)}
     return picture
+
+
+def _specializations() -> "np.ndarray":
+    import numpy as np
+
+    return np.linspace(-FURTHEST, FURTHEST, 2 * POINTS + 1)
+
+
+def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", here: "Stationary") -> Panel:
+    """βf/K over R − S, its minima, and where the student is."""
+    V, y = energy["specialization"].values, energy["free_energy_per_unit"].values
+    single = here.units == 1
+    places = [(s.R if single or math.isinf(s.units) else s.R - s.S) for s in (*minima, here)]
+    heights = [s.free_energy_per_unit for s in (*minima, here)]
+    traces = [
+        Trace("βf/K", "energy", V, y),
+        Trace("minima", "energy", places[:-1], heights[:-1], kind="points"),
+        Trace("now", "R", places[-1:], heights[-1:], kind="points"),
+    ]
+    words = f"The free energy over R − S at the load has {len(minima)} minima"
+    x = Axis("R − S, specialization" if not single else "R", "R" if single else "R − S")
+    y_axis = Axis("βf/K, free energy", "βf/K", range=_range(y, heights))
+    description = f"{words}; the student is in the state {here.kind}."
+    return Panel("free_energy", "Free energy", description, x, y_axis, traces)
+
+
+def _range(y: "np.ndarray", heights: list[float]) -> tuple[float, float]:
+    """The minima and what is between them; the walls are cut off."""
+    import numpy as np
+
+    low, middle = float(np.nanmin(y)), float(np.interp(0.5, [0, 1], [min(heights), max(heights)]))
+    inner = y[len(y) // 4 : -(len(y) // 4)]
+    high = max(float(np.nanmax(inner)), *heights)
+    room = max(0.1 * (high - low), 1e-3 * (1 + abs(middle)))
+    return low - room, high + room
 
 
 def _kind(state: "Stationary") -> str:
@@ -114,9 +175,6 @@ def _marks(found: "Transitions", state: State) -> list[Mark]:
     known = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
     lines = [Mark("x", float(e.value), name) for name, e in known.items() if e is not None]
     return [*lines, Mark("x", state["load"], "α")]
-
-
-FAMILIES = {"R": "R", "S": "S", "C": "C"}
 
 
 def _states_panel(
@@ -214,10 +272,8 @@ def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> l
 def python(state: State) -> str:
     """States and curves in Python."""
     K = "math.inf" if state["infinite"] else state["K"]
-    import tutelage as tl
-
-    found = tl.equilibrium.transitions(units.unit(state["activation"], state), _K(state))
-    last = float(_loads(state, found)[-1])
+    last = _last(state, _known(state)[0])
+    values = f"np.linspace(-{FURTHEST}, {FURTHEST}, {2 * POINTS + 1})"
     return "\n".join([
         *(["import math", ""] if state["infinite"] else []),
         "import numpy as np",
@@ -228,6 +284,7 @@ def python(state: State) -> str:
         f"found = tl.equilibrium.transitions(g, {K})",
         f"states = tl.equilibrium.states(g, {K}, {state['load']!r})",
         f"curves = tl.equilibrium.learning_curve(g, {K}, np.linspace(0.0, {last!r}, {LOADS}))",
+        f"energy = tl.equilibrium.free_energy(g, {K}, {state['load']!r}, {values})",
         "print(found)",
         "print(states[0])",
         "",

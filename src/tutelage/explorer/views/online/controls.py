@@ -1,0 +1,64 @@
+"""What can be chosen in on-line learning."""
+
+from tutelage.explorer import units
+from tutelage.explorer.parameters import Parameter, integer, number
+
+SAME = "same"
+STUDENT, TEACHER, START, NOISE, TIME, FINITE = (
+    *("Student", "Teacher", "Start", "Noise", "Time"),
+    "Finite networks",
+)
+READOUT = "one number for each unit, with commas between them; empty: all are 1"
+RANDOM, GIVEN = {"start": ["random"]}, {"start": ["given"]}
+
+PARAMETERS: list[Parameter] = [
+    integer("K", "hidden units of the student", "K", "how many units learn", STUDENT, 2, 1, 5),
+    units.choice("activation", "activation of the student", STUDENT, "relu"),
+    *units.parameters("activation", STUDENT),
+    number("learning_rate", "learning rate", "η", "the step of learning; 0 is the limit η → 0",
+           STUDENT, 1.0, 1e-3, 20.0, scale="log", zero=True),
+    integer("batch", "examples for each step", "b", "each step takes the mean of their gradients",
+            STUDENT, 1, 1, 1000, scale="log"),
+    Parameter("readout", "second layer of the student", "v", READOUT, STUDENT, "text", ""),
+    number("readout_rate", "learning rate of the second layer", "η_v", "0 keeps it as it is",
+           STUDENT, 0.0, 1e-3, 20.0, scale="log", zero=True),
+    integer("M", "hidden units of the teacher", "M", "how many units teach", TEACHER, 2, 1, 5),
+    units.choice("teacher_activation", "activation of the teacher", TEACHER, SAME,
+                 ((SAME, "that of the student"),)),
+    *units.parameters("teacher_activation", TEACHER, "teacher_"),
+    number("teacher_norm", "squared norm of the first teacher", "T₁₁", "length of its weights",
+           TEACHER, 1.0, 0.01, 10.0, scale="log"),
+    number("teacher_norm_last", "squared norm of the last teacher", "T_MM",
+           "those between are equally spaced", TEACHER, 1.0, 0.01, 10.0, scale="log"),
+    number("teacher_cosine", "cosine of the angle between teachers", "cos θ",
+           "the same for each pair; 0: they are orthogonal", TEACHER, 0.0, -0.9, 0.99, step=0.01),
+    Parameter("teacher_readout", "second layer of the teacher", "v*", READOUT, TEACHER, "text", ""),
+    Parameter("start", "start", "", "given overlaps, or those of random weights", START, "choice",
+              "given", choices=(("given", "given overlaps"), ("random", "random weights"))),
+    number("start_q", "squared norm of the first student", "Q₁₁", "at α = 0", START,
+           0.2, 1e-4, 10.0, scale="log", shown_when=GIVEN),
+    number("start_q_last", "squared norm of the last student", "Q_KK",
+           "at α = 0; those between are equally spaced", START, 0.3, 1e-4, 10.0, scale="log",
+           shown_when=GIVEN),
+    number("start_r", "asymmetry", "R_ii", "overlap of student i with teacher i at α = 0", START,
+           1e-3, 1e-12, 1.0, scale="log", zero=True, shown_when=GIVEN),
+    integer("start_dimension", "inputs of the random weights", "N", "overlaps are of order 1/√N",
+            START, 1000, 20, 10**9, scale="log", shown_when=RANDOM),
+    number("start_norm", "norm of the random weights", "|J|", "typical length at α = 0", START,
+           0.5, 0.01, 3.0, shown_when=RANDOM, step=0.01),
+    integer("start_seed", "seed of the start", "", "another seed, other weights", START,
+            0, 0, 9999, shown_when=RANDOM),
+    number("label_noise", "noise on the labels", "ς", "its standard deviation", NOISE,
+           0.0, 1e-3, 3.0, scale="log", zero=True),
+    number("weight_decay", "weight decay", "γ", "pull of the weights to zero", NOISE,
+           0.0, 1e-5, 1.0, scale="log", zero=True),
+    number("drift", "drift of the teacher", "δ", "rate of its random walk; norms are kept", NOISE,
+           0.0, 1e-5, 1.0, scale="log", zero=True),
+    number("until", "last time", "α", "examples for each input", TIME, 100.0, 1.0, 1e5,
+           scale="log"),
+    integer("dimension", "inputs of the networks", "N", "finite networks have so many inputs",
+            FINITE, 1000, 20, 10**6, scale="log"),
+    integer("runs", "number of networks", "", "each starts alike and sees other examples", FINITE,
+            5, 1, 50),
+    integer("seed", "seed of the examples", "", "another seed, other examples", FINITE, 0, 0, 9999),
+]  # fmt: skip

@@ -1,0 +1,72 @@
+"""What takes longer than a curve: the plateau, its eigenvalues, the critical learning rates."""
+
+from typing import Any
+
+from tutelage.explorer.parameters import State
+from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
+from tutelage.explorer.views.online.setting import scenario_of, start_of
+
+CRITICAL = {
+    "non_monotonic": "above it the error is not monotonic",
+    "plateau_vanishes": "above it there is no plateau",
+    "loses_stability": "above it the final state is unstable",
+    "diverges": "above it the norms diverge",
+}
+
+
+def details(state: State) -> Picture:
+    """The plateau with its eigenvalues, and the critical learning rates."""
+    import tutelage as tl
+
+    scenario = scenario_of(state)
+    start = start_of(state, scenario)
+    steps = {name: state[name] for name in ("readout_rate", "batch")}
+    plateau = tl.online.plateau(scenario, start, state["learning_rate"], **steps)
+    steps["readout_rate"] /= state["learning_rate"] or 1.0  # there in units of η
+    rates = tl.online.critical_learning_rates(scenario, start, **steps)
+    picture = Picture(numbers=[*_plateau_numbers(plateau), *_rate_numbers(rates)])
+    if plateau.point is not None:
+        picture.panels = [_eigenvalues(plateau.point)]
+        picture.panel_marks = _plateau_marks(plateau)
+    picture.slider_marks = {"learning_rate": _rate_marks(rates)}
+    return picture
+
+
+def _plateau_marks(plateau: Any) -> dict[str, list[Mark]]:
+    ends = [Mark("x", plateau.begins, "plateau begins"), Mark("x", plateau.ends, "plateau ends")]
+    height = Mark("y", float(plateau.height.value), "height of the plateau")
+    return {"error": [*ends, height], "overlaps": ends}
+
+
+def _plateau_numbers(plateau: Any) -> list[Number]:
+    why = plateau.reasons
+    return [
+        estimate("height of the plateau", "ε_g", plateau.height, why.get("height")),
+        estimate("length of the plateau", "Δα", plateau.length, why.get("length")),
+    ]
+
+
+def _rate_numbers(rates: Any) -> list[Number]:
+    return [
+        estimate(words, "η", getattr(rates, name), rates.reasons.get(name))
+        for name, words in CRITICAL.items()
+    ]
+
+
+def _rate_marks(rates: Any) -> list[dict[str, Any]]:
+    found = {name: getattr(rates, name) for name in CRITICAL}
+    return [
+        {"at": float(rate.value), "label": CRITICAL[name]}
+        for name, rate in found.items()
+        if rate is not None
+    ]
+
+
+def _eigenvalues(point: Any) -> Panel:
+    values = point.eigenvalues
+    leads = int((values.real > 0).sum())
+    description = f"{len(values)} eigenvalues of the saddle; {leads} with a positive real part."
+    trace = Trace("λ of the saddle", "error", values.real, values.imag, kind="points")
+    x, y = Axis("Re λ", "Re λ"), Axis("Im λ", "Im λ")
+    zero = [Mark("x", 0.0, "grows to the right")]
+    return Panel("eigenvalues", "Eigenvalues of the plateau", description, x, y, [trace], zero)

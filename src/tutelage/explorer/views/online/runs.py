@@ -1,0 +1,125 @@
+"""Finite networks on top of the theory, drawn while they learn.
+
+A run is the same, bit for bit, however long it goes on: it is computed to an early time, then to
+twice that time and so on, each time from the start.  That costs twice the work of the last
+computation alone, which is the one that is copied, and shows something after a small part of it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tutelage._checks import InputError
+from tutelage.explorer.parameters import State
+from tutelage.explorer.pictures import Trace, trace_of
+from tutelage.explorer.views.online.panels import overlap_traces, readout_traces
+from tutelage.explorer.views.online.setting import arguments, scenario_of, start_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TIMES = 101
+EVERY = 5  # of the times, with a mean and its error
+# Examples of each network: a minute's work on one core.
+MOST_EXAMPLES = 2 * 10**7
+FIRST = 20_000  # examples that the first traces have learned
+MOST_DRAWN = 10  # of the runs, each as a line
+
+
+def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Events: how far it is, and the traces of all runs so far."""
+    _check(state)
+    of = state["dimension"] * state["until"]
+    yield "progress", {"done": 0, "of": of, "message": "compiling, where it is the first time"}
+    for until in _stages(state):
+        runs, theory = simulated(state, until), followed(state, until)
+        for panel, traces in _traces(runs, theory).items():
+            yield "traces", {"panel": panel, "traces": [trace_of(trace) for trace in traces]}
+        done, words = state["dimension"] * until, f"α = {until:.4g} of {state['until']:g}"
+        yield "progress", {"done": done, "of": of, "message": words}
+    yield "message", {"message": _told(runs)}
+
+
+def _check(state: State) -> None:
+    if state["learning_rate"] == 0:
+        allowed = "networks have a learning rate; η → 0 is a limit of the theory"
+        raise InputError("learning_rate", "0", allowed, "0.1")
+    examples = state["dimension"] * state["until"]
+    if examples > MOST_EXAMPLES:
+        allowed = f"N α, the examples of a network, are at most {MOST_EXAMPLES:.0e} here"
+        raise InputError("dimension", f"N α = {examples:.3g}", allowed, "a smaller N, or α")
+
+
+def _stages(state: State) -> list[float]:
+    """Last times, each twice the one before."""
+    until, found = state["until"], [state["until"]]
+    while state["dimension"] * found[0] > 2 * FIRST:
+        found.insert(0, found[0] / 2)
+    assert found[-1] == until
+    return found
+
+
+def simulated(state: State, until: float) -> "xr.Dataset":
+    """The networks, by the chain of their overlaps."""
+    import tutelage as tl
+
+    scenario = scenario_of(state)
+    return tl.simulation.chain(scenario, start_of(state, scenario), **options(state, until))
+
+
+def options(state: State, until: float) -> dict[str, Any]:
+    """Arguments of the chain."""
+    import numpy as np
+
+    same = {
+        name: value
+        for name, value in arguments(state).items()
+        if name in ("learning_rate", "readout_rate", "batch")
+    }
+    return {
+        **same,
+        **{name: state[name] for name in ("dimension", "runs", "seed")},
+        "until": until,
+        "times": until * np.linspace(0, 1, TIMES) ** 2,
+    }
+
+
+def followed(state: State, until: float) -> "xr.Dataset":
+    """The theory to the same time: which unit is which."""
+    import tutelage as tl
+
+    scenario = scenario_of(state)
+    short = {name: x for name, x in arguments(state).items() if name not in ("until", "times")}
+    return tl.online.evolve(scenario, start_of(state, scenario), until=until, **short)
+
+
+def _traces(runs: "xr.Dataset", theory: "xr.Dataset") -> dict[str, list[Trace]]:
+    """Each run as a faint line, and means with their standard errors."""
+    import tutelage as tl
+
+    runs = tl.simulation.aligned(runs, theory)
+    mean = tl.simulation.summary(runs).isel(time=slice(None, None, EVERY))
+    found: dict[str, list[Trace]] = {"error": [], "overlaps": []}
+    time = runs["time"].values
+    for number in range(min(runs.sizes["run"], MOST_DRAWN)):
+        run = runs.isel(run=number)
+        name = f"run {number + 1}"
+        error = run["generalization_error"].values
+        found["error"].append(Trace(f"ε_g, {name}", "error", time, error, kind="faint"))
+        found["overlaps"] += overlap_traces(run, f", {name}", kind="faint")
+    found["error"].append(_mean(mean))
+    found["overlaps"] += overlap_traces(mean, ", mean", kind="points")
+    if "readout" in runs:
+        found["readout"] = readout_traces(mean, ", mean", kind="points")
+    return found
+
+
+def _mean(mean: "xr.Dataset") -> Trace:
+    error, bars = mean["generalization_error"], mean["generalization_error_standard_error"]
+    return Trace("ε_g, mean", "error", mean["time"].values, error.values, kind="points",
+                 error=bars.values)  # fmt: skip
+
+
+def _told(runs: "xr.Dataset") -> str:
+    diverged = int((runs["outcome"] == "diverged").sum())
+    words = f"{runs.sizes['run']} networks with N = {int(runs.attrs['dimension'])}"
+    return f"{words}, {diverged} of them diverged" if diverged else words

@@ -1,0 +1,137 @@
+"""From a state to the library's words: who learns from whom, from where, how fast."""
+
+from typing import TYPE_CHECKING, Any
+
+from tutelage._checks import InputError
+from tutelage.explorer import units
+from tutelage.explorer.parameters import State
+from tutelage.explorer.views.online.controls import PARAMETERS, SAME
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+
+    from tutelage.model import Overlaps, Scenario
+
+TIMES = 401
+TOLERANCE = 1e-8
+
+
+def program(state: State) -> tuple[Any, ...]:
+    """What is compiled: another value of anything else needs no other program."""
+    names = ("K", "M", "activation", "teacher_activation", "batch")
+    numbers = ("learning_rate", "readout_rate", "labelnoise", "drift")
+    layers = (bool(state["readout"]), bool(state["teacher_readout"]))
+    limits = tuple(state[name] > 0 for name in numbers)
+    return (*(state[name] for name in names), *limits, *layers)
+
+
+def dataset(state: State) -> "xr.Dataset":
+    """The curves of the equations of motion."""
+    import tutelage as tl
+
+    scenario = scenario_of(state)
+    return tl.online.evolve(scenario, start_of(state, scenario), **arguments(state))
+
+
+def arguments(state: State) -> dict[str, Any]:
+    return {
+        "learning_rate": state["learning_rate"],
+        "until": state["until"],
+        "times": times(state),
+        **{name: state[name] for name in ("readout_rate", "batch") if state[name] != default(name)},
+        "tolerance": TOLERANCE,
+    }
+
+
+def default(name: str) -> Any:
+    return next(p.default for p in PARAMETERS if p.name == name)
+
+
+def times(state: State) -> "np.ndarray":
+    """Closer at the beginning, for an axis with logarithms."""
+    import numpy as np
+
+    return state["until"] * np.linspace(0, 1, TIMES) ** 2
+
+
+def scenario_of(state: State) -> "Scenario":
+    """Who learns from whom."""
+    import tutelage as tl
+
+    student = tl.Committee(state["K"], units.unit(state["activation"], state), readout(state, "K"))
+    teacher = tl.Committee(state["M"], units.unit(*teacher_unit(state)), readout(state, "M"))
+    return tl.Scenario(student, teacher, teacher_overlaps(state), **noise(state))
+
+
+def noise(state: State) -> dict[str, float]:
+    return {n: state[n] for n in ("labelnoise", "weight_decay", "drift") if state[n]}
+
+
+def teacher_unit(state: State) -> tuple[str, State, str]:
+    """Name of the unit, where its parameter stands, and under which prefix."""
+    if state["teacher_activation"] == SAME:
+        return state["activation"], state, ""
+    return state["teacher_activation"], state, "teacher_"
+
+
+def readout(state: State, units_: str) -> list[float] | None:
+    name = "readout" if units_ == "K" else "teacher_readout"
+    if not state[name]:
+        return None
+    allowed = f"{units_} = {state[units_]} numbers between -10 and 10 with commas between them"
+    hint = ", ".join(["1", "-1", "0.5", "2", "1"][: state[units_]])
+    try:
+        found = [float(part) for part in state[name].split(",")]
+    except ValueError:
+        found = []
+    if len(found) != state[units_] or not all(abs(x) <= 10 for x in found) or not any(found):
+        raise InputError(name, repr(state[name]), f"it has to be {allowed}, not all 0", hint)
+    return found
+
+
+def teacher_overlaps(state: State) -> list[list[float]]:
+    """T_nm = cos θ √(T_nn T_mm)."""
+    import numpy as np
+
+    M, c = state["M"], state["teacher_cosine"]
+    if M > 1 and c < -1 / (M - 1):
+        allowed = f"{M} vectors have at least cos θ = -1/(M - 1) = {-1 / (M - 1):.4g} to each other"
+        raise InputError("teacher_cosine", str(c), allowed, "0")
+    norm = np.linspace(state["teacher_norm"], state["teacher_norm_last"], M)
+    T = np.where(np.eye(M, dtype=bool), np.diag(norm), c * np.sqrt(np.outer(norm, norm)))
+    return T.tolist()
+
+
+def start_of(state: State, scenario: "Scenario") -> "Overlaps":
+    """Overlaps at α = 0."""
+    import tutelage as tl
+
+    if state["start"] == "random":
+        return tl.simulation.random_start(scenario, **random(state))
+    return tl.Overlaps(*given(state), scenario.T)
+
+
+def random(state: State) -> dict[str, Any]:
+    names = {"dimension": "start_dimension", "student_norm": "start_norm", "seed": "start_seed"}
+    return {argument: state[name] for argument, name in names.items()}
+
+
+def given(state: State) -> tuple[list[list[float]], list[list[float]]]:
+    """Q and R: Q_ik = 0 for i ≠ k, R_in = 0 for i ≠ n."""
+    import numpy as np
+
+    K, M, r = state["K"], state["M"], state["start_r"]
+    q, t = diagonal(state), np.diag(teacher_overlaps(state))
+    both = min(K, M)
+    largest = float(np.min(np.sqrt(q[:both] * t[:both])))
+    if r > largest:
+        allowed = f"with these norms it is at most √(Q T) = {largest:.4g}"
+        raise InputError("start_r", f"{r:g}", allowed, f"{0.5 * largest:.2g}")
+    return np.diag(q).tolist(), (r * np.eye(K, M)).tolist()
+
+
+def diagonal(state: State) -> "np.ndarray":
+    import numpy as np
+
+    return np.linspace(state["start_q"], state["start_q_last"], state["K"])
