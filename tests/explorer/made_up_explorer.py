@@ -454,6 +454,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Content-Security-Policy", POLICY)
             self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Cache-Control", "max-age=3600" if len(body) > 1e6 else "no-cache")
             self.end_headers()
             self.wfile.write(body)
         except OSError:  # the page did not wait

@@ -67,6 +67,8 @@ async function arrive() {
 
 async function enter() {
   Object.keys(settings).forEach(drop);
+  clearTimeout(announcing);
+  say(find("announced"), "");
   player.pause();
   stage.clear();
   view = views.find((v) => v.name === page.view);
@@ -239,7 +241,7 @@ function drawLine() {
   const text = waiting ? `${waiting.waiting}…` : failed ? failed.failure.message : runs.join("; ");
   say(find("status"), text);
   find("status").className = !waiting && (failed || running.some((s) => s.running.failed)) ? "problem" : "";
-  find("stage").setAttribute("aria-busy", String(Boolean(waiting)));
+  find("stage").setAttribute("aria-busy", String(all.some((s) => s.quick.busy)));
 }
 
 function alike(one, two) {

@@ -17,6 +17,10 @@ export class Requests {
     Object.assign(this, { slot, source, arrived, failed, changed });
   }
 
+  get busy() {
+    return this.#flight !== null;
+  }
+
   // state: a function, called when the request is sent, since the last picture may change it.
   ask(view, state, part = "") {
     this.#next = { view, state, part };

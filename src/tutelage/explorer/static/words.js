@@ -23,7 +23,7 @@ export function say(element, text) {
 // As many digits as the error leaves, six where there is none.
 export function digits(value, error) {
   if (typeof value !== "number") return String(value);
-  if (value === 0 || Number.isInteger(value) && Math.abs(value) < 1e6) return minus(String(value));
+  if (Math.abs(value) < 1e6 && String(value).length < 7 && !(error > 0)) return minus(tidy(String(value)));
   if (Math.abs(value) < 1e-4 && !(error > 0)) return minus(tidy(value.toExponential(4)));
   const known = error > 0 ? Math.ceil(Math.log10(Math.abs(value) / error)) : 6;
   return minus(tidy(value.toPrecision(Math.min(Math.max(known, 2), 10))));

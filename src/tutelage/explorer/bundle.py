@@ -1,0 +1,97 @@
+"""The page as one file: what the server would serve, written into its HTML.
+
+A file on a disk cannot import modules, so the scripts of ``static/`` become one.  The rule: a
+module imports names in braces from modules beside it, one statement to a line, and exports
+functions, classes and constants where it declares them; it becomes a function that returns them.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+STATIC = Path(__file__).parent / "static"
+FIRST = "main.js"
+IMPORT = re.compile(
+    r'^import \{ (?P<names>[^}]*) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE
+)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (?P<name>\w+))", re.MULTILINE)
+STYLE = re.compile(r'<link rel="stylesheet" href="/static/(?P<name>\S+)" (?P<rest>[^>]*)>')
+SCRIPTS = re.compile(
+    r'<script src="/plotly\.min\.js".*?</script>\n<script src="/static/main\.js".*?</script>'
+)
+# Styles that Plotly gives to elements: none, letters above the line, pixels of a heat map.
+PLOTLY_STYLES = (
+    "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    "sha256-S+l+cz1wXqs2B0FcjqqT7NvjwGmhD1UjJswXjlSkj0s=",
+    "sha256-AR/cKIZjWPcPmBUPDA6oti9XBiTbJvz0Cro2J1VzzS8=",
+)
+
+
+def page(data: dict[str, Any], plotly: str) -> str:
+    """The whole page with its data, which asks for nothing once it is open.
+
+    data: views, grids of pictures, figures of papers and a note (`static/source.js` reads it).
+    plotly: the script that draws.
+    """
+    html = (STATIC / "index.html").read_text(encoding="utf-8")
+    found = STYLE.search(html)
+    assert found is not None
+    style = (STATIC / found["name"]).read_text(encoding="utf-8")
+    scripts = [_inside(plotly), _inside(bundle())]
+    table = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
+    html = html.replace("<link", f"{policy}<link", 1)
+    html = html.replace(found.group(), f"<style {found['rest']}>{style}</style>")
+    html = SCRIPTS.sub("", html)
+    # In the body's end, where the data are: a script that is written into a page does not wait.
+    ends = [f'<script type="application/json" id="data">{table}</script>']
+    ends += [f"<script>{script}</script>" for script in scripts]
+    return html.replace("</body>", "\n".join([*ends, "</body>"]))
+
+
+def bundle() -> str:
+    """The modules as one script, each before those that import it."""
+    modules: dict[str, str] = {}
+    _collect(FIRST, modules, ())
+    return '"use strict";\n' + "\n".join(modules.values())
+
+
+def _collect(name: str, modules: dict[str, str], importing: tuple[str, ...]) -> None:
+    assert name not in importing, f"{name} imports itself by way of {importing}"
+    text = (STATIC / name).read_text(encoding="utf-8")
+    for found in IMPORT.finditer(text):
+        if f"{found['module']}.js" not in modules:
+            _collect(f"{found['module']}.js", modules, (*importing, name))
+    modules[name] = _as_function(name.removesuffix(".js"), text)
+
+
+def _as_function(name: str, text: str) -> str:
+    exported = ", ".join(found["name"] for found in EXPORT.finditer(text))
+    text = IMPORT.sub(r"const { \g<names> } = module_\g<module>;\n", text)
+    body = EXPORT.sub("", text)
+    left = re.search(r"^(import|export)\b.*", body, re.MULTILINE)
+    assert left is None, f"{name}.js: {left and left.group()!r} is not of the form this reads"
+    return f"const module_{name} = (() => {{\n{body}return {{ {exported} }};\n}})();"
+
+
+def _inside(script: str) -> str:
+    """A script as it may stand in a page: the browser would end it at the first closing tag."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(style: str, scripts: list[str]) -> str:
+    """Nothing but what stands in the page."""
+    allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
+    attributes = " ".join(f"'{text}'" for text in PLOTLY_STYLES)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; "
+        f"style-src-attr 'unsafe-hashes' {attributes}; img-src data: blob:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,462 @@
+"""The page in a browser: what it draws, asks for and says, with made-up curves behind it."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from browser import CHROMIUM, needs_chromium
+from explorer.made_up_explorer import DRAW, FIGURES, VIEWS, Server, checked, plotly
+
+import tutelage as tl
+from tutelage.explorer import bundle
+
+sync = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+expect = sync.expect
+pytestmark = needs_chromium
+OPTIONS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+NAMES = [view["name"] for view in VIEWS]
+WIDE = {"viewport": {"width": 1400, "height": 900}}
+PHONE = {"viewport": {"width": 400, "height": 800}}
+DARK = {"color_scheme": "dark"}
+FRAMES = "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+LONG = 60_000  # ms; a busy machine
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with sync.sync_playwright() as playwright:
+        one = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    one = Server()
+    yield one
+    one.shutdown()
+    one.server_close()
+
+
+@pytest.fixture(scope="module")
+def pages(browser, server):
+    """One page for each width and colour scheme: the script that draws is loaded once for each."""
+    made = {}
+
+    def page_of(options):
+        key = json.dumps(options, sort_keys=True)
+        if key not in made:
+            made[key] = Watched(browser.new_context(**options), server.address)
+        return made[key]
+
+    return page_of
+
+
+class Watched:
+    """A page, and what it complains of: messages, errors, requests to others."""
+
+    def __init__(self, context, own: str):
+        self.complaints: list[str] = []
+        self.own = own
+        context.set_default_timeout(LONG)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page = context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+
+    def _asked(self, request) -> None:
+        if not request.url.startswith((self.own, "data:", "blob:")):
+            self.complaints.append(f"asks for {request.url}")
+
+
+@pytest.fixture
+def opened(pages, server):
+    """Show an address; at the end the page has complained of nothing and asked nobody else."""
+    used = []
+
+    def open_(words: str, **options):
+        server.delay, server.asked[:] = 0.0, []
+        watched = pages({**WIDE, **options})
+        used.append(watched)
+        watched.complaints.clear()
+        watched.page.goto(f"{server.address}/#{words}")
+        settled(watched.page)
+        return watched.page
+
+    open_.refused = False
+    yield open_
+    said = [words for watched in used for words in watched.complaints]
+    if open_.refused:  # which the browser says by itself
+        said = [words for words in said if "status of 422" not in words]
+    assert said == []
+
+
+def settled(page) -> None:
+    """Wait until what was asked for is drawn."""
+    page.evaluate(FRAMES)
+    page.locator("#stage[aria-busy=false] .plot .main-svg, #figures .card").first.wait_for()
+    page.evaluate(FRAMES)
+
+
+def asked_for(server, path="/api/picture"):
+    """What the page has asked the server for, as dictionaries."""
+    found = [urlsplit(one) for one in server.asked]
+    return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in found if f.path == path]
+
+
+def number(page, label):
+    """What the table beside the picture says."""
+    return page.locator("#numbers tr", has_text=label).locator("td").all_inner_texts()
+
+
+def fragment(page):
+    return {k: v[0] for k, v in parse_qs(urlsplit(page.url).fragment).items()}
+
+
+def drawn(page, panel=0):
+    """Names of the curves that Plotly draws in a panel, and the ranges of its axes."""
+    return (
+        page.locator(".plot")
+        .nth(panel)
+        .evaluate(
+            "p => ({names: p.data.map(t => t.name), x: p.layout.xaxis,"
+            " y: p._fullLayout.yaxis.range})"
+        )
+    )
+
+
+def faults(page):
+    """What axe-core finds seriously wrong."""
+    found = find_spec("axe_core_python")
+    assert found and found.origin
+    page.evaluate((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    told = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (fault["id"], node["html"], node["failureSummary"])
+        for fault in told["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_view_draws_and_has_no_serious_fault(scheme, opened):
+    for view in NAMES:
+        page = opened(f"view={view}", color_scheme=scheme)
+        assert page.locator("nav a[aria-current]").get_attribute("data-view") == view
+        assert faults(page) == [], view
+
+
+def test_nothing_is_wider_than_a_phone(opened):
+    for view in NAMES:
+        page = opened(f"view={view}", **PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, view
+    page = opened("view=online&compare=1&K=4", **PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert faults(page) == []
+
+
+def test_a_link_restores_the_state(opened):
+    page = opened(
+        "view=online&K=3&activation=leaky&slope=0.4&learning_rate=0&corrected=true"
+        "&compare=1&b.K=1&axes=overlaps.x:log"
+    )
+    assert page.get_by_label("students K", exact=True).input_value() == "3"
+    assert page.get_by_label("activation").input_value() == "leaky"
+    assert page.get_by_label("slope s", exact=True).input_value() == "0.4"
+    assert page.get_by_label("learning rate, slider").input_value() == "0"
+    assert page.get_by_label("corrected start").is_checked()
+    assert page.locator(".setting").count() == 2
+    assert len(drawn(page, 0)["names"]) == 9 and len(drawn(page, 2)["names"]) == 3
+    assert drawn(page)["x"]["type"] == "log"
+    page.get_by_label("B", exact=True).check()
+    assert page.get_by_label("students K", exact=True).input_value() == "1"
+
+
+def test_the_address_holds_the_whole_state(opened):
+    page = opened("view=online")
+    page.get_by_label("noise, slider").fill("0.5")
+    settled(page)
+    given = fragment(page)
+    assert given["noise"] == "0.5"
+    applying = {p["name"] for p in VIEWS[0]["parameters"]} - {"slope"}
+    assert set(given) == {"view"} | applying
+
+
+def test_slider_and_field_are_tied_and_only_what_applies_is_shown(opened, server):
+    page = opened("view=online")
+    slider = page.get_by_label("learning rate, slider")
+    field = page.get_by_label("learning rate η", exact=True)
+    field.fill("10")
+    field.press("Tab")
+    assert slider.input_value() == "200"
+    slider.press("Home")  # the limit η → 0
+    assert field.input_value() == "0"
+    slider.press("ArrowRight")
+    assert field.input_value() == "0.001"
+    settled(page)
+    assert asked_for(server)[-1]["learning_rate"] == "0.001"
+    assert not page.get_by_label("slope s", exact=True).is_visible()
+    page.get_by_label("activation").select_option("leaky")
+    assert page.get_by_label("slope s", exact=True).is_visible()
+
+
+def test_while_a_slider_is_dragged_one_request_is_under_way_and_the_newest_waits(opened, server):
+    page = opened("view=online")
+    server.asked.clear()
+    server.delay = 0.1
+    slider = page.get_by_label("noise, slider")
+    values = [round(0.01 * i, 2) for i in range(1, 31)]
+    slider.evaluate(
+        """async (slider, values) => {
+          for (const value of values) {
+            slider.value = value;
+            slider.dispatchEvent(new Event("input", {bubbles: true}));
+            await new Promise((later) => setTimeout(later, 10));
+          }
+          slider.dispatchEvent(new Event("change", {bubbles: true}));
+        }""",
+        values,
+    )
+    settled(page)
+    pictures = asked_for(server)
+    assert pictures[-1]["noise"] == "0.3"
+    assert len(pictures) < 15  # of 30 moves in 0.3 s, one every 0.1 s or so
+    numbers = [int(one["number"]) for one in pictures]
+    assert numbers == sorted(set(numbers))
+
+
+def test_what_takes_long_says_so_and_stops(opened, server):
+    page = opened("view=online")
+    server.delay = 3.0
+    page.get_by_label("noise, slider").fill("0.7")
+    expect(page.get_by_role("status").first).to_have_text("compiling K = 2…", timeout=LONG)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("status").first).to_contain_text("Stopped", timeout=LONG)
+    assert asked_for(server, "/api/stop")[0]["slot"] == "a"
+    assert not page.get_by_role("button", name="Stop").is_visible()
+    server.delay = 0.0
+
+
+def test_an_error_stands_beside_its_parameter(opened):
+    page = opened("view=activation")
+    opened.refused = True
+    page.get_by_label("formula").fill("tanh")
+    page.get_by_label("formula").press("Tab")
+    problem = page.locator("#field-formula-problem")
+    expect(problem).to_have_text("formula: a call such as tanh(x) is needed", timeout=LONG)
+    assert page.get_by_label("formula").get_attribute("aria-invalid") == "true"
+    page.get_by_label("formula").fill("sin(x)")
+    page.get_by_label("formula").press("Tab")
+    expect(problem).to_have_text("", timeout=LONG)
+
+
+def test_back_goes_back_by_one_move(opened):
+    page = opened("view=online")
+    page.get_by_label("students K", exact=True).fill("3")
+    page.get_by_label("students K", exact=True).press("Tab")
+    settled(page)
+    page.get_by_role("link", name="Phase transitions").click()
+    settled(page)
+    page.go_back()
+    settled(page)
+    assert page.get_by_label("students K", exact=True).input_value() == "3"
+    page.go_back()
+    settled(page)
+    assert page.get_by_label("students K", exact=True).input_value() == "2"
+    assert len(drawn(page)["names"]) == 6
+
+
+def test_the_load_dragged_up_and_down_shows_hysteresis(opened):
+    page = opened("view=transitions&load=2")
+    slider = page.get_by_label("load, slider")
+    seen = []
+    for load in (5, 7, 5, 3):
+        slider.fill(str(load))
+        settled(page)
+        seen += number(page, "followed")
+    assert seen == ["0", "0.8", "0.8", "0"]
+    assert fragment(page)["followed"] == "low"
+
+
+def test_runs_are_drawn_on_top_and_stop(opened, server):
+    page = opened("view=online&runs=2")
+    page.get_by_role("button", name="Run finite networks").click()
+    expect(page.get_by_role("status").first).to_have_text("2 runs of N = 1000", timeout=LONG)
+    assert {"run 1", "run 2"} <= set(drawn(page, 1)["names"])
+    page.get_by_label("runs", exact=True).fill("1000")  # more than the slider has
+    page.get_by_label("runs", exact=True).press("Tab")
+    page.get_by_label("runs", exact=True).fill("20")
+    page.get_by_label("runs", exact=True).press("Tab")
+    page.get_by_role("button", name="Run finite networks").click()
+    expect(page.get_by_role("status").first).to_contain_text(" of 20", timeout=LONG)
+    page.get_by_role("button", name="Stop the runs").click()
+    expect(page.get_by_role("status").first).to_have_text("Stopped.", timeout=LONG)
+    for _ in range(100):
+        if not server.streaming.is_set():
+            break
+        page.wait_for_timeout(50)
+    assert not server.streaming.is_set()
+    assert len(asked_for(server)) == 1  # runs alone need no other picture
+    page.get_by_label("noise, slider").fill("0.2")
+    settled(page)
+    assert drawn(page, 1)["names"] == ["ε"]
+
+
+def test_two_settings_have_the_same_axes(opened):
+    page = opened("view=online&learning_rate=0.1&compare=1&b.learning_rate=10")
+    assert drawn(page, 1)["y"] == drawn(page, 3)["y"]
+    a, b = number(page, "final error")
+    assert float(a) == pytest.approx(0.0369, abs=1e-4) and float(b) < 1e-10
+    assert "B: 10" in page.locator(".field", has_text="learning rate").inner_text()
+    page.get_by_label("Compare two settings").uncheck()
+    settled(page)
+    assert page.locator(".setting").count() == 1
+
+
+def test_a_training_plays_back(opened):
+    page = opened("view=playback")
+    assert number(page, "loss") == ["1"]
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("#player output")).to_have_text("epoch 4", timeout=LONG)
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
+    page.get_by_label("frame").fill("1")
+    assert number(page, "loss") == ["0.5"]
+    assert fragment(page)["frame"] == "1"
+
+
+def test_figures_of_papers_open_in_other_views(opened):
+    page = opened("view=papers")
+    page.get_by_role("link", name=re.compile("Open in On-line.*Figure 1")).click()
+    settled(page)
+    assert page.get_by_label("students K", exact=True).input_value() == "3"
+    assert fragment(page)["learning_rate"] == "0.5"
+
+
+def test_what_is_seen_can_be_taken_along(opened, server):
+    page = opened("view=online&learning_rate=0.5&axes=error.y:linear")
+    page.get_by_role("button", name="Copy as Python").click()
+    expect(page.locator(".told")).to_have_text("Copied.", timeout=LONG)
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "tl.online.evolve(scenario, start, learning_rate=0.5)"
+    page.get_by_role("button", name="Copy as command").click()
+    page.wait_for_timeout(50)
+    assert page.evaluate("navigator.clipboard.readText()") == "tutelage online --learning-rate 0.5"
+    data = page.get_by_role("link", name="Data (NetCDF)").get_attribute("href")
+    assert "format=nc" in data and "learning_rate=0.5" in data
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Picture (SVG)").click()
+    text = Path(found.value.path()).read_text(encoding="utf-8")
+    picture = ElementTree.fromstring(text)
+    assert found.value.suggested_filename == "online.svg"
+    assert picture.tag.endswith("svg") and "Generalization error" in text and "plateau ends" in text
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Picture (PNG)").click()
+    assert Path(found.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_all_can_be_reached_and_moved_by_keys(opened):
+    page = opened("view=online")
+    page.reload()
+    settled(page)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.innerText"))
+    assert {
+        "compare",
+        "field-K",
+        "field-activation",
+        "run",
+        "Copy as Python",
+        "The code",
+    } <= reached
+    button = page.get_by_role("button", name="log y axis of Overlaps")
+    button.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert fragment(page)["axes"] == "overlaps.y:log"
+
+
+def test_curves_are_taken_away_by_their_names(opened):
+    page = opened("view=online")
+    page.get_by_role("button", name="R12", exact=True).click()
+    page.evaluate(FRAMES)
+    assert "R12" not in drawn(page)["names"]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Path:
+    """An exported page with some made-up pictures."""
+    over = {"K": [1, 2], "learning_rate": [0, 0.5, 1.0]}
+    pictures = []
+    for units in over["K"]:
+        for rate in over["learning_rate"]:
+            state = checked({"view": "online", "K": units, "learning_rate": rate})
+            pictures.append(DRAW["online"](state) | {"state": state, "next": {}})
+    data = {
+        "views": [VIEWS[0], VIEWS[-1]],
+        "grids": {"online": {"over": over, "pictures": pictures}},
+        "papers": {"figures": [FIGURES[1]]},
+        "note": "Computed before, </script><b>by hand</b>.",
+    }
+    file = tmp_path_factory.mktemp("exported") / "page.html"
+    file.write_text(bundle.page(data, plotly().read_text(encoding="utf-8")), encoding="utf-8")
+    return file
+
+
+def test_an_exported_page_works_from_the_disk(exported, browser):
+    watched = Watched(browser.new_context(**WIDE), exported.as_uri())
+    page = watched.page
+    page.goto(f"{exported.as_uri()}#view=online&K=1&learning_rate=0.4")
+    settled(page)
+    assert page.get_by_text("The nearest computed point: learning_rate = 0.5").is_visible()
+    before = number(page, "final error")
+    page.get_by_label("learning rate, slider").press("ArrowRight")
+    settled(page)
+    assert number(page, "final error") != before
+    assert fragment(page)["learning_rate"] == "1"
+    assert page.locator("footer").inner_text() == "Computed before, </script><b>by hand</b>."
+    assert not page.get_by_role("button", name="Run finite networks").is_visible()
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Data (CSV)").click()
+    lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "panel,curve,x,y" and len(lines) > 100
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Picture (SVG)").click()
+    page.get_by_role("link", name="Papers").click()
+    expect(page.get_by_text("Figure 2: erf")).to_be_visible()
+    assert watched.complaints == []
+    page.context.close()
+
+
+def test_sliders_change_numbers_to_what_the_library_gives(address, browser):
+    own = address.rstrip("/")
+    watched = Watched(browser.new_context(**WIDE), own)
+    page = watched.page
+    page.goto(f"{own}/#view=transitions&K=2&load=30")
+    settled(page)
+    slider = page.get_by_label("load, slider")
+    slider.press("ArrowRight")
+    settled(page)
+    load = float(fragment(page)["load"])
+    assert load > 30
+    found = tl.equilibrium.states(tl.Erf(), 2, load)[0]
+    (shown,) = number(page, "generalization error")
+    assert float(shown) == float(f"{found.generalization_error:.6g}")
+    (shown,) = number(page, "unspecialized state is unstable")
+    assert float(shown.split(" ± ")[0]) == pytest.approx(
+        float(tl.equilibrium.transitions(tl.Erf(), 2).unstable.value), rel=1e-9
+    )
+    assert watched.complaints == []
+    page.context.close()
