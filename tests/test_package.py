@@ -21,7 +21,7 @@ ROOMS = [
     *("_lazy", "_jax", "_checks", "_names", "_door", "_memory", "_findings"),
     *("activations", "model", "runs", "solve", "averages", "online"),
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results"),
-    *("sweeps", "figures", "papers", "report", "explorer", "cli"),
+    *("bridge", "sweeps", "figures", "papers", "report", "explorer", "cli"),
 ]
 LEVEL = {room: level for level, room in enumerate(ROOMS)}
 # Simulation and theory have to be independent for their agreement to mean something; the error

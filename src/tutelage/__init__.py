@@ -6,7 +6,8 @@ or random computation needs; `solve` numerics without physics; `averages` the Ga
 of the fields, and the error that follows from them; `online` how overlaps change while the
 student learns, and `simulation` how they do in finite networks; `equilibrium` what a student
 learns from a fixed set of examples; `gates`, `spectra` and `deep` the networks of
-``milletari2019`` and ``tian2020``; `results` saves and reopens; `sweeps` computes any of these
+``milletari2019`` and ``tian2020``; `results` saves and reopens; `bridge` reads a user's own
+network; `sweeps` computes any of these
 at many points, on many cores; `figures` draws; `papers`
 puts published numbers beside computed ones; `explorer` is a page of sliders and pictures; `cli` is
 the command ``tutelage``.

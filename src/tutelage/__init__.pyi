@@ -1,6 +1,7 @@
 from . import (
     activations as activations,
     averages as averages,
+    bridge as bridge,
     deep as deep,
     equilibrium as equilibrium,
     explorer as explorer,

@@ -30,6 +30,8 @@ POLE = 1e4
 # Points of the grid with |x| > 6, on one side.
 OUTER = 81
 PARITY_ROUNDING = 1e-12
+# Slopes that differ by less than this part of the largest one differ by rounding.
+ROUNDED = 1e-9
 # Only finite has to be what is here: at zero, where formulas such as sin(x)/x have no value, and
 # as far out as rules for averages reach.
 ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
@@ -82,16 +84,20 @@ def _look(g: "Custom", x: Array) -> _Seen:
 
     value, derivative = g(x), g.derivative(x)
     value_jump = _largest_jump(g, x, value, g.derivative)
-    slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, derivative - steps(x))
+    rest = derivative - steps(x)
+    # Where kinks are all there is, the rest is the rounding of their slopes, and no range.
+    range_ = ROUNDED * jnp.max(jnp.abs(derivative))
+    slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, rest, least=range_)
     value = jnp.concatenate([value, g(ELSEWHERE)])
     derivative = jnp.concatenate([derivative, g.derivative(ELSEWHERE)])
     return _Seen(value, g(-x), derivative, value_jump, slope_jump)
 
 
-def _largest_jump(f, grid: Array, values: Array, slope=None) -> _Jump:
+def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump:
     """Bisect the four largest changes; what survives is a jump.
 
     If a slope is given, so is a smaller change that it does not explain.
+    least: a range that is smaller is taken as this one.
     """
     largest = jax.lax.top_k(jnp.abs(jnp.diff(values)), 4)[1]
 
@@ -107,7 +113,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None) -> _Jump:
     steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
     left, right, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
     # A peak may be narrower than the grid: what bisection found of it counts too.
-    scale = jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right])))
+    scale = jnp.maximum(jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right]))), least)
     jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
     found = jump > JUMP
     if slope is not None:

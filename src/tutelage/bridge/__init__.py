@@ -1,0 +1,13 @@
+"""A user's own network: its order parameters, and whether the theory describes its training.
+
+`describe` reads weight matrices, PyTorch modules and state dicts, Flax, Equinox and Keras models,
+each by one file of `frameworks`, into one plain description: layers of weights (out, in), biases,
+and the functions between them.  Everything else works on that description.  `overlaps` and
+`scenario` are the state and the problem that the theory knows.
+
+No framework is imported here before one of its objects has been handed in.
+"""
+
+from tutelage._lazy import names_of
+
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

@@ -1,0 +1,204 @@
+"""Is the network what its layers say, and what do its units do?  Found by evaluating it.
+
+A model is more than its list of layers: a skip connection, a factor 1/√N or a second activation
+stand in its code alone.  So the two-layer network that was read,
+
+    σ_c = c Σ_i v_ci g(w_i·ξ/s + b_i) + d_c,   s = 1 or √N,
+
+is evaluated beside the model itself, and an activation that stands in the code alone is measured:
+with the pseudo-inverse of W there is an input at which one unit has a field h and all others 0.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from tutelage._checks import InputError
+from tutelage.activations import Activation
+from tutelage.bridge.description import Description, Function
+from tutelage.bridge.recognition import Recognised, recognised
+
+EXAMPLES = 64
+# Outputs are sums of so many rounding errors, and fields may be ill-conditioned.
+ROUNDINGS, LEAST = 100, 1e-10
+FIELDS = np.linspace(-8.0, 8.0, 1025)
+HINT = "a model of two dense layers and an activation, or layer=... to take the weights of one"
+
+
+@dataclass(frozen=True)
+class Units:
+    """A hidden layer with what the network makes of it.
+
+    weights: J of shape (units, inputs), so that the fields are J·ξ + bias.
+    readout: c v of shape (outputs, units);  output_bias: d.
+    function: g, or None if it is not known;  activation: it, if it is one of the package's.
+    scaled: whether fields are w·ξ/√N, and J is w/√N.
+    """
+
+    weights: Float[np.ndarray, "units N"]
+    bias: Float[np.ndarray, " units"]
+    readout: Float[np.ndarray, "outputs units"] | None
+    output_bias: Float[np.ndarray, " outputs"] | None
+    function: Function | None
+    activation: Activation | None
+    scaled: bool
+
+
+def units(argument: str, network: Description, scaled: bool | None) -> Units:
+    """The hidden layer of a network with one, refused if it does something else with it.
+
+    scaled: whether fields are w·ξ/√N; None to find out, and if that cannot be, no.
+    """
+    _check_layers(argument, network)
+    told = network.functions[0] if network.ordered and network.functions else None
+    if network.call is None:
+        return _assembled(network, Trial(told, bool(scaled), 1.0, _known(network, told)))
+    asked = (False, True) if scaled is None else (scaled,)
+    seen = [told] if network.ordered else network.functions
+    found = [trial for g in seen for s in asked if (trial := _tried(network, g, s))]
+    if not found and not network.ordered:
+        measured = [(_measured(network, s), s) for s in asked]
+        found = [trial for g, s in measured if (trial := _tried(network, g, s))]
+    if not found:
+        came = f"a model ({network.framework}) that is not the sum of its units"
+        allowed = "its outputs are not v·g(Wξ + b): a skip connection, a normalisation or the like"
+        raise InputError(argument, came, allowed, HINT)
+    return _assembled(network, min(found, key=Trial.oddity))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An activation with which the layers are the model: c v·g(w·ξ/s)."""
+
+    function: Function | None
+    scaled: bool
+    factor: float
+    known: Recognised | None
+
+    def oddity(self) -> int:
+        """Known activations come first, of these those without a factor; then what came first."""
+        if self.known is None:
+            return 2
+        return int(abs(self.factor * self.known.factor - 1) > 1e-3)
+
+
+def _known(network: Description, g: Function | None) -> Recognised | None:
+    return None if g is None else recognised(g, tolerance(network))
+
+
+def _check_layers(argument: str, network: Description) -> None:
+    if network.strange:
+        came = f"a network ({network.framework}) with {', '.join(network.strange)}"
+        allowed = "the theory has dense layers and one activation"
+        raise InputError(argument, came[:300], allowed, HINT)
+    if len(network.layers) > 2:
+        names = ", ".join(repr(one.name) for one in network.layers)
+        came = f"{len(network.layers)} layers of weights ({names})"
+        allowed = "the theory has one hidden layer and its readout"
+        raise InputError(argument, came[:300], allowed, f"layer={network.layers[0].name!r}")
+
+
+def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | None:
+    """The network with this activation, if it is what the model computes, up to a factor."""
+    if g is None:
+        return None
+    # Inputs of all sizes: small fields see a straight line only, whatever the scale.
+    sizes = np.geomspace(1.0, 4 * math.sqrt(network.inputs), EXAMPLES)[:, None]
+    ξ = sizes * np.random.default_rng(0).standard_normal((EXAMPLES, network.inputs))
+    assert network.call is not None
+    try:
+        outputs = np.asarray(network.call(ξ)).reshape(EXAMPLES, -1)
+        x = _fields(network, scaled, ξ)
+        hidden, v, d = g.values(x), _readout(network, outputs.shape[1]), _output_bias(network)
+    except Exception:  # whatever a model can do with inputs that it does not take
+        return None
+    if len(v) != outputs.shape[1] or hidden.shape != x.shape or not np.all(np.isfinite(outputs)):
+        return None
+    ours, theirs = hidden @ v.T, outputs - (0.0 if d is None else d)
+    # Terms may cancel, and a unit that is not active leaves the rounding of its field.
+    size = (np.abs(hidden) + np.abs(x)) @ np.abs(v).T
+    power = np.sum((ours / size) ** 2)
+    factor = float(np.sum(theirs * ours / size**2) / power) if power > 0 else 1.0
+    if np.max(np.abs(theirs - factor * ours) / size) > abs(factor) * tolerance(network):
+        return None
+    return Trial(g, scaled, _rounded(factor, tolerance(network)), _known(network, g))
+
+
+def tolerance(network: Description) -> float:
+    """How far, relative, a number that was evaluated through the network may be off."""
+    return max(LEAST, ROUNDINGS * network.precision)
+
+
+def _fields(network: Description, scaled: bool, ξ: np.ndarray) -> np.ndarray:
+    first = network.layers[0]
+    x = ξ @ first.weights.T / (math.sqrt(network.inputs) if scaled else 1.0)
+    return x if first.bias is None else x + first.bias
+
+
+def _readout(network: Description, outputs: int) -> np.ndarray:
+    """v; of a network without it the units themselves, or their sum, as it has outputs."""
+    if len(network.layers) == 2:
+        return network.layers[1].weights
+    K = len(network.layers[0].weights)
+    return np.ones((1, K)) if outputs == 1 else np.eye(K)
+
+
+def _output_bias(network: Description) -> np.ndarray | None:
+    return network.layers[1].bias if len(network.layers) == 2 else None
+
+
+def _measured(network: Description, scaled: bool) -> Function | None:
+    """g at `FIELDS`, from the outputs at inputs that give one unit a field and the others none."""
+    if len(network.layers) != 2 or network.call is None:
+        return None
+    (first, second), N = network.layers, network.inputs
+    W = first.weights / (math.sqrt(N) if scaled else 1.0)
+    if len(W) > N or np.linalg.matrix_rank(W) < len(W):
+        return None  # the fields of the units cannot be chosen
+    back = np.linalg.pinv(W)
+    b = np.zeros(len(W)) if first.bias is None else first.bias
+    c, i = np.unravel_index(np.argmax(np.abs(second.weights)), second.weights.shape)
+    rest = np.sum(second.weights, axis=1)
+    place = int(np.argmax(np.abs(rest)))
+    d = np.zeros(len(rest)) if second.bias is None else second.bias
+    known = abs(rest[place]) > 1e-6 * np.sum(np.abs(second.weights[place]))
+
+    def values(h: np.ndarray) -> np.ndarray:
+        h = np.asarray(h, dtype=np.float64)
+        fields = np.zeros((h.size + 1, len(W)))
+        fields[:-1, i] = h.ravel()
+        assert network.call is not None
+        out = np.asarray(network.call((fields - b) @ back.T)).reshape(h.size + 1, -1)
+        # A constant of g is seen in the sum of all units alone; if that is 0, it does nothing.
+        g0 = (out[-1, place] - d[place]) / rest[place] if known else 0.0
+        return ((out[:-1, c] - out[-1, c]) / second.weights[c, i] + g0).reshape(h.shape)
+
+    try:
+        return Function("an activation in its code", values) if values(FIELDS).size else None
+    except Exception:  # whatever a model can do with inputs that it does not take
+        return None
+
+
+def _assembled(network: Description, trial: Trial) -> Units:
+    first, *second = network.layers
+    K, known = len(first.weights), trial.known
+    factor = trial.factor * (1.0 if known is None else known.factor)
+    readout = second[0].weights if second else None
+    if factor != 1:
+        readout = factor * (np.ones((1, K)) if readout is None else readout)
+    return Units(
+        first.weights / (math.sqrt(network.inputs) if trial.scaled else 1.0),
+        np.zeros(K) if first.bias is None else first.bias,
+        readout,
+        _output_bias(network),
+        trial.function,
+        None if known is None else known.activation,
+        trial.scaled,
+    )
+
+
+def _rounded(x: float, error: float) -> float:
+    """As many digits as there are: a factor of 1 is 1."""
+    return float(f"{x:.{max(2, int(-math.log10(error)))}g}")

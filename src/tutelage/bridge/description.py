@@ -1,0 +1,133 @@
+"""What is known of a network, whoever has made it: layers, biases, functions between them.
+
+f_0 = ξ,   h_l = W_l f_{l-1} + b_l,   f_l = g_l(h_l)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tutelage._checks import InputError, finite_array
+from tutelage._findings import Finding
+
+# Orders of more layers than this are not tried.
+MOST_LAYERS = 6
+FLOAT64 = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """W of shape (out, in), whatever the framework has, and b.
+
+    name: as the framework has it;  transposed: whether it has the shape (in, out) there.
+    """
+
+    name: str
+    weights: Float[np.ndarray, "out in"]
+    bias: Float[np.ndarray, " out"] | None = None
+    transposed: bool = False
+
+
+@dataclass(frozen=True)
+class Function:
+    """What stands after a layer.
+
+    values: of a NumPy array in float64;  jax: the same for JAX, where the framework has it.
+    """
+
+    name: str
+    values: Callable[[np.ndarray], np.ndarray]
+    jax: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Description(Finding):
+    """A network as `tutelage.bridge` sees it; as a string, what was found in it.
+
+    framework: whose it is.
+    layers: in the order in which an input passes them.
+    functions: those between the layers, if the structure tells; else those that were seen.
+    ordered: whether the structure tells what stands where.
+    strange: parts that are no layers of weights, by name and kind.
+    call: the network itself, (examples, inputs) to (examples, outputs), in float64 where it can.
+    precision: rounding of `call`, relative.
+    """
+
+    framework: str
+    layers: tuple[Layer, ...]
+    functions: tuple[Function, ...] = ()
+    ordered: bool = False
+    strange: tuple[str, ...] = ()
+    call: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    precision: float = FLOAT64
+
+    @property
+    def inputs(self) -> int:
+        """N."""
+        return int(self.layers[0].weights.shape[1])
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        yield "framework", self.framework
+        yield "layers", "\n".join(map(_words, self.layers))
+        names = ", ".join(f.name for f in self.functions) or "not known"
+        yield "functions", names if self.ordered or not self.functions else f"{names}, somewhere"
+        if self.strange:
+            yield "strange", ", ".join(self.strange)
+
+
+def _words(layer: Layer) -> str:
+    out, into = layer.weights.shape
+    turned = f", ({into}, {out}) there" if layer.transposed else ""
+    bias = "no bias" if layer.bias is None else f"biases up to {np.max(np.abs(layer.bias)):.3g}"
+    return f"{layer.name}: {into} to {out}{turned}, {bias}"
+
+
+def described(argument: str, framework: str, layers: Sequence[Layer], **known: Any) -> Description:
+    """Layers that fit on each other, in the order in which they do."""
+    if not layers:
+        strange = ", ".join(known.get("strange", ())) or "nothing"
+        allowed = "there has to be a layer of weights, a matrix"
+        raise InputError(
+            argument, f"a network ({framework}) with {strange}", allowed, "Linear or Dense layers"
+        )
+    found = Description(framework, tuple(layers), **known)
+    return replace(found, layers=_in_order(argument, found))
+
+
+def layer(
+    argument: str, name: str, weights: Any, bias: Any = None, *, transposed: bool = False
+) -> Layer:
+    """A checked layer; ``transposed`` if its weights are (in, out)."""
+    W = finite_array(f"{argument}.{name}", weights)
+    W = W.T if transposed else W
+    b = None if bias is None else finite_array(f"{argument}.{name}.bias", bias)
+    if W.ndim != 2 or 0 in W.shape:
+        allowed = "its weights have to be a matrix"
+        raise InputError(f"{argument}.{name}", f"shape {W.shape}", allowed, "a dense layer")
+    if b is not None and b.shape != W.shape[:1]:
+        came, allowed = f"shape {b.shape}", f"its weights have {W.shape[0]} outputs"
+        raise InputError(f"{argument}.{name}.bias", came, allowed)
+    return Layer(name, W, b, transposed)
+
+
+def _in_order(argument: str, found: Description) -> tuple[Layer, ...]:
+    """As they came, if they fit on each other so; else the one order in which they do."""
+    layers = found.layers
+    if _fit(layers):
+        return layers
+    orders = permutations(layers) if len(layers) <= MOST_LAYERS and not found.ordered else ()
+    fitting = [order for order in orders if _fit(order)]
+    if len(fitting) == 1:
+        return fitting[0]
+    shapes = ", ".join(f"{one.name} {one.weights.shape}" for one in layers)
+    allowed = "as (out, in) every layer has to take as many numbers as the one before gives"
+    hint = "a weight matrix is (units, inputs): W.T if yours is not"
+    raise InputError(argument, f"layers {shapes}", allowed, hint)
+
+
+def _fit(layers: Sequence[Layer]) -> bool:
+    return all(one.weights.shape[0] == next_.weights.shape[1] for one, next_ in pairwise(layers))

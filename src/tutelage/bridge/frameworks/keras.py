@@ -1,0 +1,86 @@
+"""Keras models: kernels are (in, out), and a layer has its activation in it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tutelage._checks import InputError
+from tutelage.bridge.description import Description, Function, Layer, layer
+from tutelage.bridge.frameworks.arrays import as_array
+from tutelage.bridge.frameworks.parts import assembled
+
+PASSIVE = ("InputLayer", "Dropout", "Flatten", "Identity")
+
+
+def read(argument: str, model: Any) -> Description:
+    """Every dense layer of a model that has been built."""
+    if not model.built:
+        came, allowed = "a Keras model without weights", "it has to be built"
+        raise InputError(argument, came, allowed, "model.build((None, inputs))")
+    import keras
+
+    return assembled(
+        argument,
+        "Keras",
+        _parts(argument, model),
+        ordered=_is_chain(model),
+        call=lambda x: _numpy(model(keras.ops.convert_to_tensor(x), training=False)),
+        precision=2.0**-23,  # models compute in float32, or less if they are asked to
+    )
+
+
+def _parts(argument: str, part: Any) -> Iterator[Layer | Function | str]:
+    import keras
+
+    kind = type(part).__name__
+    if isinstance(part, keras.layers.Dense):
+        bias = _numpy(part.bias) if part.use_bias else None
+        yield layer(argument, part.name, _numpy(part.kernel), bias, transposed=True)
+        yield from _function(part.activation)
+    elif isinstance(part, keras.Model):
+        for inner in part.layers:
+            yield from _parts(argument, inner)
+    elif kind in PASSIVE:
+        return
+    elif isinstance(part, keras.layers.Activation):
+        yield from _function(part.activation)
+    else:
+        yield _of_layer(part) if not part.weights else f"{part.name} ({kind})"
+
+
+def _function(function: Any) -> Iterator[Function]:
+    import keras
+
+    if function is not None and function is not keras.activations.linear:
+        name = getattr(function, "__name__", type(function).__name__)
+        yield Function(name, lambda x: _applied(function, x), _for_jax(function))
+
+
+def _of_layer(part: Any) -> Function:
+    """A layer without weights: LeakyReLU and the like."""
+    return Function(type(part).__name__, lambda x: _applied(part, x))
+
+
+def _applied(function: Any, x: np.ndarray) -> np.ndarray:
+    import keras
+
+    return _numpy(function(keras.ops.convert_to_tensor(x, dtype="float64")))
+
+
+def _for_jax(function: Any) -> Any:
+    import keras
+
+    return function if keras.backend.backend() == "jax" else None
+
+
+def _numpy(x: Any) -> np.ndarray:
+    """A tensor or a variable of any backend."""
+    return as_array("model", x)
+
+
+def _is_chain(model: Any) -> bool:
+    import keras
+
+    chain = isinstance(model, keras.Sequential)
+    return chain and all(not isinstance(x, keras.Model) or _is_chain(x) for x in model.layers)

@@ -1,0 +1,77 @@
+"""What walking through a model yields: layers, functions and strange parts, in order."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tutelage._jax import jnp
+from tutelage.bridge.description import Description, Function, Layer, described
+
+IDENTITY = Function("identity", lambda x: x, lambda x: x)
+
+
+def assembled(
+    argument: str,
+    framework: str,
+    parts: Iterable[Layer | Function | str],
+    *,
+    ordered: bool,
+    **known: Any,
+) -> Description:
+    """The description; in an ordered one the functions are those between the layers."""
+    every = list(parts)
+    layers = [part for part in every if isinstance(part, Layer)]
+    strange = [part for part in every if isinstance(part, str)]
+    functions = [part for part in every if isinstance(part, Function)]
+    if ordered and layers:
+        functions, odd = _between(every)
+        strange += odd
+    known |= {"functions": tuple(functions), "strange": tuple(strange), "ordered": ordered}
+    return described(argument, framework, layers, **known)
+
+
+def _between(parts: list[Any]) -> tuple[list[Function], list[str]]:
+    """One function after each layer but the last, and what stands where the theory has nothing."""
+    places: list[list[Function]] = [[]]
+    for part in parts:
+        if isinstance(part, Layer):
+            places.append([])
+        elif isinstance(part, Function):
+            places[-1].append(part)
+    before, *between, last = places
+    strange = [f"{f.name} before the first layer" for f in before]
+    if not between:  # one layer: what stands after it are its units
+        return [_composed(last)], strange
+    return [_composed(some) for some in between], strange + [f"{f.name} at the end" for f in last]
+
+
+def _composed(functions: list[Function]) -> Function:
+    if not functions:
+        return IDENTITY
+    if len(functions) == 1:
+        return functions[0]
+    first, *rest = functions
+    inner = _composed(rest)
+    both = first.jax is not None and inner.jax is not None
+    return Function(
+        f"{first.name} and {inner.name}",
+        lambda x: inner.values(first.values(x)),
+        (lambda x: inner.jax(first.jax(x))) if both else None,  # type: ignore[misc]
+    )
+
+
+def jax_function(function: Any) -> Function:
+    """A function written for JAX arrays."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+
+    def values(x: np.ndarray) -> np.ndarray:
+        return np.asarray(function(np.asarray(x, dtype=np.float64)), dtype=np.float64)
+
+    return Function(name, values, function)
+
+
+def in_float64(x: Any) -> Any:
+    """A leaf of a tree of parameters, if it is an array of real numbers; anything else as it is."""
+    real = hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.floating)
+    return jnp.asarray(x, jnp.float64) if real else x

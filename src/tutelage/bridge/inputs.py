@@ -1,0 +1,80 @@
+"""Are the inputs those of the theory: components with mean 0, variance 1 and no correlations?"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tutelage._checks import InputError, finite_array
+from tutelage._findings import Finding
+from tutelage._memory import check_memory
+from tutelage.bridge.frameworks.arrays import as_array
+
+# A mean of squares of so many standard errors from what chance gives is no chance.
+DEVIATIONS = 5.0
+
+
+@dataclass(frozen=True, repr=False)
+class Structure(Finding):
+    """How far mean and covariance of inputs are from 0 and 1, in units of what chance gives.
+
+    mean, covariance: mean squares of their entries' deviations, each in standard errors; 1 for
+        inputs without structure, within ``mean_error`` and ``covariance_error``.
+    """
+
+    mean: float
+    mean_error: float
+    covariance: float
+    covariance_error: float
+
+    @property
+    def words(self) -> str:
+        """What is not as the theory has it; empty if nothing is."""
+        odd = []
+        if self.mean > 1 + DEVIATIONS * self.mean_error:
+            odd.append("a mean that is not 0")
+        if self.covariance > 1 + DEVIATIONS * self.covariance_error:
+            odd.append("a covariance that is not the identity")
+        return " and ".join(odd)
+
+
+def check_inputs(argument: str, inputs: Any, dimension: int) -> Float[np.ndarray, "n N"]:
+    """Rows of data, at least two."""
+    ξ = finite_array(argument, as_array(argument, inputs))
+    if ξ.ndim != 2 or ξ.shape[1] != dimension or len(ξ) < 2:
+        allowed = f"there have to be rows of {dimension} inputs, at least two"
+        raise InputError(argument, f"shape {ξ.shape}", allowed, f"shape (1000, {dimension})")
+    return ξ
+
+
+def structure(ξ: Float[np.ndarray, "n N"]) -> Structure:
+    """The mean of (C_ij - δ_ij)²/s_ij² with C_ij = ⟨ξ_i ξ_j⟩ and its standard error s_ij.
+
+    Entries of the covariance of independent components are uncorrelated, so that the mean over
+    N(N+1)/2 of them deviates from 1 by √(4/(N(N+1))).
+    """
+    n, N = ξ.shape
+    check_memory("inputs", N, lambda N: 32 * N**2, "their covariance")
+    C = ξ.T @ ξ / n
+    spread = (ξ**2).T @ (ξ**2) / n - C**2
+    upper = np.triu_indices(N)
+    covariance = _mean_square((C - np.eye(N))[upper], spread[upper] / n)
+    mean = _mean_square(ξ.mean(axis=0), ξ.var(axis=0) / n)
+    # Of few rows the standard errors are uncertain themselves, by √(2/n).
+    rough = math.sqrt(2 / n)
+    return Structure(
+        mean=mean,
+        mean_error=math.hypot(math.sqrt(2 / N), rough),
+        covariance=covariance,
+        covariance_error=math.hypot(math.sqrt(4 / (N * (N + 1))), rough),
+    )
+
+
+def _mean_square(deviation: np.ndarray, variance: np.ndarray) -> float:
+    """In units of the variance; what does not vary, such as the square of a sign, is exact."""
+    certain = variance <= 1e-12
+    exact = np.where(np.abs(deviation) <= 1e-6, 0.0, np.inf)
+    ratio = np.divide(deviation**2, variance, out=exact, where=~certain)
+    return float(np.mean(np.minimum(ratio, 1e12)))

@@ -1,0 +1,127 @@
+"""Overlaps of two networks, whoever has made them."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tutelage._checks import InputError
+from tutelage._door import door
+from tutelage.bridge.behaviour import Units, units
+from tutelage.bridge.description import Description
+from tutelage.bridge.inputs import check_inputs
+from tutelage.bridge.reading import read
+from tutelage.model import Overlaps
+
+# Components drawn with variance 1 have norms within so many standard deviations of N.
+DEVIATIONS = 5
+# With fewer inputs a norm of order N is one of order one.
+FEW_INPUTS = 50
+
+
+@door
+def overlaps(
+    student: Any,
+    teacher: Any,
+    inputs: Any = None,
+    *,
+    layer: str | tuple[str, str] | None = None,
+    scaled: bool | None = None,
+) -> Overlaps:
+    """Q, R and T of a student and a teacher, from their weights.
+
+    Q_ik = w_i·C w_k,   R_in = w_i·C w*_n,   T_nm = w*_n·C w*_m,
+
+    the covariance of the fields w·ξ, with C = 1 or the covariance of the given inputs.  Biases
+    shift the fields and do not enter; readouts are those of `tutelage.bridge.scenario`.
+
+    Args:
+        student, teacher: anything that `describe` reads; frameworks and widths may differ.
+        inputs: rows of data, shape (examples, N), whose covariance enters; by default the identity.
+        layer: the name of a layer, or that of the student's and that of the teacher's, where a
+            network has more than one hidden layer (`describe` lists the names).  Only its weights
+            are taken then, and nothing is asked of the rest of the network.
+        scaled: whether fields are w·ξ/√N, with weights of order one, and not w·ξ; Q is w·w'/N
+            then.  By default a model is asked, by evaluating it; weights alone are taken as those
+            of fields w·ξ, and refused if their components look like numbers of variance 1.
+
+    Raises:
+        InputError: if they are no networks with one hidden layer of the same inputs.
+
+    >>> import tutelage as tl
+    >>> tl.bridge.overlaps([[3.0, 4.0]], [[1.0, 0.0]]).R.tolist()
+    [[3.0]]
+    """
+    J, B = (one.weights for one in pair(student, teacher, layer, scaled))
+    if inputs is None:
+        return Overlaps.from_weights(J, B)
+    ξ = check_inputs("inputs", inputs, J.shape[1])
+    if layer is not None:
+        _check_first("layer", read("student", student), read("teacher", teacher), layer)
+    return _of_fields(ξ @ J.T, ξ @ B.T)
+
+
+def pair(
+    student: Any, teacher: Any, layer: str | tuple[str, str] | None, scaled: bool | None
+) -> tuple[Units, Units]:
+    """The hidden layers of both, of the same inputs."""
+    names = layer if isinstance(layer, tuple) else (layer, layer)
+    both = (("student", student, names[0]), ("teacher", teacher, names[1]))
+    J, B = (hidden(argument, read(argument, one), name, scaled) for argument, one, name in both)
+    n, m = J.weights.shape[1], B.weights.shape[1]
+    if n != m:
+        turned = len(J.weights) == len(B.weights)
+        hint = "student.T and teacher.T: rows are units" if turned else "layers of the same inputs"
+        raise InputError("teacher", f"units with {m} inputs", f"the student's have {n}", hint)
+    return J, B
+
+
+def hidden(argument: str, network: Description, name: str | None, scaled: bool | None) -> Units:
+    """The units of a network with one hidden layer, or the weights of the layer of this name."""
+    found = units(argument, network, scaled) if name is None else _named(network, name, scaled)
+    if scaled is None and network.call is None:
+        _check_scale(argument, found.weights)
+    return found
+
+
+def _named(network: Description, name: str, scaled: bool | None) -> Units:
+    for one in network.layers:
+        if one.name == name:
+            W = one.weights / (math.sqrt(one.weights.shape[1]) if scaled else 1.0)
+            b = np.zeros(len(W)) if one.bias is None else one.bias
+            return Units(W, b, None, None, None, None, bool(scaled))
+    names = ", ".join(repr(one.name) for one in network.layers)
+    raise InputError("layer", repr(name), f"the {network.framework} network has {names}"[:300])
+
+
+def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
+    """Weights without a model that look as if their fields were w·ξ/√N."""
+    N = W.shape[1]
+    norms = np.sum(W**2, axis=1)
+    if N >= FEW_INPUTS and np.all(np.abs(norms / N - 1) < DEVIATIONS * math.sqrt(2 / N)):
+        raise InputError(
+            argument,
+            f"weights with |w|² = {np.mean(norms):.4g} at N = {N}",
+            "fields w·ξ of variance N are those of no theory",
+            "scaled=True if your fields are w·ξ/√N, scaled=False if they are as large",
+        )
+
+
+def _check_first(
+    argument: str, student: Description, teacher: Description, layer: str | tuple[str, str]
+) -> None:
+    """Inputs of the network are those of its first layer alone."""
+    names = layer if isinstance(layer, tuple) else (layer, layer)
+    for network, name in zip((student, teacher), names, strict=True):
+        if network.layers[0].name != name:
+            allowed = "inputs of the network are not those of this layer"
+            hint = "tl.bridge.correlations, or without inputs"
+            raise InputError(argument, repr(name), allowed, hint)
+
+
+def _of_fields(x: Float[np.ndarray, "n K"], y: Float[np.ndarray, "n M"]) -> Overlaps:
+    """The covariance of fields that were measured."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    n = len(x)
+    return Overlaps(Q=x.T @ x / n, R=x.T @ y / n, T=y.T @ y / n)

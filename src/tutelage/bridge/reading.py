@@ -1,0 +1,74 @@
+"""Whose object is it?  Found by the modules of its classes: nothing is imported to find out."""
+
+import importlib
+from typing import Any
+
+from tutelage._checks import InputError, shown
+from tutelage._door import door
+from tutelage.bridge.description import Description
+
+# The reader of objects whose class, or a parent of it, is defined in a package of this name.
+READERS = (
+    ("tutelage.deep.network", "deep"),
+    ("keras", "keras"),
+    ("flax.nnx.statelib", "arrays"),
+    ("flax.nnx", "nnx"),
+    ("flax.linen", "linen"),
+    ("flax.core", "arrays"),
+    ("equinox", "equinox"),
+    ("torch.nn.modules", "pytorch"),
+)
+HINT = "weight matrices, or a PyTorch, Flax, Equinox or Keras model"
+
+
+@door
+def describe(network: Any) -> Description:
+    """What a network is, as everything here sees it.
+
+    Args:
+        network: one of
+
+            - W of shape (units, inputs), or a list [W_1, W_2, …] of them, each (out, in): NumPy,
+              JAX or PyTorch arrays; a second layer of one output may be (units,);
+            - a mapping of names to arrays, nested or not: a PyTorch state dict (``weight``,
+              (out, in)), parameters of Flax (``kernel``, (in, out));
+            - a PyTorch module, a Flax nnx module, a Flax linen module that is bound to its
+              variables (``module.bind(variables)``), an Equinox module, a Keras model that has
+              been built, or a `tutelage.deep.Network`.
+
+    Returns:
+        A `Description`: ``layers`` with weights (out, in) in float64 and biases, the functions
+        between them as far as the structure tells, and the names of parts that are no layers of
+        weights.
+
+    >>> import tutelage as tl
+    >>> tl.bridge.describe([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]], [1.0, -1.0]])
+    Description
+      framework  arrays
+      layers     layer 1: 3 to 2, no bias
+                 layer 2: 2 to 1, no bias
+      functions  not known
+    """
+    return read("network", network)
+
+
+def read(argument: str, network: Any) -> Description:
+    """The description of what a user gave as this argument."""
+    if isinstance(network, Description):
+        return network
+    name = reader_of(network)
+    if name is None:
+        allowed = "it has to be a network, or its weights"
+        raise InputError(argument, shown(network), allowed, HINT)
+    module = importlib.import_module(f"tutelage.bridge.frameworks.{name}")
+    return module.read(argument, network)
+
+
+def reader_of(network: Any) -> str | None:
+    """The name of the file that knows such objects."""
+    modules = [kind.__module__ for kind in type(network).__mro__]
+    for package, name in READERS:
+        if any(f"{module}.".startswith(f"{package}.") for module in modules):
+            return name
+    arrays = isinstance(network, list | tuple | dict) or hasattr(network, "__array__")
+    return "arrays" if arrays else None

@@ -1,0 +1,156 @@
+"""Which activation is it?  Decided by its values, up to a factor; a name decides nothing.
+
+An activation that is none of the package's becomes ``Activation.from_function``: by the function
+of the framework itself where that is one of JAX, else by a spline through its values.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.interpolate import PPoly, make_interp_spline
+
+from tutelage import activations
+from tutelage._checks import InputError
+from tutelage._jax import jnp
+from tutelage.activations import Activation
+from tutelage.bridge.description import Function
+
+FIELDS = np.linspace(-6.0, 6.0, 241)
+# A slope that changes by more than this between points 1e-6 apart has a kink there.
+KINK = 1e-3
+# Splines reach from -END to END with knots this far apart: their error is STEP⁶ and a derivative.
+END, STEP = 24.0, 1 / 32
+
+
+class Recognised(NamedTuple):
+    """c g, with g one of the package's activations."""
+
+    activation: Activation
+    factor: float
+
+
+def recognised(function: Function, error: float) -> Recognised | None:
+    """The activation of the package with these values up to a factor, or None.
+
+    error: of the values, relative to the largest.
+    """
+    try:
+        g = function.values(FIELDS)
+    except Exception:  # a function of the user's may fail in any way
+        return None
+    if np.shape(g) != FIELDS.shape or not np.all(np.isfinite(g)):
+        return None
+    size = np.max(np.abs(g))
+    with np.errstate(all="ignore"):
+        found = list(_candidates(dict(zip(FIELDS.round(9).tolist(), g, strict=True)), error))
+    for one in found:
+        if np.max(np.abs(one.factor * np.asarray(one.activation(FIELDS)) - g)) <= error * size:
+            return one
+    return None
+
+
+def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
+    """Those with the values of g at -1, 0 and 1; which have the others is seen afterwards."""
+    up, zero, down = (float(g[x]) for x in (1.0, 0.0, -1.0))
+    digits = max(2, int(-math.log10(error)))
+
+    def one(kind: Any, factor: float, *parameters: float) -> Iterator[Recognised]:
+        numbers = [float(f"{p:.{digits}g}") for p in parameters]
+        usable = np.isfinite(factor) and factor != 0 and np.all(np.isfinite(numbers))
+        try:
+            if usable:
+                yield Recognised(kind(*numbers), float(f"{factor:.{digits}g}"))
+        except InputError:  # a slope or a steepness that no activation has
+            return
+
+    odd = up - down
+    yield from one(activations.Linear, up)
+    yield from one(activations.ReLU, up)
+    yield from one(activations.LeakyReLU, up, -down / up if up else np.nan)
+    yield from one(activations.Tanh, up / math.tanh(1.0))
+    scale = odd / (2 * math.erf(math.sqrt(0.5)))
+    yield from one(activations.Erf, scale, zero / scale if scale else np.nan)
+    yield from one(activations.GELU, odd)
+    yield from one(activations.Softplus, odd)
+    for kind, scale in ((activations.Sigmoid, up + down), (activations.Swish, odd)):
+        share = up / scale if scale else np.nan
+        yield from one(kind, scale, math.log(share / (1 - share)) if 0 < share < 1 else np.nan)
+
+
+def custom(argument: str, function: Function) -> Activation:
+    """Any other function as an activation, with its kinks where they are found."""
+    _check_elementwise(argument, function)
+    kinks = _kinks(function.values)
+    f = function.jax if function.jax is not None else Spline.through(function.values, kinks)
+    try:
+        return Activation.from_function(f, name=function.name, kinks=kinks)
+    except InputError as problem:
+        allowed = f"it has to be a function that the averages can use ({problem.allowed})"
+        raise InputError(
+            argument, f"the activation {function.name}: {problem.came}", allowed, problem.hint
+        ) from None
+
+
+def _check_elementwise(argument: str, function: Function) -> None:
+    """A softmax is no activation of a unit: it looks at the others."""
+    x, y = np.array([-1.0, 0.5, 2.0]), np.array([-1.0, 0.5, 1.0])
+    here, there = function.values(x), function.values(y)
+    if np.shape(here) != x.shape or not np.allclose(here[:2], there[:2], rtol=1e-4, atol=1e-6):
+        allowed = "every unit has to depend on its own field alone"
+        raise InputError(argument, f"the activation {function.name}", allowed, "tl.ReLU()")
+
+
+def _kinks(g: Any) -> tuple[float, ...]:
+    """Where the slope of g jumps, by bisection of where it changes most."""
+    x = np.linspace(-8.0, 8.0, 1024)  # no round spacing: zero is between two points
+    bend = np.abs(np.diff(g(x), 2))
+    slope = np.max(np.abs(np.diff(g(x)))) / (x[1] - x[0])
+    found: list[float] = []
+    for i in np.flatnonzero(bend > 10 * np.median(bend) + 1e-4 * slope * (x[1] - x[0])):
+        a, b = x[i], x[i + 2]
+        while b - a > 1e-9:
+            points = np.linspace(a, b, 9)
+            k = int(np.argmax(np.abs(np.diff(g(points), 2))))
+            a, b = points[k], points[min(k + 2, 8)]
+        p = round(0.5 * (a + b), 7) + 0.0
+        h = 1e-5
+        jump = (g(np.array([p + 2 * h])) - g(np.array([p + h]))) / h
+        jump = jump - (g(np.array([p - h])) - g(np.array([p - 2 * h]))) / h
+        if abs(float(jump[0])) > KINK * slope and not any(abs(p - q) < 1e-6 for q in found):
+            found.append(p)
+    return tuple(found)
+
+
+class Spline(eqx.Module):
+    """A function through the values of another, between kinks; straight beyond its ends."""
+
+    knots: Float[Array, " knots"]
+    coefficients: Float[Array, "knots order"]
+
+    @classmethod
+    def through(cls, g: Any, kinks: tuple[float, ...]) -> "Spline":
+        """Of fifth order, as the averages need two derivatives."""
+        # Between kinks, and on either side of 0, where many a function changes its formula.
+        ends = sorted({-END, 0.0, *kinks, END})
+        knots, rows = [], []
+        for a, b in pairwise(ends):
+            x = np.linspace(a, b, max(16, round((b - a) / STEP)))
+            pieces = PPoly.from_spline(make_interp_spline(x, g(x), k=5))
+            width = np.diff(pieces.x) > 0
+            knots.append(pieces.x[:-1][width])
+            rows.append(pieces.c[:, width].T)
+        return cls(jnp.asarray(np.concatenate(knots)), jnp.asarray(np.concatenate(rows)))
+
+    def __call__(self, x: Any) -> Any:
+        inside = jnp.clip(x, -END, END)
+        i = jnp.clip(jnp.searchsorted(self.knots, inside, side="right") - 1, 0)
+        t, c = inside - self.knots[i], self.coefficients[i]
+        value, slope = c[0], jnp.zeros_like(c[0])
+        for a in (c[k] for k in range(1, self.coefficients.shape[1])):
+            slope, value = slope * t + value, value * t + a
+        return value + slope * (x - inside)

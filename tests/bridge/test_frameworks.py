@@ -1,0 +1,231 @@
+"""Flax, Equinox and Keras on JAX: weights come back as they went in, and what units do is seen.
+
+In one file, because the frameworks take seconds to import.
+"""
+
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+import pytest
+from flax import linen, nnx
+
+import tutelage as tl
+
+RNG = np.random.default_rng(1)
+N, K, M = 30, 2, 3
+J, B = (RNG.standard_normal((units, N)) / np.sqrt(N) for units in (K, M))
+V, W = (RNG.standard_normal((1, units)) for units in (K, M))
+TEACHER = {"activation": (None, tl.ReLU())}
+
+
+class Two(nnx.Module):
+    """A user's module: what stands between its layers is in its code."""
+
+    def __init__(self, w, v, body):
+        make = {"use_bias": False, "rngs": nnx.Rngs(0), "param_dtype": w.dtype}
+        self.hidden = nnx.Linear(w.shape[1], len(w), **make)
+        self.out = nnx.Linear(len(w), 1, **make)
+        self.hidden.kernel[...], self.out.kernel[...] = jnp.asarray(w.T), jnp.asarray(v.T)
+        self.body = body
+
+    def __call__(self, x):
+        return self.body(self, x)
+
+
+def in_nnx(w, v, g):
+    return Two(w, v, lambda net, x: net.out(g(net.hidden(x))))
+
+
+def in_nnx_sequential(w, v, g):
+    net = Two(w, v, None)
+    return nnx.Sequential(net.hidden, g, net.out)
+
+
+def in_linen(w, v, g):
+    class Net(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            hidden = linen.Dense(len(w), use_bias=False)
+            return linen.Dense(1, use_bias=False)(g(hidden(x)))
+
+    variables = {"params": {"Dense_0": {"kernel": w.T}, "Dense_1": {"kernel": v.T}}}
+    return Net().bind(jax.tree.map(jnp.asarray, variables))
+
+
+def in_equinox(w, v, g):
+    net = eqx.nn.MLP(w.shape[1], 1, len(w), 1, g, use_bias=False, use_final_bias=False, key=KEY)
+    return eqx.tree_at(
+        lambda net: [layer.weight for layer in net.layers], net, [jnp.asarray(w), jnp.asarray(v)]
+    )
+
+
+def in_keras(w, v, g):
+    layers = [
+        keras.Input((w.shape[1],)),
+        keras.layers.Dense(len(w), activation=g, use_bias=False),
+        keras.layers.Dense(1, use_bias=False),
+    ]
+    model = keras.Sequential(layers)
+    model.set_weights([w.T, v.T])
+    return model
+
+
+KEY = jax.random.key(0)
+MAKERS = [in_nnx, in_nnx_sequential, in_linen, in_equinox, in_keras]
+# Weights that a framework keeps in float32 come back with its rounding.
+FLOAT32 = {in_keras}
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_weights_come_back_as_they_went_in(make):
+    found = tl.bridge.overlaps(make(J, V, jax.nn.relu), make(B, W, jax.nn.relu))
+    expected = tl.Overlaps.from_weights(J, B)
+    rounding = 2.0**-22 if make in FLOAT32 else 1e-15
+    for name in "QRT":
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=rounding)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_scenario_has_the_error_of_the_models_themselves(make):
+    """ε_g of overlaps and readouts against the outputs of both models on random inputs."""
+    student, teacher = make(J, V, jax.nn.relu), make(B, W, jnp.tanh)
+    scenario = tl.bridge.scenario(student, teacher)
+    assert (scenario.student.activation.name, scenario.teacher.activation.name) == ("ReLU", "Tanh")
+    ξ = np.random.default_rng(3).standard_normal((20_000, N))
+    σ, τ = (np.asarray(tl.bridge.describe(net).call(ξ))[:, 0] for net in (student, teacher))
+    sampled = 0.5 * (σ - τ) ** 2
+    error = tl.generalization_error(scenario, tl.bridge.overlaps(student, teacher))
+    assert abs(np.mean(sampled) - error) < 4 * np.std(sampled) / np.sqrt(len(sampled))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: jnp.where(x > 0, x, 0.0), "ReLU"),
+        (lambda x: jax.nn.leaky_relu(x, 0.2), "LeakyReLU(0.2)"),
+        (lambda x: jax.scipy.special.erf(x / 2**0.5), "Erf"),
+        (lambda x: 1 + jax.scipy.special.erf(x / 2**0.5), "Erf(1)"),
+        (jnp.tanh, "Tanh"),
+        (lambda x: jax.nn.sigmoid(2 * x), "Sigmoid(2)"),
+        (lambda x: x * jax.nn.sigmoid(1.5 * x), "Swish(1.5)"),
+        (lambda x: jax.nn.gelu(x, approximate=False), "GELU"),
+        (jax.nn.softplus, "Softplus"),
+        (lambda x: x, "Linear"),
+    ],
+)
+def test_activations_are_recognised_by_what_they_do(function, expected):
+    def relu(x):  # a name that says nothing
+        return function(x)
+
+    scenario = tl.bridge.scenario(in_equinox(J, V, relu), B, **TEACHER)
+    assert scenario.student.activation.name == expected
+
+
+OTHERS = {"gelu": (jax.nn.gelu, ()), "hard_tanh": (jax.nn.hard_tanh, (-1.0, 1.0))}
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (in_equinox, "gelu"),
+        (in_nnx, "hard_tanh"),
+        pytest.param(in_nnx, "gelu", marks=pytest.mark.slow),
+        pytest.param(in_equinox, "hard_tanh", marks=pytest.mark.slow),
+    ],
+    ids=lambda x: {in_equinox: "its own function", in_nnx: "measured"}.get(x, x),
+)
+def test_another_activation_is_taken_as_it_is(make, name):
+    function, kinks = OTHERS[name]
+    g = tl.bridge.scenario(make(J, V, function), B, **TEACHER).student.activation
+    x = np.linspace(-5, 5, 101)
+    # The spline through measured values has knots 1/32 apart: (1/32)⁶ and a derivative of order 1.
+    np.testing.assert_allclose(g(x), function(x), atol=1e-9)
+    assert tuple(position for position, _ in g.kinks) == pytest.approx(kinks)
+
+
+def test_factors_and_scales_in_the_code_are_found():
+    def body(net, x):
+        return 0.5 * net.out(jnp.tanh(net.hidden(x) / np.sqrt(N)))
+
+    student = Two(np.sqrt(N) * J, V, body)
+    found = tl.bridge.overlaps(student, B)
+    np.testing.assert_allclose(found.Q, J @ J.T, atol=1e-13)
+    scenario = tl.bridge.scenario(student, B, **TEACHER)
+    np.testing.assert_allclose(scenario.student.readout, 0.5 * V, atol=1e-9)
+
+
+def test_permuted_and_rescaled_networks_are_the_same_function():
+    """w → c w and v → v/c leave ReLU units; ε_g and the outputs say so."""
+    c = np.array([2.0, 0.5, 3.0])
+    other = in_nnx((c[:, None] * B)[[2, 0, 1]], (W / c)[:, [2, 0, 1]], jax.nn.relu)
+    teacher = in_equinox(B, W, jax.nn.relu)
+    ξ = RNG.standard_normal((50, N))
+    np.testing.assert_allclose(other(ξ), jax.vmap(teacher)(ξ), atol=1e-13)
+    scenario, overlaps = (f(other, teacher) for f in (tl.bridge.scenario, tl.bridge.overlaps))
+    assert abs(tl.generalization_error(scenario, overlaps)) < 1e-13
+
+
+def skipping(net, x):
+    return net.out(jax.nn.relu(net.hidden(x))) + x[..., :1]
+
+
+def normalising(net, x):
+    return net.out(nnx.LayerNorm(K, rngs=nnx.Rngs(0))(jax.nn.relu(net.hidden(x))))
+
+
+@pytest.mark.parametrize("body", [skipping, normalising])
+def test_models_that_do_something_else_are_refused(body):
+    with pytest.raises(tl.InputError, match="not the sum of its units"):
+        tl.bridge.overlaps(Two(J, V, body), B)
+    tl.bridge.overlaps(Two(J, V, body), B, layer=("hidden", "layer 1"))
+
+
+def unbound():
+    return linen.Dense(3)
+
+
+def unbuilt():
+    return keras.Sequential([keras.layers.Dense(2)])
+
+
+def normalised():
+    layers = [keras.layers.Dense(2), keras.layers.BatchNormalization(name="norm")]
+    return keras.Sequential([keras.Input((N,)), *layers, keras.layers.Dense(1)])
+
+
+def attending():
+    return eqx.nn.Sequential([eqx.nn.MultiheadAttention(2, N, key=KEY)])
+
+
+def convolving():
+    return nnx.Sequential(
+        nnx.Conv(1, 2, (3,), rngs=nnx.Rngs(0)), nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (unbound, "module.bind"),
+        (unbuilt, "it has to be built"),
+        (normalised, r"norm \(BatchNormalization\)"),
+        (attending, r"layers.0 \(MultiheadAttention\)"),
+        (convolving, r"layers.0 \(Conv\)"),
+        (lambda: in_keras(J, V, "softmax"), "every unit has to depend on its own field alone"),
+    ],
+)
+def test_other_architectures_are_refused_by_name(make, words):
+    with pytest.raises(tl.InputError, match=words):
+        tl.bridge.scenario(make(), B, activation=tl.ReLU())
+
+
+def test_networks_of_ours_are_read():
+    net = tl.deep.network([J.T, V.T])
+    np.testing.assert_allclose(tl.bridge.overlaps(net, B).R, J @ B.T, atol=1e-15)
+    assert tl.bridge.scenario(net, net).student.activation.name == "ReLU"
