@@ -137,11 +137,67 @@ def test_a_batch_that_is_no_number_of_examples_is_refused(batch):
             verb(scenario, NEAR, 0.5, until=1.0, batch=batch, **options)
 
 
-def test_teachers_that_are_not_orthogonal_do_not_drift():
-    two = tl.Committee(2, tl.ReLU())
-    with pytest.raises(InputError, match=r"drift: got teachers with overlaps of up to 0\.5"):
-        tl.Scenario(two, two, [[1, 0.5], [0.5, 2]], drift=0.1)
-    T = [np.eye(2), [[1, 0.1], [0.1, 1]]]
-    start = tl.Overlaps(Q=[np.eye(2)] * 2, R=np.zeros((2, 2, 2)), T=T)
-    with pytest.raises(InputError, match="have to be orthogonal"):
-        tl.online.evolve(tl.Scenario(two, two, drift=0.1), start, 0.5, until=1.0)
+def test_teachers_that_drift_become_orthogonal():
+    """A linear unit, τ = y_1 + y_2: dR_n/dα = η (T_n1 + T_n2 - R_n) - δ R_n, T_12 = u e^(-2δα)."""
+    eta, delta, u, times = 0.7, 0.2, 0.8, np.array([0.0, 0.5, 2.0, 6.0])
+    T = np.array([[1.0, u], [u, 2.0]])
+    scenario = tl.Scenario(LINEAR, tl.Committee(2, tl.Linear()), T, drift=delta)
+    start = tl.Overlaps(Q=[[0.5]], R=[[0.3, -0.1]], T=T)
+    run = tl.online.evolve(scenario, start, eta, until=6, times=times)
+    fast, slow = np.exp(-(eta + delta) * times), np.exp(-2 * delta * times)
+    np.testing.assert_allclose(run.teacher_overlaps[:, 0, 1], u * slow, rtol=1e-14)
+    np.testing.assert_array_equal(run.teacher_overlaps[:, 1, 1], 2.0)
+    for n, (own, first) in enumerate(((1.0, 0.3), (2.0, -0.1))):
+        learned = own * (1 - fast) / (eta + delta) + u * (slow - fast) / (eta - delta)
+        # The tolerance of some dozen steps.
+        np.testing.assert_allclose(run.R[:, 0, n], first * fast + eta * learned, atol=1e-8)
+    # ε_g = ½ (Q - 2 Σ_n R_n + Σ_nm T_nm), with the T of that time.
+    error = 0.5 * (run.Q[:, 0, 0] - 2 * run.R.sum(["student", "teacher"]) + 3 + 2 * u * slow)
+    np.testing.assert_allclose(run.generalization_error, error, atol=1e-13)
+    rates = eqx.filter_jit(Flow(scenario))(start, np.float64(eta))
+    np.testing.assert_allclose(rates.T, [[0, -2 * delta * u], [-2 * delta * u, 0]], atol=1e-15)
+
+
+@pytest.mark.slow
+def test_runs_differ_in_how_fast_their_teachers_part():
+    """One drift for each run, and none; T of every run at every time."""
+    T, drifts = np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.0, 0.3])
+    two = tl.Committee(2, tl.Linear())
+    options = {"until": 2.0, "times": [0.0, 2.0]}
+    start = tl.Overlaps(Q=[[0.5]], R=[[0.3, 0.1]], T=T)
+    both = tl.online.evolve(tl.Scenario(LINEAR, two, T, drift=drifts), start, 0.5, **options)
+    np.testing.assert_allclose(both.teacher_overlaps[:, 1, 0, 1], 0.5 * np.exp(-4 * drifts))
+    for run, drift in enumerate(drifts):
+        one = tl.online.evolve(tl.Scenario(LINEAR, two, T, drift=drift), start, 0.5, **options)
+        np.testing.assert_allclose(both.R[run], one.R, atol=1e-9)  # the tolerance of a step
+        error = both.generalization_error[run]
+        np.testing.assert_allclose(error, one.generalization_error, atol=1e-9)
+
+
+def test_nothing_is_at_rest_before_teachers_are_orthogonal():
+    """Verbs that ask for states at rest refuse by name; the last state of a run is one."""
+    two, u = tl.Committee(2, tl.Linear()), 0.4
+    T = np.array([[1.0, u], [u, 1.0]])
+    scenario = tl.Scenario(LINEAR, two, T, drift=0.5)
+    start = tl.Overlaps(Q=[[1.0]], R=[[0.5, 0.5]], T=T)
+    online, words = tl.online, r"drift: got teachers with overlaps of up to 0\.4"
+    for call in (
+        lambda: online.fixed_point(scenario, start, 0.5),
+        lambda: online.fixed_points(scenario, 0.5),
+        lambda: online.plateau(scenario, start, 0.5),
+        lambda: online.branch(scenario, start, 0.5, until=0.6),
+        lambda: online.critical_learning_rates(scenario, start),
+        lambda: online.best_learning_rate(scenario, start, 1e-3),
+        lambda: online.best_tracking(scenario, start),
+        lambda: online.iterate(scenario, start, 0.5, steps=2),
+        lambda: online.SymmetricScenario(two, two, (1.0, u), drift=0.5),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
+    run = tl.online.evolve(scenario, start, 0.5, until=100)
+    assert run.attrs["outcome"] == "converged" and run.attrs["ended_at"] > 10
+    point = tl.online.fixed_point(
+        tl.Scenario(LINEAR, two, drift=0.5), tl.Overlaps([[1.0]], [[0.5, 0.5]], np.eye(2)), 0.5
+    )
+    # At rest at rates of ten tolerances of 1e-9, with a slowest decay of 0.5 or more.
+    np.testing.assert_allclose(run.R[-1], point.overlaps.R, atol=1e-7)

@@ -7,6 +7,7 @@ import tutelage as tl
 from tutelage import InputError
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import rate_of
+from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.factor import triangle
 from tutelage.simulation.inputs import as_inputs
@@ -112,6 +113,52 @@ def test_teachers_walk_with_their_norms_kept():
     overlap = np.einsum("rnj,rnj->rn", B, C)
     expected = np.diag(T) * (1 - delta / N) ** 100
     assert np.all(np.abs(overlap.mean(axis=0) - expected) < 5 * np.diag(T) / np.sqrt(N * runs))
+
+
+SKEW = np.array([[1.0, 0.9], [0.9, 1.5]])
+
+
+@pytest.mark.parametrize("K", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_teachers_that_are_not_orthogonal_part_as_they_walk(K):
+    """T_nm ← (1 - δ/N)² T_nm for n ≠ m and norms kept, in the weights and in the chain's factor."""
+    N, runs, delta, steps = 30, 3, 6.0, 20
+    s = tl.Scenario(tl.Committee(K, tl.Erf()), tl.Committee(2, tl.Erf()), SKEW, drift=delta)
+    begin = tl.Overlaps(0.5 * np.eye(K), np.full((K, 2), 0.1), SKEW)
+    rule, keys = GradientDescent(s, rate_of(jnp.asarray(0.5))), run_keys(3, 0, runs)
+    systems = (
+        Network(rule, initial_weights(s, begin, N, runs), N, as_inputs("gaussian", N)),
+        Chain(rule, begin, N),
+    )
+    share = (1 - delta / N) ** (2 * steps)
+    expected = SKEW * np.array([[1, share], [share, 1]])
+    for system in systems:
+        advance = jax.jit(lambda *arguments, system=system: system.advance(*arguments))
+        state = system.initial(keys, jnp.arange(runs))
+        after = advance(state, keys, jnp.asarray(0), jnp.asarray(steps))
+        if isinstance(system, Chain):  # columns first, runs last
+            P = np.transpose(np.asarray(after.factor.columns().P), (2, 1, 0))
+        else:
+            P = np.asarray(after.B)
+        # Rounding in 20 steps.
+        np.testing.assert_allclose(P @ np.swapaxes(P, 1, 2), [expected] * runs, atol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "K"), [("chain", 2), ("chain", 3), ("network", 1)])
+def test_runs_follow_teachers_that_part(verb, K):
+    """Within five standard errors of the theory, and far from one whose T stays as it is."""
+    s = tl.Scenario(*(tl.Committee(k, tl.Erf()) for k in (K, 2)), SKEW, drift=0.5)
+    begin = tl.Overlaps(0.5 * np.eye(K), 0.3 * np.eye(K, 2) + 0.2, SKEW)
+    options = {"until": 2.0, "times": [0.0, 1.0, 2.0]}
+    N, runs = (4000, 400) if verb == "chain" else (300, 40)
+    found = getattr(tl.simulation, verb)(s, begin, 1.2, dimension=N, runs=runs, **options)
+    theory = tl.online.evolve(s, begin, 1.2, **options)
+    assert distance(found, theory) < 5
+    share = (1 - 0.5 / N) ** (4 * N)
+    np.testing.assert_allclose(found.teacher_overlaps[2, 0, 1], 0.9 * share, rtol=1e-12)
+    stays = tl.Scenario(s.student, s.teacher, SKEW)
+    still = tl.online.evolve(stays, begin, 1.2, **options)
+    assert distance(found, still) > 25
 
 
 @pytest.mark.slow

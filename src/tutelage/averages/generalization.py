@@ -15,6 +15,7 @@ from tutelage.averages.door import average
 from tutelage.averages.methods import chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
+from tutelage.model.teachers import turns
 
 
 @door
@@ -33,7 +34,8 @@ def generalization_error(
 
     Args:
         scenario: who learns from whom.
-        overlaps: Q, R and T, with any leading axes; T has to be the scenario's.
+        overlaps: Q, R and T, with any leading axes; T has to be the scenario's, unless it changes
+            with time, as that of teachers does that drift and are not orthogonal.
         method, return_error: as in `tutelage.averages.i2`.
 
     Returns:
@@ -45,7 +47,8 @@ def generalization_error(
     >>> print(f"{tl.generalization_error(tl.Scenario(one, one), start):.12f}")
     0.333333333333
     """
-    check_fits("overlaps", scenario, overlaps)
+    turning = turns(scenario.drift, scenario.T)
+    check_fits("overlaps", scenario, overlaps, any_teacher=turning, turning=True)
     methods = _methods(scenario, method)
     if is_traced((scenario, overlaps)):
         estimate = _error(scenario, overlaps, methods)

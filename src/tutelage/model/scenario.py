@@ -22,6 +22,7 @@ from tutelage._memory import check_memory
 from tutelage._names import named
 from tutelage.activations import Activation
 from tutelage.model.overlaps import Overlaps
+from tutelage.model.teachers import check_orthogonal
 
 
 @named
@@ -87,8 +88,8 @@ class Scenario(eqx.Module):
     label_noise: standard deviation ς of Gaussian noise on each of the teacher's outputs.
     weight_decay: γ >= 0, of the first layer.
     readout_decay: γ_v >= 0, of a second layer that learns.
-    drift: δ >= 0, the rate of a random walk of the teachers that keeps their norms: R_in decays as
-        δ R_in.  They have to be orthogonal, and stay so.
+    drift: δ >= 0, the rate of a random walk of the teachers that keeps their norms: R_in decays at
+        the rate δ, and T_nm for n ≠ m at 2δ; ``teacher_overlaps`` are those at time 0.
 
     `tutelage.online.evolve` also takes an array of any of these numbers, and of the parameter of an
     activation (``tl.LeakyReLU([0.1, 0.2])``), one value for each run.
@@ -132,7 +133,6 @@ class Scenario(eqx.Module):
         self.weight_decay = finite_numbers("weight_decay", weight_decay, at_least=0.0)
         self.drift = finite_numbers("drift", drift, at_least=0.0)
         self.readout_decay = finite_numbers("readout_decay", readout_decay, at_least=0.0)
-        check_orthogonal(self.drift, self.T)
         _check_outputs(student, teacher)
         lengths = {len(x) for x in self._several}
         if len(lengths) > 1:
@@ -227,8 +227,11 @@ class Scenario(eqx.Module):
         return self.T
 
 
-def check_scenario(scenario: Any, *, several: bool = False) -> None:
-    """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``."""
+def check_scenario(scenario: Any, *, several: bool = False, turning: bool = False) -> None:
+    """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``.
+
+    turning: True if T may change with time: that of teachers that drift and are not orthogonal.
+    """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
     if scenario.batch and not several:
@@ -238,6 +241,8 @@ def check_scenario(scenario: Any, *, several: bool = False) -> None:
             "there has to be one value of each",
             "tl.online.evolve, which takes several, or a loop over scenario.each",
         )
+    if not turning:
+        check_orthogonal(scenario.drift, scenario.T)
 
 
 def check_fits(
@@ -248,14 +253,16 @@ def check_fits(
     batches: tuple[tuple[int, ...], ...] | None = None,
     any_teacher: bool = False,
     several: bool = False,
+    turning: bool = False,
 ) -> None:
     """Overlaps have the scenario's numbers of units and its T.
 
     batches: the shapes that leading axes may have, ((),) for one state; by default any.
     any_teacher: True if T may differ from the scenario's.
     several: True if the scenario's numbers may differ between runs.
+    turning: as for `check_scenario`.
     """
-    check_scenario(scenario, several=several)
+    check_scenario(scenario, several=several, turning=turning)
     if not isinstance(overlaps, Overlaps):
         raise InputError(argument, repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
     if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
@@ -276,21 +283,6 @@ def check_fits(
     if not alike or np.any(np.abs(given - T) > ROUNDING * np.max(np.abs(T))):
         raise InputError(
             argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
-        )
-
-
-def check_orthogonal(drift: Any, T: Any) -> None:
-    """Teachers that drift have T_nm = 0 for n ≠ m: it would decay at the rate 2δ else."""
-    if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
-        return
-    T = np.asarray(T)
-    beside = np.max(np.abs(T * (1 - np.eye(T.shape[-1]))))
-    if beside > ROUNDING * np.max(np.abs(T)):
-        raise InputError(
-            "drift",
-            f"teachers with overlaps of up to {beside:.3g} between them",
-            "those that drift have to be orthogonal: their overlaps would change with time",
-            "teacher_overlaps=np.diag([1.0, 2.0]), or drift=0",
         )
 
 

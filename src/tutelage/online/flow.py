@@ -5,9 +5,9 @@
     δ_i = g'(x_i) Σ_c v_ci (τ_c - σ_c)
 
 (straat2019 eq. (5), citton2025 section 2.1; Saad and Solla 1995), with weight decay γ, label noise
-ς, teachers that drift at the rate δ (Biehl and Schwarze 1993), and steps with the mean gradient of
-b examples, α = steps/N: it has the same mean, and a variance b times smaller.  In the limit η → 0
-time is measured in units of 1/η and the terms in η² are left out.
+ς, teachers that drift at the rate δ (Biehl and Schwarze 1993; `tutelage.model.teachers`), and steps
+with the mean gradient of b examples, α = steps/N: it has the same mean, and a variance b times
+smaller.  In the limit η → 0 time is measured in units of 1/η and the terms in η² are left out.
 
 A second layer that learns, at the rate η_v/N, joins the state (Goldt et al. 2019),
 
@@ -31,6 +31,7 @@ from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
+from tutelage.model.teachers import parted
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
 from tutelage.online.moments.conditional import ConditionalMoments
@@ -82,7 +83,7 @@ class Flow(eqx.Module):
         batch: int = 1,
         readout_rate: float = 0.0,
     ):
-        check_scenario(scenario)
+        check_scenario(scenario, turning=True)
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
         self.trained = bool(readout_rate)
         self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
@@ -116,7 +117,7 @@ class Flow(eqx.Module):
         return eqx.tree_at(lambda flow: flow.moments, self, self.moments.coarse())
 
     def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
-        """dQ/dα, dR/dα and dT/dα = 0 as `Overlaps`.
+        """dQ/dα, dR/dα and dT/dα as `Overlaps`.
 
         learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
             (not an array) is the limit η → 0.
@@ -173,14 +174,14 @@ class Flow(eqx.Module):
     def _change(
         self, moments: Moments, overlaps: Overlaps, first: Float[Array, "... K n"], rate: Rate
     ) -> Overlaps:
-        """dQ/dα, dR/dα and dT/dα = 0, from ⟨δ_i v⟩."""
+        """dQ/dα, dR/dα and dT/dα, from ⟨δ_i v⟩."""
         gamma, delta, K = self.scenario.weight_decay, self.scenario.drift, self.scenario.K
         x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
         dR = y - (gamma + delta) * overlaps.R
         dQ = x + jnp.swapaxes(x, -1, -2) - 2 * gamma * overlaps.Q
         if rate.second is not None:
             dQ = dQ + _over_units(rate.second / self.batch) * moments.second_order(overlaps)
-        return unchecked(dQ, dR, jnp.zeros_like(overlaps.T))
+        return unchecked(dQ, dR, 2 * delta * (parted(overlaps.T, 0.0) - overlaps.T))
 
     def _learned(
         self, scenario: Scenario, products: Float[Array, "K n"], rate: Rate

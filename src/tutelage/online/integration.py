@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
+from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
@@ -80,26 +81,27 @@ class Trajectory(NamedTuple):
 def integrate(
     flow: Flow | Flows,
     y0: Float[np.ndarray, "... d"],
-    T: Float[np.ndarray, "... M M"],
+    teachers: Teachers,
     rate: Rate | Scheduled,
     times: Float[np.ndarray, " times"],
     until: float,
     tolerance: float,
     progress: bool = False,
 ) -> Trajectory:
-    """One run, or one for each entry of a leading axis of y0, T and perhaps the rate."""
+    """One run, or one for each entry of a leading axis of y0, of T and perhaps of the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar)
-        first = _stage(flow, y0, T, rate, span, np.zeros(y0.shape[:-1]), np.asarray(tolerance))
+        begin = np.zeros(y0.shape[:-1])
+        first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
         unfinished = first.outcome == PLATEAU
         if np.any(unfinished):
-            error = np.asarray(errors_of(flow, first.last, T))
+            error = np.asarray(errors_of(flow, first.last, teachers.at(first.ended_at)))
             unfinished = unfinished & (error < STILL_LEARNING * tolerance)
         if not np.any(unfinished):
             return first
         resumed = np.where(unfinished, first.ended_at, until)
-        rest = _stage(flow, first.last, T, rate, span, resumed, np.asarray(FINEST))
+        rest = _stage(flow, first.last, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times)
 
 
@@ -123,7 +125,7 @@ def _joined(
 def _stage(
     flow: Flow | Flows,
     y0: Any,
-    T: Any,
+    teachers: Teachers,
     rate: Rate | Scheduled,
     span: tuple,
     t0: Any,
@@ -131,11 +133,13 @@ def _stage(
 ) -> Trajectory:
     """One stage of integration; a single run is a batch of one."""
     several, (times, until, bar) = y0.ndim > 1, span
-    y0, T, t0 = (y0, T, t0) if several else (y0[None], T[None], t0[None])
+    if not several:
+        y0, t0 = y0[None], t0[None]
+        teachers = eqx.tree_at(lambda teachers: teachers.T, teachers, teachers.T[None])
     now, steps, averages = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW, flow.coarse()
     while np.any(now.running):
         begun, before = time.perf_counter(), now
-        now = _compiled(averages, now, T, rate, times, until, tolerance, np.asarray(steps))
+        now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         if np.any(now.reason == UNRESOLVED):
             now, averages = _resumed(now), flow
         bar.show(float(np.sum(np.where(now.running, now.t, until))))
@@ -191,7 +195,7 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
 def _compiled(
     flow: Flow | Flows,
     begin: Walk,
-    T: Any,
+    teachers: Teachers,
     rate: Rate | Scheduled,
     times: Any,
     until: Any,
@@ -199,7 +203,7 @@ def _compiled(
     most: Any,
 ) -> Walk:
     def rates(t: Array, y: Array) -> Array:
-        return flow.rates(y, T, rate.at(t))
+        return flow.rates(y, teachers.at(t), rate.at(t))
 
     # Noise, decay and drift drive a run away from the solution: there the error says nothing.
     scenario = flow.scenario
@@ -207,7 +211,8 @@ def _compiled(
     stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven))
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
-        pace = jnp.max(jnp.abs(slope), axis=-1) / rate.at(t).unit
+        T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)
+        pace = jnp.maximum(fastest, teachers.pace(t)) / rate.at(t).unit
         size = jnp.max(jnp.abs(y), axis=-1)
         # The error is looked at where it may have vanished.
         error = jax.lax.cond(

@@ -15,7 +15,8 @@ from tutelage._memory import check_memory
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_vector, unchecked
-from tutelage.model.scenario import check_fits, check_orthogonal
+from tutelage.model.scenario import check_fits
+from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.flow import Flow, Flows
 from tutelage.online.integration import (
@@ -85,7 +86,8 @@ def evolve(
 
     Returns:
         A Dataset with Q, R and generalization_error over ``time`` (and ``run``), with ``readout``
-        over ``output`` and ``student`` if it learns, and
+        over ``output`` and ``student`` if it learns, with ``teacher_overlaps`` over ``time`` if
+        drift changes them, and
 
         - ``outcome``: "converged" (the error has vanished, or nothing moves any more and every
           disturbance decays), "plateau" (nothing moves, but a disturbance would grow),
@@ -131,11 +133,12 @@ def evolve(
     last, error = float(until), _averages_error(flows, begin)
     _check_known(error, method)
     y0 = _vectors(flows, begin)
-    trajectory = integrate(flow, y0, T, rate, times, last, tolerance, progress)
+    teachers = Teachers(T, scenario.drift)
+    trajectory = integrate(flow, y0, teachers, rate, times, last, tolerance, progress)
     _check_begun(flows, y0, T, trajectory)
-    outcomes = _outcomes(flows, trajectory, T, rate)
-    states = _dataset(flows, trajectory, T, times, outcomes)
-    numbered = with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
+    outcomes = _outcomes(flows, trajectory, teachers, rate)
+    states = _dataset(flows, trajectory, teachers, times, outcomes)
+    numbered = with_numbers(_with_teachers(states, start, teachers), _numbers(scenario, rate))
     return numbered.assign_attrs(
         averages_error=error,
         averages_error_bounds=BOUNDED,
@@ -200,8 +203,7 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     batch = start.batch if isinstance(start, Overlaps) else ()
     # Teachers may differ between runs, also if the scenario does not say so.
     any_teacher = bool(batch) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
-    check_fits("start", scenario, start, any_teacher=any_teacher, several=True)
-    check_orthogonal(scenario.drift, start.T)
+    check_fits("start", scenario, start, any_teacher=any_teacher, several=True, turning=True)
     given = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
     every = [np.shape(x) for x in given if not callable(x)]
     rates = next(filter(None, every), ())
@@ -217,11 +219,15 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     return next(iter(shapes), ())
 
 
-def _with_teachers(states: xr.Dataset, start: Overlaps) -> xr.Dataset:
-    """With T of every run, if there is one for each."""
-    if start.T.ndim == 2:
+def _with_teachers(states: xr.Dataset, start: Overlaps, teachers: Teachers) -> xr.Dataset:
+    """With T of every run, if there is one for each, and at every time, if it changes."""
+    over = ("run",) if "run" in states.dims else ()
+    if teachers.drift is not None:
+        T = ((*over, "time", "teacher", "teacher_2"), teachers.over(states.time.values))
+    elif start.T.ndim == 3:
+        T = (("run", "teacher", "teacher_2"), np.asarray(start.T))
+    else:
         return states
-    T = (("run", "teacher", "teacher_2"), np.asarray(start.T))
     return states.assign_coords(teacher_2=np.arange(1, start.M + 1), teacher_overlaps=T)
 
 
@@ -253,9 +259,10 @@ def _parameters(scenario: Scenario) -> dict[str, Any]:
 
 
 def _outcomes(
-    flows: list[Flow], trajectory: Trajectory, T: np.ndarray, rate: Rate | Scheduled
+    flows: list[Flow], trajectory: Trajectory, teachers: Teachers, rate: Rate | Scheduled
 ) -> np.ndarray:
     """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
+    T = np.asarray(teachers.at(trajectory.ended_at))
     names = np.asarray(np.array(OUTCOMES)[trajectory.outcome], dtype="<U9")
     for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
         now = rate.of_run(run).at(trajectory.ended_at[run])
@@ -274,7 +281,7 @@ def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
 def _dataset(
     flows: list[Flow],
     trajectory: Trajectory,
-    T: np.ndarray,
+    teachers: Teachers,
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
 ) -> xr.Dataset:
@@ -283,11 +290,8 @@ def _dataset(
         vectors = trajectory.at_every_time(times)
     else:
         times, vectors = trajectory.until_the_end(times)
-    T, layout = (
-        np.broadcast_to(T[..., None, :, :], (*vectors.shape[:-1], *T.shape[-2:])),
-        flows[0].layout,
-    )
-    error = ((*several, "time"), _errors(flows, vectors, T))
+    layout = flows[0].layout
+    error = ((*several, "time"), _errors(flows, vectors, teachers.over(times)))
     dataset = xr.Dataset(
         {**layout.variables(vectors, (*several, "time")), "generalization_error": error},
         coords={"time": time_axis(times), **layout.coordinates},

@@ -115,7 +115,7 @@ def chain(
     True
     """
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
-    check_fits("start", scenario, start, batches=((), (ensemble.runs,)))
+    check_fits("start", scenario, start, batches=((), (ensemble.runs,)), turning=True)
     rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate))
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
@@ -171,7 +171,9 @@ class Chain(eqx.Module):
         if U.ndim == 3:
             return self._with_readout(factor(P[runs], U[runs], L[runs]), len(runs))
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
-        return self._with_readout(factor(P[None], U, L), len(runs))
+        # One P serves all runs that keep it.
+        P = jnp.broadcast_to(P, (len(runs) if self.rule.turning else 1, *P.shape))
+        return self._with_readout(factor(P, U, L), len(runs))
 
     def _with_readout(self, first: Entries | Columns, runs: int) -> Students:
         v = self.rule.start
@@ -262,7 +264,8 @@ class Chain(eqx.Module):
         """After the teachers have walked, if they do."""
         if frame is None:
             return state
-        turned = state.factor.columns().turned(*self.rule.walk(self.dimension), frame)
+        columns, walk = state.factor.columns(), self.rule.walk(self.dimension)
+        turned = (columns.parted if self.rule.turning else columns.turned)(*walk, frame)
         return Students(state.factor.from_columns(turned), state.v)
 
     def _learn(self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any) -> Students:

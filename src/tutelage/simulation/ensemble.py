@@ -71,7 +71,7 @@ class Ensemble:
 
 def check_dimension(scenario: Any, dimension: Any) -> int:
     """N inputs have room for the K + M weight vectors of a scenario."""
-    check_scenario(scenario)
+    check_scenario(scenario, turning=True)
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M
     if n > N:
         raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")

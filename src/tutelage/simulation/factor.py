@@ -25,7 +25,12 @@ their space.  With the first directions outside along u_m, L is [V, L'], so that
 
     U ← cU + √(1 - c²) V,   L ← [cV - √(1 - c²) U, L'],
 
-and P, a diagonal, stays as it is.
+and P, a diagonal, stays as it is.  Of teachers that are not orthogonal B_n itself becomes
+c B_n + √(1 - c²) |B_n| u_n, with u_n as before; all vectors have then the components
+
+    B: [cP, √(1 - c²) diag |B_n|, 0],   J: [U, V, L']
+
+along e_m, u_n and the rest, of which rotations make a triangle again, with another P.
 """
 
 from typing import Any, NamedTuple
@@ -130,17 +135,14 @@ class Entries(eqx.Module):
 
     def columns(self) -> "Columns":
         """The same, columns first."""
-        M, K = len(self.P), len(self.L)
-        zero = jnp.zeros_like(self.L[0][0])
-        U = [jnp.stack([row[m] for row in self.U]) for m in range(M)]
-        L = [jnp.stack([row[j] if j < len(row) else zero for row in self.L]) for j in range(K)]
-        return Columns(self.P, jnp.stack(U), jnp.stack(L))  # type: ignore[arg-type]
+        return Columns(*(_columns(rows) for rows in (self.P, self.U, self.L)))
 
     def from_columns(self, other: "Columns") -> "Entries":
         """Undo `columns`."""
+        P = [[other.P[m][n] for m in range(n + 1)] for n in range(len(self.P))]
         U = [[column[i] for column in other.U] for i in range(len(self.U))]
         L = [[other.L[j][i] for j in range(i + 1)] for i in range(len(self.L))]
-        return Entries(self.P, U, L)
+        return Entries(P, U, L)
 
     def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
         """Q = UUᵀ + LLᵀ and R = UPᵀ."""
@@ -148,6 +150,13 @@ class Entries(eqx.Module):
         Q = [jnp.stack([_dot(a, b) for b in rows], axis=-1) for a in rows]
         R = [jnp.stack([_dot(u, p) for p in self.P], axis=-1) for u in self.U]
         return jnp.stack(Q, axis=-2), jnp.stack(R, axis=-2)
+
+
+def _columns(rows: list[list[Array]]) -> Float[Array, "columns rows runs"]:
+    """Rows as columns, with zeros where a row has ended."""
+    zero, longest = jnp.zeros_like(rows[0][0]), max(map(len, rows))
+    columns = [[row[j] if j < len(row) else zero for row in rows] for j in range(longest)]
+    return jnp.stack([jnp.stack(column) for column in columns])
 
 
 def lower_triangle(rows: list[list[Array]]) -> list[list[Array]]:
@@ -223,14 +232,28 @@ class Columns(eqx.Module):
 
         frame: M normal vectors, in the directions f_1, …, f_K and M more.
         """
+        V, L = self._along(frame)
+        outside = jnp.concatenate([c * V - s * self.U, L])
+        return Columns(self.P, c * self.U + s * V, triangle(outside))
+
+    def parted(self, c: Any, s: Any, frame: Float[Array, "K+M M runs"]) -> "Columns":
+        """The factor after B_n has become c B_n + s |B_n| u_n; P has a leading axis of runs."""
+        M, (V, L) = len(self.P), self._along(frame)
+        norms = jnp.sqrt(jnp.sum(self.P * self.P, axis=0))
+        steps = s * jnp.eye(M)[:, :, None] * norms
+        teachers = jnp.concatenate([c * self.P, steps, jnp.zeros((len(L), *norms.shape))])
+        students = jnp.concatenate([self.U, V, L])
+        both = triangle(jnp.concatenate([teachers, students], axis=1))
+        return Columns(both[:M, :M], both[:M, M:], both[M:, M:])
+
+    def _along(self, frame: Float[Array, "K+M M runs"]) -> tuple[Array, Array]:
+        """Components of the students outside the teachers' space: along u_m, and the rest."""
         M, runs = len(self.P), self.L.shape[-1]
         students = jnp.concatenate([self.L, jnp.zeros((M, len(self.L), runs))])
         both = triangle(jnp.concatenate([frame, students], axis=1))
         # A reflection leaves the sign of u_m open; that of its normal vector has no preference.
         sign = jnp.stack([jnp.copysign(1.0, both[m, m]) for m in range(M)])
-        V, L = sign[:, None] * both[:M, M:], both[M:, M:]
-        outside = jnp.concatenate([c * V - s * self.U, L])
-        return Columns(self.P, c * self.U + s * V, triangle(outside))
+        return sign[:, None] * both[:M, M:], both[M:, M:]
 
     def overlaps(self) -> tuple[Float[Array, "runs K K"], Float[Array, "runs K M"]]:
         """Q = UUᵀ + LLᵀ and R = UPᵀ.

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error, is_exact
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.teachers import parted, turns
 from tutelage.simulation.ensemble import Ensemble
 
 # Axes beside run and time, in the order in which components are listed.  An array over a
@@ -93,12 +94,18 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
     measured = "generalization_error" in values
     if not measured:
         states = [values.get(name) for name in ("Q", "R", "readout")]
-        values["generalization_error"] = _errors(scenario, states, ~missing)
+        T = np.broadcast_to(_teachers(scenario, ensemble), (*missing.shape, *scenario.T.shape))
+        values["generalization_error"] = _errors(scenario, [*states, T], ~missing)
     found = xr.Dataset(
         {name: (("run", "time", *DIMENSIONS[name]), x) for name, x in values.items()},
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
     )
     found["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
+    if turns(scenario.drift, scenario.T):
+        over_time = (("time", "teacher", "teacher_2"), _teachers(scenario, ensemble))
+        found = found.assign_coords(
+            teacher_2=np.arange(1, scenario.M + 1), teacher_overlaps=over_time
+        )
     units = [d for name in values for d in DIMENSIONS[name]]
     ended = np.where(diverged, observations.ended, ensemble.examples) / ensemble.dimension
     return found.assign_coords({d: np.arange(1, found.sizes[d] + 1) for d in units}).assign(
@@ -106,8 +113,14 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
     )
 
 
+def _teachers(scenario: Scenario, ensemble: Ensemble) -> Float[np.ndarray, "times M M"]:
+    """T at the recorded times: a step multiplies T_nm by (1 - δ/N)² for n ≠ m."""
+    share = (1 - float(scenario.drift) / ensemble.dimension) ** (2 * ensemble.recorded)
+    return parted(np.asarray(scenario.T), share)
+
+
 def _errors(scenario: Scenario, states: list[Any], present: np.ndarray) -> np.ndarray:
-    """ε_g of every state that is there: of Q, R, and v if it learns."""
+    """ε_g of every state that is there: of Q, R, v if it learns, and T."""
     there = [None if x is None else x[present] for x in states]
     values = np.empty(np.sum(present))
     size = _at_once(scenario)
@@ -127,13 +140,12 @@ def _at_once(scenario: Scenario) -> int:
 
 
 @eqx.filter_jit
-def _error(scenario: Scenario, Q: Any, R: Any, v: Any) -> Any:
-    Q, R = jnp.asarray(Q), jnp.asarray(R)
+def _error(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
+    Q, R, T = (jnp.asarray(x) for x in (Q, R, T))
     if v is not None:
-        return jax.vmap(partial(_error_with_readout, scenario))(Q, R, v)
-    T = jnp.broadcast_to(scenario.T, (len(Q), *scenario.T.shape))
+        return jax.vmap(partial(_error_with_readout, scenario))(Q, R, v, T)
     return generalization_error(scenario, Overlaps(Q, R, T))
 
 
-def _error_with_readout(scenario: Scenario, Q: Any, R: Any, v: Any) -> Any:
-    return generalization_error(scenario.with_readout(v), Overlaps(Q, R, scenario.T))
+def _error_with_readout(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
+    return generalization_error(scenario.with_readout(v), Overlaps(Q, R, T))

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import ROUNDING
 from tutelage._jax import as_data, jax, jnp
 from tutelage.model import Scenario
+from tutelage.model.teachers import turns
 from tutelage.model.timing import Rate, Scheduled
 
 # The mean change in a step is estimated from so many fields: its fluctuations are 16 times
@@ -30,22 +31,25 @@ class GradientDescent(eqx.Module):
         B_n ← c B_n + √(1 - c²) |B_n| u_n,   c = 1 - δ/N,
 
     with u_1, …, u_M a random orthonormal frame in the space orthogonal to all teachers.  As u_n has
-    mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and orthogonal teachers
-    stay orthogonal, exactly.
+    mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and T_nm ← c² T_nm for
+    n ≠ m, both exactly: orthogonal teachers stay orthogonal.
 
     learning_rate: η, and η_v as its ``readout``; without that v stays as it is in the scenario.
     noisy, drifts: whether labels are, and whether teachers do.
+    turning: whether T changes, as teachers that drift are not orthogonal.
     """
 
     scenario: Scenario
     learning_rate: Rate | Scheduled
     noisy: bool = eqx.field(static=True)
     drifts: bool = eqx.field(static=True)
+    turning: bool = eqx.field(static=True)
 
     def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
         self.scenario, self.learning_rate = as_data(scenario), learning_rate
         self.noisy = float(scenario.label_noise) > 0
         self.drifts = float(scenario.drift) > 0
+        self.turning = turns(scenario.drift, scenario.T)
 
     @property
     def noises(self) -> int:

@@ -16,6 +16,8 @@ from tutelage.model.scenario import check_fits
 from tutelage.runs.seed import check_seed
 from tutelage.simulation.ensemble import check_dimension
 
+TINY = float(np.finfo(float).tiny)
+
 
 @door
 def random_start(
@@ -105,7 +107,8 @@ def orthonormal(vectors: Float[Array, "n N"]) -> Float[Array, "n N"]:
     for v in vectors:
         for u in done + done:
             v = v - products(v[None], u[None])[0] * u
-        done.append(v / jnp.sqrt(products(v[None], v[None])[0]))
+        # What lies in the space of the others leaves nothing, and takes nothing from the rest.
+        done.append(v / jnp.maximum(jnp.sqrt(products(v[None], v[None])[0]), TINY))
     return jnp.stack(done)
 
 
@@ -132,12 +135,13 @@ class Given(InitialWeights):
 def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
     """Overlaps, or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):
-        check_fits("start", scenario, start, batches=((), (runs,)))
+        check_fits("start", scenario, start, batches=((), (runs,)), turning=True)
         return Frame(jnp.asarray(_root(np.asarray(start.covariance))))
     if not isinstance(start, tuple | list) or len(start) != 2:
         allowed = "it has to be Overlaps, or a pair (J, B) of weights"
         raise InputError("start", type(start).__name__, allowed, "tl.Overlaps(Q, R, T)")
-    check_fits("start", scenario, Overlaps.from_weights(*start), batches=((), (runs,)))
+    overlaps = Overlaps.from_weights(*start)
+    check_fits("start", scenario, overlaps, batches=((), (runs,)), turning=True)
     J, B = (np.asarray(W, dtype=np.float64) for W in start)
     if J.shape[-1] != N:
         came = f"weights of {J.shape[-1]} components"

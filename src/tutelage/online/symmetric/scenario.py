@@ -16,11 +16,8 @@ from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.scenario import (
-    check_committee,
-    check_orthogonal,
-    check_scenario,
-)
+from tutelage.model.scenario import check_committee, check_scenario
+from tutelage.model.teachers import check_orthogonal
 
 
 @named

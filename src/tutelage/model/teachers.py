@@ -1,0 +1,80 @@
+"""Teachers over time: those that drift independently of each other become orthogonal.
+
+Each of them walks at random with its norm kept and forgets its direction at the rate δ, so that
+
+    T_nn = const,   dT_nm/dα = -2δ T_nm  (n ≠ m),   T_nm(α) = T_nm(0) e^(-2δα).
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import ROUNDING, InputError, is_traced
+from tutelage._jax import jnp
+
+
+class Teachers(eqx.Module):
+    """T at any time.
+
+    T: at time 0, shape (..., M, M).
+    drift: δ, () or one for each entry of the leading axis; None if T stays as it is.
+    """
+
+    T: Any
+    drift: Any
+
+    def __init__(self, T: Any, drift: Any):
+        self.T, self.drift = T, drift if turns(drift, T) else None
+
+    def at(self, time: Any) -> Float[Array, "... M M"]:
+        """T(α), at one time or at one for each entry of the leading axis."""
+        return self.T if self.drift is None else parted(self.T, jnp.exp(-2 * self.drift * time))
+
+    def over(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "... times M M"]:
+        """T(α) at all times, by NumPy: outside a compiled function nothing has to be compiled."""
+        T = np.asarray(self.T)[..., None, :, :]
+        if self.drift is None:
+            return np.broadcast_to(T, (*T.shape[:-3], len(times), *T.shape[-2:]))
+        return parted(T, np.exp(-2 * np.asarray(self.drift)[..., None] * times))
+
+    def pace(self, time: Any) -> Any:
+        """The largest |dT_nm/dα|."""
+        if self.drift is None:
+            return 0.0
+        beside = parted(self.T, 0.0) - self.at(time)
+        return 2 * self.drift * jnp.max(jnp.abs(beside), axis=(-2, -1))
+
+
+def parted(T: Any, share: Any) -> Any:
+    """T with T_nm for n ≠ m times a share of it.
+
+    >>> parted(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
+    [[1.0, 0.05], [0.05, 2.0]]
+    """
+    own = np.eye(T.shape[-1])
+    return T * (own + (share[..., None, None] if np.ndim(share) else share) * (1 - own))
+
+
+def turns(drift: Any, T: Any) -> bool:
+    """Whether T changes with time: teachers drift and are not orthogonal."""
+    if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
+        return False
+    return bool(_beside(T) > ROUNDING * np.max(np.abs(T)))
+
+
+def check_orthogonal(drift: Any, T: Any) -> None:
+    """Where T has to stay: teachers that drift have T_nm = 0 for n ≠ m."""
+    if turns(drift, T):
+        raise InputError(
+            "drift",
+            f"teachers with overlaps of up to {_beside(T):.3g} between them",
+            "these decay as exp(-2 drift time): nothing is at rest before teachers are orthogonal",
+            "teacher_overlaps=np.diag([1.0, 2.0]), drift=0, or tl.online.evolve",
+        )
+
+
+def _beside(T: Any) -> float:
+    T = np.asarray(T)
+    return float(np.max(np.abs(T * (1 - np.eye(T.shape[-1])))))
