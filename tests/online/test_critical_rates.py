@@ -44,6 +44,20 @@ def test_a_single_relu_has_neither_a_plateau_nor_a_rising_error(of_single):
 
 
 @pytest.mark.slow
+def test_the_plateau_of_three_erf_units_is_that_of_small_rates():
+    """At 0.8 of the rate of instability runs linger beside another one, with a fold at 1.6524."""
+    three = tl.Committee(3, tl.Erf())
+    scenario = tl.Scenario(three, three)
+    start = tl.Overlaps(Q=np.diag([0.1, 0.15, 0.2]), R=1e-3 * np.eye(3), T=scenario.T)
+    found = critical_learning_rates(scenario, start, upper=4.0)
+    assert found.loses_stability.value == pytest.approx(1.620675, abs=1e-6)
+    # Followed from η = 0.02 by papers/beyond, at the saddle of the limit η → 0.
+    assert found.plateau_vanishes.value == pytest.approx(2.142141, abs=1e-6)
+    other = plateau(scenario, start, 0.8 * found.loses_stability.value).point.overlaps
+    assert np.ptp(other.R) > 1e-3 > np.ptp(plateau(scenario, start, 0.5).point.overlaps.R)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [1.9, 2.1])
 def test_above_two_a_single_relu_ends_beside_the_solution(eta):
     """Nothing explodes at η = 2: a stable state with a finite error takes the run instead."""

@@ -80,6 +80,21 @@ def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):
     assert "loads" in screen.getvalue() and "tutelage:" not in screen.getvalue()
 
 
+def test_a_sweep_is_told_how_many_there_are_in_a_second(monkeypatch):
+    screen, clock = Terminal(), [0.0]
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with Progress(True, 900, "points", per_second=True) as bar:
+        for clock[0] in (10.0, 12.0, 14.0):
+            bar.add(100)
+        bar.rename("points, 3 failed")
+        bar._bar.refresh()
+        said = bar.words(14.0)
+    assert said == "300 of 900 points, 3 failed after 14 s, 50 per second, about 12 s to go"
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    assert re.search(r"points, 3 failed .* 300/900 \S+/s \d:\d\d:\d\d", shown)
+
+
 class Told(list):
     """Stands for every Progress: what it is told, of how much, in which units."""
 

@@ -133,7 +133,7 @@ def test_a_worker_that_is_killed_is_replaced(whole, tmp_path, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_call_goes_on_after_a_kill(whole, tmp_path, seed, workers):
     store, chance = tmp_path / "study", random.Random(seed)
@@ -212,14 +212,18 @@ def test_a_scheduler_and_a_worker_started_by_hand(whole, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_is_killed_loses_nothing(whole, tmp_path):
+@pytest.mark.parametrize("late", [0.0, *random.Random(0).choices([0.05, 0.1, 0.2, 0.4], k=3)])
+def test_a_scheduler_that_is_killed_loses_nothing(whole, tmp_path, late):
     store = tmp_path / "study"
     with by_hand() as (scheduler, _, address), script(store, address) as process:
         until(lambda: groups_in(store) > 0)
+        time.sleep(late)
         scheduler.kill()
         process.wait(SOON)
-        assert process.returncode != 0
-        assert b"the scheduler is gone" in process.stderr.read()
+        # A late kill may come when all points are finished.
+        assert process.returncode != 0 or late > 0
+        if process.returncode:
+            assert b"the scheduler is gone" in process.stderr.read()
     same(study(OVER, store=store), whole)
 
 

@@ -32,7 +32,7 @@ class CriticalLearningRates(Finding):
     """Learning rates at which a run from a start changes its ways, as `Estimate` or None.
 
     non_monotonic: above it the error grows for a while before it falls again.
-    plateau_vanishes: above it the saddle that makes the plateau does not exist.
+    plateau_vanishes: above it the saddle that makes the plateau at small rates does not exist.
     loses_stability: above it the state in which the run ends at small rates is unstable.  The run
         may still converge, to another state.
     diverges: above it the norms of the run grow without bound; `evolve` says "diverged".
@@ -72,8 +72,10 @@ def critical_learning_rates(
       the fold of that state, at η = 2.2465.
     - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
       flow; rates below 1e-8 count as integration error.
-    - ``plateau_vanishes``: the saddle beside which the run lingers is followed in η to its fold,
-      where dη/ds = 0 along the branch.
+    - ``plateau_vanishes``: the saddle beside which the run lingers at a quarter of the least of the
+      other two (or, if at none, a half, 0.8) is followed in η to its fold, where dη/ds = 0 along
+      the branch.  Other saddles may branch off it on the way, beside which runs at higher rates
+      linger, and which have folds of their own.
 
     citton2025 (section 3, series of order 10) has 1.2175, 1.2545 and 1.2575.
 
@@ -239,7 +241,7 @@ def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> f
 
 
 def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
-    for share in (0.8, 0.5, 0.25):
+    for share in (0.25, 0.5, 0.8):  # at higher rates it may linger beside a saddle that is new
         eta = share * top
         point = saddle(flow, _run(flow, y0, eta), eta)
         if point is not None:

@@ -16,6 +16,7 @@ class Progress:
     wanted: False for silence.
     total: units of work, such as examples or epochs; None if it cannot be known.
     what: the name of the units, or of the work itself.
+    per_second: whether to say how many there are in a second, too.
 
     What is said comes from a thread of its own: also while one compiled call is under way.  How
     long the rest takes is judged by what came after the first units, which compile programs.
@@ -27,8 +28,16 @@ class Progress:
     '2 of 3 steps after 20 s, about 20 s to go'
     """
 
-    def __init__(self, wanted: bool, total: float | None = None, what: str = "examples"):
+    def __init__(
+        self,
+        wanted: bool,
+        total: float | None = None,
+        what: str = "examples",
+        *,
+        per_second: bool = False,
+    ):
         self._wanted, self._total, self._what = wanted, total, what
+        self._per_second = per_second
         self._done = 0.0
         self._first: tuple[float, float] | None = None  # when something was done first, and what
         self._bar: Any = None
@@ -43,7 +52,7 @@ class Progress:
 
         console = Console(stderr=True)
         if console.is_terminal:
-            self._bar = _bar(self._total, console)
+            self._bar = _bar(self._total, console, self._per_second)
             self._task = self._bar.add_task(self._what, total=self._total)
             self._bar.start()
         else:
@@ -81,6 +90,8 @@ class Progress:
         if self._done > first:
             left = (seconds - then) * (self._total - self._done) / (self._done - first)
             rest = f", about {in_words(left)} to go"
+            if self._per_second:
+                rest = f", {(self._done - first) / (seconds - then):.3g} per second{rest}"
         elif first > 0 and then > 0:
             rest = f", at most about {in_words(seconds * (self._total - first) / first)} to go"
         done = f"{self._done:.6g} of {self._total:.6g} {self._what}"
@@ -120,16 +131,27 @@ def in_words(seconds: float) -> str:
     return f"{days:.0f} days" if days < 1000 else f"{days / 365.25:.0f} years"
 
 
-def _bar(total: float | None, console: Any) -> Any:
+def _bar(total: float | None, console: Any, per_second: bool) -> Any:
     from rich.progress import (
         BarColumn,
+        MofNCompleteColumn,
         Progress as Bar,
+        ProgressColumn,
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
-    known = () if total is None else (TaskProgressColumn(), TimeRemainingColumn())
+    class Pace(ProgressColumn):
+        """Units in a second."""
+
+        def render(self, task: Any) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:.3g}/s", style="progress.data.speed")
+
+    done = (MofNCompleteColumn(), Pace()) if per_second else (TaskProgressColumn(),)
+    known = () if total is None else (*done, TimeRemainingColumn())
     columns = (TextColumn("{task.description}"), BarColumn(), *known, TimeElapsedColumn())
     return Bar(*columns, console=console, transient=True)

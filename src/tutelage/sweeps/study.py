@@ -201,7 +201,7 @@ def _computed(
     def values(group: Group) -> list[tuple[str, dict[str, Any]]]:
         return [(keys[number], points.at(number)) for number in group.numbers]
 
-    with Progress(progress, len(first), "points") as bar:
+    with Progress(progress, len(first), "points", per_second=True) as bar:
         bar.start_from(len(first) - len(wanted))
         failed = 0
         for group, found in engine.finished(task, queue, values, count):
