@@ -19,8 +19,8 @@ IMPORT = re.compile(
 )
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (?P<name>\w+))", re.MULTILINE)
 STYLE = re.compile(r'<link rel="stylesheet" href="/static/(?P<name>\S+)" (?P<rest>[^>]*)>')
-SCRIPTS = re.compile(
-    r'<script src="/plotly\.min\.js".*?</script>\n<script src="/static/main\.js".*?</script>'
+SCRIPT = re.compile(
+    r'<script src="/(?:plotly\.min|static/main)\.js".*?</script>\n|<link rel="modulepreload".*?>\n'
 )
 # Styles that Plotly gives to elements: none, letters above the line, pixels of a heat map.
 PLOTLY_STYLES = (
@@ -45,7 +45,7 @@ def page(data: dict[str, Any], plotly: str) -> str:
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
     html = html.replace("<link", f"{policy}<link", 1)
     html = html.replace(found.group(), f"<style {found['rest']}>{style}</style>")
-    html = SCRIPTS.sub("", html)
+    html = SCRIPT.sub("", html)
     # In the body's end, where the data are: a script that is written into a page does not wait.
     ends = [f'<script type="application/json" id="data">{table}</script>']
     ends += [f"<script>{script}</script>" for script in scripts]

@@ -238,8 +238,8 @@ function drawLine() {
   find("run").hidden = !view.streams || from.offline;
   say(find("run"), going ? "Stop the runs" : "Run finite networks");
   const runs = running.map(({ running: r }) => (r.ended || !r.of ? r.message : `${r.done} of ${r.of}: ${r.message}`));
-  const text = waiting ? `${waiting.waiting}…` : failed ? failed.failure.message : runs.join("; ");
-  say(find("status"), text);
+  const words = [...runs, waiting && `${waiting.waiting}…`, !waiting && failed?.failure.message];
+  say(find("status"), words.filter(Boolean).join(" · "));
   find("status").className = !waiting && (failed || running.some((s) => s.running.failed)) ? "problem" : "";
   find("stage").setAttribute("aria-busy", String(all.some((s) => s.quick.busy)));
 }

@@ -5,7 +5,6 @@ const GAPS = { solid: null, dash: "9 6", dot: "2.5 4", dashdot: "9 4 2.5 4", lon
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
 const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
 const COLOURS = 7;
-const LOW = 1e-12; // what is drawn on a log axis where only zeros are
 
 export async function plotly() {
   const script = document.getElementById("plotly");
@@ -62,7 +61,8 @@ export function extent(panels, name, scale) {
   if (!good.length) return null;
   const [low, high] = good.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [good[0], good[0]]);
   if (scale === "log") return [low / (high / low) ** 0.03, high * (high / low) ** 0.03];
-  const margin = name === "x" ? 0 : 0.05 * (high - low || 1);
+  const lines = panels.every((panel) => panel.traces.every((trace) => trace.kind !== "points" || trace.x.length < 2));
+  const margin = (name === "y" ? 0.05 : lines ? 0 : 0.03) * (high - low) || (high === low ? 1 : 0);
   return [low - margin, high + margin];
 }
 
@@ -112,7 +112,7 @@ export function entries(panel, theme) {
   return named.map((trace) => ({
     name: trace.name,
     colour: colour(trace),
-    points: trace.kind === "points",
+    points: trace.kind === "points" ? SYMBOLS[(trace.member ?? 0) % SYMBOLS.length] : null,
     gaps: GAPS[dashOf(trace)],
   }));
 }
@@ -167,7 +167,7 @@ function axis(name, { label, scale, range }, shared, theme) {
     showline: true,
     automargin: name === "y",
     autorange: !usable,
-    range: usable ? wanted.map((v) => (log ? Math.log10(Math.max(v, LOW)) : v)) : undefined,
+    range: usable ? wanted.map((v) => (log ? Math.log10(v) : v)) : undefined,
   };
 }
 

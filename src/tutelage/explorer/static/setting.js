@@ -49,9 +49,8 @@ export class Setting {
   }
 
   stop() {
-    if (this.quick.waiting) this.failure = STOPPED;
-    if (this.quick.waiting) this.quick.stop();
-    this.slow.stop();
+    if (this.quick.busy) this.failure = STOPPED;
+    for (const requests of [this.quick, this.slow]) if (requests.busy) requests.stop();
   }
 
   run() {
@@ -92,6 +91,7 @@ export class Setting {
     const panels = this.picture.panels.map((panel) => ({
       ...panel,
       marks: [...(panel.marks ?? []), ...(marks[panel.name] ?? [])],
+      own: panel.traces,
       traces: [...panel.traces, ...(this.overlay.get(panel.name)?.values() ?? [])],
     }));
     const later = more.panels.map((panel) => ({ ...panel, stale: this.stale }));

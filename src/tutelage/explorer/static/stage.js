@@ -115,9 +115,12 @@ export function options(panel, pictures, axes, key) {
   }
   const alike = Object.values(pictures).flatMap((picture) => versions(picture, panel.name));
   const ranges = {};
-  for (const name of alike.length > 1 ? ["x", "y"] : []) {
-    if (alike.some((p) => p.traces.some((t) => t.kind === "heat"))) continue;
-    ranges[name] = extent(alike, name, scales[name] ?? panel[name].scale);
+  const flat = alike.every((p) => p.traces.every((t) => t.kind !== "heat"));
+  for (const name of flat ? ["x", "y"] : []) {
+    const scale = scales[name] ?? panel[name].scale;
+    // Runs on top do not move the abscissa of the theory below them.
+    if (name === "x") ranges.x = extent(alike.map((p) => ({ ...p, traces: p.own ?? p.traces })), "x", scale);
+    else if (alike.length > 1) ranges.y = extent(alike, "y", scale);
   }
   const heats = alike.flatMap((p) => p.traces.filter((t) => t.kind === "heat").flatMap((t) => t.z.flat()));
   if (heats.length) panel.z = bounds(heats);

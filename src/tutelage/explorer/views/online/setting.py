@@ -20,7 +20,7 @@ TOLERANCE = 1e-8
 def program(state: State) -> tuple[Any, ...]:
     """What is compiled: another value of anything else needs no other program."""
     names = ("K", "M", "activation", "teacher_activation", "batch")
-    numbers = ("learning_rate", "readout_rate", "labelnoise", "drift")
+    numbers = ("learning_rate", "readout_rate", "label_noise", "drift")
     layers = (bool(state["readout"]), bool(state["teacher_readout"]))
     limits = tuple(state[name] > 0 for name in numbers)
     return (*(state[name] for name in names), *limits, *layers)
@@ -65,7 +65,7 @@ def scenario_of(state: State) -> "Scenario":
 
 
 def noise(state: State) -> dict[str, float]:
-    return {n: state[n] for n in ("labelnoise", "weight_decay", "drift") if state[n]}
+    return {n: state[n] for n in ("label_noise", "weight_decay", "drift") if state[n]}
 
 
 def teacher_unit(state: State) -> tuple[str, State, str]:
