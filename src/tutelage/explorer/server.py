@@ -6,6 +6,7 @@ request with a picture, a file, or an error in the library's words.
 
 import asyncio
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -252,7 +253,10 @@ async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
             await events.put(_event("done" if answer.status == 200 else "failed", answer.body))
         except Cancelled:
             await events.put(_event("done", as_json({"message": "stopped"})))
-        await events.put(None)
+        except Exception as problem:
+            await events.put(_event("failed", _error_of(problem)))
+        finally:
+            await events.put(None)
 
     task = asyncio.create_task(finish())
     try:
@@ -286,5 +290,11 @@ async def _nothing(request: Request, problem: Exception) -> Response:
 
 
 async def _failed(request: Request, problem: Exception) -> Response:
+    return _json(_error_of(problem), 500)
+
+
+def _error_of(problem: Exception) -> bytes:
+    """Something that should not have happened; where, is for those who run the server."""
+    print(f"tutelage: the explorer: {problem!r}", file=sys.stderr, flush=True)
     error = f"this could not be answered ({type(problem).__name__})"
-    return _json(as_json({"error": error, "parameter": None}), 500)
+    return as_json({"error": error, "parameter": None})
