@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from browser import CHROMIUM
+from explorer.pages import OPTIONS
 from explorer.running import explorer
 
 
@@ -17,3 +19,13 @@ def address() -> Iterator[str]:
 def client(address: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=120) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    """For one file: while it is there, no other may run an event loop."""
+    sync = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    with sync.sync_playwright() as playwright:
+        one = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
+        yield one
+        one.close()

@@ -4,39 +4,33 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import CHROMIUM, needs_chromium
+from browser import needs_chromium
 from explorer.made_up_explorer import DRAW, FIGURES, VIEWS, Server, checked, plotly
+from explorer.pages import (
+    FRAMES,
+    LONG,
+    PHONE,
+    WIDE,
+    Watched,
+    drawn,
+    faults,
+    fragment,
+    number,
+    settled,
+)
 
 import tutelage as tl
 from tutelage.explorer import bundle
 
 sync = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 expect = sync.expect
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=LONG)
 pytestmark = needs_chromium
-OPTIONS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 NAMES = [view["name"] for view in VIEWS]
-WIDE = {"viewport": {"width": 1400, "height": 900}}
-PHONE = {"viewport": {"width": 400, "height": 800}}
-DARK = {"color_scheme": "dark"}
-FRAMES = "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
-LONG = 60_000  # ms; a busy machine
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with sync.sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
-        yield one
-        one.close()
 
 
 @pytest.fixture(scope="module")
@@ -61,24 +55,6 @@ def pages(browser, server):
     return page_of
 
 
-class Watched:
-    """A page, and what it complains of: messages, errors, requests to others."""
-
-    def __init__(self, context, own: str):
-        self.complaints: list[str] = []
-        self.own = own
-        context.set_default_timeout(LONG)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        self.page = context.new_page()
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._asked)
-
-    def _asked(self, request) -> None:
-        if not request.url.startswith((self.own, "data:", "blob:")):
-            self.complaints.append(f"asks for {request.url}")
-
-
 @pytest.fixture
 def opened(pages, server):
     """Show an address; at the end the page has complained of nothing and asked nobody else."""
@@ -101,52 +77,10 @@ def opened(pages, server):
     assert said == []
 
 
-def settled(page) -> None:
-    """Wait until what was asked for is drawn."""
-    page.evaluate(FRAMES)
-    page.locator("#stage[aria-busy=false] .plot .main-svg, #figures .card").first.wait_for()
-    page.evaluate(FRAMES)
-
-
 def asked_for(server, path="/api/picture"):
     """What the page has asked the server for, as dictionaries."""
     found = [urlsplit(one) for one in server.asked]
     return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in found if f.path == path]
-
-
-def number(page, label):
-    """What the table beside the picture says."""
-    return page.locator("#numbers tr", has_text=label).locator("td").all_inner_texts()
-
-
-def fragment(page):
-    return {k: v[0] for k, v in parse_qs(urlsplit(page.url).fragment).items()}
-
-
-def drawn(page, panel=0):
-    """Names of the curves that Plotly draws in a panel, and the ranges of its axes."""
-    return (
-        page.locator(".plot")
-        .nth(panel)
-        .evaluate(
-            "p => ({names: p.data.map(t => t.name), x: p.layout.xaxis,"
-            " y: p._fullLayout.yaxis.range})"
-        )
-    )
-
-
-def faults(page):
-    """What axe-core finds seriously wrong."""
-    found = find_spec("axe_core_python")
-    assert found and found.origin
-    page.evaluate((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
-    told = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    return [
-        (fault["id"], node["html"], node["failureSummary"])
-        for fault in told["violations"]
-        if fault["impact"] in ("serious", "critical")
-        for node in fault["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -329,7 +263,7 @@ def test_a_training_plays_back(opened):
     assert number(page, "loss") == ["1"]
     page.get_by_role("button", name="Play").click()
     expect(page.locator("#player output")).to_have_text("epoch 4")
-    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.get_by_label("frame").fill("1")
     expect(page.locator("#player output")).to_have_text("epoch 1")
     assert number(page, "loss") == ["0.5"]

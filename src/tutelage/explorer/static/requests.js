@@ -1,9 +1,10 @@
 // Requests of one slot: at most one is under way, and of those that come meanwhile only the newest is kept.
-import { Cancelled } from "./source.js";
+import { Cancelled, Failure } from "./source.js";
 
 const PATIENCE = 300; // ms; while a control is dragged, an older request that takes longer is given up
 const SILENCE = 400; // ms before the page says that it waits
 const POLL = 500; // ms between questions how far the server is
+const GIVEN_UP = "The server has given this up. Move a control to draw again.";
 let count = 0; // of requests; the server gives up those of smaller numbers
 
 export class Requests {
@@ -51,6 +52,7 @@ export class Requests {
       if (!abort.signal.aborted) this.arrived(picture);
     } catch (problem) {
       if (!(problem instanceof Cancelled)) this.failed(problem);
+      else if (!abort.signal.aborted && !this.#next) this.failed(new Failure(GIVEN_UP));
     }
     this.#flight = null;
     if (this.#next) return this.#send();

@@ -1,0 +1,74 @@
+"""The explorer's page in a browser: what it shows, and what it complains of."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+OPTIONS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+WIDE = {"viewport": {"width": 1400, "height": 900}}
+PHONE = {"viewport": {"width": 400, "height": 800}}
+FRAMES = "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+LONG = 60_000  # ms; a busy machine
+
+
+class Watched:
+    """A page, and what it complains of: messages, errors, requests to others."""
+
+    def __init__(self, context, own: str):
+        self.complaints: list[str] = []
+        self.own = own
+        context.set_default_timeout(LONG)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page = context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+
+    def _asked(self, request) -> None:
+        if not request.url.startswith((self.own, "data:", "blob:")):
+            self.complaints.append(f"asks for {request.url}")
+
+
+def settled(page) -> None:
+    """Wait until what was asked for is drawn."""
+    page.evaluate(FRAMES)
+    page.locator("#stage[aria-busy=false] .plot .main-svg, #figures .card").first.wait_for()
+    page.evaluate(FRAMES)
+
+
+def number(page, label):
+    """What the table beside the picture says."""
+    return page.locator("#numbers tr", has_text=label).locator("td").all_inner_texts()
+
+
+def fragment(page):
+    return {k: v[0] for k, v in parse_qs(urlsplit(page.url).fragment).items()}
+
+
+def drawn(page, panel=0):
+    """Names of the curves that Plotly draws in a panel, and the ranges of its axes."""
+    return (
+        page.locator(".plot")
+        .nth(panel)
+        .evaluate(
+            "p => ({names: p.data.map(t => t.name), x: p.layout.xaxis,"
+            " y: p._fullLayout.yaxis.range})"
+        )
+    )
+
+
+def faults(page):
+    """What axe-core finds seriously wrong."""
+    found = find_spec("axe_core_python")
+    assert found and found.origin
+    page.evaluate((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    told = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (fault["id"], node["html"], node["failureSummary"])
+        for fault in told["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
