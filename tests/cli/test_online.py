@@ -60,13 +60,14 @@ def test_it_passes_every_option_on(run, monkeypatch):
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
     options += ["--drift", "0.05", "--batch", "2", "--readout=-2", "--teacher-readout", "0.5"]
-    options += ["--readout-rate", "0.4"]
+    options += ["--readout-rate", "0.4", "--readout-decay", "0.3"]
     run(*SMALL, *options, "--tolerance", "1e-6", "--start-q", "0.7", "--start-r", "0.05")
     (scenario, start, rate), keywords = asked[0]
     assert scenario.student == tutelage.Committee(1, tutelage.Erf(), [-2])
     assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1), [0.5])
     assert scenario.output_scale == (0.5, 2.0)
     assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
+    assert scenario.readout_decay == 0.3
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
     steps = {"batch": 2, "readout_rate": 0.4}
     assert (rate, keywords) == (0.3, {"until": 20.0, "tolerance": 1e-6, **steps})
@@ -136,6 +137,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--teacher-readout", "1;2"], "--teacher-readout: got 2 output(s), but --readout has 1"),
         (["--readout-rate=-1"], "--readout-rate: got -1.0"),
         (["--readout-rate", "nan"], "--readout-rate: got nan"),
+        (["--readout-decay", "-1"], "--readout-decay: got -1"),
         (["--batch", "0"], "--batch: got 0, but it has to be a whole number of at least 1"),
         (["--drift=-1"], "--drift: got -1.0"),
         (["--untl", "3"], "Try: --until."),

@@ -72,7 +72,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     options = ["--teacher-activation", "leaky:0.1", "--teacher-norms", "2", "--label-noise", "0.2"]
     options += ["--output-scale", "0.5,2", "--weight-decay", "0.1", "--learning-rate", "0.3"]
     options += ["--drift", "0.05", "--batch", "2", "--readout=-2;3", "--teacher-readout", "1;0.5"]
-    options += ["--readout-rate", "0.4"]
+    options += ["--readout-rate", "0.4", "--readout-decay", "0.3"]
     options += ["--start-q", "0.7", "--start-r", "0.05", "--seed", "7", "--simulator", "network"]
     options += ["--inputs", "uniform", "--checkpoint", str(tmp_path / "runs.npz")]
     run(*SMALL, *options)
@@ -82,6 +82,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     assert scenario.teacher == tutelage.Committee(1, tutelage.LeakyReLU(0.1), [[1], [0.5]])
     assert scenario.output_scale == (0.5, 2.0)
     assert (scenario.label_noise, scenario.weight_decay, scenario.drift) == (0.2, 0.1, 0.05)
+    assert scenario.readout_decay == 0.3
     assert start.covariance.tolist() == [[0.7, 0.05], [0.05, 2.0]]
     assert rate == 0.3
     assert keywords == {
@@ -154,6 +155,7 @@ NETWORK = ["--simulator", "network"]
         (["--teacher-readout", "1;"], "--teacher-readout: got ''"),
         (["--readout-rate=-1"], "--readout-rate: got -1.0"),
         (["--readout-rate", "nan"], "--readout-rate: got nan"),
+        (["--readout-decay", "-1"], "--readout-decay: got -1"),
         (["--inputs", "sign"], "--inputs: got 'sign', but the chain is for Gaussian inputs"),
         ([*NETWORK, "--inputs", "dice"], "--inputs: got 'dice'"),
         ([*NETWORK, "--inputs", "rows.npy"], "--inputs: got 'rows.npy'"),

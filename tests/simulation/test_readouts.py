@@ -258,7 +258,7 @@ def distance(runs, theory):
 
 @pytest.mark.parametrize(
     ("verb", "N", "runs"),
-    [("chain", 4000, 1024), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
+    [("chain", 2000, 512), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
 )
 def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
     """Two outputs with noise, both layers learn: within five standard errors, else 25 of them."""
@@ -436,7 +436,8 @@ def test_students_are_relabelled_with_their_readouts():
         ({"readout_rate": None}, "readout_rate: got None"),
         ({"readout_rate": lambda time: -time}, "readout_rate: got -.* at time"),
         ({"readout_rate": lambda time: np.nan}, "readout_rate: got nan at time 0"),
-        ({"scenario": scenario(np.stack([V, V]))}, "scenario: got 2 values of a number"),
+        ({"scenario": scenario(np.stack([V, V]))}, "student: got readouts of 2 runs, .* runs, 1"),
+        ({"scenario": scenario(label_noise=[0.1, 0.2])}, "scenario: got 2 values of a number"),
         ({"start": tl.Overlaps(np.eye(3), np.zeros((3, 3)), START.T)}, "start: got 3 students"),
     ],
 )
@@ -458,3 +459,33 @@ def test_what_cannot_be_used_is_refused_by_name(verb, changes, message):
 def test_readouts_that_do_not_fit_are_refused_by_name(v, message):
     with pytest.raises(InputError, match=message):
         scenario(v)
+
+
+@pytest.mark.parametrize(
+    ("verb", "readout_rate"),
+    [
+        ("chain", 0.6),
+        pytest.param("chain", 0.0, marks=pytest.mark.slow),
+        pytest.param("network", 0.6, marks=pytest.mark.slow),
+        pytest.param("network", 0.0, marks=pytest.mark.slow),
+    ],
+)
+def test_every_run_may_begin_with_a_readout_of_its_own(verb, readout_rate):
+    """A run is what it is among others with the same readout, whether this learns or stays."""
+    several = np.stack([V, -V, V[::-1]])
+    options = {**COMMON, "runs": 3, "readout_rate": readout_rate}
+    run = getattr(tl.simulation, verb)
+    found = run(scenario(several), START, **options)
+    np.testing.assert_array_equal(found.readout[:, 0], several)
+    for number, v in enumerate(several):
+        alone = run(scenario(v), START, **options).isel(run=number)
+        one = found.isel(run=number)
+        for name in ("Q", "R", "generalization_error"):
+            # Rounding of twenty examples: a readout that stays is read from another place.
+            np.testing.assert_allclose(one[name], alone[name], rtol=0, atol=1e-13)
+        if readout_rate:
+            np.testing.assert_allclose(one.readout, alone.readout, rtol=0, atol=1e-13)
+        else:
+            np.testing.assert_array_equal(one.readout, np.broadcast_to(v, one.readout.shape))
+    again = tl.results.recompute(found)
+    np.testing.assert_array_equal(again.readout, found.readout)

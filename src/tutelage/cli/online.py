@@ -43,6 +43,7 @@ def online(
     readout: reading.Readout = None,
     teacher_readout: reading.TeacherReadout = None,
     readout_rate: reading.ReadoutRate = 0.0,
+    readout_decay: reading.ReadoutDecay = 0.0,
     batch: reading.Batch = 1,
     sweep_learning_rate: Annotated[
         str | None,
@@ -77,6 +78,7 @@ def online(
         label_noise=label_noise,
         weight_decay=weight_decay,
         drift=drift,
+        readout_decay=readout_decay,
     )
     start = reading.start(scenario, start_q, start_r)
     rate: Any = learning_rate

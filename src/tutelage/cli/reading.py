@@ -86,6 +86,9 @@ TeacherReadout = Annotated[
 ReadoutRate = Annotated[
     float, typer.Option(metavar="ETA_V", help="Step of the second layer; 0 keeps it as it is.")
 ]
+ReadoutDecay = Annotated[
+    float, typer.Option(metavar="GAMMA_V", help="Pull of a second layer that learns to zero.")
+]
 Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples for each step; α = steps/N.")]
 Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
 Seed = Annotated[int, typer.Option(help="Of the random numbers.")]

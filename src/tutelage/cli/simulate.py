@@ -64,6 +64,7 @@ def simulate(
     readout: reading.Readout = None,
     teacher_readout: reading.TeacherReadout = None,
     readout_rate: reading.ReadoutRate = 0.0,
+    readout_decay: reading.ReadoutDecay = 0.0,
     batch: reading.Batch = 1,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
@@ -91,6 +92,7 @@ def simulate(
         label_noise=label_noise,
         weight_decay=weight_decay,
         drift=drift,
+        readout_decay=readout_decay,
     )
     _check_dimension(scenario, dimension)
     start = reading.start(scenario, start_q, start_r)

@@ -59,7 +59,7 @@ class Overlaps(eqx.Module):
 
     def __repr__(self) -> str:
         """The numbers of one state, to six digits; a batch by its shapes."""
-        if is_traced((self.Q, self.R, self.T)) or self.batch:
+        if is_traced((self.Q, self.R, self.T)) or self.leading:
             shapes = ", ".join(f"{name}: {np.shape(getattr(self, name))}" for name in "QRT")
             return f"Overlaps({shapes})"
         parts = [f"{name}={_shown(getattr(self, name))}" for name in "QRT"]
@@ -77,7 +77,7 @@ class Overlaps(eqx.Module):
         return self.R.shape[-1]
 
     @property
-    def batch(self) -> tuple[int, ...]:
+    def leading(self) -> tuple[int, ...]:
         """The shape of the leading axes, () for a single state."""
         return np.broadcast_shapes(*(x.shape[:-2] for x in (self.Q, self.R, self.T)))
 

@@ -154,8 +154,8 @@ class Scenario(eqx.Module):
         return [*(x for x in numbers if np.ndim(x) == 1), *units, *matrices]
 
     @property
-    def batch(self) -> tuple[int, ...]:
-        """() or (n,) for numbers that differ between n runs."""
+    def leading(self) -> tuple[int, ...]:
+        """() or (n,), the leading axis of numbers that differ between n runs."""
         return self._several[0].shape[:1] if self._several else ()
 
     @property
@@ -184,7 +184,7 @@ class Scenario(eqx.Module):
                 readout_decay=one(self.readout_decay),
             )
 
-        return [of_run(run) for run in range(*self.batch)] if self.batch else [self]
+        return [of_run(run) for run in range(*self.leading)] if self.leading else [self]
 
     def apart(self) -> "Scenario":
         """The same, as if student and teacher had different units."""
@@ -234,10 +234,10 @@ def check_scenario(scenario: Any, *, several: bool = False, turning: bool = Fals
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
-    if scenario.batch and not several:
+    if scenario.leading and not several:
         raise InputError(
             "scenario",
-            f"{scenario.batch[0]} values of a number",
+            f"{scenario.leading[0]} values of a number",
             "there has to be one value of each",
             "tl.online.evolve, which takes several, or a loop over scenario.each",
         )
@@ -272,10 +272,10 @@ def check_fits(
             f"the scenario has {scenario.K} and {scenario.M}",
             f"R of shape ({scenario.K}, {scenario.M})",
         )
-    if batches is not None and overlaps.batch not in batches:
+    if batches is not None and overlaps.leading not in batches:
         allowed = " or ".join(map(str, batches))
         allowed = "it has to be one state" if batches == ((),) else f"they have to be {allowed}"
-        raise InputError(argument, f"leading axes {overlaps.batch}", allowed)
+        raise InputError(argument, f"leading axes {overlaps.leading}", allowed)
     if any_teacher or is_traced((scenario.T, overlaps.T)):
         return
     T, given = np.asarray(scenario.T), np.asarray(overlaps.T)

@@ -127,7 +127,7 @@ def evolve(
     flows = [
         Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in scenario.each
     ]
-    flow = Flows(flows) if scenario.batch else flows[0]
+    flow = Flows(flows) if scenario.leading else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     last, error = float(until), _averages_error(flows, begin)
@@ -200,18 +200,18 @@ def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
 
 def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     """() for one run, (n,) for several; the start has to fit the scenario."""
-    batch = start.batch if isinstance(start, Overlaps) else ()
+    leading = start.leading if isinstance(start, Overlaps) else ()
     # Teachers may differ between runs, also if the scenario does not say so.
-    any_teacher = bool(batch) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
+    any_teacher = bool(leading) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
     check_fits("start", scenario, start, any_teacher=any_teacher, several=True, turning=True)
     given = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
     every = [np.shape(x) for x in given if not callable(x)]
     rates = next(filter(None, every), ())
-    shapes = {shape for shape in (batch, *every, scenario.batch) if shape}
+    shapes = {shape for shape in (leading, *every, scenario.leading) if shape}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
         raise InputError(
             "start, learning_rate and numbers of the scenario",
-            f"batches of shape {batch}, {rates} and {scenario.batch}",
+            f"leading axes {leading}, {rates} and {scenario.leading}",
             "there has to be one axis of runs, the same for all",
             "one learning rate for each start; all pairs of two numbers by np.meshgrid and ravel, "
             "as docs/online.md does",

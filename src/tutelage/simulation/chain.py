@@ -34,6 +34,7 @@ from tutelage.simulation.factor import (
 from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
+from tutelage.simulation.starts import own_readouts
 
 # Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
 # enough for them to stay in the cache.
@@ -83,7 +84,7 @@ def chain(
 
     Args:
         scenario: who learns from whom, with label noise ς, weight decays γ and γ_v, and drift δ;
-            the readout of the student is where v begins.
+            the readout of the student is where v begins, one for each run if it has a leading axis.
         start: `Overlaps`; with a leading axis, one start for each run (as from `random_start`).
         learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
         dimension: N >= K + M.
@@ -114,9 +115,10 @@ def chain(
     >>> bool((runs.generalization_error[:, -1] < 1e-6).all())
     True
     """
+    scenario, readouts = own_readouts(scenario, runs)
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)), turning=True)
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate))
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate), readouts)
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -169,17 +171,17 @@ class Chain(eqx.Module):
         """The factor of the start in every run, and the readout of the scenario."""
         P, U, L = (jnp.asarray(x) for x in self.start)
         if U.ndim == 3:
-            return self._with_readout(factor(P[runs], U[runs], L[runs]), len(runs))
+            return self._with_readout(factor(P[runs], U[runs], L[runs]), runs)
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
         # One P serves all runs that keep it.
         P = jnp.broadcast_to(P, (len(runs) if self.rule.turning else 1, *P.shape))
-        return self._with_readout(factor(P, U, L), len(runs))
+        return self._with_readout(factor(P, U, L), runs)
 
-    def _with_readout(self, first: Entries | Columns, runs: int) -> Students:
-        v = self.rule.start
+    def _with_readout(self, first: Entries | Columns, runs: Any) -> Students:
+        v = self.rule.start(runs)
         if v is None:
             return Students(first, None)
-        v = jnp.broadcast_to(v[..., None], (*v.shape, runs))
+        v = jnp.moveaxis(v, 0, -1)
         return Students(first, [[*row] for row in v] if isinstance(first, Entries) else v)
 
     def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:

@@ -16,7 +16,13 @@ from tutelage.simulation.inputs import Inputs, Rows, as_inputs
 from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.rule import GradientDescent, mean_change
 from tutelage.simulation.simulate import simulate
-from tutelage.simulation.starts import InitialWeights, initial_weights, orthonormal, products
+from tutelage.simulation.starts import (
+    InitialWeights,
+    initial_weights,
+    orthonormal,
+    own_readouts,
+    products,
+)
 
 # Inputs of so many examples are drawn together: more would take more memory than the weights.
 BLOCK = 4
@@ -86,13 +92,14 @@ def network(
     >>> bool(run.generalization_error[0, -1] < 1e-6)
     True
     """
+    scenario, readouts = own_readouts(scenario, runs)
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     b = positive_integer("batch", batch, "batch=1")
     what = "the weights and inputs of one run"
     check_memory("dimension", ensemble.dimension, lambda N: _bytes(scenario, N, 1), what)
     check_memory("batch", b, lambda b: _bytes(scenario, ensemble.dimension, b), what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate))
+    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate), readouts)
     source = as_inputs(inputs, ensemble.dimension)
     system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -143,9 +150,7 @@ class Network(eqx.Module):
             return self.start.weights(key, run, self.dimension)
 
         W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
-        v = self.rule.start
-        v = None if v is None else jnp.broadcast_to(v, (len(W), *v.shape))
-        return Weights(W[:, :K], W[:, K:], v)
+        return Weights(W[:, :K], W[:, K:], self.rule.start(runs))
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
         """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them; the error on rows."""

@@ -3,13 +3,14 @@
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import ROUNDING
 from tutelage._jax import as_data, jax, jnp
 from tutelage.model import Scenario
 from tutelage.model.teachers import turns
-from tutelage.model.timing import Rate, Scheduled
+from tutelage.model.timing import Rate, Scheduled, both
 
 # The mean change in a step is estimated from so many fields: its fluctuations are 16 times
 # smaller than those of one example.
@@ -35,18 +36,25 @@ class GradientDescent(eqx.Module):
     n ≠ m, both exactly: orthogonal teachers stay orthogonal.
 
     learning_rate: η, and η_v as its ``readout``; without that v stays as it is in the scenario.
+    readouts: v with which every run begins, if each has its own; the scenario's else.
     noisy, drifts: whether labels are, and whether teachers do.
     turning: whether T changes, as teachers that drift are not orthogonal.
     """
 
     scenario: Scenario
     learning_rate: Rate | Scheduled
+    readouts: Float[Array, "runs outputs K"] | None
     noisy: bool = eqx.field(static=True)
     drifts: bool = eqx.field(static=True)
     turning: bool = eqx.field(static=True)
 
-    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled):
+    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled, readouts: Any = None):
+        if readouts is not None and learning_rate.readout is None:
+            # Those that stay are part of the state as well, and do not decay either.
+            learning_rate = both(learning_rate, np.zeros(()))
+            scenario = eqx.tree_at(lambda s: s.readout_decay, scenario, 0.0)
         self.scenario, self.learning_rate = as_data(scenario), learning_rate
+        self.readouts = readouts
         self.noisy = float(scenario.label_noise) > 0
         self.drifts = float(scenario.drift) > 0
         self.turning = turns(scenario.drift, scenario.T)
@@ -70,10 +78,14 @@ class GradientDescent(eqx.Module):
         now = self.learning_rate.at(s / N)
         return now.first, now.readout
 
-    @property
-    def start(self) -> Float[Array, "outputs K"] | None:
-        """Where v begins; None if it does not learn."""
-        return None if self.learning_rate.readout is None else self.scenario.student.weights
+    def start(self, runs: Any) -> Float[Array, "runs outputs K"] | None:
+        """Where v of these runs begins; None if it is no part of the state."""
+        if self.readouts is not None:
+            return self.readouts[runs]
+        if self.learning_rate.readout is None:
+            return None
+        v = self.scenario.student.weights
+        return jnp.broadcast_to(v, (len(runs), *v.shape))
 
     def readout(self, v: Any) -> Any:
         """The v that learns, or that of the scenario; None for a committee's."""

@@ -132,6 +132,19 @@ class Given(InitialWeights):
         return self.array[run] if self.array.ndim == 3 else self.array
 
 
+def own_readouts(
+    scenario: Scenario, runs: Any
+) -> tuple[Scenario, Float[Array, "runs outputs K"] | None]:
+    """The scenario with one readout of the student, and those of all runs if each has its own."""
+    v = scenario.student.readout
+    if v is None or v.ndim < 3:
+        return scenario, None
+    if len(v) != positive_integer("runs", runs, hint="runs=10"):
+        came, allowed = f"readouts of {len(v)} runs", f"there have to be as many as runs, {runs}"
+        raise InputError("student", came, allowed, f"runs={len(v)}")
+    return scenario.with_readout(v[0]), v
+
+
 def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
     """Overlaps, or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):

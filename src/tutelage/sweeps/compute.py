@@ -153,7 +153,7 @@ def _kind(call: Mapping[str, Any]) -> Hashable:
 
     scenario, start = call["scenario"], call["start"]
     rates = {name: call[name] for name in RATES if name in call}
-    own = scenario.batch or start.batch if isinstance(scenario, Scenario) else True
+    own = scenario.leading or start.leading if isinstance(scenario, Scenario) else True
     if own or any(np.ndim(rate) for rate in rates.values()):
         return None
     others: dict[str, Any] = {

@@ -76,7 +76,7 @@ class Moments(eqx.Module):
 
     def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:
         """Whether the averages are right at these states."""
-        return jnp.ones(overlaps.batch, dtype=bool)
+        return jnp.ones(overlaps.leading, dtype=bool)
 
     @abc.abstractmethod
     def error(self, overlaps: Overlaps) -> float:
