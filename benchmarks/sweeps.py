@@ -3,8 +3,11 @@
     make bench
 
 Seconds are those of a clock, on a machine that should have nothing else to do; CPU seconds are
-those of all processes that were started.  ``--small`` is a tenth of the points, ``--workers
-1,2,4`` other numbers of workers.  Every one starts with nothing compiled.
+those of all processes that were started.  ``--rates 3`` is a tenth of the points, and ``--workers
+1,2,4`` other numbers of workers.  Every one starts with nothing compiled.  How work is
+shared by many workers, without the loop and the trivial points:
+
+    python benchmarks/sweeps.py --scaling --rates 200 --workers 1,2,4,8,16
 """
 
 import argparse
@@ -26,11 +29,10 @@ UNITS = {"ReLU": tl.ReLU(), "Erf": tl.Erf(), "LeakyReLU(0.2)": tl.LeakyReLU(0.2)
 UNTIL = 200.0
 
 
-def grid(small):
-    rates, decays = (10, 3) if small else (30, 10)
+def grid(rates):
     return {
         "learning_rate": np.linspace(0.05, 1.2, rates).tolist(),
-        "weight_decay": [0.0, *np.geomspace(1e-5, 1e-1, decays - 1).tolist()],
+        "weight_decay": [0.0, *np.geomspace(1e-5, 1e-1, 9).tolist()],
         "activation": list(UNITS.values()),
     }
 
@@ -119,20 +121,21 @@ def overhead(groups=200):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--small", action="store_true")
+    options.add_argument("--rates", type=int, default=30)
+    options.add_argument("--scaling", action="store_true")
     options.add_argument(
         "--workers", default=",".join(str(n) for n in sorted({1, cluster.cores()}))
     )
     options.add_argument("--part", default="")
     given = options.parse_args()
-    over = grid(given.small)
+    over = grid(given.rates)
     if given.part == "loop":
         loop(over)
         return
     if given.part:
         swept(over, int(given.part))
         return
-    small = ["--small"] if given.small else []
+    rates = ["--rates", given.rates]
     count = int(np.prod([len(x) for x in over.values()]))
     table = Table(
         "work",
@@ -140,18 +143,23 @@ def main():
         "CPU seconds",
         title=f"{count} points of evolve, K = M = 2, α = {UNTIL:g}",
     )
-    table.add_row("the loop of a user", *apart("--part", "loop", *small))
+    if not given.scaling:
+        table.add_row("the loop of a user", *apart("--part", "loop", *rates))
     for workers in given.workers.split(","):
         words = f"tl.sweeps.run, {workers} worker{'s' * (workers != '1')}"
-        table.add_row(words, *apart("--part", workers, *small))
+        table.add_row(words, *apart("--part", workers, *rates))
+    if not given.scaling:
+        _trivial_rows(table)
+    Console().print(table)
+
+
+def _trivial_rows(table, points=100_000):
     for workers, seconds in overhead().items():
         table.add_row(f"a group of one trivial point, {workers} worker(s)", f"{seconds:.4f}")
-    points = 10_000 if given.small else 100_000
     for workers in (1, 2):
         seconds, memory = trivial(points, workers)
         table.add_row(f"{points} trivial points, {workers} worker(s)", f"{seconds:.1f}")
         table.add_row("memory of this process, in GiB", f"{memory:.2f}")
-    Console().print(table)
 
 
 if __name__ == "__main__":

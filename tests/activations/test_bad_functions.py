@@ -112,7 +112,6 @@ UNITS = {
 }
 
 
-UNDERSTATED = pytest.mark.xfail(reason="the error of I4 is 5e-6, and says 1e-6")
 AVERAGES = [
     (tl.averages.i2, 2, 1.0),
     (tl.averages.i2, 2, 0.05),
@@ -124,21 +123,23 @@ AVERAGES = [
 def cases():
     for name, (f, exact) in UNITS.items():
         for average, n, variance in AVERAGES:
+            # exp moves the weight of two given fields outwards by 2.4 standard deviations: of what
+            # is beyond the nodes, which reach to 7, the share is then 3e-6.
             grows = name == "exp(x)" and (n, variance) == (4, 1.0)
-            marks = [UNDERSTATED] if grows else []
             label = f"{name}, {average.__name__}, {variance}"
-            yield pytest.param(f, exact, average, n, variance, id=label, marks=marks)
+            within = 1e-5 if grows else 1e-7
+            yield pytest.param(f, exact, average, n, variance, within, id=label)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("f", "exact", "average", "n", "variance"), list(cases()))
-def test_unusual_units_are_averaged_within_the_error(f, exact, average, n, variance):
+@pytest.mark.parametrize(("f", "exact", "average", "n", "variance", "within"), list(cases()))
+def test_unusual_units_are_averaged_within_the_error(f, exact, average, n, variance, within):
     """Beyond what is claimed 1e-11 is allowed for rounding, in sums of thousands of terms."""
     C = variance * (0.7 * np.eye(n) + 0.3)
     found = average(from_function(f), C, return_error=True)
     size = max(1.0, abs(exact(C)))
     assert abs(found.value - exact(C)) <= found.error + 1e-11 * size
-    assert found.error < 1e-7 * size
+    assert found.error < within * size
 
 
 def evolved(f):

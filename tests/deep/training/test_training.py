@@ -53,7 +53,14 @@ def run_of(networks, run):
 @pytest.mark.parametrize("epoch", [0, 2])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
-    """Fresh examples are numbered through all epochs; a fixed set has an order for each."""
+    """Fresh examples are numbered through all epochs; a fixed set has an order for each.
+
+    Rounded are ten steps of sums over at most 16 products each.  Fresh examples are drawn in
+    float32, here by another program than the one that learns from them: they may differ in their
+    last digit, and weights by the learning rate 0.05 times as much.  So they do where XLA optimizes
+    nothing (--xla_backend_optimization_level=0), in 38 of 960 numbers, and weights by 5e-10.
+    """
+    rounding = (0.0, 0.05 * np.finfo(np.float32).eps) if fresh else (1e-12, 1e-13)
     what, groups = begun(3, fresh)
     after, before = learned(what, groups, epoch), first_students(what)
     for run, group in enumerate(groups):
@@ -70,8 +77,7 @@ def test_a_batch_of_runs_is_the_literal_loop_over_them(fresh, epoch):
         for mine, theirs in zip(
             student[0] + student[1], jax.tree.leaves(run_of(after, run)), strict=True
         ):
-            # Ten steps of sums over at most 16 products each.
-            assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+            assert np.allclose(mine, theirs, *rounding)
 
 
 @pytest.mark.parametrize("hidden", [pytest.param("3", marks=pytest.mark.slow), "5-4-3"])
