@@ -244,6 +244,13 @@ CALLS = {
         "inputs": ROWS,
         "activation": tl.Erf(),
     },
+    "bridge.Recorder": lambda: {
+        "teacher": ROWS[1:3],
+        "learning_rate": 0.1,
+        "activation": tl.Erf(),
+        "inputs": ROWS,
+    },
+    "bridge.predict": lambda: {"record": record()},
     "gates.Gate": lambda: {"states": [0, 1]},
     "gates.Interval": lambda: {"low": 0.0, "high": 1.0},
     "gates.TwoSlopes": lambda: {"left": 0.0, "right": 1.0},
@@ -371,6 +378,7 @@ CALLS = {
     "figures.order_parameters": lambda: {"dataset": made("equilibrium.learning_curve")},
     "figures.overlaps": lambda: {"dataset": theory()},
     "figures.phase_diagram": lambda: {"dataset": diagram()},
+    "figures.prediction": lambda: {"found": made("bridge.predict")},
     "figures.recovery": lambda: {"dataset": single_training()},
     "figures.sampled_gates": lambda: {"dataset": made("gates.sample_network")},
     "figures.specialization": lambda: {"dataset": single_training()},
@@ -402,6 +410,16 @@ def stored():
     folder = file("study")
     tl.sweeps.run(**CALLS["sweeps.run"](), store=folder)
     return folder
+
+
+@cache
+def record():
+    """A student that turns to its teacher, of ten inputs."""
+    student, teacher = np.eye(2, 10)
+    recorder = tl.bridge.Recorder(teacher[None], 0.05, every=1, activation=tl.Erf())
+    for step in range(4):
+        recorder((student + 0.01 * step * teacher)[None])
+    return recorder.dataset()
 
 
 @cache

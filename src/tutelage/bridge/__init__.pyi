@@ -1,3 +1,5 @@
 from .overlaps import overlaps as overlaps
+from .prediction import predict as predict
 from .reading import describe as describe
+from .recorder import Recorder as Recorder
 from .scenario import scenario as scenario

@@ -34,7 +34,7 @@ class Units:
     weights: J of shape (units, inputs), so that the fields are J·ξ + bias.
     readout: c v of shape (outputs, units);  output_bias: d.
     function: g, or None if it is not known;  activation: it, if it is one of the package's.
-    scaled: whether fields are w·ξ/√N, and J is w/√N.
+    scaled: whether fields are w·ξ/√N, and J is w/√N;  factor: c.
     """
 
     weights: Float[np.ndarray, "units N"]
@@ -44,6 +44,7 @@ class Units:
     function: Function | None
     activation: Activation | None
     scaled: bool
+    factor: float = 1.0
 
 
 def units(argument: str, network: Description, scaled: bool | None) -> Units:
@@ -196,6 +197,7 @@ def _assembled(network: Description, trial: Trial) -> Units:
         trial.function,
         None if known is None else known.activation,
         trial.scaled,
+        factor,
     )
 
 

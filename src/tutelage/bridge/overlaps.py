@@ -10,6 +10,7 @@ from tutelage._checks import InputError
 from tutelage._door import door
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import Description
+from tutelage.bridge.fields import covariances
 from tutelage.bridge.inputs import check_inputs
 from tutelage.bridge.reading import read
 from tutelage.model import Overlaps
@@ -59,7 +60,7 @@ def overlaps(
     ξ = check_inputs("inputs", inputs, J.shape[1])
     if layer is not None:
         _check_first("layer", read("student", student), read("teacher", teacher), layer)
-    return _of_fields(ξ @ J.T, ξ @ B.T)
+    return Overlaps(*covariances(ξ, J, B))
 
 
 def pair(
@@ -118,10 +119,3 @@ def _check_first(
             allowed = "inputs of the network are not those of this layer"
             hint = "tl.bridge.correlations, or without inputs"
             raise InputError(argument, repr(name), allowed, hint)
-
-
-def _of_fields(x: Float[np.ndarray, "n K"], y: Float[np.ndarray, "n M"]) -> Overlaps:
-    """The covariance of fields that were measured."""
-    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    n = len(x)
-    return Overlaps(Q=x.T @ x / n, R=x.T @ y / n, T=y.T @ y / n)

@@ -1,3 +1,4 @@
+from .bridge import prediction as prediction
 from .deep import (
     best_correlations as best_correlations,
     recovery as recovery,

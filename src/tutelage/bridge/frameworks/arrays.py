@@ -57,7 +57,7 @@ def as_array(argument: str, value: Any) -> np.ndarray:
         raise InputError(argument, shown(value), "it has to be an array")
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(argument, shown(value), "it has to be an array of numbers") from None
 
 

@@ -1,0 +1,84 @@
+"""Ready callbacks, for those whose training loop is not their own.
+
+Each is made of the class of its framework, which is imported here, when one is asked for.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tutelage._checks import InputError
+
+if TYPE_CHECKING:
+    from tutelage.bridge.recorder import Recorder
+
+LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
+
+
+def lightning(record: "Recorder") -> Any:
+    """`on_train_start` is the start, `on_train_batch_end` a step."""
+    there = [sys.modules[name] for name in LIGHTNING if name in sys.modules]
+    if not there:
+        allowed = "PyTorch Lightning has to be imported before it is asked for a callback"
+        raise InputError("lightning", "no such module", allowed, "import lightning.pytorch")
+
+    class Record(there[0].Callback):  # type: ignore[misc]
+        """Looks at the module before training and after each step of the optimizer."""
+
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            record(pl_module, step=trainer.global_step)
+
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+            record(pl_module, step=trainer.global_step)
+
+    return Record()
+
+
+def keras(record: "Recorder") -> Any:
+    """`on_train_begin` is the start, `on_train_batch_end` a step."""
+    import keras
+
+    class Record(keras.callbacks.Callback):
+        """Looks at the model before training and after each batch; epochs count on."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = 0
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            record(self.model, step=self.step)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.step += 1
+            if record.wants(self.step):
+                # On JAX the weights of a model lie elsewhere while it is trained.
+                getattr(self.model, "jax_state_sync", lambda: None)()
+                record(self.model, step=self.step)
+
+    return Record()
+
+
+def optax(record: "Recorder") -> Any:
+    """The parameters before each update, so that the first are the start."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+    from jax.experimental import io_callback
+
+    def init(params: Any) -> Any:
+        return jnp.zeros((), jnp.int32)
+
+    def update(updates: Any, step: Any, params: Any = None) -> Any:
+        if params is None:
+            allowed = "the recorder looks at them"
+            raise InputError("params", "None", allowed, "optimizer.update(grads, state, params)")
+
+        def look(params: Any, step: Any) -> None:
+            record(params, step=int(step))
+
+        def seen() -> None:
+            io_callback(look, None, params, step, ordered=True)
+
+        jax.lax.cond(step % record.stride == 0, seen, lambda: None)
+        return updates, step + 1
+
+    return optax.GradientTransformation(init, update)

@@ -1,0 +1,350 @@
+"""A record of a training of the user's: the Dataset of a simulation, made while it runs.
+
+Overlaps of K x N weights are small: what is kept is bounded by keeping every second record when
+there are too many.  The file is written anew, as a whole, twice a minute, so that a kill leaves
+the one before.
+"""
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from tutelage import results
+from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._door import door
+from tutelage.bridge import callbacks, fields
+from tutelage.bridge.behaviour import Units, units
+from tutelage.bridge.inputs import Structure, check_inputs, structure
+from tutelage.bridge.reading import read
+from tutelage.bridge.scenario import of_units
+from tutelage.model import Scenario
+from tutelage.runs import files
+from tutelage.runs.provenance import attribute, versions
+from tutelage.simulation.ensemble import Ensemble
+from tutelage.simulation.observables import Observations, dataset
+from tutelage.simulation.simulate import TOO_LARGE
+
+# Seconds between two writings of the file.
+SECONDS = 30.0
+# Records for each unit of time, unless it is said.
+RECORDS = 10
+# What has to be the same for a file to be gone on with.
+IDENTITY = ("scenario", "learning_rate", "readout_rate", "batch", "dimension")
+
+
+def _not_held(record: xr.Dataset) -> Any:
+    allowed = "a record does not hold the training of which it is"
+    raise InputError("teacher", "a network of the user's", allowed, "the same training once more")
+
+
+@dataclass
+class _Records:
+    """What is kept, at multiples of a stride of steps; when full, every second one is dropped."""
+
+    stride: int
+    most: int
+    steps: list[int]
+    values: dict[str, list[np.ndarray]]
+
+    def add(self, step: int, values: dict[str, Any]) -> None:
+        self.steps.append(step)
+        for name, value in values.items():
+            self.values.setdefault(name, []).append(value)
+        if len(self.steps) > self.most:
+            self.stride *= 2
+            self.keep([step % self.stride == 0 for step in self.steps])
+
+    def keep(self, which: list[bool]) -> None:
+        def kept(entries: list[Any]) -> list[Any]:
+            return [x for x, there in zip(entries, which, strict=True) if there]
+
+        self.steps = kept(self.steps)
+        self.values = {name: kept(entries) for name, entries in self.values.items()}
+
+
+class Recorder:
+    """Records Q, R and what follows from them while a network of the user's learns.
+
+        record = tl.bridge.Recorder(teacher, learning_rate)
+        record(student)                # the start
+        for step in range(steps):
+            ...                        # one step of plain gradient descent, on new examples
+            record(student)
+        record.dataset()
+
+    The Dataset is that of `tutelage.simulation.network`, with α = steps/N and the learning rates of
+    the theory,
+
+        η = f N · learning_rate,   or f · learning_rate where fields are w·ξ/√N,
+        η_v = f N c² · readout_rate,
+
+    with f = 1 for the error ½ Σ_c (σ_c - τ_c)² and f = 2/outputs for its mean over the outputs
+    without the half, as PyTorch and Keras have it, and c a factor of the outputs in the code.
+
+    Args:
+        teacher: anything that `describe` reads.
+        learning_rate: of the first layer, as the optimizer has it: a number.
+        every: steps between two records; by default about N/10.
+        readout_rate: of the second layer, as the optimizer has it; 0 if that does not learn.
+        batch: examples for each step, of whose errors the mean is taken.
+        loss: "half" for ½ Σ_c (σ_c - τ_c)², "mean" for the mean of (σ_c - τ_c)² over outputs.
+        most: records that are kept; when there are more, every second one is dropped, and the
+            steps between two are doubled.
+        inputs: rows of the data, shape (examples, N).  If they have structure their covariance
+            enters the overlaps; how Gaussian the fields are is looked at on them at the start and
+            at the end, for `predict`.
+        activation, scaled: as for `tutelage.bridge.scenario`.
+        path: a file that ends in .nc or .csv, written twice a minute; a training that goes on from
+            a step goes on with the file.
+
+    Raises:
+        InputError: if an argument, or the first student, is nothing that the theory covers.
+    """
+
+    held: dict[str, Any] = {"teacher": _not_held}  # noqa: RUF012  (read by `results.recompute`)
+
+    @door
+    def __init__(
+        self,
+        teacher: Any,
+        learning_rate: float,
+        *,
+        every: int | None = None,
+        readout_rate: float = 0.0,
+        batch: int = 1,
+        loss: Literal["half", "mean"] = "half",
+        most: int = 1000,
+        inputs: Any = None,
+        activation: Any = None,
+        scaled: bool | None = None,
+        path: Any = None,
+    ):
+        self._teacher = units("teacher", read("teacher", teacher), scaled)
+        self._activation, self._scaled = activation, scaled
+        N = self.dimension
+        finite_number("learning_rate", learning_rate, above=0.0, hint="0.5 / N")
+        finite_number("readout_rate", readout_rate, at_least=0.0, hint="0.0")
+        self._optimizer_rates = float(learning_rate), float(readout_rate)
+        self._batch = positive_integer("batch", batch, "batch=1")
+        self._loss = loss
+        every = max(1, N // RECORDS) if every is None else positive_integer("every", every)
+        if positive_integer("most", most, "most=1000") < 2:
+            raise InputError("most", repr(most), "there has to be a start and an end", "most=1000")
+        self._records = _Records(every, most, [], {})
+        self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
+        self._structure = None if self._inputs is None else structure(self._inputs)
+        self._path = None if path is None else results.check_path("path", path)
+        self._saved = -SECONDS
+        self._next, self._ended = 0, -1
+        self._student: Units | None = None
+        self._scenario: Scenario | None = None
+
+    @property
+    def dimension(self) -> int:
+        """N."""
+        return int(self._teacher.weights.shape[1])
+
+    @property
+    def scenario(self) -> Scenario:
+        """Who learns from whom; there when the first student has been seen."""
+        if self._scenario is None:
+            raise InputError("student", "none yet", "record(student) has to be called first")
+        return self._scenario
+
+    @property
+    def stride(self) -> int:
+        """Steps between two records, by now."""
+        return self._records.stride
+
+    def __call__(self, student: Any, step: int | None = None) -> None:
+        """Look at the student after so many steps: 0 is the start; by default one more each time.
+
+        Returns at once unless this is a step to record.
+        """
+        step = self._next if step is None else int(step)
+        self._next = step + 1
+        if (step % self._records.stride and self._scenario is not None) or self._ended >= 0:
+            return
+        self._note(student, step)
+        if self._path is not None and time.monotonic() - self._saved > SECONDS:
+            self.save()
+
+    def wants(self, step: int) -> bool:
+        """Whether a step would be recorded, for those to whom the weights cost something."""
+        return step % self._records.stride == 0 or self._scenario is None
+
+    def _note(self, student: Any, step: int) -> None:
+        network = read("student", student) if self._scenario is None else self._read(student)
+        if network is None:
+            return
+        if self._scenario is None:
+            self._begin(network, step)
+        assert self._student is not None
+        J, v, b = self._weights(network)
+        Q, R, _ = self._overlaps(J)
+        if not np.all(np.abs(Q) <= TOO_LARGE):
+            self._ended = self._records.steps[-1] if self._records.steps else 0
+            return
+        self._last = np.array(J), None if v is None else np.array(v)
+        biases = float(np.max(np.abs(b), initial=0.0))
+        values = {"Q": Q, "R": R, "largest_bias": np.float64(biases)}
+        self._records.add(step, values if v is None else {**values, "readout": np.array(v)})
+
+    def _read(self, student: Any) -> Any:
+        """A student that is no longer the first; None if it has diverged."""
+        try:
+            return read("student", student)
+        except InputError as problem:
+            if "finite" not in problem.allowed:
+                raise
+            self._ended = self._records.steps[-1] if self._records.steps else 0
+            return None
+
+    def _begin(self, network: Any, step: int) -> None:
+        """The first student: everything is looked at."""
+        self._student = units("student", network, self._scaled)
+        J, B = self._student, self._teacher
+        if J.weights.shape[1] != B.weights.shape[1]:
+            came = f"units with {J.weights.shape[1]} inputs"
+            raise InputError("student", came, f"the teacher's have {B.weights.shape[1]}")
+        _, _, T = self._overlaps(J.weights)
+        self._scenario = of_units(J, B, self._activation, T)
+        self._first = np.array(J.weights), None if J.readout is None else np.array(J.readout)
+        if self._path is not None and self._path.exists():
+            self._go_on(step)
+
+    def _weights(self, network: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """J, c v and biases of a student of which the first has been looked at."""
+        first = self._student
+        assert first is not None
+        one, *second = network.layers
+        scale = np.sqrt(one.weights.shape[1]) if first.scaled else 1.0
+        J = one.weights / scale
+        if J.shape != first.weights.shape:
+            came, allowed = f"weights of shape {J.shape}", f"the first had {first.weights.shape}"
+            raise InputError("student", came, allowed, "the same network at every step")
+        v = first.factor * second[0].weights if second else first.readout
+        biases = [layer.bias for layer in network.layers if layer.bias is not None]
+        return J, v, np.concatenate(biases) if biases else np.zeros(1)
+
+    def _overlaps(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        B = self._teacher.weights
+        if self._inputs is None or self._structure is None or not self._structure.words:
+            return J @ J.T, J @ B.T, B @ B.T
+        return fields.covariances(self._inputs, J, B)
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """η and η_v, as the theory has them."""
+        student, N = self._student, self.dimension
+        assert student is not None
+        f = 1.0 if self._loss == "half" else 2.0 / self.scenario.outputs
+        rate, readout_rate = self._optimizer_rates
+        return f * rate * (1 if student.scaled else N), f * N * student.factor**2 * readout_rate
+
+    def dataset(self) -> xr.Dataset:
+        """What has been recorded by now: Q, R, generalization_error, ``largest_bias``.
+
+        With ``inputs``, at the start and at the end (``moment``): ``measured_error``, the mean
+        error on them, and ``field_kurtosis``, the excess kurtosis of the student's fields, each
+        with its standard error.  If the second layer moves it is there as ``readout``.
+        """
+        scenario, N = self.scenario, self.dimension
+        recorded = np.array(self._records.steps)
+        observed = {n: np.array(x)[None] for n, x in self._records.values.items()}
+        biases = observed.pop("largest_bias")
+        if "readout" in observed and not self._moves(observed["readout"]):
+            del observed["readout"]
+        ensemble = Ensemble(N, recorded, max(int(recorded[-1]), 1), 1, 0)
+        found = dataset(scenario, ensemble, Observations(observed, np.array([self._ended])))
+        found["largest_bias"] = ("run", "time"), biases
+        found = found.assign(self._on_inputs())
+        return found.assign_attrs(self._attributes())
+
+    def _moves(self, v: Float[np.ndarray, "1 time outputs K"]) -> bool:
+        change = np.max(np.abs(v - v[:, :1])) > 1e-6 * np.max(np.abs(v))
+        return bool(self._optimizer_rates[1] > 0 or change)
+
+    def _on_inputs(self) -> dict[str, Any]:
+        if self._inputs is None:
+            return {}
+        weights = (self._first, self._last)
+        return fields.measured(self.scenario, self._inputs, weights, self._teacher.weights)
+
+    def _attributes(self) -> dict[str, Any]:
+        η, η_v = self.rates
+        given = {
+            "scenario": self.scenario,
+            "learning_rate": η,
+            "readout_rate": η_v,
+            "batch": self._batch,
+            "dimension": self.dimension,
+            "optimizer_rate": self._optimizer_rates[0],
+            "optimizer_readout_rate": self._optimizer_rates[1],
+            "loss": self._loss,
+            "every": self._records.stride,
+        }
+        found = {name: attribute(value) for name, value in given.items()}
+        if isinstance(self._structure, Structure):
+            found |= {f"inputs_{n}": x for n, x in vars(self._structure).items()}
+        return {"computed_by": "bridge.Recorder", **found, **versions()}
+
+    def save(self) -> None:
+        """Write the file now; if that fails, the training goes on, and a warning says so."""
+        if self._path is None:
+            raise InputError("path", "none", "the recorder has no file", 'Recorder(path="run.nc")')
+        self._saved = time.monotonic()
+        try:
+            results.save(self.dataset(), self._path)
+        except OSError as problem:
+            words = f"record {str(self._path)!r} could not be written ({files.reason(problem)})"
+            warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
+
+    def _go_on(self, step: int) -> None:
+        """With the records of a file of the same training before this step."""
+        assert isinstance(self._path, Path)
+        there, ours = results.load(self._path), self._attributes()
+        for name in IDENTITY:
+            if there.attrs.get(name) != ours[name]:
+                came = f"{str(self._path)!r}, of a training with {name} = {there.attrs.get(name)}"
+                allowed = f"this one has {ours[name]}; the file is left as it is"
+                raise InputError("path", came[:300], allowed[:300], "another file name")
+        steps = np.rint(there["time"].values * self.dimension).astype(int)
+        kept = steps < step
+        self._records.stride = max(self._records.stride, int(there.attrs["every"]))
+        self._records.steps = steps[kept].tolist()
+        names = [n for n in ("Q", "R", "largest_bias", "readout") if n in there]
+        values = {n: list(there[n].isel(run=0).values[kept]) for n in names}
+        if "readout" not in values and self._student is not None:
+            v = self._student.readout
+            values |= {} if v is None else {"readout": [v] * int(kept.sum())}
+        self._records.values = values if kept.any() else {}
+
+    def __enter__(self) -> "Recorder":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """The file holds everything when the block ends, however it ends."""
+        if self._path is not None and self._scenario is not None:
+            self.save()
+
+    def lightning(self) -> Any:
+        """A callback for the Trainer of PyTorch Lightning."""
+        return callbacks.lightning(self)
+
+    def keras(self) -> Any:
+        """A callback for ``model.fit``; ``every`` counts batches."""
+        return callbacks.keras(self)
+
+    def optax(self) -> Any:
+        """A transformation for ``optax.chain(…, record.optax())``, which looks at the parameters.
+
+        It works inside ``jit`` and ``scan``; the parameters have to be given to ``update``.
+        """
+        return callbacks.optax(self)

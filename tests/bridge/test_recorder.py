@@ -1,0 +1,232 @@
+"""Records of a training: what is in them, how much, and what a kill leaves of them."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from training_by_hand import N, recorder, trained, weights
+
+import tutelage as tl
+from tutelage.bridge import recorder as module
+
+RATE = 0.5 / N
+
+
+class Seen:
+    """What a recorder is shown, literally: copies of the weights at every step."""
+
+    def __init__(self):
+        self.J = []
+
+    def __call__(self, J):
+        self.J.append(J.copy())
+
+
+def test_a_record_is_the_overlaps_at_its_steps():
+    (J, B), seen = weights(), Seen()
+    record = recorder(B, RATE, every=20)
+    trained(lambda J: (seen(J), record(J)), J, B, RATE, 100)
+    found = record.dataset()
+    np.testing.assert_array_equal(found.time, np.arange(0, 101, 20) / N)
+    for k, step in enumerate(range(0, 101, 20)):
+        np.testing.assert_allclose(found.Q[0, k], seen.J[step] @ seen.J[step].T, atol=1e-15)
+        np.testing.assert_allclose(found.R[0, k], seen.J[step] @ B.T, atol=1e-15)
+    assert found.attrs["learning_rate"] == pytest.approx(0.5)
+    state = tl.Overlaps.from_weights(seen.J[100], B)
+    error = tl.generalization_error(record.scenario, state)
+    assert float(found.generalization_error[0, -1]) == pytest.approx(float(error), abs=1e-14)
+
+
+def test_a_record_is_the_dataset_of_a_simulation():
+    J, B = weights()
+    found = trained(recorder(B, RATE), J, B, RATE, 100).dataset()
+    simulated = tl.simulation.network(
+        tl.Scenario(*[tl.Committee(1, tl.Erf())] * 2), (J, B), 0.5, dimension=N, until=0.5
+    )
+    for name in simulated.data_vars:
+        assert found[name].dims == simulated[name].dims
+    both = xr.concat([found, found], "run")
+    assert tl.simulation.aligned(both).sizes["run"] == 2
+    assert "escape_time" in tl.simulation.escape_times(both, height=0.1)
+    with pytest.raises(tl.InputError, match="a record does not hold the training"):
+        tl.results.recompute(found)
+
+
+@pytest.mark.parametrize("loss", ["half", "mean"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rates_are_those_of_the_theory(loss, scaled):
+    """One step of automatic differentiation against J_i ← J_i + (η/N) δ_i ξ, and v likewise."""
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    w, v = rng.standard_normal((2, N)), rng.standard_normal((2, 2))
+    w = w if scaled else w / np.sqrt(N)
+    ξ, τ = rng.standard_normal(N), rng.standard_normal(2)
+
+    def error(parameters):
+        w, v = parameters
+        σ = v @ jnp.tanh(w @ ξ / (np.sqrt(N) if scaled else 1.0))
+        return 0.5 * jnp.sum((σ - τ) ** 2) if loss == "half" else jnp.mean((σ - τ) ** 2)
+
+    dw, dv = jax.grad(error)((w, v))
+    teacher = [rng.standard_normal((2, N)) * (1 if scaled else 1 / np.sqrt(N)), v]
+    record = tl.bridge.Recorder(
+        teacher, 0.1, readout_rate=0.2, loss=loss, scaled=scaled, activation=tl.Tanh()
+    )
+    record([w, v])
+    η, η_v = record.rates
+    J = w / np.sqrt(N) if scaled else w
+    x = J @ ξ
+    e = τ - v @ np.tanh(x)
+    step = -0.1 * dw / (np.sqrt(N) if scaled else 1.0)  # of J
+    np.testing.assert_allclose(step, η / N * np.outer((e @ v) / np.cosh(x) ** 2, ξ), atol=1e-15)
+    np.testing.assert_allclose(-0.2 * dv, η_v / N * np.outer(e, np.tanh(x)), atol=1e-15)
+
+
+def test_what_is_kept_is_bounded():
+    J, B = weights()
+    record = recorder(B, RATE, every=1, most=10)
+    for step in range(1000):
+        record(J, step=step)
+        assert len(record.dataset().time) <= 10 if step % 100 == 0 else True
+    steps = np.rint(record.dataset().time.values * N).astype(int)
+    np.testing.assert_array_equal(steps, np.arange(0, 1000, record.stride))
+    assert 5 <= len(steps) <= 10
+
+
+def test_a_second_layer_that_moves_is_kept_and_one_that_does_not_is_in_the_scenario():
+    J, B = weights()
+    for speed, there in ((0.0, False), (0.1, True)):
+        record = recorder([B, [1.0]], RATE, every=1)
+        for step in range(3):
+            record([J, [2.0 + speed * step]])
+        assert ("readout" in record.dataset()) is there
+        assert record.scenario.student.readout.tolist() == [[2.0]]
+
+
+@pytest.mark.parametrize("last", [np.nan, 1e9])
+def test_a_training_that_diverges_is_an_outcome(last):
+    J, B = weights()
+    record = recorder(B, RATE, every=1)
+    for factor in (1.0, 2.0, last, 1.0):
+        record(factor * J)
+    found = record.dataset()
+    assert found.outcome.item() == "diverged" and found.ended_at.item() == 1 / N
+    assert np.all(np.isfinite(found.Q))
+
+
+def test_biases_that_grow_are_noted():
+    J, B = weights()
+    record = recorder(B, RATE, every=1)
+    for step in range(3):
+        record({"weight": J, "bias": [0.1 * step]})
+    np.testing.assert_allclose(record.dataset().largest_bias[0], [0.0, 0.1, 0.2])
+
+
+def test_another_network_is_refused():
+    J, B = weights()
+    record = recorder(B, RATE, every=1)
+    with pytest.raises(tl.InputError, match=r"record\(student\) has to be called first"):
+        record.dataset()
+    with pytest.raises(tl.InputError, match="the teacher's have 100"):
+        record(J[:, :50])
+    record(J)
+    with pytest.raises(tl.InputError, match=r"the first had \(1, 100\)"):
+        record(np.concatenate([J, J]))
+
+
+def test_a_training_goes_on_with_its_file(tmp_path, monkeypatch):
+    """As if it had not been interrupted after 60 steps, and begun again from step 40."""
+    monkeypatch.setattr(module, "SECONDS", -1.0)
+    J, B = weights()
+    path = tmp_path / "run.nc"
+    for begin, end in ((0, 60), (40, 101)):
+        record = recorder(B, RATE, every=10, path=path)
+        for step in range(begin, end):
+            record((1 + 0.01 * step) * J, step=step)
+    whole = recorder(B, RATE, every=10)
+    for step in range(101):
+        whole((1 + 0.01 * step) * J)
+    xr.testing.assert_identical(tl.results.load(path), whole.dataset())
+    with pytest.raises(tl.InputError, match="another file name"):
+        recorder(B, 2 * RATE, every=10, path=path)(J)
+
+
+LOOP = """
+    import numpy as np
+    from training_by_hand import recorder, trained, weights
+    from tutelage.bridge import recorder as module
+    module.SECONDS = 0.0
+    J, B = weights()
+    class Loud:
+        def __init__(self, record):
+            self.record, self.count = record, 0
+        def __call__(self, J):
+            self.record(J)
+            self.count += 1
+            if self.count == 300:
+                print("trained", flush=True)
+    trained(Loud(recorder(B, 0.005, every=10, path={path!r})), J, B, 0.005, 10**7)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "run.nc"
+    code = textwrap.dedent(LOOP).format(path=str(path))
+    loop = [sys.executable, "-c", code]
+    with subprocess.Popen(loop, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]) as process:
+        assert process.stdout.readline() == b"trained\n"
+        process.send_signal(signal.SIGKILL)
+    left = tl.results.load(path)
+    J, B = weights()
+    steps = round(float(left.time[-1]) * N)
+    again = trained(recorder(B, 0.005, every=10), J, B, 0.005, steps).dataset()
+    assert steps >= 200
+    xr.testing.assert_allclose(left.drop_attrs(), again.drop_attrs())
+
+
+def test_lightning_is_told_the_start_and_every_step(monkeypatch):
+    """By a stand-in: the two methods of a callback that a Trainer calls."""
+    with pytest.raises(tl.InputError, match=r"import lightning\.pytorch"):
+        recorder(weights()[1], RATE).lightning()
+    stand_in = types.SimpleNamespace(Callback=object)
+    monkeypatch.setitem(sys.modules, "pytorch_lightning", stand_in)
+    J, B = weights()
+    record = recorder(B, RATE, every=2)
+    callback, trainer = record.lightning(), types.SimpleNamespace(global_step=0)
+    callback.on_train_start(trainer, J)
+    for _ in range(4):
+        trainer.global_step += 1
+        callback.on_train_batch_end(trainer, J, None, None, 0)
+    np.testing.assert_allclose(record.dataset().time, [0.0, 2 / N, 4 / N])
+
+
+def test_optax_tells_every_step_inside_a_compiled_loop():
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    J, B = (jnp.asarray(W) for W in weights())
+    record = recorder(B, RATE, every=5)
+    optimizer = optax.chain(optax.sgd(RATE), record.optax())
+
+    def step(carry, _):
+        J, state = carry
+        updates, state = optimizer.update(jnp.ones_like(J), state, J)
+        return (optax.apply_updates(J, updates), state), None
+
+    jax.block_until_ready(
+        jax.jit(lambda c: jax.lax.scan(step, c, length=20))((J, optimizer.init(J)))
+    )
+    jax.effects_barrier()
+    found = record.dataset()
+    expected = [np.sum((J - RATE * k) ** 2) for k in (0, 5, 10, 15)]
+    np.testing.assert_allclose(found.Q[0, :, 0, 0], expected, rtol=1e-13)

@@ -1,0 +1,40 @@
+"""A training by hand, in NumPy: what a user's loop does, and nothing of the package."""
+
+import numpy as np
+
+import tutelage as tl
+
+N = 100
+START = tl.Overlaps(Q=[[0.3]], R=[[0.1]], T=[[1.0]])
+
+
+def erf(x):
+    from scipy.special import erf
+
+    return erf(x / np.sqrt(2))
+
+
+def slope(x):
+    return np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2)
+
+
+def weights(seed=0, start=START, dimension=N):
+    return tuple(np.array(W) for W in start.to_weights(dimension, seed))
+
+
+def trained(record, J, B, rate, steps, *, seed=0, inputs=None):
+    """Plain gradient descent on ½(σ - τ)², one new example for each step."""
+    rng = np.random.default_rng(seed)
+    record(J)
+    for _ in range(steps):
+        ξ = rng.standard_normal(J.shape[1])
+        ξ = ξ if inputs is None else inputs(ξ, rng)
+        x, y = J @ ξ, B @ ξ
+        δ = slope(x) * (erf(y).sum() - erf(x).sum())
+        J += rate * np.outer(δ, ξ)
+        record(J)
+    return record
+
+
+def recorder(B, rate, **options):
+    return tl.bridge.Recorder(B, rate, activation=tl.Erf(), **options)
