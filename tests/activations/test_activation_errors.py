@@ -74,6 +74,7 @@ def test_error_says_so_where_panels_cannot_follow(centre, beta):
         assert np.all(np.abs(c.values[k] - exact) <= c.error[k] + 1e-13)
 
 
+@pytest.mark.slow
 def test_declared_step_agrees_with_mpmath():
     g = Activation.from_function(lambda x: jnp.tanh(40 * (x - 0.5)), "steep", kinks=(0.5,))
     true, claimed = true_errors(g, lambda x: mp.tanh(40 * (x - mp.mpf(0.5))), 2.0, kinks=(0.5,))

@@ -54,6 +54,7 @@ def test_declarations_are_checked(options, message):
         from_function(jnp.tanh, **options)
 
 
+@pytest.mark.slow
 def test_a_second_kink_is_named_beside_the_first():
     def f(x):
         return jnp.maximum(x, 0) + jnp.abs(x - 1)

@@ -87,6 +87,7 @@ def test_terms_are_those_of_citton2025():
     assert {tuple(row) for row in terms(present).tolist()} == expected
 
 
+@pytest.mark.slow
 def test_truncated_series_is_the_average_of_truncated_expansions():
     """A polynomial identity at every covariance; Gauss-Hermite quadrature of it is exact."""
     N, g = 5, (Tanh(), ReLU(), Erf(1.0), LeakyReLU(0.1))
@@ -130,6 +131,7 @@ def test_error_of_i4_does_not_understate(activation, order):
     assert jnp.all(jnp.abs(value - expected) <= error + own)
 
 
+@pytest.mark.slow
 def test_i4_converges_where_no_eigenvalue_exceeds_2():
     s = jnp.sqrt(jnp.maximum(jnp.diagonal(EVERY, axis1=-2, axis2=-1), 1e-30))
     here = jnp.linalg.eigvalsh(EVERY / s[:, :, None] / s[:, None, :])[:, -1] < 1.8
@@ -149,6 +151,7 @@ def test_i4_of_identical_fields_diverges_and_says_so():
     assert high.error[0] >= abs(high.value[0] - 0.5)
 
 
+@pytest.mark.slow
 def test_polynomials_beyond_the_order_are_not_overlooked():
     """h_8 has no coefficient at orders up to 7: nothing there tells of it but its norm."""
     he8 = Activation.from_function(

@@ -285,6 +285,7 @@ def test_values_and_gradients_are_finite_on_every_positive_semidefinite_matrix(
     assert np.all(values <= (0.5 + tolerance) * size)
 
 
+@pytest.mark.slow
 def test_large_batches_are_the_same_as_small_ones():
     """Batches run in chunks of 1024; 2000 do not fill the second one."""
     A = np.random.default_rng(8).normal(size=(2000, 4, 4))

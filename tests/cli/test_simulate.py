@@ -98,6 +98,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_it_tells_a_second_layer_that_has_learned(run):
     options = ["--readout=-1", "--teacher-readout", "2", "--readout-rate", "0.5"]
     code, out, err = run(*SMALL, *options, "--theory")

@@ -37,7 +37,7 @@ UNITS = {
     ),
 }
 KINDS = [
-    ("relu", "relu"),
+    pytest.param("relu", "relu", marks=pytest.mark.slow),
     ("erf", "erf"),
     pytest.param("gelu", "gelu", marks=pytest.mark.slow),
     pytest.param("relu", "erf", marks=pytest.mark.slow),
@@ -54,6 +54,11 @@ def state_of(scenario, seed=3):
     o = random_overlaps(scenario.K, scenario.M, seed=seed)
     L = np.linalg.cholesky(np.asarray(o.T))  # teachers as orthonormal vectors
     return tl.Overlaps(o.Q, np.linalg.solve(L, np.asarray(o.R).T).T, np.eye(scenario.M))
+
+
+def changes(flow, state):
+    """dQ and dR as a vector, compiled: call by call its parts take longer."""
+    return to_vector(jax.jit(lambda state: flow(state, ETA))(state))
 
 
 def sampled(state, student, teacher, seed=0):
@@ -102,7 +107,7 @@ def test_equal_readouts_are_a_scale_of_the_outputs(g):
     )
     v = scenario_of(g, g, np.full(2, 0.6), np.full(3, 1.3), label_noise=0.2)
     state = state_of(plain)
-    one, other = (to_vector(Flow(s)(state, ETA)) for s in (plain, v))
+    one, other = (changes(Flow(s), state) for s in (plain, v))
     # Rounding of sums of some hundred terms of order one.
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
     errors = [float(tl.generalization_error(s, state)) for s in (plain, v)]
@@ -114,10 +119,10 @@ def test_a_readout_that_stays_moves_nothing_else(g):
     """The equations with v in the state, by sums that know v only when it is there."""
     scenario = scenario_of(g, g, **NUMBERS)
     state = state_of(scenario)
-    fixed = to_vector(Flow(scenario)(state, ETA))
+    fixed = changes(Flow(scenario), state)
     flow = Flow(scenario, readout_rate=1.0)
     y = jnp.asarray(flow.vector(state))
-    moving = flow.rates(y, state.T, Rate(ETA, readout=0.0))
+    moving = jax.jit(lambda y: flow.rates(y, state.T, Rate(ETA, readout=0.0)))(y)
     np.testing.assert_allclose(moving[: len(fixed)], fixed, rtol=0, atol=1e-13)  # rounding
     np.testing.assert_allclose(moving[len(fixed) :], -0.2 * V.ravel(), rtol=1e-14)
 
@@ -130,13 +135,13 @@ def test_readouts_go_down_the_gradient_of_the_error(g):
     state = state_of(scenario)
     flow = Flow(scenario, limit=True, readout_rate=1.0)
     y = jnp.asarray(flow.vector(state))
-    rates = flow.rates(y, state.T, Rate(1.0, True, 1.0))[flow.layout.v]
+    rates = jax.jit(lambda y: flow.rates(y, state.T, Rate(1.0, True, 1.0)))(y)[flow.layout.v]
 
     def error(v):
         return tl.generalization_error(scenario.with_readout(v), state)
 
     # Soft units are averaged to 1e-9 of their size.
-    np.testing.assert_allclose(rates, -jax.grad(error)(jnp.asarray(V)).ravel(), atol=1e-9)
+    np.testing.assert_allclose(rates, -jax.jit(jax.grad(error))(jnp.asarray(V)).ravel(), atol=1e-9)
 
 
 @pytest.mark.parametrize("units", [1, 3])
@@ -158,7 +163,7 @@ def test_linear_units_with_noise_end_in_closed_form(units):
 @pytest.mark.parametrize(
     ("g", "slopes", "readout_rate"),
     [
-        (tl.ReLU(), 0.5, 0.0),
+        pytest.param(tl.ReLU(), 0.5, 0.0, marks=pytest.mark.slow),
         (tl.Erf(), 2 / np.pi / np.sqrt(3), 0.0),
         (tl.Erf(), 2 / np.pi / np.sqrt(3), 0.5),
         pytest.param(tl.GELU(), None, 0.0, marks=pytest.mark.slow),
@@ -185,6 +190,7 @@ def test_noise_leaves_an_error_in_proportion_to_a_small_rate(g, slopes, readout_
     assert abs(cubic - parabola) < 1e-3 * exact
 
 
+@pytest.mark.slow
 def test_noise_makes_relu_units_with_readouts_grow_for_ever():
     """d(Q_ii - (η/η_v) v_i²)/dα = η² ⟨δ_i²⟩ > 0 as g(x) = x g'(x): there is no state of rest."""
     scenario = scenario_of(tl.ReLU(), tl.ReLU(), [0.8, -0.6], [1.0, -0.5], label_noise=0.3)
@@ -289,6 +295,7 @@ def test_runs_differ_in_rates_and_readouts():
     assert both.sel(readout_rate=0.4).readout.shape == (3, 1, 2)
 
 
+@pytest.mark.slow
 def test_schedules_of_both_rates():
     v = [0.5, 0.2]
     scenario = scenario_of(tl.Erf(), tl.Erf(), v, [1.0, -0.5])

@@ -310,11 +310,8 @@ def test_bad_arguments_are_refused(change, message):
         evolve_symmetric(full(2, tl.Erf()), **arguments)
 
 
-@pytest.mark.parametrize(
-    "scenario",
-    [pytest.param(full(2, tl.Erf()), marks=pytest.mark.slow), large(2, tl.Erf())],
-    ids=["full", "large"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", [full(2, tl.Erf()), large(2, tl.Erf())], ids=["full", "large"])
 def test_a_run_with_a_schedule_can_be_computed_again(scenario):
     falling = tl.online.Schedule(rates=[1.0, 0.5], switches=[0.5])
     run = evolve_symmetric(scenario, STATE, falling, until=1.0, times=[0.25, 1.0])

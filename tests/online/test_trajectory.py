@@ -30,6 +30,7 @@ def test_linear_units_follow_an_exponential():
     assert np.all(np.abs(run.generalization_error.values - D / 2) <= 1e-7)
 
 
+@pytest.mark.slow
 def test_another_integrator_finds_the_same_curve():
     """SciPy's DOP853 at 1e-10; both tolerances add up over 20 units of time."""
     flow = Flow(PERCEPTRON)
@@ -69,6 +70,7 @@ def test_divergence_is_an_outcome():
     assert run.Q.values[-1, 0, 0] > 100
 
 
+@pytest.mark.slow
 def test_between_two_and_the_divergence_the_perceptron_settles_elsewhere():
     """Above η = 2 the solution is unstable, but at first another state is near and stable.
 

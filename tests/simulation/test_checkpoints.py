@@ -136,7 +136,11 @@ def scaled(a):
     return tl.Scenario(unit, unit)
 
 
-@pytest.mark.parametrize("first", [SCENARIO, scaled(1.1)], ids=["ReLU", "same name"])
+@pytest.mark.parametrize(
+    "first",
+    [SCENARIO, pytest.param(scaled(1.1), marks=pytest.mark.slow)],
+    ids=["ReLU", "same name"],
+)
 def test_a_checkpoint_of_another_scenario_is_refused(tmp_path, first):
     arguments = {**ARGUMENTS, "until": 0.1, "checkpoint": tmp_path / "run.npz"}
     tl.simulation.network(first, START, **arguments)

@@ -24,7 +24,8 @@ def rejections(count, level, **made):
 
 
 # The allowed number of rejections is the 99.9 percent quantile of its binomial law.
-@pytest.mark.parametrize("runs", [8, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [8, 20])
 def test_correct_theory_is_rejected_no_more_often_than_the_level(runs, monkeypatch):
     monkeypatch.setattr(comparison, "REFLECTIONS", 400)
     assert rejections(300, 0.05, runs=runs) <= stats.binom.ppf(0.999, 300, 0.05)

@@ -139,6 +139,7 @@ def test_the_test_without_logarithms_accepts_only_what_the_exact_one_does(freedo
     assert not np.any(quick & ~exact)
 
 
+@pytest.mark.slow
 def test_tries_are_rejected_as_rarely_as_stated():
     freedom = 20
     z, _ = two_normals(addresses(), 0)

@@ -111,12 +111,13 @@ def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
     assert np.any(np.abs(change.mean(axis=0) - 0.9 * dv) > 10 * standard_error(change))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("K", "drift", "batch"),
     [
         (1, 0.0, 2),
-        pytest.param(2, 0.0, 1, marks=pytest.mark.slow),
-        pytest.param(2, 1.0, 3, marks=pytest.mark.slow),
+        (2, 0.0, 1),
+        (2, 1.0, 3),
     ],
 )
 def test_the_chain_has_the_law_of_the_network_in_few_dimensions(K, drift, batch):

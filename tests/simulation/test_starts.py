@@ -71,7 +71,8 @@ def test_random_starts_have_the_law_of_random_weights():
     assert np.max(gap / error) < 5
 
 
-@pytest.mark.parametrize("units", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("units", [1, 2])
 def test_a_corrected_start_takes_fluctuations_out_of_the_first_examples_and_nothing_else(units):
     scenario, start = ((PERCEPTRON, ALONE), (PAIR, START))[units - 1]
     N, runs, times = 100, 60, [0.0, 0.5, 1.0]

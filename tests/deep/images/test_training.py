@@ -92,6 +92,7 @@ def study(images):
     return train_on_images(images, multiples=(2,), runs=2, **SMALL)
 
 
+@pytest.mark.slow
 def test_loss_falls_and_labels_are_learned(study, images):
     longer = Recipe(10, 0.05, batch=8)
     net = convnet((3, 4), size=SIZE)

@@ -217,6 +217,7 @@ def test_collinear_teachers_are_one_teacher_of_twice_the_output():
     np.testing.assert_allclose(first.eigenvalues, second.eigenvalues, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_longer_teacher_cannot_be_learned_by_students_of_norm_one():
     """ReLU, K = M = 1: R → √T and ε_g → ¼(√T - 1)² at infinite load, here up to O(1/α)."""
     state = minima(scenario(1, 1, tl.ReLU(), T=[[4.0]]), 1e6, starts=8)[0]

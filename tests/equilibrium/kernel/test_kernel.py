@@ -47,6 +47,7 @@ def test_each_derivative_is_the_derivative_of_the_one_before(g):
         assert np.allclose(slope, getattr(kernel, upper)(rho), rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_relu_by_series_and_quadrature_is_the_closed_form_up_to_both_ends():
     series = kernel_of(tl.Activation.from_function(lambda x: jnp.maximum(x, 0.0), kinks=(0.0,)))
     closed = kernel_of(tl.ReLU())

@@ -72,6 +72,7 @@ def test_one_unit_has_the_exact_moments_of_finite_dimension(name, unit):
         assert error < 0.01 and abs(mean - exact) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_graded_scenario_satisfies_the_identity_of_stein_on_the_sphere():
     """⟨ΔR_in⟩ = αKN⟨∇R_in·∇ε_g⟩ with ΔR_in = -(N-1)R_in: exact for every N, K, M and T.
 
