@@ -12,6 +12,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from tutelage.explorer.bundle import PLOTLY_STYLES
 from tutelage.explorer.pictures import as_json
 
 Scope = MutableMapping[str, Any]
@@ -20,10 +21,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 COOKIE = "tutelage_token"
 LONGEST_QUERY = 8192
-# Plotly sets styles of the elements it draws, which is why styles may stand inline.
+# Nothing from elsewhere, and of styles in elements nothing but those that Plotly gives them.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' "
+    + " ".join(f"'{style}'" for style in PLOTLY_STYLES)
+    + "; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -33,6 +33,7 @@ class Parameter:
     choices: (value, label) of a choice.
     longest: letters of a text.
     shown_when: where it matters: values of other parameters.
+    of_runs: whether it changes nothing but the finite networks.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Parameter:
     choices: tuple[tuple[str, str], ...] = ()
     longest: int = 200
     shown_when: Mapping[str, Sequence[Any]] | None = None
+    of_runs: bool = False
 
     def described(self) -> dict[str, Any]:
         """For the page."""
@@ -63,6 +65,8 @@ class Parameter:
         told["choices"] = [{"value": value, "label": label} for value, label in self.choices]
         if self.kind == "text":
             told["longest"] = self.longest
+        if self.of_runs:
+            told["for"] = "runs"
         if self.shown_when is not None:
             told["shown_when"] = {name: list(values) for name, values in self.shown_when.items()}
         return told

@@ -181,7 +181,12 @@ def _pages(app: FastAPI) -> None:
 
     @app.get("/plotly.min.js")
     async def plotly() -> Response:
-        return FileResponse(plotly_file(), media_type=TYPES[".js"])
+        day = {"Cache-Control": "private, max-age=86400"}
+        return FileResponse(plotly_file(), media_type=TYPES[".js"], headers=day)
+
+    @app.get("/docs/{name}")
+    async def docs(name: str) -> Response:
+        return _documentation(name)
 
 
 def _static(name: str) -> Response:
@@ -190,6 +195,15 @@ def _static(name: str) -> Response:
     if not NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
         return JSONResponse({"error": "there is no such file", "parameter": None}, 404)
     return FileResponse(file, media_type=TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
+
+
+def _documentation(name: str) -> Response:
+    """A page of the documentation as text: of the installed package, or of the checkout."""
+    for folder in (Path(__file__).parent / "docs", Path(__file__).parents[3] / "docs"):
+        file = folder / f"{name}.md"
+        if NAME.fullmatch(name) and file.is_file():
+            return FileResponse(file, media_type="text/plain; charset=utf-8")
+    return _json(as_json({"error": "there is no such page", "parameter": None}), 404)
 
 
 def plotly_file() -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tutelage.explorer import formulas
 from tutelage.explorer.parameters import Parameter, State, number
 
 if TYPE_CHECKING:
@@ -26,14 +27,13 @@ PARAMETERS = {
     "swish": ("beta", "β", "steepness of Swish, x/(1 + exp(−βx))", 1.0, 0.1, 20.0),
     "sigmoid": ("beta", "β", "steepness of the sigmoid, 1/(1 + exp(−βx))", 1.0, 0.1, 20.0),
 }
-# Of which exact averages are fast.
-QUICK = ("relu", "erf", "leaky", "linear")
+FORMULA = "formula"  # what somebody has typed
 
 
 def choice(
     name: str, label: str, group: str, default: str, first: tuple[tuple[str, str], ...] = ()
 ) -> Parameter:
-    """Which unit; ``first``: other choices before them."""
+    """Which unit; ``first``: other choices, before them."""
     choices = (*first, *((key, words) for key, (_, words) in UNITS.items()))
     help = "what a hidden unit does with its field x"
     return Parameter(name, label, "g", help, group, "choice", default, choices=choices)
@@ -75,12 +75,16 @@ def unit(name: str, state: State, prefix: str = "") -> "Activation":
     """The activation of a choice."""
     import tutelage as tl
 
+    if name == FORMULA:
+        return formulas.activation(state["formula"])
     kind, value = getattr(tl, UNITS[name][0]), argument(name, state, prefix)
     return kind() if value is None else kind(value)
 
 
 def code(name: str, state: State, prefix: str = "") -> str:
     """The same in Python: ``tl.Swish(2.0)``."""
+    if name == FORMULA:
+        return formulas.code(state["formula"])
     value = argument(name, state, prefix)
     return f"tl.{UNITS[name][0]}({'' if value is None else repr(value)})"
 

@@ -19,7 +19,7 @@ from tutelage.explorer import frames
 from tutelage.explorer.pictures import as_json
 
 # Seconds that a request may take in all, by its task: compiling takes most of it.
-LIMITS = {"picture": 60.0, "details": 120.0, "runs": 300.0, "data": 60.0}
+LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
 LONG = frozenset({"details", "runs"})  # tasks that never have the last process
 WAITING = 30.0  # seconds that a request waits for a process
 MOST_WAITING = 200

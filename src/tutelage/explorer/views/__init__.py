@@ -15,9 +15,9 @@ These modules are loaded by the server, too, which computes nothing: JAX is impo
 from types import ModuleType
 from typing import Any
 
-from tutelage.explorer.views import online, transitions
+from tutelage.explorer.views import activation, online, transitions
 
-VIEWS: dict[str, ModuleType] = {view.NAME: view for view in (online, transitions)}
+VIEWS: dict[str, ModuleType] = {view.NAME: view for view in (online, transitions, activation)}
 
 
 def described(view: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def described(view: Any) -> dict[str, Any]:
         "title": view.TITLE,
         "formula": view.FORMULA,
         "formula_text": view.FORMULA_TEXT,
-        "documentation": view.DOCUMENTATION,
+        "documentation": view.DOCUMENTATION and f"/docs/{view.DOCUMENTATION}",
         "streams": view.STREAMS,
         "details": view.DETAILS,
         "parameters": [parameter.described() for parameter in view.PARAMETERS],

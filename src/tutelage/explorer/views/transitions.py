@@ -23,7 +23,7 @@ FORMULA = (
     "</math>"
 )
 FORMULA_TEXT = "βf/K = α ε_g(R, S, C) − s(R, S, C)/K, with the load α = βP/(KN)"
-DOCUMENTATION = "equilibrium.html"
+DOCUMENTATION = "equilibrium"
 STREAMS, DETAILS = False, False
 
 UNITS, LOAD = "Units", "Examples"
@@ -58,27 +58,27 @@ def program(state: State) -> tuple[Any, ...]:
     return (state["activation"], state["infinite"], state["K"])
 
 
-def _K(state: State) -> float | int:
+def how_many(state: State) -> float | int:
     return math.inf if state["infinite"] else state["K"]
 
 
-def _last(state: State, found: "Transitions") -> float:
+def last_load(state: State, found: "Transitions") -> float:
     """Curves end beyond the last transition; twice as far, as often as the load needs it."""
     known = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
     last = BEYOND * max(known, default=WITHOUT / BEYOND)
-    while last < state["load"]:
+    while last < state.get("load", 0.0):
         last *= 2
     return last
 
 
 def dataset(state: State) -> "xr.Dataset":
     """All branches of states over the load."""
-    return _known(state)[1]
+    return known(state)[1]
 
 
-def _known(state: State) -> "tuple[Transitions, xr.Dataset]":
+def known(state: State) -> "tuple[Transitions, xr.Dataset]":
     """What stays while one drags the load: transitions, and states over all loads."""
-    g, K = units.code(state["activation"], state), _K(state)
+    g, K = units.code(state["activation"], state), how_many(state)
     if (g, K) not in KNOWN:
         import tutelage as tl
 
@@ -86,7 +86,7 @@ def _known(state: State) -> "tuple[Transitions, xr.Dataset]":
             KNOWN.clear()
         KNOWN[g, K] = tl.equilibrium.transitions(units.unit(state["activation"], state), K), {}
     found, curves = KNOWN[g, K]
-    last = _last(state, found)
+    last = last_load(state, found)
     if last not in curves:
         curves.clear()
         curves[last] = _curve(state, last)
@@ -99,15 +99,15 @@ def _curve(state: State, last: float) -> "xr.Dataset":
     import tutelage as tl
 
     g, loads = units.unit(state["activation"], state), np.linspace(0.0, last, LOADS)
-    return tl.equilibrium.learning_curve(g, _K(state), loads)
+    return tl.equilibrium.learning_curve(g, how_many(state), loads)
 
 
 def draw(state: State) -> Picture:
     """Free energy at the load, states and error over the load."""
     import tutelage as tl
 
-    found, curves = _known(state)
-    g, K = units.unit(state["activation"], state), _K(state)
+    found, curves = known(state)
+    g, K = units.unit(state["activation"], state), how_many(state)
     every = tl.equilibrium.states(g, K, state["load"], saddles=True)
     minima = [s for s in every if s.site_stable]
     here = _followed(state["followed"], minima)
@@ -118,7 +118,7 @@ def draw(state: State) -> Picture:
             _states_panel(curves, found, here, state),
             _error_panel(curves, found, here, state),
         ],
-        numbers=[*_loads_numbers(found), *_state_numbers(here)],
+        numbers=[*loads_numbers(found), *_state_numbers(here)],
         messages=_messages(state, here, minima),
     )
     if state["followed"] != LOWEST:
@@ -171,39 +171,39 @@ def _followed(followed: str, minima: "list[Stationary]") -> "Stationary":
     return next((s for s in minima if _kind(s) == followed), minima[0])
 
 
-def _marks(found: "Transitions", state: State) -> list[Mark]:
+def marks(found: "Transitions", state: State) -> list[Mark]:
     known = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
     lines = [Mark("x", float(e.value), name) for name, e in known.items() if e is not None]
-    return [*lines, Mark("x", state["load"], "α")]
+    return lines if "load" not in state else [*lines, Mark("x", state["load"], "α")]
 
 
 def _states_panel(
     curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
 ) -> Panel:
     names = "R" if state["infinite"] or state["K"] == 1 else "RS"
-    traces = [trace for name in names for trace in _branches(curves, name, name)]
+    traces = [trace for name in names for trace in branches(curves, name, name)]
     traces += [Trace("now", n, [here.load], [getattr(here, n)], kind="points") for n in names]
     words = f"Order parameters of {curves.sizes['branch']} branches over the load"
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("order parameters", ", ".join(names))
     description = f"{words}; the transition is {found.order}."
-    return Panel("states", "States", description, x, y, traces, _marks(found, state))
+    return Panel("states", "States", description, x, y, traces, marks(found, state))
 
 
 def _error_panel(
     curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
 ) -> Panel:
-    traces = _branches(curves, "generalization_error", "error")
+    traces = branches(curves, "generalization_error", "error")
     traces.append(Trace("now", "error", [here.load], [here.generalization_error], kind="points"))
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
     description = (
         f"Generalization error of every branch; at the load it is {here.generalization_error:.4g}."
     )
-    return Panel("error", "Generalization error", description, x, y, traces, _marks(found, state))
+    return Panel("error", "Generalization error", description, x, y, traces, marks(found, state))
 
 
-def _branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
+def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
     """Each branch twice: where it is a minimum in all overlaps a line, dotted elsewhere."""
     import numpy as np
 
@@ -231,7 +231,7 @@ WORDS = {
 }
 
 
-def _loads_numbers(found: "Transitions") -> list[Number]:
+def loads_numbers(found: "Transitions") -> list[Number]:
     order = Number("the transition is", "", "absent" if found.order == "none" else found.order)
     loads = [
         estimate(words, symbol, getattr(found, name), found.reasons.get(name))
@@ -272,7 +272,7 @@ def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> l
 def python(state: State) -> str:
     """States and curves in Python."""
     K = "math.inf" if state["infinite"] else state["K"]
-    last = _last(state, _known(state)[0])
+    last = last_load(state, known(state)[0])
     values = f"np.linspace(-{FURTHEST}, {FURTHEST}, {2 * POINTS + 1})"
     return "\n".join([
         *(["import math", ""] if state["infinite"] else []),

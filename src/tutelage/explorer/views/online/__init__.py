@@ -31,5 +31,5 @@ FORMULA = (
     "<msub><mi>δ</mi><mi>i</mi></msub><msub><mi>δ</mi><mi>k</mi></msub><mo>⟩</mo></math>"
 )
 FORMULA_TEXT = "dR_in/dα = η⟨δ_i y_n⟩, dQ_ik/dα = η⟨δ_i x_k + δ_k x_i⟩ + η²⟨δ_i δ_k⟩"
-DOCUMENTATION = "online.html"
+DOCUMENTATION = "online"
 STREAMS, DETAILS = True, True

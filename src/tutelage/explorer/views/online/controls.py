@@ -57,8 +57,9 @@ PARAMETERS: list[Parameter] = [
     number("until", "last time", "α", "examples for each input", TIME, 100.0, 1.0, 1e5,
            scale="log"),
     integer("dimension", "inputs of the networks", "N", "finite networks have so many inputs",
-            FINITE, 1000, 20, 10**6, scale="log"),
+            FINITE, 1000, 20, 10**6, scale="log", of_runs=True),
     integer("runs", "number of networks", "", "each starts alike and sees other examples", FINITE,
-            5, 1, 50),
-    integer("seed", "seed of the examples", "", "another seed, other examples", FINITE, 0, 0, 9999),
+            5, 1, 50, of_runs=True),
+    integer("seed", "seed of the examples", "", "another seed, other examples", FINITE, 0, 0, 9999,
+            of_runs=True),
 ]  # fmt: skip

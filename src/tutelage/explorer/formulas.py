@@ -1,0 +1,365 @@
+"""Formulas that people type: read by a grammar, never evaluated as code.
+
+    sum      = product (("+" | "-") product)*
+    product  = sign (("*" | "/") sign)*
+    sign     = ("-" | "+") sign | power
+    power    = atom (("^" | "**") sign)?
+    atom     = number | "x" | "pi" | "e" | name "(" sum ("," sum)* ")" | "(" sum ")"
+
+A formula is at most so long and so deep, and a name is one of `FUNCTIONS`.  What is read is a tree,
+from which the value follows node by node, its parity by the rules of odd and even functions, and
+its kinks from where the arguments of abs, relu, max and min change sign.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tutelage._checks import InputError, shown
+
+if TYPE_CHECKING:
+    from tutelage.activations import Activation
+
+LONGEST, DEEPEST = 200, 25
+MOST_POWER = 20
+EXAMPLE = "x/(1 + exp(-x))"
+# name: how many arguments, and what it is in Python with jax.numpy, jax.nn and jax.scipy.
+FUNCTIONS = {
+    "exp": (1, "jnp.exp({})"),
+    "log": (1, "jnp.log({})"),
+    "sqrt": (1, "jnp.sqrt({})"),
+    "sin": (1, "jnp.sin({})"),
+    "cos": (1, "jnp.cos({})"),
+    "tanh": (1, "jnp.tanh({})"),
+    "atan": (1, "jnp.arctan({})"),
+    "asinh": (1, "jnp.arcsinh({})"),
+    "erf": (1, "jax.scipy.special.erf({})"),
+    "sigmoid": (1, "jax.nn.sigmoid({})"),
+    "softplus": (1, "jax.nn.softplus({})"),
+    "relu": (1, "jnp.maximum({}, 0.0)"),
+    "abs": (1, "jnp.abs({})"),
+    "max": (2, "jnp.maximum({}, {})"),
+    "min": (2, "jnp.minimum({}, {})"),
+}
+ODD = frozenset({"sin", "tanh", "atan", "asinh", "erf"})
+EVEN = frozenset({"cos", "abs"})
+BENT = frozenset({"abs", "relu", "max", "min"})
+SIGNS = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**"}
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "^": operator.pow,
+}
+CONSTANTS = {"pi": math.pi, "e": math.e}
+TOKEN = re.compile(
+    r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z]+)|(\*\*|[-+*/^(),]))"
+)
+# Where kinks are looked for, and how closely: units at unit norm hardly see fields beyond.
+FURTHEST, STEPS = 20.0, 8000
+
+
+@dataclass(frozen=True)
+class Node:
+    """A number, ``x``, an operation, or a function with its arguments."""
+
+    name: str
+    parts: tuple["Node", ...] = ()
+    number: float = 0.0
+
+
+def refused(text: str, allowed: str) -> InputError:
+    return InputError("formula", shown(text), allowed, EXAMPLE)
+
+
+def read(text: str) -> Node:
+    """The tree of a formula.
+
+    >>> written(read("max(x, 0) - 2*x^2"))
+    '(jnp.maximum(x, 0.0) - (2.0 * (x ** 2)))'
+    >>> read("__import__('os')")
+    Traceback (most recent call last):
+        ...
+    tutelage._checks.InputError: formula: got "__import__('os')", but it cannot be read from '_' \
+on. Try: x/(1 + exp(-x)).
+    """
+    if len(text) > LONGEST:
+        raise refused(text, f"it has at most {LONGEST} letters")
+    return Reader(text).all()
+
+
+class Reader:
+    """One formula on its way to a tree."""
+
+    def __init__(self, text: str):
+        self.text, self.tokens, self.place = text, _tokens(text), 0
+
+    def all(self) -> Node:
+        if not self.tokens:
+            raise refused(self.text, "it is empty")
+        found = self.sum(0)
+        if self.place < len(self.tokens):
+            raise refused(self.text, f"nothing was expected where {self.next!r} stands")
+        return found
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+
+    def take(self) -> str:
+        token = self.next
+        self.place += 1
+        return token
+
+    def need(self, token: str) -> None:
+        if self.next != token:
+            raise refused(
+                self.text, f"{token!r} was expected where {self.next or 'it ends'!r} stands"
+            )
+        self.place += 1
+
+    def sum(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise refused(self.text, f"it goes deeper than {DEEPEST} brackets")
+        found = self.product(depth)
+        while self.next in ("+", "-"):
+            found = Node(self.take(), (found, self.product(depth)))
+        return found
+
+    def product(self, depth: int) -> Node:
+        found = self.sign(depth)
+        while self.next in ("*", "/"):
+            found = Node(self.take(), (found, self.sign(depth)))
+        return found
+
+    def sign(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise refused(self.text, f"it goes deeper than {DEEPEST} brackets")
+        if self.next in ("+", "-"):
+            sign, found = self.take(), self.sign(depth + 1)
+            return found if sign == "+" else Node("-", (Node("number"), found))
+        return self.power(depth)
+
+    def power(self, depth: int) -> Node:
+        base = self.atom(depth)
+        if self.next not in ("^", "**"):
+            return base
+        self.place += 1
+        exponent = self.sign(depth + 1)
+        value = constant(exponent)
+        if value is None:
+            return Node("^", (base, exponent))
+        # A whole number as such: negative bases have powers, too.
+        whole = value.is_integer() and 0 <= value <= MOST_POWER
+        return Node("power" if whole else "^", (base, Node("number", number=value)))
+
+    def atom(self, depth: int) -> Node:
+        token = self.take()
+        if token == "(":
+            found = self.sum(depth + 1)
+            self.need(")")
+            return found
+        if token == "x":
+            return Node("x")
+        if token in CONSTANTS:
+            return Node("number", number=CONSTANTS[token])
+        if token in FUNCTIONS:
+            return self.function(token, depth)
+        try:
+            return Node("number", number=_finite(float(token)))
+        except ValueError:
+            known = f"there are x, pi, e, {', '.join(FUNCTIONS)}"
+            came = f"{token!r} is nothing that is known" if token else "it ends too early"
+            raise refused(self.text, f"{came}; {known}") from None
+
+    def function(self, name: str, depth: int) -> Node:
+        self.need("(")
+        parts = [self.sum(depth + 1)]
+        while self.next == ",":
+            self.place += 1
+            parts.append(self.sum(depth + 1))
+        self.need(")")
+        if len(parts) != FUNCTIONS[name][0]:
+            raise refused(self.text, f"{name} has {FUNCTIONS[name][0]} argument(s)")
+        return Node(name, tuple(parts))
+
+
+def _finite(number: float) -> float:
+    if abs(number) > 1e6:
+        raise ValueError
+    return number
+
+
+def _tokens(text: str) -> list[str]:
+    found, place, text = [], 0, text.rstrip()
+    while place < len(text):
+        match = TOKEN.match(text, place)
+        if match is None:
+            raise refused(text, f"it cannot be read from {text[place:].strip()[:1]!r} on")
+        found.append(match.group().strip())
+        place = match.end()
+    return found
+
+
+def written(node: Node) -> str:
+    """In Python, with jax.numpy as jnp."""
+    if node.name == "number":
+        return repr(float(node.number))
+    if node.name == "x":
+        return "x"
+    parts = [written(part) for part in node.parts]
+    if node.name == "power":
+        return f"({parts[0]} ** {int(node.parts[1].number)})"
+    if node.name in FUNCTIONS:
+        return FUNCTIONS[node.name][1].format(*parts)
+    return f"({f' {SIGNS[node.name]} '.join(parts)})"
+
+
+def constant(node: Node) -> float | None:
+    """The value of a tree without x, if there is none in it."""
+    if any(part.name == "x" for part in nodes(node)):
+        return None
+    try:
+        value = float(value_of(node, 0.0, PLAIN))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    """All of a tree."""
+    yield node
+    for part in node.parts:
+        yield from nodes(part)
+
+
+PLAIN: dict[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tanh", "erf")},
+    **{"atan": math.atan, "asinh": math.asinh, "abs": abs, "max": max, "min": min},
+    "relu": lambda u: max(u, 0.0),
+    "sigmoid": lambda u: 0.5 * (1 + math.tanh(0.5 * u)),
+    "softplus": lambda u: max(u, 0.0) + math.log1p(math.exp(-abs(u))),
+}
+
+
+def value_of(node: Node, x: Any, functions: dict[str, Callable[..., Any]]) -> Any:
+    """The value at x, with these functions."""
+    if node.name == "number":
+        return node.number
+    if node.name == "x":
+        return x
+    a = [value_of(part, x, functions) for part in node.parts]
+    if node.name in functions:
+        return functions[node.name](*a)
+    if node.name == "power":
+        return a[0] ** int(a[1])
+    return OPERATIONS[node.name](*a)
+
+
+def parity(node: Node) -> str:
+    """``odd``, ``even`` or ``none``, by the rules; a constant is even.
+
+    >>> [parity(read(text)) for text in ("tanh(x)*x^2", "cos(x) + x^2", "x + 1")]
+    ['odd', 'even', 'none']
+    """
+    if node.name == "number" or (node.name != "x" and constant(node) is not None):
+        return "even"
+    if node.name == "x":
+        return "odd"
+    kinds = [parity(part) for part in node.parts]
+    if node.name in ("+", "-"):
+        if node.parts[0] == Node("number"):  # a sign
+            return kinds[1]
+        return kinds[0] if kinds[0] == kinds[1] else "none"
+    if "none" in kinds:
+        return "none"
+    if node.name in ("*", "/"):
+        return "even" if kinds[0] == kinds[1] else "odd"
+    if node.name == "power":
+        return kinds[0] if node.parts[1].number % 2 else "even"
+    if all(kind == "even" for kind in kinds) or node.name in EVEN:
+        return "even"
+    return "odd" if node.name in ODD else "none"
+
+
+def kinks(node: Node) -> list[float]:
+    """Where arguments of abs, relu, max and min change sign.
+
+    >>> kinks(read("max(x, 1) + abs(x)"))
+    [0.0, 1.0]
+    """
+    found = set[float]()
+    for bent in (part for part in nodes(node) if part.name in BENT):
+        inner = bent.parts[0] if len(bent.parts) == 1 else Node("-", bent.parts)
+        found |= _zeros(inner)
+    return sorted(found)
+
+
+def _zeros(node: Node) -> set[float]:
+    """Changes of sign, each to the last digit."""
+    from scipy.optimize import brentq
+
+    def f(x: float) -> float:
+        try:
+            return float(value_of(node, x, PLAIN))
+        except (ArithmeticError, ValueError, TypeError):
+            return math.nan
+
+    grid = [FURTHEST * (2 * i / STEPS - 1) for i in range(STEPS + 1)]
+    values = [f(x) for x in grid]
+    found = {x for x, y in zip(grid, values, strict=True) if y == 0}
+    for i in range(STEPS):
+        if values[i] * values[i + 1] < 0:
+            found.add(round(float(brentq(f, grid[i], grid[i + 1], xtol=1e-15)), 14))
+    return found if len(found) <= 20 else set()
+
+
+@lru_cache(maxsize=50)
+def activation(text: str) -> "Activation":
+    """The unit of a formula; refused if it is no function that a unit can have."""
+    import tutelage as tl
+    from tutelage._jax import jax, jnp
+
+    tree = read(text)
+    known: dict[str, Callable[..., Any]] = {
+        **{
+            name: getattr(jnp, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs")
+        },
+        **{"atan": jnp.arctan, "asinh": jnp.arcsinh, "max": jnp.maximum, "min": jnp.minimum},
+        **{"sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus, "erf": jax.scipy.special.erf},
+        "relu": lambda u: jnp.maximum(u, 0.0),
+    }
+    if constant(tree) is not None:
+        raise refused(text, "a unit has to depend on x")
+    try:
+        return tl.Activation.from_function(
+            lambda x: value_of(tree, x, known),
+            "g",
+            kinks(tree),
+            parity(tree),  # type: ignore
+        )
+    except InputError as problem:
+        raise InputError(
+            "formula", problem.came, problem.allowed, problem.hint or EXAMPLE
+        ) from None
+
+
+def imports(text: str) -> list[str]:
+    """What the code below needs."""
+    used = written(read(text))
+    found = ["import jax"] if "jax." in used else []
+    return found + (["import jax.numpy as jnp"] if "jnp." in used else [])
+
+
+def code(text: str) -> str:
+    """The same in Python."""
+    tree = read(text)
+    more = f", kinks={tuple(kinks(tree))}" if kinks(tree) else ""
+    kind = parity(tree)
+    more += f", parity={kind!r}" if kind != "none" else ""
+    return f"tl.Activation.from_function(lambda x: {written(tree)}, 'g'{more})"

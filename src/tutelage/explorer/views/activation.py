@@ -1,0 +1,159 @@
+"""Which activation: a unit or a formula, its Hermite coefficients, the transition they imply."""
+
+from typing import TYPE_CHECKING, Any
+
+from tutelage.explorer import formulas, units
+from tutelage.explorer.parameters import Parameter, State, integer
+from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace
+from tutelage.explorer.views import transitions
+from tutelage.explorer.views.transitions import how_many, known
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from tutelage.activations import Activation
+    from tutelage.equilibrium import TransitionKind
+
+NAME, TITLE = "activation", "Which activation"
+FORMULA = (
+    "<math><mi>g</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</mo><munder><mo>∑</mo><mi>n</mi></munder>"
+    "<msub><mi>c</mi><mi>n</mi></msub><msub><mi>h</mi><mi>n</mi></msub><mo>(</mo><mi>x</mi>"
+    "<mo>)</mo><mo>,</mo><mspace width='1em'/><mfrac><mn>1</mn><mrow><mi>α</mi><mo>(</mo><mi>R</mi>"
+    "<mo>)</mo></mrow></mfrac><mo>=</mo><mo>(</mo><mn>1</mn><mo>−</mo><msup><mi>R</mi><mn>2</mn>"
+    "</msup><mo>)</mo><munder><mo>∑</mo><mrow><mi>n</mi><mo>≥</mo><mn>2</mn></mrow></munder>"
+    "<mi>n</mi><msubsup><mi>c</mi><mi>n</mi><mn>2</mn></msubsup><msup><mi>R</mi><mrow><mi>n</mi>"
+    "<mo>−</mo><mn>2</mn></mrow></msup></math>"
+)
+FORMULA_TEXT = "g(x) = Σ c_n h_n(x); for K → ∞ 1/α(R) = (1 − R²) Σ_{n≥2} n c_n² R^(n−2)"
+DOCUMENTATION = "equilibrium"
+STREAMS, DETAILS = False, False
+
+UNIT, STUDENT = "Unit", "Student and teacher"
+ORDER = 20
+TOLD = 5  # coefficients among the numbers
+FURTHEST, POINTS = 4.0, 161
+
+PARAMETERS: list[Parameter] = [
+    units.choice("activation", "activation", UNIT, "swish", ((units.FORMULA, "a formula"),)),
+    *units.parameters("activation", UNIT),
+    Parameter("formula", "formula of x", "g(x)", "numbers, x, + - * / ^, brackets, and "
+              + ", ".join(formulas.FUNCTIONS), UNIT, "text", "x*sigmoid(2*x)",
+              longest=formulas.LONGEST, shown_when={"activation": [units.FORMULA]}),
+    Parameter("infinite", "infinitely many units", "K → ∞",
+              "there the Hermite coefficients decide alone", STUDENT, "toggle", True),
+    integer("K", "hidden units of student and teacher", "K", "how many units both have", STUDENT,
+            3, 1, 1000, scale="log", shown_when={"infinite": [False]}),
+]  # fmt: skip
+
+
+def program(state: State) -> tuple[Any, ...]:
+    """A formula is compiled for itself."""
+    unit = state["activation"]
+    return (unit, state["formula"] if unit == units.FORMULA else "", state["infinite"], state["K"])
+
+
+def draw(state: State) -> Picture:
+    """The unit, its coefficients, and its learning curve."""
+    import tutelage as tl
+
+    g = units.unit(state["activation"], state)
+    found, curves = known(state)
+    kind = tl.equilibrium.transition_kind(g, how_many(state))
+    values = g.hermite(ORDER)
+    x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
+    y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
+    traces = transitions.branches(curves, "generalization_error", "error")
+    words = f"Generalization error over the load; the transition is {kind.order}."
+    marks = transitions.marks(found, state)
+    return Picture(
+        panels=[
+            _unit_panel(g),
+            _hermite_panel(values.values),
+            Panel("error", "Learning curve", words, x, y, traces, marks),
+        ],
+        numbers=[*_numbers(g, kind, values), *transitions.loads_numbers(found)[1:]],
+        messages=[f"The transition is {kind.order}: {kind.because}."],
+    )
+
+
+def _unit_panel(g: "Activation") -> Panel:
+    import numpy as np
+
+    x = np.linspace(-FURTHEST, FURTHEST, POINTS)
+    traces = [
+        Trace("g(x)", "g", x, np.asarray(g(x))),
+        Trace("g′(x)", "g", x, np.asarray(g.derivative(x)), 1, "dashed"),
+    ]
+    description = "What a unit does with its field x, and the derivative."
+    return Panel(
+        "activation", "The unit", description, Axis("x, field", "x"), Axis("g", "g"), traces
+    )
+
+
+def _hermite_panel(values: Any) -> Panel:
+    import numpy as np
+
+    c = np.asarray(values)
+    trace = Trace("c_n", "c", np.arange(len(c)), c, kind="points")
+    description = f"Hermite coefficients of g up to n = {ORDER}."
+    x, y = Axis("n, order", "n"), Axis("c_n, Hermite coefficient", "c_n")
+    return Panel("hermite", "Hermite coefficients", description, x, y, [trace])
+
+
+def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Number]:
+    c, error = values.values, values.error
+    found = [
+        Number("Hermite coefficient", f"c_{n}", float(c[n]), float(error[n]))
+        for n in range(TOLD + 1)
+    ]
+    kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
+    return [
+        Number("the transition is", "", kind.order),
+        Number("because", "", kind.because),
+        *found,
+        Number("parity", "", g.parity),
+        Number("kinks at", "x", kinks),
+    ]
+
+
+def dataset(state: State) -> "xr.Dataset":
+    """The learning curve, with the coefficients beside it."""
+    import numpy as np
+
+    values = np.asarray(units.unit(state["activation"], state).hermite(ORDER).values)
+    return (
+        known(state)[1].assign(hermite=("order", values)).assign_coords(order=np.arange(ORDER + 1))
+    )
+
+
+def python(state: State) -> str:
+    """Coefficients, kind and curve in Python."""
+    words = "math.inf" if state["infinite"] else state["K"]
+    last = transitions.last_load(state, known(state)[0])
+    typed = state["activation"] == units.FORMULA
+    more = formulas.imports(state["formula"]) if typed else []
+    loads = f"np.linspace(0.0, {last!r}, {transitions.LOADS})"
+    return "\n".join([
+        *(["import math", ""] if state["infinite"] else []),
+        *more,
+        "import numpy as np",
+        "",
+        "import tutelage as tl",
+        "",
+        f"g = {units.code(state['activation'], state)}",
+        f"coefficients = g.hermite({ORDER}).values",
+        f"kind = tl.equilibrium.transition_kind(g, {words})",
+        f"found = tl.equilibrium.transitions(g, {words})",
+        f"curves = tl.equilibrium.learning_curve(g, {words}, {loads})",
+        "print(kind)",
+        "",
+    ])  # fmt: skip
+
+
+def command(state: State) -> str | None:
+    """Transitions on a command line, of a unit that has a name."""
+    if state["activation"] == units.FORMULA:
+        return None
+    words = "inf" if state["infinite"] else state["K"]
+    g = units.option(state["activation"], state)
+    return f"tutelage equilibrium --activation {g} --units {words}"
