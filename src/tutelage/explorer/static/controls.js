@@ -1,6 +1,6 @@
 // Controls of a view, built from its parameters: a slider and a number field tied together, choices,
 // switches, texts.
-import { applies, parsed } from "./parameters.js";
+import { applies, named, parsed } from "./parameters.js";
 import { digits, indexed, make, say, symbol } from "./words.js";
 
 const STEPS = 200; // of a logarithmic slider
@@ -65,8 +65,7 @@ export class Controls {
 }
 
 function inSight(parameter, value) {
-  const choice = (parameter.choices ?? []).find((c) => c.value === value);
-  return choice ? choice.label : typeof value === "number" ? digits(value) : String(value);
+  return typeof value === "number" ? digits(value) : named(parameter, value);
 }
 
 const kinds = { number: numeric, integer: numeric, choice, toggle, text, file };
@@ -100,7 +99,7 @@ function drawTicks(place, marks, scale) {
   place.hidden = !marks.length;
   const ticks = marks.map(({ at, label }) => {
     const part = (scale.position(at) - scale.min) / (scale.max - scale.min);
-    const tick = make("li", { title: label }, ...indexed(label), ` ${digits(at)}`);
+    const tick = make("li", {}, `${digits(Number(at.toPrecision(5)))} `, ...indexed(label));
     tick.style.setProperty("--part", Math.min(Math.max(part, 0), 1));
     return tick;
   });

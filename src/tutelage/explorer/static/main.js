@@ -193,7 +193,8 @@ function drawNow() {
   const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];
   find("messages").replaceChildren(...messages.map((text) => make("li", {}, ...indexed(text))));
   if (pictures[edited]) tools.show(view, page, pictures, edited);
-  say(find("printed"), Object.entries(page.settings).map(([slot, s]) => `${slot.toUpperCase()}: ${inWords(view, s)}`).join("; "));
+  const words = Object.entries(page.settings).map(([slot, state]) => [slot.toUpperCase(), inWords(view, state)]);
+  say(find("printed"), words.map(([slot, text]) => (words.length > 1 ? `${slot}: ${text}` : text)).join("; "));
   if (any) stage.draw(pictures, page.axes, `${view.name}`);
 }
 

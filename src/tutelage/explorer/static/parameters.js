@@ -25,9 +25,14 @@ export function parsed(parameter, text) {
   return choice === undefined ? text : choice.value;
 }
 
+export function named(parameter, value) {
+  const choice = (parameter.choices ?? []).find((c) => c.value === value);
+  return choice ? choice.label : String(value);
+}
+
 export function inWords(view, state) {
   return applying(view, state)
-    .filter((p) => p.kind !== "hidden")
-    .map((p) => `${p.label} ${p.symbol ? `${p.symbol} = ` : ""}${state[p.name]}`)
+    .filter((p) => p.kind !== "hidden" && p.for !== "runs" && state[p.name] !== "")
+    .map((p) => `${p.label} ${p.symbol ? `${p.symbol} = ` : ""}${named(p, state[p.name])}`)
     .join(", ");
 }

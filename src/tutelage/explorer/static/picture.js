@@ -5,6 +5,10 @@ const GAPS = { solid: null, dash: "9 6", dot: "2.5 4", dashdot: "9 4 2.5 4", lon
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
 const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
 const COLOURS = 7;
+const LETTER = 7; // pixels of a letter beside a mark
+const ROW = 15;
+const WIDE_WIDTH = 560; // pixels of a panel, about
+const NARROW_WIDTH = 290;
 
 export async function plotly() {
   const script = document.getElementById("plotly");
@@ -33,20 +37,22 @@ export function figure(panel, theme, { scales = {}, ranges = {}, narrow = false,
   const traces = seen.flatMap((trace) => drawn(trace, colour(trace), theme, panel));
   const named = traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
   const [x, y] = ["x", "y"].map((name) => ({ ...panel[name], scale: scales[name] ?? panel[name].scale }));
+  const lines = marks(panel, { x, y }, ranges.x ?? x.range, theme, narrow);
   const layout = {
     font: { family: theme.font, size: narrow ? 12 : 13, color: theme.ink },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: 62, r: 12, t: 12, b: 46 },
+    margin: { l: 62, r: 12, t: 10 + ROW * lines.rows, b: 46 },
     xaxis: axis("x", x, ranges.x, theme),
-    yaxis: axis("y", y, ranges.y, theme),
+    yaxis: axis("y", narrow ? { ...y, label: y.symbol || y.label } : y, ranges.y, theme),
     showlegend: legend && named.length > 1,
     legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 } },
     hovermode: "closest",
     hoverlabel: { font: { family: theme.font } },
     dragmode: narrow ? false : "zoom",
     uirevision: `${key} ${x.scale} ${y.scale}`,
-    ...marks(panel, { x, y }, theme),
+    shapes: lines.shapes,
+    annotations: lines.annotations,
   };
   return { data: traces, layout };
 }
@@ -171,43 +177,51 @@ function axis(name, { label, scale, range }, shared, theme) {
   };
 }
 
-// Lines across the panel. Plotly takes plain numbers for lines and logarithms for words beside them.
-function marks(panel, axes, theme) {
+// Lines across the panel, with words above it or at its right. Plotly takes plain numbers for lines
+// and logarithms for words beside them.
+function marks(panel, axes, range, theme, narrow) {
   const shapes = [];
   const annotations = [];
-  const seen = { x: 0, y: 0 };
-  for (const mark of panel.marks ?? []) {
-    const along = mark.axis;
+  const ends = []; // where the words of each row above the panel end, as a part of its width
+  const width = narrow ? NARROW_WIDTH : WIDE_WIDTH;
+  for (const mark of [...(panel.marks ?? [])].sort((one, two) => one.at - two.at)) {
+    const { axis: along, at, label } = mark;
     const across = along === "x" ? "y" : "x";
-    if (axes[along].scale === "log" && mark.at <= 0) continue;
-    const at = axes[along].scale === "log" ? Math.log10(mark.at) : mark.at;
-    const step = seen[along]++;
-    shapes.push({
-      type: "line",
-      [`${along}ref`]: along,
-      [`${across}ref`]: "paper",
-      [`${along}0`]: mark.at,
-      [`${along}1`]: mark.at,
-      [`${across}0`]: 0,
-      [`${across}1`]: 1,
-      layer: "below",
-      line: { color: theme.soft, width: 1, dash: "dot" },
-    });
+    const log = axes[along].scale === "log";
+    if (log && at <= 0) continue;
+    const refs = { [`${along}ref`]: along, [`${across}ref`]: "paper" };
+    const points = { [`${along}0`]: at, [`${along}1`]: at, [`${across}0`]: 0, [`${across}1`]: 1 };
+    shapes.push({ type: "line", ...refs, ...points, layer: "below", line: { color: theme.soft, width: 1, dash: "dot" } });
+    const part = along === "x" && range ? place(at, range, log) : 1;
+    const long = (LETTER * label.length) / width;
+    const left = Math.min(Math.max(part, 0), 1 - long);
+    const row = along === "x" ? rowOf(ends, left, long) : 0;
     annotations.push({
-      [`${along}ref`]: along,
-      [`${across}ref`]: "paper",
-      [along]: at,
-      [across]: along === "x" ? 1 - 0.075 * (step % 4) : 1,
-      text: escaped(mark.label),
+      ...refs,
+      [along]: log ? Math.log10(at) : at,
+      [across]: 1,
+      yshift: ROW * row,
+      text: escaped(label),
       showarrow: false,
-      xanchor: along === "x" ? "left" : "right",
-      yanchor: along === "x" ? "top" : "bottom",
+      xanchor: along === "x" && part + long <= 1 ? "left" : "right",
+      yanchor: "bottom",
       font: { size: 12, color: theme.soft },
-      bgcolor: theme.paper,
-      borderpad: 1,
     });
   }
-  return { shapes, annotations };
+  return { shapes, annotations, rows: ends.length };
+}
+
+function place(at, [low, high], log) {
+  const of = log ? Math.log10 : (v) => v;
+  return (of(at) - of(low)) / (of(high) - of(low));
+}
+
+// The first row of words that is free from here on.
+function rowOf(ends, left, long) {
+  const free = ends.findIndex((end) => end <= left);
+  const row = free < 0 ? ends.length : free;
+  ends[row] = left + long;
+  return row;
 }
 
 // Plotly reads some HTML in texts, which names of files and formulas are not; ε_g gets its index.

@@ -4,6 +4,9 @@ import { Cancelled, Failure } from "./source.js";
 const PATIENCE = 300; // ms; while a control is dragged, an older request that takes longer is given up
 const SILENCE = 400; // ms before the page says that it waits
 const POLL = 500; // ms between questions how far the server is
+const BUSY = 503; // all processes compute; the request is made again
+const AGAIN = 1500; // ms later
+const TRIES = 10;
 const GIVEN_UP = "The server has given this up. Move a control to draw again.";
 let count = 0; // of requests; the server gives up those of smaller numbers
 
@@ -41,7 +44,7 @@ export class Requests {
   }
 
   async #send() {
-    const { view, state, part } = this.#next;
+    const { view, state, part, tries = 0 } = this.#next;
     this.#next = null;
     const abort = new AbortController();
     this.#flight = { started: performance.now(), abort };
@@ -51,7 +54,10 @@ export class Requests {
       const picture = await this.source.picture(view, state(), options);
       if (!abort.signal.aborted) this.arrived(picture);
     } catch (problem) {
-      if (!(problem instanceof Cancelled)) this.failed(problem);
+      if (problem.status === BUSY && !this.#next && tries < TRIES) {
+        await new Promise((later) => setTimeout(later, AGAIN));
+        if (!abort.signal.aborted) this.#next ??= { view, state, part, tries: tries + 1 };
+      } else if (!(problem instanceof Cancelled)) this.failed(problem);
       else if (!abort.signal.aborted && !this.#next) this.failed(new Failure(GIVEN_UP));
     }
     this.#flight = null;

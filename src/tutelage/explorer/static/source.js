@@ -2,9 +2,10 @@
 import { applying } from "./parameters.js";
 
 export class Failure extends Error {
-  constructor(text, parameter = null) {
+  constructor(text, parameter = null, status = 0) {
     super(text);
     this.parameter = parameter;
+    this.status = status;
   }
 }
 
@@ -75,7 +76,7 @@ async function answer(address, options = {}) {
     throw new Failure(`The server answered ${reply.status} without words.`);
   });
   if (body.cancelled) throw new Cancelled();
-  if (!reply.ok) throw new Failure(body.error ?? `The server answered ${reply.status}.`, body.parameter);
+  if (!reply.ok) throw new Failure(body.error ?? `The server answered ${reply.status}.`, body.parameter, reply.status);
   return body;
 }
 
