@@ -90,8 +90,8 @@ class Overlaps(eqx.Module):
     def rounding(self) -> float:
         """The rounding that these overlaps need: how negative an eigenvalue is, if one is."""
         needed = ROUNDING
-        for matrix in (self.Q, self.T, self.covariance):
-            C = np.asarray(matrix)
+        Q, R, T = (np.asarray(x) for x in (self.Q, self.R, self.T))
+        for C in (Q, T, _blocks(np, Q, R, T)):
             scale = np.max(np.abs(C), axis=(-2, -1)) + np.finfo(float).tiny
             lowest = np.min(np.linalg.eigvalsh(C)[..., 0] / scale)
             needed = max(needed, -2 * float(lowest))

@@ -37,9 +37,9 @@ FINEST = 1e-14
 # A run at rest is on a plateau if a disturbance would grow faster than this.
 GROWS = 1e-9
 
-# Steps of the first compiled call; twice as many in the next one while a call takes less than
-# PATIENCE seconds, so that progress is seen and Ctrl-C heard.
-FEW, PATIENCE = 64, 0.5
+# Steps of the first compiled call; MORE times as many in the next one while a call takes so much
+# less than PATIENCE seconds, so that progress is seen and Ctrl-C heard.
+FEW, MORE, PATIENCE = 64, 16, 0.5
 # More steps than these take hours, whatever the equations.
 MOST_STEPS = 1e9
 # A run that would grow so many times over in the time that is left is on its way to infinity.
@@ -144,8 +144,8 @@ def _stage(
             now, averages = _resumed(now), flow
         bar.show(float(np.sum(np.where(now.running, now.t, until))))
         _check_pace(before, now, float(until))
-        if time.perf_counter() - begun < PATIENCE:
-            steps = 2 * steps
+        if MORE * (time.perf_counter() - begun) < PATIENCE:
+            steps = MORE * steps
     trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
 

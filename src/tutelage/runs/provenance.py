@@ -11,7 +11,7 @@ import inspect
 import json
 import platform
 from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -147,10 +147,11 @@ def _object(value: Any) -> Any:
     kind = type(value)
     if callable(value) and inspect.isfunction(value):
         return unwritten(value)
-    needed = constructor(kind)
-    if any(not hasattr(value, name) for name, default in needed.items() if default is NEEDED):
+    defaults = constructor(kind)
+    found = {name: getattr(value, name, NEEDED) for name in defaults}
+    if any(x is NEEDED and defaults[name] is NEEDED for name, x in found.items()):
         return unwritten(value)
-    arguments = {name: described(getattr(value, name)) for name in needed if hasattr(value, name)}
+    arguments = {name: described(x) for name, x in found.items() if x is not NEEDED}
     return {"type": _home(kind), **arguments}
 
 
@@ -167,5 +168,11 @@ def constructor(kind: type) -> dict[str, Any]:
     fields = getattr(kind, "_fields", None)  # of a named tuple
     if fields:
         return {name: kind._field_defaults.get(name, NEEDED) for name in fields}  # type: ignore
-    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore
+    return dict(_parameters(kind.__init__))  # type: ignore[misc]
+
+
+@cache
+def _parameters(method: Callable[..., Any]) -> dict[str, Any]:
+    """The arguments of a method and their defaults."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
     return {parameter.name: parameter.default for parameter in parameters}
