@@ -4,7 +4,7 @@ import { applies, named, parsed } from "./parameters.js";
 import { digits, indexed, make, say, symbol } from "./words.js";
 
 const STEPS = 200; // of a logarithmic slider
-const TYPING = 300; // ms after the last letter of a formula
+const TYPING = 600; // ms after the last letter of a formula
 
 export class Controls {
   #fields = new Map();

@@ -195,7 +195,8 @@ function drawNow() {
   if (pictures[edited]) tools.show(view, page, pictures, edited);
   const words = Object.entries(page.settings).map(([slot, state]) => [slot.toUpperCase(), inWords(view, state)]);
   say(find("printed"), words.map(([slot, text]) => (words.length > 1 ? `${slot}: ${text}` : text)).join("; "));
-  if (any) stage.draw(pictures, page.axes, `${view.name}`);
+  const versions = Object.values(settings).map((setting) => [setting.slot, setting.version]);
+  if (any) stage.draw(pictures, page.axes, view.name, [versions, page.frame]);
 }
 
 // Pictures at their frame.

@@ -90,7 +90,7 @@ function colours(traces, theme) {
 
 function drawn(trace, colour, theme, panel) {
   if (trace.kind === "heat") return [heat(trace, theme, panel)];
-  const common = { type: "scatter", name: trace.name, x: trace.x, y: trace.y, connectgaps: false };
+  const common = { type: "scatter", name: escaped(trace.name), x: trace.x, y: trace.y, connectgaps: false };
   const label = { hovertemplate: `%{x:.6g}, %{y:.6g}<extra>${escaped(trace.name)}</extra>` };
   const member = trace.member ?? 0;
   if (trace.kind === "points") {
@@ -147,7 +147,7 @@ function heat(trace, theme, panel) {
     zmin: signed ? -far : low,
     zmax: signed ? far : high,
     colorscale: signed ? "RdBu" : "Cividis",
-    colorbar: { title: { text: trace.name }, thickness: 12, outlinewidth: 0, tickfont: { color: theme.ink } },
+    colorbar: { title: { text: escaped(trace.name) }, thickness: 12, outlinewidth: 0, tickfont: { color: theme.ink } },
     hovertemplate: "%{x}, %{y}: %{z:.4g}<extra></extra>",
   };
 }

@@ -12,6 +12,7 @@ export class Setting {
   failure = null; // of the last request
   running = null; // of the runs: {message, done, of}
   overlay = new Map(); // panel -> name -> trace
+  version = 0; // of what is to be drawn
   #close = null;
   #later = 0;
 
@@ -20,8 +21,8 @@ export class Setting {
     Object.assign(this, { slot, source, changed });
     this.quick = new Requests(slot, source, {
       arrived: (picture) => {
-        this.picture = picture;
-        this.failure = null;
+        Object.assign(this, { picture, failure: null, running: null, stale: true, overlay: new Map() });
+        this.version += 1;
         this.#later = setTimeout(() => this.#askDetails(), STILL);
         arrived(this);
       },
@@ -29,8 +30,8 @@ export class Setting {
       changed,
     });
     this.slow = new Requests(`${slot}.details`, source, {
-      arrived: (details) => Object.assign(this, { details, stale: false }),
-      failed: ({ message }) => Object.assign(this, { details: { panels: [], numbers: [], messages: [message] }, stale: false }),
+      arrived: (details) => this.#have(details),
+      failed: ({ message }) => this.#have({ panels: [], numbers: [], messages: [message] }),
       changed,
     });
   }
@@ -40,11 +41,10 @@ export class Setting {
   }
 
   ask(view, state) {
-    Object.assign(this, { view, state, stale: true, running: null });
+    Object.assign(this, { view, state });
     clearTimeout(this.#later);
     this.slow.drop();
     this.halt();
-    this.overlay = new Map();
     this.quick.ask(view, state);
   }
 
@@ -56,6 +56,7 @@ export class Setting {
   run() {
     this.halt();
     this.overlay = new Map();
+    this.version += 1;
     const tell = (running) => {
       this.running = running;
       this.changed();
@@ -64,7 +65,7 @@ export class Setting {
     this.#close = follow(this.source.runs(this.view, this.state(), `${this.slot}.runs`), {
       progress: tell,
       traces: ({ panel, traces }) => this.#put(panel, traces),
-      done: ({ message }) => tell({ message, ended: true }),
+      done: ({ message, python }) => tell({ message, python, ended: true }),
       failed: ({ error }) => tell({ message: error, ended: true, failed: true }),
     });
   }
@@ -101,8 +102,14 @@ export class Setting {
       panels: [...panels, ...later],
       numbers: [...this.picture.numbers, ...now.numbers],
       messages: [...this.picture.messages, ...now.messages],
+      python: this.running?.python ?? this.picture.python, // with the networks that are drawn
       slider_marks: { ...this.picture.slider_marks, ...now.slider_marks },
     };
+  }
+
+  #have(details) {
+    Object.assign(this, { details, stale: false });
+    this.version += 1;
   }
 
   #askDetails() {
@@ -113,6 +120,7 @@ export class Setting {
     const drawn = this.overlay.get(panel) ?? new Map();
     for (const trace of traces) drawn.set(trace.name, trace);
     this.overlay.set(panel, drawn);
+    this.version += 1;
     this.changed();
   }
 }

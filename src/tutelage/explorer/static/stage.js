@@ -9,6 +9,8 @@ const NARROW = "(max-width: 50rem)";
 
 export class Stage {
   #places = new Map(); // slot -> {section, names, plots}
+  #drawn = "";
+  #ink = "";
   #off = new Map(); // panel -> names of curves that are not drawn
   #resized = new ResizeObserver((entries) => {
     for (const { target } of entries) if (target.data) window.Plotly.Plots.resize(target);
@@ -22,15 +24,22 @@ export class Stage {
   clear() {
     for (const slot of [...this.#places.keys()]) this.#drop(slot);
     this.#off.clear();
+    this.#drawn = "";
   }
 
-  // pictures: {slot: picture}; axes: {"panel.x": "log"}.
-  async draw(pictures, axes, key) {
+  // pictures: {slot: picture}; axes: {"panel.x": "log"}; version: nothing is drawn twice.
+  async draw(pictures, axes, key, version) {
+    const off = [...this.#off].map(([panel, names]) => [panel, ...names]);
+    const now = JSON.stringify([key, version, axes, off, matchMedia(NARROW).matches]);
+    const theme = themeOf(document.documentElement);
+    if (now === this.#drawn && theme.ink === this.#ink) return;
+    this.#drawn = now;
+    this.#ink = theme.ink;
     const slots = Object.keys(pictures);
     for (const slot of [...this.#places.keys()]) if (!slots.includes(slot)) this.#drop(slot);
     this.place.dataset.settings = slots.length;
     const Plotly = await plotly();
-    const theme = themeOf(document.documentElement);
+    if (this.#drawn !== now) return; // something newer came while the script was loading
     for (const slot of slots) {
       const { plots, heading } = this.#place(slot, pictures[slot].panels);
       heading.hidden = slots.length === 1;
