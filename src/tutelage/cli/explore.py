@@ -1,5 +1,6 @@
 """``tutelage explore``: a page on this machine that shows learning while one moves its sliders."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,13 @@ def explore(
         int | None,
         typer.Option(metavar="COUNT", help="Processes that compute; 2 to 4 by default."),
     ] = None,
+    report: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Of a report, whose figures are shown.")
+    ] = Path("report"),
+    files: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="With saved trainings, which can be played back."),
+    ] = None,
 ) -> None:
     """Open a page where sliders move and pictures follow.
 
@@ -37,4 +45,6 @@ def explore(
 
             webbrowser.open(address)
 
-    serve(port, public=public, token=token, workers=workers, opened=opened)
+    serve(
+        port, public=public, token=token, workers=workers, report=report, files=files, opened=opened
+    )

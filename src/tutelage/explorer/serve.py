@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 
 from tutelage._checks import InputError
 from tutelage._door import door
@@ -33,6 +34,8 @@ def serve(
     public: bool = False,
     token: str | None = None,
     workers: int | None = None,
+    report: str | Path = "report",
+    files: str | Path | None = None,
     opened: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page until the process is interrupted.
@@ -42,6 +45,8 @@ def serve(
         public: listen on all interfaces, not on this machine alone; whoever asks needs the token.
         token: of a public page; a random one by default.
         workers: processes that compute; by default as many as there are processors, 2 to 4.
+        report: folder of the report of ``tutelage reproduce``, whose figures are shown.
+        files: a folder with saved trainings, which can be played back.
         opened: called with the address once the server listens, as `webbrowser.open`.
 
     Raises:
@@ -50,11 +55,15 @@ def serve(
     check_installed()
     import uvicorn
 
+    from tutelage.explorer import files as folders
     from tutelage.explorer.guard import Guard
     from tutelage.explorer.server import application
     from tutelage.runs.compiled import keep_compiled_code
 
     keep_compiled_code()
+    if files is not None and not Path(files).is_dir():
+        raise InputError("files", repr(str(files)), "it has to be a folder", "none")
+    folders.choose(report, files)
     token = _token(public, token)
     listening = _socket(port, public)
     at = listening.getsockname()[1]

@@ -19,6 +19,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from tutelage._checks import InputError, shown
+from tutelage.explorer import files
 from tutelage.explorer.guard import Guard
 from tutelage.explorer.parameters import State, state_of
 from tutelage.explorer.pictures import as_json
@@ -35,6 +36,7 @@ TYPES = {
     ".png": "image/png",
 }
 FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
+FIRST = ("online", "transitions", "activation")  # what is drawn before anybody asks
 # Pictures that were drawn lately: another client, the back button, the first of all.
 KEPT = 200
 # What the address of a request says beside the state.
@@ -106,7 +108,7 @@ class Explorer:
     async def picture(self, asked: Asked) -> Answer:
         """A picture, drawn or kept."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
-        if key in self.kept:
+        if key in self.kept and asked.view.NAME != "playback":  # whose file may be another by now
             self.kept.move_to_end(key)
             return Answer(200, self.kept[key])
         answer = await self.pool.ask(asked.job())
@@ -116,9 +118,16 @@ class Explorer:
                 self.kept.popitem(last=False)
         return answer
 
+    async def listed(self, task: str) -> Response:
+        """What is in the folders now: the report's figures, or saved trainings."""
+        job = Job(task, "papers", {}, self.nobody.next(), 0, ())
+        answer = await self.pool.ask(job)
+        return _json(answer.body, answer.status)
+
     async def warm_up(self) -> None:
         """Draw what every page draws first, so that it is there when the page is."""
-        for view in VIEWS.values():
+        for name in FIRST:
+            view = VIEWS[name]
             state = state_of(view.PARAMETERS, {})
             try:
                 await self.picture(Asked(view, state, self.nobody.next(), 0, "picture"))
@@ -244,6 +253,23 @@ def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
             return _json(answer.body, answer.status)
         name = f'attachment; filename="tutelage-{asked.view.NAME}.{format}"'
         return Response(answer.body, media_type=kind, headers={"Content-Disposition": name})
+
+    @app.get("/api/papers")
+    async def papers() -> Response:
+        return await explorer.listed("papers")
+
+    @app.get("/api/files")
+    async def playable() -> Response:
+        return await explorer.listed("files")
+
+    @app.get("/api/report/{name}")
+    async def report(name: str) -> Response:
+        file = files.picture(name)
+        if file is None:
+            return _json(
+                as_json({"error": "the report has no such picture", "parameter": None}), 404
+            )
+        return FileResponse(file, media_type=TYPES[".svg"])
 
     @app.get("/api/runs")
     async def runs(request: Request) -> Response:

@@ -13,11 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 from tutelage._checks import InputError
-from tutelage.explorer import frames
+from tutelage.explorer import files, frames
 from tutelage.explorer.pictures import as_json
-from tutelage.explorer.views import VIEWS
+from tutelage.explorer.views import VIEWS, papers
 
 GIGABYTE = 2**30
+LISTS = {"papers": papers.figures, "files": lambda: {"files": files.playable()}}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -110,6 +111,8 @@ def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], byte
     try:
         if job.task == "runs":
             return {"status": 200}, as_json(_run(job))
+        if job.task in LISTS:
+            return {"status": 200}, as_json(LISTS[job.task]())
         if job.task == "data":
             return {"status": 200}, _file(job)
         return {"status": 200}, _picture(job, begun, compiled)

@@ -20,6 +20,7 @@ from tutelage.explorer.pictures import as_json
 
 # Seconds that a request may take in all, by its task: compiling takes most of it.
 LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
+SHORT = 60.0  # for all other tasks
 LONG = frozenset({"details", "runs"})  # tasks that never have the last process
 WAITING = 30.0  # seconds that a request waits for a process
 MOST_WAITING = 200
@@ -75,6 +76,11 @@ class Job:
     def key(self) -> tuple[Any, ...]:
         """What a process knows that has done such a thing before."""
         return (self.view, self.task, self.program)
+
+    @property
+    def limit(self) -> float:
+        """Seconds that it may take."""
+        return LIMITS.get(self.task, SHORT)
 
     def cancel(self) -> None:
         self.stale = True
@@ -268,8 +274,8 @@ class Pool:
             now = time.monotonic()
             for worker in self.workers:
                 job = worker.job
-                if job is not None and now - job.begun > LIMITS[job.task]:
-                    seconds = f"{LIMITS[job.task]:g} s"
+                if job is not None and now - job.begun > LIMITS.get(job.task, SHORT):
+                    seconds = f"{LIMITS.get(job.task, SHORT):g} s"
                     worker.end(f"this takes longer than {seconds}, the most a request may take")
             for job in [job for job in self.waiting if now - job.asked > WAITING]:
                 self.waiting.remove(job)

@@ -15,9 +15,11 @@ These modules are loaded by the server, too, which computes nothing: JAX is impo
 from types import ModuleType
 from typing import Any
 
-from tutelage.explorer.views import activation, online, transitions
+from tutelage.explorer.views import activation, online, papers, playback, transitions
 
-VIEWS: dict[str, ModuleType] = {view.NAME: view for view in (online, transitions, activation)}
+VIEWS: dict[str, ModuleType] = {
+    view.NAME: view for view in (online, transitions, activation, playback, papers)
+}
 
 
 def described(view: Any) -> dict[str, Any]:

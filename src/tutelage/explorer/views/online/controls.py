@@ -42,6 +42,12 @@ PARAMETERS: list[Parameter] = [
            shown_when=GIVEN),
     number("start_r", "asymmetry", "R_ii", "overlap of student i with teacher i at α = 0", START,
            1e-3, 1e-12, 1.0, scale="log", zero=True, shown_when=GIVEN),
+    Parameter("start_first", "only the first pair begins with an overlap", "R₁₁",
+              "R₁₁ alone has the asymmetry, all others are 0", START, "toggle", False,
+              shown_when=GIVEN),
+    Parameter("start_norms", "squared norms of all students", "Q_ii", "one for each student, with "
+              "commas between them; empty: equally spaced from the first to the last", START,
+              "text", "", shown_when=GIVEN),
     integer("start_dimension", "inputs of the random weights", "N", "overlaps are of order 1/√N",
             START, 1000, 20, 10**9, scale="log", shown_when=RANDOM),
     number("start_norm", "norm of the random weights", "|J|", "typical length at α = 0", START,

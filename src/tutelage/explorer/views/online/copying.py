@@ -90,7 +90,7 @@ def command(state: State) -> str | None:
         "until": state["until"],
         "teacher-norms": _commas(np.diag(setting.teacher_overlaps(state))),
         "start-q": _commas(setting.diagonal(state)),
-        "start-r": state["start_r"],
+        "start-r": _commas(np.diag(setting.given(state)[1])),
         **setting.noise(state),
         **{name: _commas(v) for name, v in readouts.items() if v is not None},
         "tolerance": TOLERANCE,

@@ -79,14 +79,22 @@ def readout(state: State, units_: str) -> list[float] | None:
     name = "readout" if units_ == "K" else "teacher_readout"
     if not state[name]:
         return None
-    allowed = f"{units_} = {state[units_]} numbers between -10 and 10 with commas between them"
-    hint = ", ".join(["1", "-1", "0.5", "2", "1"][: state[units_]])
+    found = _numbers(name, state[name], state[units_], -10.0)
+    if not any(found):
+        raise InputError(name, repr(state[name]), "they cannot all be 0", "1")
+    return found
+
+
+def _numbers(name: str, text: str, count: int, lowest: float) -> list[float]:
+    """So many numbers, from the lowest to 10, with commas between them."""
     try:
-        found = [float(part) for part in state[name].split(",")]
+        found = [float(part) for part in text.split(",")]
     except ValueError:
         found = []
-    if len(found) != state[units_] or not all(abs(x) <= 10 for x in found) or not any(found):
-        raise InputError(name, repr(state[name]), f"it has to be {allowed}, not all 0", hint)
+    if len(found) != count or not all(lowest <= x <= 10 for x in found):
+        allowed = f"it has to be {count} numbers from {lowest:g} to 10 with commas between them"
+        hint = ", ".join(["1", "0.5", "2", "1", "1"][:count])
+        raise InputError(name, repr(text), allowed, hint)
     return found
 
 
@@ -128,10 +136,15 @@ def given(state: State) -> tuple[list[list[float]], list[list[float]]]:
     if r > largest:
         allowed = f"with these norms it is at most √(Q T) = {largest:.4g}"
         raise InputError("start_r", f"{r:g}", allowed, f"{0.5 * largest:.2g}")
-    return np.diag(q).tolist(), (r * np.eye(K, M)).tolist()
+    R = r * np.eye(K, M)
+    if state["start_first"]:
+        R[1:] = 0.0
+    return np.diag(q).tolist(), R.tolist()
 
 
 def diagonal(state: State) -> "np.ndarray":
     import numpy as np
 
+    if state["start_norms"]:
+        return np.array(_numbers("start_norms", state["start_norms"], state["K"], 0.0))
     return np.linspace(state["start_q"], state["start_q_last"], state["K"])
