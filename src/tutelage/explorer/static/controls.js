@@ -10,23 +10,28 @@ export class Controls {
   #fields = new Map();
 
   // files: choices of a file; changed(name, value, settled): settled is false while a slider is dragged.
-  constructor(form, view, { state, files }, changed) {
+  constructor(form, view, files, changed) {
     this.view = view;
     const groups = new Map();
-    const moved = new Set(); // groups with a value that is not the default
     for (const parameter of view.parameters.filter((p) => p.kind !== "hidden")) {
       const field = this.#field(parameter, files, changed);
       this.#fields.set(parameter.name, field);
       const name = parameter.group ?? "Parameters";
       groups.set(name, [...(groups.get(name) ?? []), field.row]);
-      if (state[parameter.name] !== parameter.default) moved.add(name);
     }
     const open = matchMedia("(max-width: 50rem)").matches ? 1 : 2;
     this.groups = [...groups].map(([name, rows], i) => {
       const body = make("fieldset", {}, make("legend", { class: "hidden" }, name), ...rows);
-      return make("details", { open: i < open || moved.has(name) }, make("summary", {}, name), body);
+      return make("details", { open: i < open }, make("summary", {}, name), body);
     });
     form.replaceChildren(...this.groups);
+  }
+
+  // Groups with a value that is not the default are open.
+  reveal(state) {
+    for (const [name, { row, parameter }] of this.#fields) {
+      if (state[name] !== parameter.default) row.closest("details").open = true;
+    }
   }
 
   // failure: of the last request; marks: {name: [{at, label}]} beside sliders; other: the setting compared with.

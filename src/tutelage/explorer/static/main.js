@@ -58,6 +58,7 @@ async function arrive() {
   page = read(location.hash, views);
   if (!page.settings[edited]) edited = "a";
   if (page.view !== before?.view) await enter();
+  for (const state of Object.values(page.settings)) if (view.name !== "papers") controls.reveal(state);
   for (const slot of Object.keys(settings)) if (!page.settings[slot]) drop(slot);
   for (const slot of Object.keys(page.settings)) {
     if (!settings[slot] || !alike(before?.settings[slot], page.settings[slot])) ask(slot);
@@ -87,7 +88,7 @@ async function enter() {
   find("main").className = papers ? "gallery" : "";
   if (papers) return find("figures").replaceChildren(...gallery(await from.papers(), views));
   const files = view.parameters.some((p) => p.kind === "file") ? await from.files(view) : [];
-  controls = new Controls(find("controls"), view, { state: page.settings.a, files }, changed);
+  controls = new Controls(find("controls"), view, files, changed);
 }
 
 function ask(slot) {
