@@ -56,7 +56,9 @@ app.command(
 app.command(cls=Command, epilog="Example: tutelage sweep study.toml --store study --plot heat.png")(
     sweep
 )
-app.command(cls=Command, epilog="Example: tutelage explore --port 8765")(explore)
+app.command(
+    cls=Command, epilog="Example: tutelage explore; for a talk: tutelage explore --export talk.html"
+)(explore)
 app.command(cls=Command, epilog="Example: tutelage data cifar10 --to ~/data")(data)
 app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
     reproduce

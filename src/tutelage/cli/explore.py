@@ -30,12 +30,24 @@ def explore(
         Path | None,
         typer.Option(metavar="FOLDER", help="With saved trainings, which can be played back."),
     ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.html", help="Instead, write one page that works without a server."
+        ),
+    ] = None,
 ) -> None:
     """Open a page where sliders move and pictures follow.
 
     The page is served on this machine and to this machine alone, and asks nobody else for
     anything. Ctrl-C ends it.
     """
+    if export is not None:
+        from tutelage.explorer import export as write
+
+        write(export, progress=True)
+        print(f"Written to {export}")
+        return
     from tutelage.explorer import serve
 
     def opened(address: str) -> None:

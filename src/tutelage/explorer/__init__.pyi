@@ -1,1 +1,2 @@
+from .export import export as export
 from .serve import serve as serve

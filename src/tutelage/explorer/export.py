@@ -1,0 +1,102 @@
+"""One page that works from the disk: a grid of pictures computed before, and no server.
+
+For a talk, a course, or the documentation.  Its curves have six digits, its numbers all of them.
+"""
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tutelage
+from tutelage._door import door
+from tutelage.explorer.parameters import state_of
+from tutelage.explorer.pictures import as_json
+from tutelage.explorer.serve import check_installed
+from tutelage.explorer.views import VIEWS, described
+from tutelage.runs import files
+from tutelage.runs.progress import Progress
+
+Grid = dict[str, Sequence[Any]]
+# What can be moved in the page of each view, and to where.
+GRIDS: dict[str, Grid] = {
+    "online": {
+        "activation": ("relu", "erf"),
+        "K": (2, 3),
+        "learning_rate": (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5),
+    },
+    "transitions": {
+        "activation": ("erf", "relu"),
+        "K": (2, 5),
+        "load": (2.0, 4.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 46.0, 50.0, 65.0),
+    },
+    "activation": {"activation": ("relu", "erf", "swish", "gelu", "tanh")},
+}
+DIGITS = 6
+
+
+@door
+def export(path: str, *, progress: bool = False) -> None:
+    """Write one self-contained page with computed curves, which needs no server and no network.
+
+    Args:
+        path: a name that ends in ``.html``.
+        progress: whether to say how far it is and how long it will take.
+
+    Raises:
+        InputError: if a package is missing, or the file cannot be written.
+    """
+    check_installed()
+    checked = files.check_writable("path", path, (".html",), "explorer.html")
+    from tutelage.explorer.bundle import page
+    from tutelage.explorer.server import plotly_file
+
+    content = page(data(GRIDS, progress), plotly_file().read_text(encoding="utf-8"))
+    files.write(checked, content)
+
+
+def data(grids: dict[str, Grid], progress: bool = False) -> dict[str, Any]:
+    """Views and pictures, as the page reads them."""
+    total = sum(len(list(itertools.product(*grid.values()))) for grid in grids.values())
+    found: dict[str, Any] = {}
+    with Progress(progress, total, "pictures") as bar:
+        for name, grid in grids.items():
+            pictures = []
+            for values in itertools.product(*grid.values()):
+                given = {key: str(value) for key, value in zip(grid, values, strict=True)}
+                pictures.append(_picture(VIEWS[name], given))
+                bar.add(1)
+            found[name] = {"over": {k: list(v) for k, v in grid.items()}, "pictures": pictures}
+    return {
+        "views": [_relative(described(VIEWS[name])) for name in grids],
+        "grids": found,
+        "note": f"Computed by tutelage {tutelage.__version__}",
+    }
+
+
+def _relative(view: dict[str, Any]) -> dict[str, Any]:
+    """Its page of the documentation is beside the exported one, where there is one."""
+    page = view["documentation"]
+    return {**view, "documentation": page and page.replace("/docs/", "") + ".html"}
+
+
+def _picture(view: Any, given: dict[str, str]) -> dict[str, Any]:
+    state = state_of(view.PARAMETERS, given)
+    texts = {"python": view.python(state), "command": view.command(state)}
+    told = as_json(view.draw(state), **texts, seconds=0.0, state=state, compiled=False)
+    picture = json.loads(told)
+    for panel in picture["panels"]:
+        for trace in panel["traces"]:
+            trace.update({name: _rounded(trace[name]) for name in ("x", "y")})
+    return picture
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers of six digits: half as long.
+
+    >>> _rounded([0.1 + 0.2, None, 1 / 3])
+    [0.3, None, 0.333333]
+    """
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
