@@ -78,6 +78,7 @@ async function enter() {
   find("formula").innerHTML = view.formula ?? "";
   find("formula").hidden = !view.formula;
   find("formula").querySelector("math")?.setAttribute("aria-label", view.formula_text ?? "");
+  for (const sign of find("formula").querySelectorAll("mo")) sign.setAttribute("stretchy", "false");
   const documentation = find("documentation");
   documentation.hidden = !view.documentation;
   if (view.documentation) documentation.href = view.documentation;

@@ -29,11 +29,12 @@ export function spoken(numbers) {
 
 function line(row, slots) {
   const any = Object.values(row)[0];
-  const cells = slots.map((slot) => make("td", {}, ...(row[slot] ? cell(row[slot]) : ["–"])));
+  const cells = slots.map((slot) => (row[slot] ? cell(row[slot]) : make("td", {}, "–")));
   return make("tr", {}, make("th", { scope: "row" }, ...indexed(any.label), symbol(any.symbol)), ...cells);
 }
 
 function cell(number) {
   const reason = number.reason ? make("span", { class: "reason" }, ...indexed(number.reason)) : null;
-  return [shown(number), reason];
+  const kind = typeof number.value === "number" ? "number" : null;
+  return make("td", { class: kind }, ...indexed(shown(number)), reason);
 }

@@ -3,12 +3,14 @@ import { defaults } from "./parameters.js";
 import { written } from "./address.js";
 import { make } from "./words.js";
 
-export function gallery(figures, views) {
+export function gallery({ figures, message }, views) {
+  const said = message ? [make("p", { class: "message" }, message)] : [];
   const papers = [...new Set(figures.map((figure) => figure.paper))];
-  return papers.map((paper) => {
+  const sections = papers.map((paper) => {
     const cards = figures.filter((figure) => figure.paper === paper).map((figure) => card(figure, views));
     return make("section", { "aria-label": paper }, make("h2", {}, paper), make("div", { class: "cards" }, ...cards));
   });
+  return [...said, ...sections];
 }
 
 function card({ title, caption, picture, opens }, views) {

@@ -1,12 +1,14 @@
 // A panel, as the server describes it, becomes a figure of Plotly.
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+const KINDS = { dashed: "dash", dotted: "dot" };
 const GAPS = { solid: null, dash: "9 6", dot: "2.5 4", dashdot: "9 4 2.5 4", longdash: "15 6", longdashdot: "15 4 2.5 4" };
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
 const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
 const COLOURS = 7;
 const LETTER = 7; // pixels of a letter beside a mark
 const ROW = 15;
+const CLOSE = 1e-3; // of the width of a panel
 const WIDE_WIDTH = 560; // pixels of a panel, about
 const NARROW_WIDTH = 290;
 
@@ -102,12 +104,15 @@ function drawn(trace, colour, theme, panel) {
     const line = { color: colour, width: 1 };
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
-  const line = { color: colour, width: 2.2, dash: dashOf(trace) };
+  const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
   return [...band(trace, colour), { ...common, ...label, mode: "lines", line }];
 }
 
-function dashOf({ kind, member = 0 }) {
-  return { dashed: "dash", dotted: "dot" }[kind] ?? DASHES[member % DASHES.length];
+// Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
+function dashOf({ kind, member }, panel) {
+  const saying = new Set(panel.traces.map((trace) => KINDS[trace.kind]));
+  const left = DASHES.filter((dash) => !saying.has(dash));
+  return KINDS[kind] ?? left[(member ?? 0) % left.length];
 }
 
 // What names a curve in the legend: {name, colour, gaps} or {name, colour, points}.
@@ -119,7 +124,7 @@ export function entries(panel, theme) {
     name: trace.name,
     colour: colour(trace),
     points: trace.kind === "points" ? SYMBOLS[(trace.member ?? 0) % SYMBOLS.length] : null,
-    gaps: GAPS[dashOf(trace)],
+    gaps: GAPS[dashOf(trace, panel)],
   }));
 }
 
@@ -184,8 +189,7 @@ function marks(panel, axes, range, theme, narrow) {
   const annotations = [];
   const ends = []; // where the words of each row above the panel end, as a part of its width
   const width = narrow ? NARROW_WIDTH : WIDE_WIDTH;
-  for (const mark of [...(panel.marks ?? [])].sort((one, two) => one.at - two.at)) {
-    const { axis: along, at, label } = mark;
+  for (const { axis: along, at, label } of together(panel.marks ?? [], range)) {
     const across = along === "x" ? "y" : "x";
     const log = axes[along].scale === "log";
     if (log && at <= 0) continue;
@@ -209,6 +213,18 @@ function marks(panel, axes, range, theme, narrow) {
     });
   }
   return { shapes, annotations, rows: ends.length };
+}
+
+// Marks from left to right; those at one place have one line, and their words beside each other.
+function together(all, range) {
+  const close = range ? CLOSE * Math.abs(range[1] - range[0]) : 0;
+  const found = [];
+  for (const mark of [...all].sort((one, two) => one.at - two.at)) {
+    const same = found.find((other) => other.axis === mark.axis && mark.axis === "x" && mark.at - other.at <= close);
+    if (same) same.label += `, ${mark.label}`;
+    else found.push({ ...mark });
+  }
+  return found;
 }
 
 function place(at, [low, high], log) {

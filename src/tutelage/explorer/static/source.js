@@ -25,7 +25,7 @@ class Server {
   }
 
   async papers() {
-    return (await answer("/api/papers")).figures;
+    return answer("/api/papers");
   }
 
   async files(view) {
@@ -95,7 +95,7 @@ class Table {
   }
 
   async papers() {
-    return this.#data.papers?.figures ?? [];
+    return this.#data.papers ?? { figures: [] };
   }
 
   async files() {
