@@ -147,6 +147,24 @@ def test_no_argument_of_a_verb_is_hidden_by_one_of_a_sweep():
             assert own & {*inspect.signature(verb).parameters} == known, name
 
 
+def test_a_worker_does_not_compile_what_another_has_nearly_finished():
+    queue = groups.Queue(list(range(40)), ["one"] * 20 + ["other"] * 20, least=2)
+    queue.share(["a", "b"])
+    both = {worker: queue.take(worker) for worker in "ab"}
+    assert [both[worker].shape for worker in "ab"] == ["one", "other"]
+    queue.took(both["b"], 10.0)  # compiled: the next ones take a second for each point
+    while (group := queue.take("b")) and group.shape == "other":
+        queue.took(group, 1.0 * len(group.numbers))
+    assert group.shape == "one"  # of which it is not known that it takes little
+    queue.took(both["a"], 30.0)
+    queue.took(queue.take("a"), 2.0)
+    left = len(queue)
+    queue.share(["a", "c"])
+    assert left == len(queue) < 20 and queue.take("c") is None
+    queue.share(["c"])  # without the one who could have finished it
+    assert queue.take("c").shape == "one"
+
+
 def test_findings_have_their_errors_and_reasons():
     made = study({"activation": [tl.Erf(), tl.Linear()]}, tl.equilibrium.transitions, units=2)
     for number, unit in enumerate([tl.Erf(), tl.Linear()]):

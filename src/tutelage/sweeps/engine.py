@@ -86,7 +86,7 @@ def _on_workers(
         there = list(client.nthreads())
         known |= cluster.checked(client, [address for address in there if address not in known])
         there = [address for address in there if address in known]
-        queue.workers = max(len(there), 1)
+        queue.share(there)
         for group in _taken_back(given, there):
             if _is_hopeless(group, queue, lost):
                 yield group, None

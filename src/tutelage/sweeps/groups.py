@@ -7,7 +7,7 @@ last ones have taken.  What a point gives does not depend on its group: see `com
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any, NamedTuple
 
 from tutelage.sweeps.points import Points, identity
@@ -54,7 +54,7 @@ class Queue:
     shapes: of all points.
     least: points of a first group, and what the others are multiples of.
 
-    ``workers`` share the work.
+    Those who `share` the work are told apart by their names.
     """
 
     def __init__(self, numbers: list[int], shapes: list[str], least: int):
@@ -63,8 +63,10 @@ class Queue:
             self._waiting[shapes[number]].append(number)
         self._again: deque[Group] = deque()
         self._size: dict[Hashable, int] = {}
-        self._least, self.workers = least, 1
+        self._least, self._workers = least, 1
         self._last: dict[Hashable, Hashable] = {}  # shape of each worker
+        self._first: dict[Hashable, tuple[int, float]] = {}  # points of a first group, its seconds
+        self._each: dict[Hashable, float] = {}  # seconds of a point in the last group
 
     def __len__(self) -> int:
         again = sum(len(group.numbers) for group in self._again)
@@ -75,8 +77,16 @@ class Queue:
         """Shapes of which points wait."""
         return sum(map(bool, self._waiting.values()))
 
+    def share(self, workers: Collection[Hashable]) -> None:
+        """Who works now: what only others knew is known to nobody."""
+        self._workers = max(len(workers), 1)
+        self._last = {worker: x for worker, x in self._last.items() if worker in workers}
+
     def take(self, worker: Hashable = None) -> Group | None:
-        """The next group; of the shape that the worker knows, or of one that nobody works on."""
+        """The next group; of the shape that the worker knows, or of one that nobody works on.
+
+        Or of one that another works on, if compiling it once more takes less time than is left.
+        """
         if self._again:
             return self._again.popleft()
         there = [shape for shape, waiting in self._waiting.items() if waiting]
@@ -85,22 +95,35 @@ class Queue:
         known = self._last.get(worker)
         busy = set(self._last.values())
         rest = [shape for shape in there if shape not in busy]
-        most = max(there, key=lambda shape: len(self._waiting[shape]))
+        most = max(there, key=self._left)
         shape = known if known in there else rest[0] if rest else most
+        if shape in busy and shape != known and self._left(shape) < self._compiles(shape):
+            return None
         self._last[worker] = shape
         waiting = self._waiting[shape]
         return Group(shape, [waiting.popleft() for _ in range(self._count(shape))])
 
+    def _left(self, shape: Hashable) -> float:
+        """Seconds that the waiting points will take; a second each before one has been computed."""
+        return len(self._waiting[shape]) * self._each.get(shape, 1.0)
+
+    def _compiles(self, shape: Hashable) -> float:
+        """Seconds that a first group has taken longer than a later one."""
+        count, seconds = self._first.get(shape, (0, 0.0))
+        return seconds - count * self._each.get(shape, 0.0)
+
     def _count(self, shape: Hashable) -> int:
         """As many as are known to take a few seconds; at the end less, so that all end together."""
         waiting = len(self._waiting[shape])
-        share = -(-waiting // (2 * self.workers))
+        share = -(-waiting // (2 * self._workers))
         size = min(self._size.get(shape, self._least), max(share, self._least))
         return min(-(-size // self._least) * self._least, waiting)
 
     def took(self, group: Group, seconds: float) -> None:
         """How long a group has taken, by which the next ones are sized."""
         count = len(group.numbers)
+        self._first.setdefault(group.shape, (count, seconds))
+        self._each[group.shape] = seconds / count
         fitting = int(count * SECONDS / max(seconds, 1e-6))
         before = self._size.get(group.shape, self._least)
         self._size[group.shape] = max(1, min(fitting, GROWS * before))
