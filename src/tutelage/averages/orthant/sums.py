@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -78,18 +79,33 @@ class Moments:
 
     groups: tuple[tuple[str, np.ndarray, np.ndarray], ...]
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(len(members) for _, members, _ in self.groups)
+
+
+class Terms(NamedTuple):
+    """Which moments some sums have, in the order of the groups, and how much of them.
+
+    Data, not part of a program.
+    """
+
+    places: Int[np.ndarray, "sums terms"]
+    weights: Float[np.ndarray, "sums terms"]
+
 
 class Sums(eqx.Module):
     """Averages of expansions: one number for each, from the covariance of all fields.
 
     moments: what is averaged, known when it is compiled.
-    places, weights: which moments every sum has, in the order of the groups, and how much of them;
-        data, not part of a program.
+    terms: of all sums with one term, with two, …; none is read that is not there.
+    order: where every sum stands among them.
     """
 
     moments: Moments = eqx.field(static=True)
-    places: Int[np.ndarray, "sums terms"]
-    weights: Float[np.ndarray, "sums terms"]
+    terms: tuple[Terms, ...]
+    order: Int[np.ndarray, " sums"]
 
     def __init__(self, expansions: Sequence[Expansion]):
         even = [
@@ -100,16 +116,34 @@ class Sums(eqx.Module):
         self.moments = _by_kind(kept)
         members = np.concatenate([members for _, members, _ in self.moments.groups])
         place = {kept[number]: where for where, number in enumerate(members)}
-        longest = max(map(len, even))
-        self.places = np.zeros((len(even), longest), dtype=int)
-        self.weights = np.zeros((len(even), longest))
-        for row, expansion in enumerate(even):
-            self.places[row, : len(expansion)] = [place[key] for key in expansion]
-            self.weights[row, : len(expansion)] = list(expansion.values())
+        lengths = np.array([len(expansion) for expansion in even])
+        groups = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+        self.terms = tuple(
+            Terms(
+                np.array([[place[key] for key in even[row]] for row in rows], dtype=int),
+                np.array([list(even[row].values()) for row in rows]),
+            )
+            for rows in groups
+        )
+        self.order = np.argsort(np.concatenate(groups))
 
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
         """⟨expansion⟩ for every expansion, over fields with the covariance C."""
-        return jnp.sum(self.values(C)[..., self.places] * self.weights, axis=-1)
+        values = self.values(C)
+        parts = [jnp.sum(values[..., part.places] * part.weights, axis=-1) for part in self.terms]
+        return jnp.concatenate(parts, axis=-1)[..., self.order]
+
+    def weights(
+        self, factors: Float[np.ndarray, "rows sums_of_a_row"]
+    ) -> Float[np.ndarray, "rows moments"]:
+        """How much of every moment Σ factor × sum has, over the sums of each row."""
+        found = np.zeros((len(factors), self.moments.count))
+        sums = np.argsort(self.order)
+        for part in self.terms:
+            own, sums = sums[: len(part.places)], sums[len(part.places) :]
+            row, factor = own // factors.shape[1], factors.ravel()[own]
+            np.add.at(found, (row[:, None], part.places), factor[:, None] * part.weights)
+        return found
 
     def values(self, C: Float[Array, "... n n"]) -> Float[Array, "... moments"]:
         """All moments."""

@@ -68,12 +68,7 @@ class SignMoments(Moments):
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
         """The same of every moment."""
         with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
-            parts = np.asarray(self._parts())
-        pairs, places = len(parts), self.sums.places
-        weights = np.zeros((pairs, 1 + places.max()))
-        rows = np.repeat(np.arange(pairs), parts.shape[1])[:, None]
-        np.add.at(weights, (rows, places), parts.reshape(-1, 1) * self.sums.weights)
-        return weights
+            return self.sums.weights(np.asarray(self._parts()))
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
