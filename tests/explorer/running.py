@@ -15,8 +15,11 @@ START = "from tutelage.cli import main; main()"
 
 
 @contextlib.contextmanager
-def explorer(*options: str) -> Iterator[str]:
-    """``tutelage explore`` at a free port; gives its address, and ends it."""
+def explorer(*options: str, started: list | None = None) -> Iterator[str]:
+    """``tutelage explore`` at a free port; gives its address, and ends it.
+
+    started: a list to which the process is added.
+    """
     compiled = {
         "JAX_COMPILATION_CACHE_DIR": str(CACHE),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -29,6 +32,8 @@ def explorer(*options: str) -> Iterator[str]:
         text=True,
     )
     assert process.stdout is not None
+    if started is not None:
+        started.append(process)
     try:
         line = process.stdout.readline()
         found = re.search(r"http://\S+", line)

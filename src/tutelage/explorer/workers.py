@@ -138,6 +138,12 @@ class Worker:
         with suppress(ProcessLookupError):
             self.process.kill()
 
+    async def gone(self) -> int:
+        """Its exit code, once it has ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await self.process.wait()
+
     def _send(self, header: dict[str, Any]) -> None:
         assert self.process.stdin is not None
         with suppress(OSError, RuntimeError):  # it has just ended, which its reader will notice
@@ -153,7 +159,7 @@ class Pool:
         self.waiting: list[Job] = []
         self.latest: dict[tuple[str, str], int] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._open = True
+        self._closing = asyncio.Event()
 
     def start(self) -> None:
         """Start all processes; they compute as soon as they are ready."""
@@ -162,16 +168,14 @@ class Pool:
 
     async def close(self) -> None:
         """End all processes, and everybody who waits."""
-        self._open = False
+        self._closing.set()
         for job in [*self.waiting, *(w.job for w in self.workers if w.job)]:
             job.cancel()
         for worker in self.workers:
-            worker.end(BY_ITSELF)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for worker in self.workers:
-            await worker.process.wait()
+            worker.end("the server has ended")
+        *lives, watch = self._tasks
+        watch.cancel()
+        await asyncio.gather(*lives, watch, return_exceptions=True)
 
     async def ask(self, job: Job) -> Answer:
         """The answer to a request; `Cancelled` if a newer one has taken its place."""
@@ -294,18 +298,18 @@ class Pool:
 
     async def _life(self) -> None:
         """A process, and the next one after its end."""
-        while self._open:
+        while not self._closing.is_set():
             begun = time.monotonic()
             worker = await Worker.started()
             self.workers.append(worker)
-            try:
+            if not self._closing.is_set():
                 await self._listen(worker)
-            finally:
-                worker.end(BY_ITSELF)
-                self.workers.remove(worker)
-            self._lost(worker, await worker.process.wait())
+            worker.end(BY_ITSELF)
+            self.workers.remove(worker)
+            self._lost(worker, await worker.gone())
             if not worker.ready and time.monotonic() - begun < 5.0:
-                await asyncio.sleep(1.0)  # it cannot even start: not a thousand times a second
+                with suppress(asyncio.TimeoutError):  # not a thousand times a second
+                    await asyncio.wait_for(self._closing.wait(), 1.0)
 
     async def _listen(self, worker: Worker) -> None:
         assert worker.process.stdout is not None

@@ -1,0 +1,113 @@
+"""Who may ask: nobody but this machine's own page, or whoever has the token."""
+
+import asyncio
+
+import pytest
+
+from tutelage.explorer.guard import HEADERS, Guard
+
+TOKEN = "a token of many letters"
+HERE = {"host": "127.0.0.1:8765"}
+
+
+async def _nothing(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"server", b"x")]})
+    await send({"type": "http.response.body", "body": b"passed"})
+
+
+def asked(headers, *, method="GET", path="/api/picture", query="", token=None):
+    """Status and headers of the answer."""
+    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+    scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    told = []
+
+    async def send(message):
+        told.append(message)
+
+    asyncio.run(Guard(8765, token).around(_nothing)(scope, None, send))
+    return told[0]["status"], {n.decode(): v.decode() for n, v in told[0]["headers"]}
+
+
+def status(headers, **how):
+    return asked(list(headers.items()), **how)[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8765", "localhost:8765", "LocalHost:8765", "[::1]:8765"]
+)
+def test_this_machine_by_its_own_names_may_ask(host):
+    assert status({"host": host}) == 200
+    assert status({"host": host, "origin": f"http://{host}"}) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "localhost.evil:8765"),
+        *("127.0.0.1:8765@evil", "", "\xff"),
+    ],
+)
+def test_another_name_of_this_machine_is_refused(host):
+    assert status({"host": host}) == 403
+
+
+def test_one_host_has_to_be_named():
+    assert asked([])[0] == 403
+    assert asked([("host", "127.0.0.1:8765"), ("host", "evil.example")])[0] == 403
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:8765", "http://127.0.0.1:80", ""]
+)
+def test_other_pages_are_refused(origin):
+    assert status({**HERE, "origin": origin}) == 403
+    assert status({**HERE, "origin": origin}, path="/api/stop", method="POST") == 403
+
+
+def test_a_page_on_the_web_cannot_ask_by_an_image_or_a_script():
+    for site in ("cross-site", "same-site"):
+        elsewhere = {**HERE, "sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
+        assert status(elsewhere) == 403
+        assert status(elsewhere, path="/") == 403
+        # A link to the page is followed, one to its numbers is not.
+        link = {**elsewhere, "sec-fetch-mode": "navigate"}
+        assert status(link, path="/") == 200
+        assert status(link) == 403
+    assert status({**HERE, "sec-fetch-site": "same-origin"}) == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "x"])
+def test_addresses_are_only_read(method):
+    assert status(HERE, method=method) == 405
+
+
+def test_addresses_have_an_end():
+    assert status(HERE, query="x" * 8193) == 414
+
+
+def test_every_answer_has_the_headers():
+    for found in (asked(list(HERE.items())), asked([])):
+        assert HEADERS.items() <= found[1].items()
+        assert "server" not in found[1]
+    assert "unsafe-inline" not in HEADERS["content-security-policy"]
+    assert "unsafe-eval" not in HEADERS["content-security-policy"]
+
+
+def test_a_public_page_needs_its_token():
+    public = {"host": "192.0.2.7:8765"}
+    for path in ("/", "/api/picture", "/static/main.js"):
+        assert status(public, path=path, token=TOKEN) == 403
+        assert status(public, path=path, query="token=another", token=TOKEN) == 403
+    code, headers = asked(list(public.items()), path="/", query="token=a+token+of+many+letters",
+                          token=TOKEN)  # fmt: skip
+    assert code == 303 and headers["location"] == "/"
+    assert "HttpOnly" in headers["set-cookie"] and "SameSite=Strict" in headers["set-cookie"]
+    assert status({**public, "cookie": "tutelage_token=wrong"}, token=TOKEN) == 403
+    assert status({**public, "cookie": 'tutelage_token="'}, token=TOKEN) == 403
+
+
+def test_the_cookie_lets_in():
+    token = "a-token-of-many-letters"
+    public = {"host": "192.0.2.7:8765", "cookie": f"other=1; tutelage_token={token}"}
+    assert status(public, token=token) == 200
+    assert status({**public, "origin": "http://evil.example"}, token=token) == 403

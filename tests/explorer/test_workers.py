@@ -1,0 +1,205 @@
+"""Processes that compute: who waits for whom, and what ends them.
+
+The processes here are small: they do what the state says and know nothing of physics.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tutelage.explorer import workers
+from tutelage.explorer.workers import Cancelled, Job, Pool
+
+SMALL = """
+import sys, time, threading, os, queue
+sys.path[:] = {path!r}
+from tutelage.explorer import frames
+out, jobs = sys.stdout.buffer, queue.Queue()
+def listen():
+    try:
+        while True:
+            jobs.put(frames.read(sys.stdin.buffer)[0])
+    except EOFError:
+        os._exit(0)
+threading.Thread(target=listen, daemon=True).start()
+def send(header, body=b""):
+    out.write(frames.packed(header, body)); out.flush()
+send({{"kind": "ready"}})
+while True:
+    job = jobs.get()
+    if "stop" in job:
+        continue
+    if job["state"].get("ends"):
+        os._exit(9)
+    for i in range(job["state"].get("tells", 0)):
+        send({{"id": job["id"], "kind": "event", "event": "progress"}}, str(i).encode())
+    time.sleep(job["state"].get("sleeps", 0))
+    send({{"id": job["id"], "kind": "answer", "status": 200, "compiled": False}},
+         str(os.getpid()).encode())
+"""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(workers, "START", SMALL)
+
+
+def job(task="picture", client="", slot="a", number=0, program=(), tell=None, **state):
+    owner = (client, slot) if client else ("", str(time.perf_counter()))
+    return Job(task, "online", state, owner, number, program, tell=tell)
+
+
+def pooled(count):
+    """Run a coroutine function with a pool."""
+
+    def run(function):
+        async def inside():
+            pool = Pool(count)
+            pool.start()
+            try:
+                while sum(worker.ready for worker in pool.workers) < count:
+                    await asyncio.sleep(0.01)
+                return await asyncio.wait_for(function(pool), 30)
+            finally:
+                await pool.close()
+
+        return asyncio.run(inside())
+
+    return run
+
+
+def test_a_slow_request_does_not_block_others():
+    async def both(pool):
+        slow = asyncio.create_task(pool.ask(job(sleeps=20)))
+        await asyncio.sleep(0.05)
+        quick = await pool.ask(job())
+        slow.cancel()
+        return quick
+
+    assert pooled(2)(both).status == 200
+
+
+def test_what_takes_long_never_has_the_last_process():
+    async def three(pool):
+        long = [asyncio.create_task(pool.ask(job("runs", sleeps=20))) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        quick = await pool.ask(job())
+        for task in long:
+            task.cancel()
+        return quick
+
+    assert pooled(2)(three).status == 200
+
+
+def test_the_process_that_knows_a_program_gets_it():
+    async def four(pool):
+        first = [await pool.ask(job(program=(name,))) for name in "ab"]
+        again = [await pool.ask(job(program=(name,))) for name in "ab"]
+        return [answer.body for answer in (*first, *again)]
+
+    a, b, again_a, again_b = pooled(2)(four)
+    assert a != b and again_a == a and again_b == b
+
+
+def test_a_newer_request_takes_the_place_of_an_older_one():
+    async def dragging(pool):
+        tasks = [asyncio.create_task(pool.ask(job(client="c", number=n, sleeps=0.05)))
+                 for n in range(10)]  # fmt: skip
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        with pytest.raises(Cancelled):
+            await pool.ask(job(client="c", number=3))
+        return found
+
+    *older, newest = pooled(1)(dragging)
+    assert newest.status == 200
+    assert all(isinstance(answer, Cancelled) for answer in older)
+
+
+def test_a_stale_request_is_ended_where_its_process_is_needed(monkeypatch):
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+
+    async def dragging(pool):
+        stale = asyncio.create_task(pool.ask(job(client="c", number=1, program=("b",), sleeps=20)))
+        await asyncio.sleep(0.2)
+        answer = await pool.ask(job(client="c", number=2, program=("a",)))
+        with pytest.raises(Cancelled):
+            await stale
+        return answer
+
+    begun = time.monotonic()
+    assert pooled(1)(dragging).status == 200
+    assert time.monotonic() - begun < 15
+
+
+def test_nothing_takes_longer_than_it_may(monkeypatch):
+    monkeypatch.setitem(workers.LIMITS, "picture", 0.2)
+
+    async def endless(pool):
+        return await pool.ask(job(sleeps=20)), await pool.ask(job())
+
+    slow, next_one = pooled(1)(endless)
+    assert slow.status == 503 and b"longer than 0.2 s" in slow.body
+    assert next_one.status == 200
+
+
+def test_nobody_waits_for_ever(monkeypatch):
+    monkeypatch.setattr(workers, "WAITING", 0.2)
+
+    async def busy(pool):
+        slow = asyncio.create_task(pool.ask(job(sleeps=20)))
+        await asyncio.sleep(0.3)
+        answer = await pool.ask(job())
+        slow.cancel()
+        return answer
+
+    answer = pooled(1)(busy)
+    assert answer.status == 503 and b"busy" in answer.body
+
+
+def test_a_process_that_dies_is_replaced():
+    async def twice(pool):
+        return await pool.ask(job(ends=True)), await pool.ask(job())
+
+    died, next_one = pooled(1)(twice)
+    assert died.status == 503 and b"has ended" in died.body
+    assert next_one.status == 200
+
+
+def test_what_is_stopped_ends():
+    told = []
+
+    async def tell(name, body):
+        told.append(int(body))
+
+    async def stopped(pool):
+        task = asyncio.create_task(pool.ask(job("runs", client="c", tell=tell, tells=3, sleeps=20)))
+        while len(told) < 3:
+            await asyncio.sleep(0.01)
+        assert pool.progress(("c", "a"))["state"] == "compiling"
+        assert pool.stop(("c", "a")) == 1
+        with pytest.raises(Cancelled):
+            await task
+        assert pool.progress(("c", "a"))["state"] == "idle"
+        return await pool.ask(job())
+
+    assert pooled(1)(stopped).status == 200
+    assert told == [0, 1, 2]
+
+
+def test_processes_end_with_the_server():
+    async def pids(pool):
+        return list(pool.workers)
+
+    for worker in pooled(2)(pids):
+        assert worker.process.returncode is not None
+
+
+def test_memory_has_a_limit():
+    code = "from tutelage.explorer.worker import _limit_memory as l; l(0.5); bytearray(2**31)"
+    path = [part for part in sys.path if part]
+    start = f"import sys; sys.path[:] = {path!r}; {code}"
+    found = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
+    assert "MemoryError" in found.stderr
