@@ -1,6 +1,7 @@
 """Speed of simulations, after compilation: on one core, and on a GPU if JAX has one.
 
     make bench
+    python benchmarks/simulation.py readouts    # second layers that learn, alone
 
 Steps are examples learned, in all runs together.  Ratios are between rows of the same run.
 """
@@ -139,9 +140,60 @@ def gpu_rows(table):
     )
 
 
+def readout_rows(table):
+    """Both layers learn, against the first alone; and how far the runs are from the theory.
+
+    The mean over runs is off by O(1/N): for that to be less than a standard error N is larger than
+    the number of runs.
+    """
+    on_gpu = jax.default_backend() == "gpu"
+    runs, steps, power = (2**20, 512, "2²⁰") if on_gpu else (256, 20_000, "2⁸")
+    speeds = [
+        chain(1000, runs, steps, readout_rate=rate)
+        for _ in range(2)
+        for rate in (None, jnp.asarray(0.5))
+    ]
+    fixed, learning = (max(speeds[k::2]) for k in range(2))
+    work = f"chain, N = 1000, {power} runs, K = M = 2, ReLU: first layer; both layers"
+    ratio = f"{learning / fixed:.2f} times the speed"
+    table.add_row(work, f"{fixed:.3g}; {learning:.3g}", ratio)
+    N, count = (200_000, 2**14) if on_gpu else (20_000, 64)
+    layers = (tl.Committee(2, tl.ReLU(), v) for v in ([0.8, 0.5], [1.0, 1.2]))
+    scenario = tl.Scenario(*layers, label_noise=0.3, readout_decay=0.1)
+    start = tl.Overlaps(np.diag([0.3, 0.4]), 0.2 * np.eye(2) + 0.05, scenario.T)
+    common = {"until": 2.0, "times": [0.0, 1.0, 2.0], "readout_rate": 0.4}
+    begin = time.perf_counter()
+    found = tl.simulation.chain(scenario, start, 0.5, dimension=N, runs=count, **common)
+    taken = time.perf_counter() - begin
+    with jax.default_device(jax.devices("cpu")[0]):
+        theories = [
+            tl.online.evolve(scenario, start, 0.5, **common | {"readout_rate": rate})
+            for rate in (0.4, 0.38)
+        ]
+    right, wrong = (largest_deviation(found, theory) for theory in theories)
+    work = f"the same to α = 2, N = {N}, {count} runs: {taken:.0f} s, with compilation"
+    compared = f"{right:.2f} standard errors from the theory at most (5 allowed), "
+    table.add_row(
+        work, f"{2 * N * count / taken:.3g}", compared + f"{wrong:.0f} from one with 0.95 η_v"
+    )
+
+
+def largest_deviation(runs, theory):
+    """Of the means of R, Q and v from the theory, in standard errors, after the start."""
+    found = []
+    for name in ("R", "Q", "readout"):
+        values, expected = runs[name].values[:, 1:], theory[name].values[1:]
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        found.append(np.max(np.abs(values.mean(axis=0) - expected) / error))
+    return max(found)
+
+
 if __name__ == "__main__":
     table = Table(title=f"simulations in float64, ReLU, K = M = 2, {jax.devices()[0].device_kind}")
     for column in ("work", "steps per second", "compared"):
         table.add_column(column)
-    (gpu_rows if jax.default_backend() == "gpu" else core_rows)(table)
+    if "readouts" in sys.argv[1:]:
+        readout_rows(table)
+    else:
+        (gpu_rows if jax.default_backend() == "gpu" else core_rows)(table)
     Console(width=None if sys.stdout.isatty() else 150).print(table)
