@@ -44,14 +44,6 @@ def test_small_rows_are_kept_and_large_ones_refused():
         results.recompute(tl.deep.train(2, 2, inputs=200, data=many, **sizes))
 
 
-def test_a_deviation_is_computed_again():
-    one = tl.Scenario(tl.Committee(1, tl.ReLU()), tl.Committee(1, tl.ReLU()))
-    start = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
-    saved = tl.deep.online_deviation(one, start, 0.5, dimension=(10, 20), until=1.0, runs=2)
-    again = results.recompute(saved)
-    assert again.identical(saved)
-
-
 def test_what_is_missing_is_named():
     with pytest.raises(InputError, match=r"no attribute 'hidden'"):
         results.recompute(xr.Dataset(attrs={"computed_by": "deep.train"}))
