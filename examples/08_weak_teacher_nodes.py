@@ -34,7 +34,7 @@ SCALE = 0.1
 
 def compute() -> xr.Dataset:
     """16 teachers, each with a student of every width."""
-    return tl.sweeps.run(
+    study = tl.sweeps.run(
         tl.deep.train,
         {"multiple": MULTIPLES, "seed": [0]},  # the same teachers and data for all widths
         keep="teacher_correlation_1",
@@ -49,6 +49,7 @@ def compute() -> xr.Dataset:
         runs=RUNS,
         start_scale=SCALE,
     )
+    return study.isel(seed=0, drop=True)
 
 
 def found_weak_ones(runs: xr.Dataset) -> xr.Dataset:
