@@ -178,8 +178,11 @@ function drawNow() {
   visited.set(view.name, written(page, view));
   for (const link of find("views").children) {
     link.href = visited.get(link.dataset.view) ?? link.href;
-    if (link.dataset.view === view.name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.view !== view.name) link.removeAttribute("aria-current");
+    else if (!link.hasAttribute("aria-current")) {
+      link.setAttribute("aria-current", "page");
+      find("views").scrollLeft = link.offsetLeft - find("views").offsetLeft; // on a phone it may be out of sight
+    }
   }
   if (view.name === "papers") return;
   const other = edited === "a" ? "b" : "a";

@@ -17,7 +17,8 @@ function card({ title, caption, picture, opens }, views) {
   const view = opens && views.find((v) => v.name === opens.view);
   const image = picture ? make("img", { src: picture, alt: title, loading: "lazy" }) : null;
   const link = view ? make("a", { class: "button", href: address(view, opens.state) }, `Open in ${view.title}`, make("span", { class: "hidden" }, `: ${title}`)) : null;
-  return make("article", { class: "card" }, make("h3", {}, title), image, make("p", {}, caption ?? ""), link);
+  const words = caption ? make("details", {}, make("summary", {}, "What it shows"), make("p", {}, caption)) : null;
+  return make("article", { class: "card" }, make("h3", {}, title), image, words, link);
 }
 
 function address(view, state) {

@@ -7,6 +7,7 @@ const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "st
 const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
 const COLOURS = 7;
 const LETTER = 7; // pixels of a letter beside a mark
+const LONGEST = 30; // letters of the name of an ordinate in one line
 const ROW = 15;
 const CLOSE = 1e-3; // of the width of a panel
 const WIDE_WIDTH = 560; // pixels of a panel, about
@@ -105,7 +106,8 @@ function drawn(trace, colour, theme, panel) {
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
   const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
-  return [...band(trace, colour), { ...common, ...label, mode: "lines", line }];
+  const single = trace.y.filter((v) => v !== null).length < 2; // a line of one point cannot be seen
+  return [...band(trace, colour), { ...common, ...label, mode: single ? "markers" : "lines", line, marker: { color: colour } }];
 }
 
 // Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
@@ -166,7 +168,7 @@ function axis(name, { label, scale, range }, shared, theme) {
   const wanted = shared ?? range;
   const usable = wanted && (!log || wanted[0] > 0);
   return {
-    title: { text: escaped(label), standoff: 8 },
+    title: { text: name === "y" ? inLines(label) : escaped(label), standoff: 8 },
     type: log ? "log" : "linear",
     exponentformat: "power",
     gridcolor: theme.line,
@@ -180,6 +182,14 @@ function axis(name, { label, scale, range }, shared, theme) {
     autorange: !usable,
     range: usable ? wanted.map((v) => (log ? Math.log10(v) : v)) : undefined,
   };
+}
+
+// A long name beside a panel takes two lines.
+function inLines(label) {
+  const words = label.split(" ");
+  if (label.length <= LONGEST) return escaped(label);
+  const half = words.findIndex((_, i) => words.slice(0, i + 1).join(" ").length >= label.length / 2);
+  return `${escaped(words.slice(0, half).join(" "))}<br>${escaped(words.slice(half).join(" "))}`;
 }
 
 // Lines across the panel, with words above it or at its right. Plotly takes plain numbers for lines
