@@ -236,6 +236,16 @@ CALLS = {
         "sweeps": 3,
         "runs": 2,
     },
+    "bridge.correlations": lambda: {
+        "student": networks()["student"],
+        "teacher": networks()["teacher"],
+        "data": ROWS,
+    },
+    "bridge.hessian": lambda: {
+        "model": networks()["teacher"],
+        "loss": lambda outputs, targets: ((outputs - targets) ** 2).sum(),
+        "data": (ROWS, ROWS[:, :2]),
+    },
     "bridge.describe": lambda: {"network": ROWS[:2]},
     "bridge.overlaps": lambda: {"student": ROWS[:1], "teacher": ROWS[1:3], "inputs": ROWS[3:]},
     "bridge.scenario": lambda: {

@@ -13,7 +13,11 @@ from tutelage import results
 from tutelage._checks import InputError
 
 # Verbs that a file is not enough for, and the argument that is not in it.
-REFUSED = {"spectra.density": "loss", "deep.images.train_on_images": "images"}
+REFUSED = {
+    "spectra.density": "loss",
+    "deep.images.train_on_images": "images",
+    "bridge.correlations": "student",
+}
 
 
 VERBS = sorted(

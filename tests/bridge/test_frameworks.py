@@ -94,9 +94,12 @@ def test_weights_come_back_as_they_went_in(make):
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_scenario_has_the_error_of_the_models_themselves(make):
     """ε_g of overlaps and readouts against the outputs of both models on random inputs."""
-    student, teacher = make(J, V, jax.nn.relu), make(B, W, jnp.tanh)
+    student, teacher = make(J, V, jax.nn.relu), make(B, W, jax.nn.leaky_relu)
     scenario = tl.bridge.scenario(student, teacher)
-    assert (scenario.student.activation.name, scenario.teacher.activation.name) == ("ReLU", "Tanh")
+    assert (scenario.student.activation.name, scenario.teacher.activation.name) == (
+        "ReLU",
+        "LeakyReLU(0.01)",
+    )
     ξ = np.random.default_rng(3).standard_normal((20_000, N))
     σ, τ = (np.asarray(tl.bridge.describe(net).call(ξ))[:, 0] for net in (student, teacher))
     sampled = 0.5 * (σ - τ) ** 2
@@ -229,3 +232,69 @@ def test_networks_of_ours_are_read():
     net = tl.deep.network([J.T, V.T])
     np.testing.assert_allclose(tl.bridge.overlaps(net, B).R, J @ B.T, atol=1e-15)
     assert tl.bridge.scenario(net, net).student.activation.name == "ReLU"
+
+
+def erf(x):
+    return jax.scipy.special.erf(x / 2**0.5)
+
+
+def test_keras_tells_every_batch_of_a_fit():
+    """Plain gradient descent on ½(σ - τ)², beside the same by hand."""
+    student, teacher = in_keras(J, V, erf), in_keras(B, W, erf)
+    rate, steps = 0.01, 6
+    record = tl.bridge.Recorder(teacher, rate, readout_rate=rate, every=2, loss="mean")
+    student.compile(keras.optimizers.SGD(rate), loss="mse")
+    ξ = RNG.standard_normal((steps, N)).astype("float32")
+    τ = np.asarray(teacher(ξ))
+    student.fit(ξ, τ, batch_size=1, shuffle=False, verbose=0, callbacks=[record.keras()])
+    w, v = J.copy(), V.copy()
+    expected = [w @ B.T]
+    for k in range(steps):
+        x = w @ ξ[k]
+        h = np.asarray(erf(x))
+        e = 2 * (τ[k, 0] - v[0] @ h)
+        w, v = (
+            w + rate * e * np.outer(v[0] * np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2), ξ[k]),
+            v + rate * e * h,
+        )
+        expected += [w @ B.T] if k % 2 else []
+    found = record.dataset()
+    np.testing.assert_allclose(found.R[0], expected, atol=1e-6)  # in float32
+    assert found.attrs["learning_rate"] == pytest.approx(2 * rate * N)
+
+
+@pytest.mark.parametrize("make", [in_nnx, in_linen, in_keras], ids=lambda make: make.__name__)
+def test_correlations_are_those_of_the_hidden_nodes(make):
+    """Against NumPy's coefficients of activations by hand; ours and those of a function agree."""
+    x = RNG.standard_normal((200, N))
+    found = tl.bridge.correlations(make(J, V, jnp.tanh), lambda x: jnp.tanh(x @ B.T), x)
+    expected = np.corrcoef(np.tanh(x @ J.T).T, np.tanh(x @ B.T).T)[:K, K:]
+    np.testing.assert_allclose(found.correlation, expected, atol=1e-6)
+    np.testing.assert_array_equal(found.winner, expected.argmax(axis=0) + 1)
+    outputs = tl.bridge.correlations(make(J, V, jnp.tanh), in_nnx(B, W, jnp.tanh), x, layer=2)
+    assert outputs.correlation.shape == (1, 1)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_hessian_is_that_of_the_loss_by_hand(make):
+    x, t = RNG.standard_normal((20, N)), RNG.standard_normal((20, 1))
+
+    def loss(y, t):
+        return 0.5 * jnp.mean((y - t) ** 2)
+
+    def of_first(w):
+        return loss(jnp.tanh(x @ w.reshape(K, N).T) @ V.T, t)
+
+    model = make(J, V, jnp.tanh)
+    whole = tl.bridge.hessian(model, loss, (x, t))
+    assert sum(p.size for p in whole.parameters.values()) == J.size + V.size
+    name = next(name for name, p in whole.parameters.items() if p.size == J.size)
+    part = tl.bridge.hessian(model, loss, (x, t), part=name.rpartition(".")[0])
+    found = tl.spectra.hessian_eigenvalues(*part)
+    expected = np.linalg.eigvalsh(jax.hessian(of_first)(jnp.asarray(J.ravel())))
+    np.testing.assert_allclose(found, expected, atol=1e-6 if make in FLOAT32 else 1e-13)
+
+
+def test_a_part_that_is_not_there_is_refused():
+    with pytest.raises(tl.InputError, match=r"part: got 'x'.*hidden\.kernel"):
+        tl.bridge.hessian(in_nnx(J, V, jnp.tanh), jnp.sum, (J, J), part="x")

@@ -1,3 +1,5 @@
+from .correlations import correlations as correlations
+from .hessian import hessian as hessian
 from .overlaps import overlaps as overlaps
 from .prediction import predict as predict
 from .reading import describe as describe

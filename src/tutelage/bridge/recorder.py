@@ -27,11 +27,13 @@ from tutelage.model import Scenario
 from tutelage.runs import files
 from tutelage.runs.provenance import attribute, versions
 from tutelage.simulation.ensemble import Ensemble
-from tutelage.simulation.observables import Observations, dataset
+from tutelage.simulation.observables import GAUSSIAN, Observations, dataset, errors
 from tutelage.simulation.simulate import TOO_LARGE
 
 # Seconds between two writings of the file.
 SECONDS = 30.0
+# Part of the time that writing may take: if it takes long it is done less often.
+SHARE = 0.02
 # Records for each unit of time, unless it is said.
 RECORDS = 10
 # What has to be the same for a file to be gone on with.
@@ -140,7 +142,9 @@ class Recorder:
         self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
         self._path = None if path is None else results.check_path("path", path)
-        self._saved = -SECONDS
+        self._saved = -np.inf
+        self._pause = SECONDS
+        self._known: dict[int, float] = {}
         self._next, self._ended = 0, -1
         self._student: Units | None = None
         self._scenario: Scenario | None = None
@@ -172,7 +176,7 @@ class Recorder:
         if (step % self._records.stride and self._scenario is not None) or self._ended >= 0:
             return
         self._note(student, step)
-        if self._path is not None and time.monotonic() - self._saved > SECONDS:
+        if self._path is not None and time.monotonic() - self._saved > self._pause:
             self.save()
 
     def wants(self, step: int) -> bool:
@@ -262,10 +266,25 @@ class Recorder:
         if "readout" in observed and not self._moves(observed["readout"]):
             del observed["readout"]
         ensemble = Ensemble(N, recorded, max(int(recorded[-1]), 1), 1, 0)
+        observed["generalization_error"] = self._errors(observed)
         found = dataset(scenario, ensemble, Observations(observed, np.array([self._ended])))
+        found["generalization_error"].attrs["inputs"] = GAUSSIAN
         found["largest_bias"] = ("run", "time"), biases
         found = found.assign(self._on_inputs())
         return found.assign_attrs(self._attributes())
+
+    def _errors(self, observed: dict[str, Any]) -> Float[np.ndarray, "1 time"]:
+        """ε_g of every record, each computed once: it may take longer than thousands of steps."""
+        steps = self._records.steps
+        new = np.array([step not in self._known for step in steps])
+        if np.any(new):
+            T = np.broadcast_to(self.scenario.T, (1, len(steps), *self.scenario.T.shape))
+            states = [*(observed.get(name) for name in ("Q", "R", "readout")), T]
+            found = errors(self.scenario, states, new[None])[0]
+            computed = zip(steps, found, new, strict=True)
+            self._known |= {step: x for step, x, is_new in computed if is_new}
+        self._known = {step: self._known[step] for step in steps}
+        return np.array([list(self._known.values())])
 
     def _moves(self, v: Float[np.ndarray, "1 time outputs K"]) -> bool:
         change = np.max(np.abs(v - v[:, :1])) > 1e-6 * np.max(np.abs(v))
@@ -299,12 +318,14 @@ class Recorder:
         """Write the file now; if that fails, the training goes on, and a warning says so."""
         if self._path is None:
             raise InputError("path", "none", "the recorder has no file", 'Recorder(path="run.nc")')
-        self._saved = time.monotonic()
+        begun = time.monotonic()
         try:
             results.save(self.dataset(), self._path)
         except OSError as problem:
             words = f"record {str(self._path)!r} could not be written ({files.reason(problem)})"
             warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
+        self._saved = time.monotonic()
+        self._pause = max(SECONDS, (self._saved - begun) / SHARE)
 
     def _go_on(self, step: int) -> None:
         """With the records of a file of the same training before this step."""

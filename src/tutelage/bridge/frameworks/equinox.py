@@ -87,3 +87,9 @@ def _evaluated(module: Any) -> Any:
         return jax.vmap(eqx.nn.inference_mode(jax.tree.map(in_float64, module)))
 
     return lambda x: np.asarray(precise()(jnp.asarray(x)), dtype=np.float64)
+
+
+def functional(argument: str, module: Any) -> tuple[Any, Any]:
+    """Its arrays, and the module as a function of them."""
+    moving, fixed = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
+    return moving, lambda tree, x: jax.vmap(eqx.combine(tree, fixed))(x)

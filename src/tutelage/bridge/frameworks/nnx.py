@@ -80,3 +80,13 @@ def _evaluated(module: Any) -> Any:
         return nnx.merge(graph, jax.tree.map(in_float64, state))
 
     return lambda x: np.asarray(precise()(jnp.asarray(x)), dtype=np.float64)
+
+
+def functional(argument: str, module: Any) -> tuple[Any, Any]:
+    """Its parameters, and the module as a function of them; everything else stays as it is."""
+    from flax import nnx
+
+    graph, *states = nnx.split(module, nnx.Param, ...)
+    parameters, rest = states
+    rest = jax.tree.map(in_float64, rest)
+    return parameters, lambda tree, x: nnx.merge(graph, tree, rest)(x)

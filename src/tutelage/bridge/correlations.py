@@ -1,0 +1,90 @@
+"""Which node of a student follows which of a teacher: the measures of tian2020 for any models."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from tutelage._checks import InputError, finite_array, positive_integer, value_of
+from tutelage.bridge.frameworks.arrays import as_array
+from tutelage.bridge.layered import activations, functions
+from tutelage.bridge.reading import read, reader_of
+from tutelage.deep.measures import correlation
+from tutelage.runs.provenance import recorded
+
+
+def _not_held(found: xr.Dataset) -> Any:
+    allowed = "a result does not hold the networks and the data"
+    raise InputError("student", "a network of the user's", allowed, "tl.bridge.correlations again")
+
+
+@recorded(held={"student": _not_held, "teacher": _not_held, "data": _not_held})
+def correlations(student: Any, teacher: Any, data: Any, *, layer: int = 1) -> xr.Dataset:
+    """Correlation coefficients of the nodes of one layer of two networks on data.
+
+    ρ_kj = Σ_i f̃_k(x_i) f̃*_j(x_i),   f̃ = (f - mean)/‖f - mean‖ over the examples
+
+    (tian2020, Section 6).  A node that is constant on all examples has the correlation 0.
+
+    Args:
+        student, teacher: anything that `describe` reads, with dense layers; or functions from data
+            to the activations of a layer, shape (examples, nodes), for any other model.  Further
+            axes, such as the places of a convolution, are examples.
+        data: of shape (examples, inputs); functions take it as it is.
+        layer: 1 for the lowest hidden layer; the last one is the outputs.
+
+    Returns:
+        A Dataset with ``correlation`` over ``student`` and ``teacher``; the best of each teacher
+        node, ``teacher_correlation``, and the number of the student node that has it, ``winner``;
+        the same of each student node, ``student_correlation`` and ``follows``.
+
+    Raises:
+        InputError: if there is no such layer, or a network does not tell what stands between its
+            layers.
+
+    >>> import numpy as np, tutelage as tl
+    >>> rows = np.random.default_rng(0).standard_normal((50, 3))
+    >>> found = tl.bridge.correlations(lambda x: x[:, [2, 0]], lambda x: x, rows)
+    >>> found["winner"].values.tolist()[::2], found["follows"].values.tolist()
+    ([2, 1], [3, 1])
+    """
+    positive_integer("layer", layer, "layer=1")
+    f = _nodes("student", student, data, layer)
+    g = _nodes("teacher", teacher, data, layer)
+    if len(f) != len(g):
+        came = f"{len(g)} examples and places"
+        raise InputError("teacher", came, f"the student has {len(f)}", "the same data and sizes")
+    ρ = np.asarray(correlation(f, g))
+    return xr.Dataset(
+        {
+            "correlation": (("student", "teacher"), ρ),
+            "teacher_correlation": ("teacher", ρ.max(axis=0)),
+            "winner": ("teacher", ρ.argmax(axis=0) + 1),
+            "student_correlation": ("student", ρ.max(axis=1)),
+            "follows": ("student", ρ.argmax(axis=1) + 1),
+        },
+        {"student": np.arange(1, len(ρ) + 1), "teacher": np.arange(1, ρ.shape[1] + 1)},
+    )
+
+
+def _nodes(argument: str, network: Any, data: Any, layer: int) -> Float[np.ndarray, "n nodes"]:
+    """Activations of the nodes, examples and places as rows."""
+    if callable(network) and reader_of(network) is None:
+        allowed = "it has to be a function from data to activations"
+        found = value_of(argument, network, data, allowed=allowed, hint="lambda x: hidden(x)")
+        f = finite_array(argument, as_array(argument, found))
+    else:
+        description = read(argument, network)
+        if layer > len(description.layers):
+            allowed = f"the {argument} has {len(description.layers)} layers"
+            raise InputError("layer", repr(layer), allowed, "layer=1")
+        ξ = finite_array("data", as_array("data", data))
+        if ξ.ndim != 2 or ξ.shape[1] != description.inputs:
+            allowed = f"there have to be rows of {description.inputs} inputs"
+            raise InputError("data", f"shape {ξ.shape}", allowed)
+        f = activations(description, functions(argument, description), ξ, layer)
+    if f.ndim < 2 or not f.size:
+        came = f"activations of shape {f.shape}"
+        raise InputError(argument, came, "their shape has to be (examples, nodes)")
+    return np.moveaxis(f, 1, -1).reshape(-1, f.shape[1]) if f.ndim > 2 else f

@@ -1,0 +1,75 @@
+"""Networks of any depth by their layers: what nodes do with data, in NumPy or in JAX."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tutelage._checks import InputError
+from tutelage.bridge.behaviour import tolerance, units
+from tutelage.bridge.description import Description, Function
+from tutelage.bridge.recognition import Spline, recognised
+
+EXAMPLES = 32
+
+
+def functions(argument: str, network: Description) -> tuple[Function, ...]:
+    """What stands between the layers, by the structure or by what the network does."""
+    if network.strange:
+        came = f"a network ({network.framework}) with {', '.join(network.strange)}"
+        allowed = "it has to be dense layers with activations between them"
+        raise InputError(argument, came[:300], allowed, "a function from data to activations")
+    count = max(len(network.layers) - 1, 1)
+    if network.ordered:
+        return network.functions
+    if network.call is not None:
+        for g in network.functions:
+            if _is(network, (g,) * count):
+                return (g,) * count
+        if len(network.layers) == 2:
+            found = units(argument, network, None)
+            if found.function is not None and not found.scaled and found.factor == 1:
+                return (found.function,)
+    came = f"a network ({network.framework}) that does not tell what stands between its layers"
+    hint = "a model made as a sequence, or a function from data to activations"
+    raise InputError(argument, came, "its activations have to be known", hint)
+
+
+def activations(
+    network: Description, between: tuple[Function, ...], ξ: Float[np.ndarray, "n N"], layer: int
+) -> Float[np.ndarray, "n nodes"]:
+    """f_l of the nodes of layer l = 1, 2, …; of the last layer the outputs."""
+    f = ξ
+    for place, one in enumerate(network.layers[:layer]):
+        h = f @ one.weights.T + (0.0 if one.bias is None else one.bias)
+        f = between[place].values(h) if place < len(between) else h
+    return f
+
+
+def for_jax(function: Function) -> Any:
+    """The same function for JAX, which can differentiate it."""
+    known = recognised(function, 1e-10)
+    if known is not None:
+        return lambda x: known.factor * known.activation(x)
+    if function.jax is not None:
+        return function.jax
+    import jax.numpy as jnp
+
+    return jnp.vectorize(Spline.through(function.values, ()))
+
+
+def _is(network: Description, between: tuple[Function, ...]) -> bool:
+    """Whether the layers with these functions are the network."""
+    ξ = (
+        4
+        / math.sqrt(network.inputs)
+        * np.random.default_rng(0).standard_normal((EXAMPLES, network.inputs))
+    )
+    assert network.call is not None
+    try:
+        ours = activations(network, between, ξ, len(network.layers))
+        theirs = np.asarray(network.call(ξ)).reshape(ours.shape)
+    except Exception:  # whatever a model can do with inputs that it does not take
+        return False
+    return bool(np.max(np.abs(ours - theirs)) <= tolerance(network) * np.max(np.abs(theirs)))
