@@ -72,7 +72,9 @@ def branch(
         of the Jacobian over ``direction``, the largest first (eigenvalue, eigenvalue_imaginary;
         in units of η, so that they have a limit for η → 0).  Over ``special``: the folds and
         branch points in the order in which they are met, as special_kind, special_learning_rate
-        with special_error, special_Q and special_R.  ``attrs["ended"]`` says why it ended:
+        with special_error, special_Q and special_R.  Where an even number of eigenvalues passes
+        through zero at once, as the symmetry of three and more units makes them, no branch point
+        is seen; the eigenvalues show it.  ``attrs["ended"]`` says why it ended:
         "reached", "norms beyond 10⁶", "not positive semi-definite", "learning rate 0",
         "steps used up" or "no further point found".
 
