@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help reproduce test test-all browser check format bench docs clean
+.PHONY: help reproduce test test-all browser torch check format bench docs clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -35,7 +35,7 @@ test: .venv/test.stamp browser  ## all tests but the slow ones
 	$(PYTEST)
 
 # No test needs another one: every folder runs alone, in an order of its own.
-test-all: .venv/test.stamp browser  ## all tests, slow ones included, each folder alone and shuffled
+test-all: .venv/test.stamp browser torch  ## all tests, slow ones included, each folder alone and shuffled
 	@failed=; for part in $(TEST_FOLDERS) "$(wildcard tests/test_*.py) src/tutelage"; do \
 		$(PYTEST) -p randomly -m "slow or not slow" $$part || failed="$$failed $$part"; \
 	done; [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
@@ -48,6 +48,12 @@ browser:
 		timeout 300 sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install \
 			--yes --no-install-recommends chromium' >/dev/null 2>&1 \
 		|| echo "No chromium could be installed: the tests that need it are skipped"; }
+
+# The version in constraints.txt is the wheel for processors: the one for GPUs would fetch gigabytes. Where pip does not find it
+# the tests with PyTorch are skipped, and say so. Without dependencies: its sympy asks for an older mpmath than ours, and is not used.
+torch: .venv/test.stamp
+	@$(BIN)/python -c 'import torch' 2>/dev/null || { echo "Installing PyTorch for its tests"; \
+		timeout 600 $(PIP_INSTALL) --no-deps torch sympy networkx filelock fsspec >/dev/null 2>&1 || echo "No PyTorch for processors could be installed: its tests are skipped"; }
 
 check: .venv/dev.stamp browser  ## formatting, lint, types, and the documentation
 	$(BIN)/ruff format --check .

@@ -136,7 +136,7 @@ OTHERS = {"gelu": (jax.nn.gelu, ()), "hard_tanh": (jax.nn.hard_tanh, (-1.0, 1.0)
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (in_equinox, "gelu"),
+        pytest.param(in_equinox, "gelu", marks=pytest.mark.slow),
         (in_nnx, "hard_tanh"),
         pytest.param(in_nnx, "gelu", marks=pytest.mark.slow),
         pytest.param(in_equinox, "hard_tanh", marks=pytest.mark.slow),

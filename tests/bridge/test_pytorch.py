@@ -8,6 +8,7 @@ import tutelage as tl
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make torch")
 from torch import nn  # noqa: E402
 
+pytestmark = pytest.mark.slow
 RNG = np.random.default_rng(1)
 N, K, M = 30, 2, 3
 J, B = (RNG.standard_normal((units, N)) / np.sqrt(N) for units in (K, M))
@@ -104,3 +105,86 @@ def skipping(net, x):
 def test_other_architectures_are_refused_by_name(make, words):
     with pytest.raises(tl.InputError, match=words):
         tl.bridge.scenario(make(), B, activation=tl.ReLU())
+
+
+def train(student, teacher, rate, steps, record):
+    optimizer = torch.optim.SGD(student.parameters(), lr=rate)
+    record(student)
+    for _ in range(steps):
+        ξ = torch.randn(1, N, dtype=torch.float64)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(student(ξ), teacher(ξ).detach())
+        loss.backward()
+        optimizer.step()
+        record(student)
+    return record.dataset()
+
+
+def test_a_training_is_recorded():
+    torch.manual_seed(0)
+    student, teacher = chain(J, V, nn.ReLU()), chain(B, W, nn.ReLU())
+    record = tl.bridge.Recorder(teacher, 0.01, readout_rate=0.01, loss="mean", every=5)
+    found = train(student, teacher, 0.01, 20, record)
+    assert found.attrs["learning_rate"] == pytest.approx(2 * 0.01 * N)
+    w = student[0].weight.detach().numpy()
+    np.testing.assert_allclose(found.Q[0, -1], w @ w.T, atol=1e-15)
+    np.testing.assert_allclose(found.Q[0, 0], J @ J.T, atol=1e-15)
+    np.testing.assert_allclose(found.readout[0, -1], student[2].weight.detach(), atol=1e-15)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of Lightning
+def test_lightning_trains_with_the_callback():
+    lightning = pytest.importorskip("lightning.pytorch", reason="Lightning is not installed")
+    teacher = chain(B, W, nn.ReLU(), torch.float32)
+
+    class Lit(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = chain(J, V, nn.ReLU(), torch.float32)
+
+        def forward(self, x):
+            return self.net(x)
+
+        def training_step(self, batch, _):
+            return nn.functional.mse_loss(self.net(batch[0]), teacher(batch[0]).detach())
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    model = Lit()
+    record = tl.bridge.Recorder(teacher, 0.01, readout_rate=0.01, loss="mean", every=5)
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(20, N)))
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = lightning.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        callbacks=[record.lightning()],
+        enable_checkpointing=False,
+        **quiet,
+    )
+    trainer.fit(model, data)
+    found = record.dataset()
+    np.testing.assert_allclose(found.time, np.arange(0, 21, 5) / N)
+    w = model.net[0].weight.detach().numpy().astype(float)
+    np.testing.assert_allclose(found.Q[0, -1], w @ w.T, atol=1e-12)
+
+
+def test_a_hessian_is_that_of_pytorch():
+    net = chain(J, V, nn.Tanh())
+    x, t = torch.randn(20, N, dtype=torch.float64), torch.randn(20, 1, dtype=torch.float64)
+
+    def of_first(w):
+        return 0.5 * torch.mean((torch.tanh(x @ w.reshape(K, N).T) @ net[2].weight.T - t) ** 2)
+
+    H = torch.autograd.functional.hessian(of_first, net[0].weight.detach().reshape(-1))
+    objective = tl.bridge.hessian(net, lambda y, t: 0.5 * ((y - t) ** 2).mean(), (x, t), part="0")
+    found = tl.spectra.hessian_eigenvalues(*objective)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(H.detach().numpy()), atol=1e-13)
+
+
+def test_correlations_of_a_deeper_network():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(N, 8), nn.ReLU(), nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 1))
+    x = torch.randn(100, N)
+    found = tl.bridge.correlations(net, lambda x: net[:4](x), x, layer=2)
+    np.testing.assert_allclose(np.diag(found.correlation), 1.0, atol=1e-5)  # in float32

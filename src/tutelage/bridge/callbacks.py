@@ -38,17 +38,20 @@ def keras(record: "Recorder") -> Any:
     import keras
 
     class Record(keras.callbacks.Callback):
-        """Looks at the model before training and after each batch; epochs count on."""
+        """Looks at the model before training and after each execution; epochs count on."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.step = 0
+            self.step, self.before = 0, 0
 
         def on_train_begin(self, logs: Any = None) -> None:
             record(self.model, step=self.step)
 
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self.before = self.step
+
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.step += 1
+            self.step = self.before + batch + 1
             if record.wants(self.step):
                 # On JAX the weights of a model lie elsewhere while it is trained.
                 getattr(self.model, "jax_state_sync", lambda: None)()

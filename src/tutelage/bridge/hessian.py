@@ -4,8 +4,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tutelage._checks import InputError, shown
 from tutelage._door import door
 from tutelage._jax import jax, jnp
@@ -100,7 +98,7 @@ def _pair(data: Any) -> tuple[Any, Any]:
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError("data", shown(data), "it has to be a pair", "(inputs, targets)")
     inputs, targets = (as_array(f"data[{i}]", x) for i, x in enumerate(data))
-    whole = np.issubdtype(getattr(data[1], "dtype", np.float64), np.integer)
+    whole = "int" in str(getattr(data[1], "dtype", ""))  # labels
     if len(inputs.shape) < 1 or len(targets.shape) < 1 or len(inputs) != len(targets):
         came = f"inputs of shape {inputs.shape} and targets of shape {targets.shape}"
         raise InputError("data", came, "there has to be a target for every input")

@@ -108,10 +108,13 @@ def _check_elementwise(argument: str, function: Function) -> None:
 def _kinks(g: Any) -> tuple[float, ...]:
     """Where the slope of g jumps, by bisection of where it changes most."""
     x = np.linspace(-8.0, 8.0, 1024)  # no round spacing: zero is between two points
-    bend = np.abs(np.diff(g(x), 2))
-    slope = np.max(np.abs(np.diff(g(x)))) / (x[1] - x[0])
+    y = g(x)
+    bend = np.abs(np.diff(y, 2))
+    slope = np.max(np.abs(np.diff(y))) / (x[1] - x[0])
+    # A kink bends one interval, or two, and what is smooth its neighbours as much.
+    beside = np.maximum(np.roll(bend, 3), np.roll(bend, -3))
     found: list[float] = []
-    for i in np.flatnonzero(bend > 10 * np.median(bend) + 1e-4 * slope * (x[1] - x[0])):
+    for i in np.flatnonzero(bend > 3 * beside + KINK / 4 * slope * (x[1] - x[0])):
         a, b = x[i], x[i + 2]
         while b - a > 1e-9:
             points = np.linspace(a, b, 9)

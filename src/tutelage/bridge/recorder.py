@@ -360,7 +360,7 @@ class Recorder:
         return callbacks.lightning(self)
 
     def keras(self) -> Any:
-        """A callback for ``model.fit``; ``every`` counts batches."""
+        """A callback for ``model.fit``; with steps_per_execution, a divisor of ``every``."""
         return callbacks.keras(self)
 
     def optax(self) -> Any:
