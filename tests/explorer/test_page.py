@@ -188,6 +188,7 @@ def test_an_error_stands_beside_its_parameter(opened):
     page.get_by_label("formula").fill("tanh")
     page.get_by_label("formula").press("Tab")
     problem = page.locator("#field-formula-problem")
+    assert page.locator("#status").inner_text() == ""  # it is said once
     expect(problem).to_have_text("formula: a call such as tanh(x) is needed")
     assert page.get_by_label("formula").get_attribute("aria-invalid") == "true"
     page.get_by_label("formula").fill("sin(x)")
@@ -396,3 +397,11 @@ def test_sliders_change_numbers_to_what_the_library_gives(address, browser):
     )
     assert watched.complaints == []
     page.context.close()
+
+
+def test_a_phone_shows_one_panel_after_the_other(opened):
+    page = opened("view=online&compare=1", **PHONE)
+    page.get_by_role("button", name="next panel").click()
+    expect(page.locator(".pager span").last).to_have_text("2 of 2")
+    for i in (1, 3):
+        assert page.locator(".panel").nth(i).bounding_box()["x"] == pytest.approx(16, abs=2)

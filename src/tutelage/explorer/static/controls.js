@@ -34,6 +34,12 @@ export class Controls {
     }
   }
 
+  // Whether a failure is told beside its control, where there is one to see.
+  tells(failure, state, drawn) {
+    const field = this.#fields.get(failure.parameter);
+    return Boolean(drawn && field && applies(field.parameter, state));
+  }
+
   // failure: of the last request; marks: {name: [{at, label}]} beside sliders; other: the setting compared with.
   show(state, { failure, marks }, other, otherName) {
     for (const [name, field] of this.#fields) {
@@ -46,6 +52,7 @@ export class Controls {
       }
       field.mark?.(marks[name] ?? []);
       say(field.problem, bad ? failure.message : "");
+      if (bad) field.row.closest("details").open = true;
       const differs = other && other[name] !== state[name] && applies(field.parameter, other);
       say(field.other, differs ? `${otherName}: ${inSight(field.parameter, other[name])}` : "");
     }

@@ -187,7 +187,7 @@ function drawNow() {
   if (view.name === "papers") return;
   const other = edited === "a" ? "b" : "a";
   const pictures = seen();
-  const said = { failure: settings[edited]?.failure, marks: pictures[edited]?.slider_marks ?? {} };
+  const said = { failure: pictures[edited] && settings[edited].failure, marks: pictures[edited]?.slider_marks ?? {} };
   controls.show(page.settings[edited], said, page.settings[other], other.toUpperCase());
   drawChoice();
   drawLine();
@@ -197,6 +197,7 @@ function drawNow() {
   find("numbers").replaceChildren(...table(Object.fromEntries(Object.entries(pictures).map(([slot, p]) => [slot, p.numbers]))));
   const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];
   find("messages").replaceChildren(...messages.map((text) => make("li", {}, ...indexed(text))));
+  find("tools").hidden = !pictures[edited];
   if (pictures[edited]) tools.show(view, page, pictures, edited);
   const words = Object.entries(page.settings).map(([slot, state]) => [slot.toUpperCase(), inWords(view, state)]);
   say(find("printed"), words.map(([slot, text]) => (words.length > 1 ? `${slot}: ${text}` : text)).join("; "));
@@ -238,11 +239,11 @@ function drawChoice() {
 function drawLine() {
   const all = Object.values(settings);
   const waiting = all.find((s) => s.waiting);
-  const failed = all.find((s) => s.failure);
+  const failed = all.find((s) => s.failure && !controls.tells(s.failure, page.settings[s.slot], s.picture && s.slot === edited));
   const running = all.filter((s) => s.running);
   const going = running.some((s) => !s.running.ended);
   find("stop").hidden = !waiting;
-  find("run").hidden = !view.streams || from.offline;
+  find("run").hidden = !view.streams || from.offline || !all.some((s) => s.picture);
   say(find("run"), going ? "Stop the runs" : "Run finite networks");
   const runs = running.map(({ running: r }) => (r.ended || !r.of ? r.message : `${r.done} of ${r.of}: ${r.message}`));
   const words = [...runs, waiting && `${waiting.waiting}…`, !waiting && failed?.failure.message];

@@ -70,7 +70,7 @@ export class Stage {
     const figures = panels.map((panel) => this.#frame(panel, plots));
     const heading = make("h2", { class: "slot" }, slot.toUpperCase());
     const rows = make("div", { class: "panels", tabindex: matchMedia(NARROW).matches ? 0 : null, role: "group", "aria-label": `panels ${slot.toUpperCase()}` }, ...figures);
-    const section = make("section", { class: "setting", "aria-label": `setting ${slot.toUpperCase()}` }, heading, rows);
+    const section = make("section", { class: "setting", "aria-label": `setting ${slot.toUpperCase()}` }, heading, rows, pager(rows, figures.length));
     if (slot === "a") this.place.prepend(section);
     else this.place.append(section);
     const made = { section, names, plots, heading };
@@ -113,6 +113,19 @@ export class Stage {
     section.remove();
     this.#places.delete(slot);
   }
+}
+
+// On a phone one panel is seen at a time; these buttons, or a swipe, bring the next of every setting.
+function pager(rows, count) {
+  const told = make("span", {}, `1 of ${count}`);
+  const at = () => Math.round(rows.scrollLeft / rows.clientWidth);
+  const all = (left) => document.querySelectorAll(".panels").forEach((one) => one.scrollTo({ left }));
+  const go = (step) => () => all((at() + step) * rows.clientWidth);
+  rows.addEventListener("scroll", () => say(told, `${at() + 1} of ${count}`));
+  rows.addEventListener("scrollend", () => all(at() * rows.clientWidth));
+  const back = make("button", { type: "button", "aria-label": "panel before", onclick: go(-1) }, "‹");
+  const on = make("button", { type: "button", "aria-label": "next panel", onclick: go(1) }, "›");
+  return make("div", { class: "pager", hidden: count < 2 }, back, told, on);
 }
 
 // Scales that the reader chose, and ranges that compared settings and frames have in common.
