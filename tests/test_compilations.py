@@ -64,6 +64,13 @@ def test_another_number_needs_no_other_program(first, second):
     assert compiled(lambda: evolve(*second, eta=0.7, until=2.0, tolerance=1e-9)) == 0
 
 
+def test_a_run_that_ends_earlier_needs_no_other_program():
+    evolve(tl.Erf(), tl.Erf(), eta=0.5, until=2.0)
+    ended = []
+    assert compiled(lambda: ended.append(evolve(tl.Erf(), tl.Erf(), eta=1e3, until=2e3))) == 0
+    assert ended[0].attrs["outcome"] == "diverged" and 1 < ended[0].sizes["time"] < 401
+
+
 def test_a_chain_and_an_error_with_other_numbers():
     def runs(**numbers):
         s = scenario(tl.LeakyReLU(0.1), tl.ReLU(), noise=0.1, **numbers)

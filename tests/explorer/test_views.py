@@ -98,7 +98,7 @@ def test_what_no_command_can_say_has_none(given):
     ],
 )
 def test_copied_code_gives_states_and_transitions(given):
-    state, picture = drawn("transitions", **given)
+    state, picture = drawn("transitions", **given, followed="lowest")
     found, shown = executed(VIEWS["transitions"].python(state)), traces(picture)
     numbers = {row["symbol"]: row["value"] for row in picture["numbers"]}
     assert numbers["βf/K"] == found["states"][0].free_energy_per_unit

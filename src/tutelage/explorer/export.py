@@ -32,6 +32,8 @@ GRIDS: dict[str, Grid] = {
     },
     "activation": {"activation": ("relu", "erf", "swish", "gelu", "tanh")},
 }
+# What stands still in them, where it is not the default.
+FIXED = {"transitions": {"followed": "lowest"}}
 DIGITS = 6
 
 
@@ -64,7 +66,7 @@ def data(grids: dict[str, Grid], progress: bool = False) -> dict[str, Any]:
             pictures = []
             for values in itertools.product(*grid.values()):
                 given = {key: str(value) for key, value in zip(grid, values, strict=True)}
-                pictures.append(_picture(VIEWS[name], given))
+                pictures.append(_picture(VIEWS[name], {**FIXED.get(name, {}), **given}))
                 bar.add(1)
             found[name] = {"over": {k: list(v) for k, v in grid.items()}, "pictures": pictures}
     return {

@@ -22,7 +22,7 @@ from tutelage.explorer.pictures import as_json
 LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
 SHORT = 60.0  # for all other tasks
 LONG = frozenset({"details", "runs"})  # tasks that never have the last process
-WAITING = 30.0  # seconds that a request waits for a process
+WAITING = 30.0  # seconds that a request waits for a process, those that take long ten times that
 MOST_WAITING = 200
 GIGABYTES = 6.0
 # A process that knows a program is waited for so long before another one has to compile it, too.
@@ -76,6 +76,11 @@ class Job:
     def key(self) -> tuple[Any, ...]:
         """What a process knows that has done such a thing before."""
         return (self.view, self.task, self.program)
+
+    @property
+    def patience(self) -> float:
+        """Seconds that it may wait."""
+        return WAITING * (10 if self.task in LONG else 1)
 
     @property
     def limit(self) -> float:
@@ -281,7 +286,7 @@ class Pool:
                 if job is not None and now - job.begun > LIMITS.get(job.task, SHORT):
                     seconds = f"{LIMITS.get(job.task, SHORT):g} s"
                     worker.end(f"this takes longer than {seconds}, the most a request may take")
-            for job in [job for job in self.waiting if now - job.asked > WAITING]:
+            for job in [job for job in self.waiting if now - job.asked > job.patience]:
                 self.waiting.remove(job)
                 job.finish(refused(503, "all processes are busy; try again in a moment"))
             self._assign()

@@ -285,13 +285,13 @@ def _dataset(
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
 ) -> xr.Dataset:
-    several = ("run",) if outcomes.ndim else ()
+    several, count = ("run",) if outcomes.ndim else (), len(times) + 1
     if several:
         vectors = trajectory.at_every_time(times)
     else:
         times, vectors = trajectory.until_the_end(times)
     layout = flows[0].layout
-    error = ((*several, "time"), _errors(flows, vectors, teachers.over(times)))
+    error = ((*several, "time"), _errors_of_times(flows, vectors, teachers.over(times), count))
     dataset = xr.Dataset(
         {**layout.variables(vectors, (*several, "time")), "generalization_error": error},
         coords={"time": time_axis(times), **layout.coordinates},
@@ -300,6 +300,19 @@ def _dataset(
     if several:
         return dataset.assign({name: ("run", value) for name, value in ends.items()})
     return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
+
+
+def _errors_of_times(
+    flows: list[Flow], y: np.ndarray, T: np.ndarray, count: int
+) -> Float[np.ndarray, "..."]:
+    """ε_g of every state; of one run by the same program wherever it has ended.
+
+    count: the number of times that a run can have, its end included.
+    """
+    if y.ndim > 2 or not len(y):
+        return _errors(flows, y, T)
+    rows = np.minimum(np.arange(count), len(y) - 1)
+    return _errors(flows, y[rows], np.broadcast_to(T, (len(y), *T.shape[-2:]))[rows])[: len(y)]
 
 
 def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray, "..."]:

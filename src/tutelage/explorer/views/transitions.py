@@ -50,7 +50,8 @@ PARAMETERS: list[Parameter] = [
     number("load", "load", "α", "examples for each weight, times the inverse temperature", LOAD,
            46.0, 0.01, 1000.0, scale="log", zero=True),
     Parameter("followed", "state that is followed", "", "drag the load up and down: a minimum "
-              "keeps the student until it is gone", LOAD, "choice", LOWEST, choices=FOLLOWED),
+              "keeps the student until it is gone", LOAD, "choice", "unspecialized",
+              choices=FOLLOWED),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ RANDOM, GIVEN = {"start": ["random"]}, {"start": ["given"]}
 
 PARAMETERS: list[Parameter] = [
     integer("K", "hidden units of the student", "K", "how many units learn", STUDENT, 2, 1, 5),
-    units.choice("activation", "activation of the student", STUDENT, "relu"),
+    units.choice("activation", "activation of the student", STUDENT, "erf"),
     *units.parameters("activation", STUDENT),
     number("learning_rate", "learning rate", "η", "the step of learning; 0 is the limit η → 0",
            STUDENT, 1.0, 1e-3, 20.0, scale="log", zero=True),
@@ -60,7 +60,7 @@ PARAMETERS: list[Parameter] = [
            0.0, 1e-5, 1.0, scale="log", zero=True),
     number("drift", "drift of the teacher", "δ", "rate of its random walk; norms are kept", NOISE,
            0.0, 1e-5, 1.0, scale="log", zero=True),
-    number("until", "last time", "α", "examples for each input", TIME, 100.0, 1.0, 1e5,
+    number("until", "last time", "α", "examples for each input", TIME, 200.0, 1.0, 1e5,
            scale="log"),
     integer("dimension", "inputs of the networks", "N", "finite networks have so many inputs",
             FINITE, 1000, 20, 10**6, scale="log", of_runs=True),

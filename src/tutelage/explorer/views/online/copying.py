@@ -5,7 +5,7 @@ from typing import Any
 from tutelage.explorer import units
 from tutelage.explorer.parameters import State
 from tutelage.explorer.views.online import runs, setting
-from tutelage.explorer.views.online.setting import TIMES, TOLERANCE
+from tutelage.explorer.views.online.setting import TIMES
 
 PRINTED = 'print(run.attrs["outcome"], float(run["generalization_error"][-1]))'
 
@@ -93,7 +93,6 @@ def command(state: State) -> str | None:
         "start-r": _commas(np.diag(setting.given(state)[1])),
         **setting.noise(state),
         **{name: _commas(v) for name, v in readouts.items() if v is not None},
-        "tolerance": TOLERANCE,
     }
     words = [f"--{name.replace('_', '-')} {value}" for name, value in options.items()]
     return " ".join(["tutelage online", *words])

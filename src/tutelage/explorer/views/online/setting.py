@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tutelage.model import Overlaps, Scenario
 
 TIMES = 401
-TOLERANCE = 1e-8
 
 
 def program(state: State) -> tuple[Any, ...]:
@@ -40,7 +39,6 @@ def arguments(state: State) -> dict[str, Any]:
         "until": state["until"],
         "times": times(state),
         **{name: state[name] for name in ("readout_rate", "batch") if state[name] != default(name)},
-        "tolerance": TOLERANCE,
     }
 
 
