@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help reproduce test test-all browser torch check format bench docs clean
+.PHONY: help reproduce test test-all test-oldest test-newest browser torch check format bench docs clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -22,7 +22,7 @@ TEST_FOLDERS := $(filter-out %__pycache__/,$(sort $(wildcard tests/*/)))
 help:  ## this list
 	@echo "make TARGET, where TARGET is"
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do \
-		printf '  %-10s %s\n' "$$name" "$$text"; done
+		printf '  %-11s %s\n' "$$name" "$$text"; done
 
 reproduce: .venv/test.stamp  ## figures and numbers of the papers, computed, in report/index.html
 	@$(BIN)/tutelage reproduce --workers $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)')
@@ -39,6 +39,20 @@ test-all: .venv/test.stamp browser torch  ## all tests, slow ones included, each
 	@failed=; for part in $(TEST_FOLDERS) "$(wildcard tests/test_*.py) src/tutelage"; do \
 		$(PYTEST) -p randomly -m "slow or not slow" $$part || failed="$$failed $$part"; \
 	done; [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
+
+# Before a release: the fast tests, compiled as users do, at both ends of what pyproject.toml allows.
+test-oldest: .venv-oldest/stamp browser  ## the fast tests on the oldest versions of all libraries
+test-newest: .venv-newest/stamp browser  ## the fast tests on the newest ones
+test-oldest test-newest: test-%:
+	.venv-$*/bin/python -m pytest -n 2 --dist loadfile
+
+.venv-oldest/stamp: pyproject.toml constraints-oldest.txt
+.venv-oldest/stamp: CONSTRAINTS := -c constraints-oldest.txt
+.venv-newest/stamp: pyproject.toml
+.venv-oldest/stamp .venv-newest/stamp:
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e '.[test]'
+	@touch $@
 
 # The tests open the report and the documentation in a browser. Debian's Chromium is installed where that needs nobody's
 # password; where there is none those tests are skipped, and say so.
@@ -75,7 +89,7 @@ docs: .venv/docs.stamp  ## the documentation as web pages, in site/
 	@echo "open site/index.html, or with the search: python -m http.server -d site"
 
 clean:  ## remove everything that was built
-	rm -rf .venv site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-oldest .venv-newest site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/test.stamp: pyproject.toml constraints.txt

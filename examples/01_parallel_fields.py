@@ -80,7 +80,7 @@ def draw(file: Path, picture: Path) -> None:
     with file.open(encoding="utf-8") as stream:
         heading, *rows = csv.reader(stream)
     gaps, *errors = np.array(rows, dtype=float).T
-    _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     for name, error in zip(heading[1:], errors, strict=True):
         ax.loglog(gaps, np.maximum(error, EXACT), marker=".", label=name)
     ax.set_xlabel(r"$1-\rho$: from independent to parallel fields")
@@ -95,7 +95,7 @@ def draw(file: Path, picture: Path) -> None:
         r"$I_4=\langle\theta(z_1)\theta(z_2)\,z_{3+}\,z_{4+}\rangle$, "
         r"four fields at correlation $\rho$"
     )
-    ax.figure.savefig(picture, dpi=150)
+    figure.savefig(picture, dpi=150)
 
 
 def main() -> None:

@@ -36,11 +36,13 @@ def start(preference: float) -> tl.Overlaps:
 
 def simulate(saddle: tl.online.Plateau) -> list[xr.Dataset]:
     """Escape times for every N: the moment at which the error falls below half of the plateau."""
+    assert saddle.height is not None, "the error stays there for a while"
+    height = saddle.height.value
     options = {"until": UNTIL, "runs": RUNS, "times": np.linspace(0.0, UNTIL, 321)}
     return [
         tl.simulation.escape_times(
             tl.simulation.chain(SCENARIO, start(0.0), RATE, dimension=N, seed=N, **options),
-            height=saddle.height.value,
+            height=height,
         )
         for N in SIZES
     ]
@@ -98,7 +100,7 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
     folder.mkdir(parents=True, exist_ok=True)
     saddle = tl.online.plateau(SCENARIO, start(1e-3), RATE)
-    assert saddle is not None, "two units that start apart have a plateau"
+    assert saddle is not None and saddle.point is not None, "units that start apart have one"
     growth = float(saddle.point.eigenvalues[0].real)
     escapes = simulate(saddle)
     save(escapes, folder / "leaving_the_plateau.csv")

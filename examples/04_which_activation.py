@@ -50,13 +50,13 @@ def save(jumps: dict[str, list[float]], file: Path) -> None:
 
 
 def draw(jumps: dict[str, list[float]], file: Path) -> None:
-    _, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
     for (name, values), marker in zip(jumps.items(), "os^vDP", strict=True):
         axes.semilogx(UNITS, values, marker=marker, markersize=4, label=name)
     axes.set(xlabel="$K$", ylabel=r"$|R - S|$ at $\alpha_c$")
     axes.set_title("jump of the specialization where it begins to pay")
     axes.legend(fontsize="small")
-    axes.figure.savefig(file, dpi=150)
+    figure.savefig(file, dpi=150)
 
 
 def main() -> None:

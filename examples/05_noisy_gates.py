@@ -55,7 +55,7 @@ def deviations(network: xr.Dataset) -> list[float]:
     both = xr.Dataset(
         {"off": network["signal"] - network["mean_field"], "error": network["standard_error"]}
     )
-    root = np.sqrt((both**2).mean("example").groupby("layer").mean())
+    root = (both**2).mean("example").groupby("layer").mean() ** 0.5
     return [*root["off"].values.tolist(), *root["error"].values.tolist()]
 
 

@@ -14,7 +14,7 @@ from tutelage.cli import elsewhere, entry
 
 COMMANDS = (
     *("online", "simulate", "equilibrium", "spectrum", "specialize"),
-    *("sweep", "data", "reproduce"),
+    *("sweep", "explore", "data", "reproduce"),
 )
 
 
@@ -27,7 +27,23 @@ def test_help_shows_an_example(run, arguments):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_shows_an_example_of_it(run, command):
     code, out, _ = run(command, "--help")
-    assert code == 0 and f"Example: tutelage {command} " in " ".join(out.split())
+    assert code == 0 and f"Example: tutelage {command}" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("tutelage s", ["simulate", "spectrum", "specialize", "sweep"]),
+        ("tutelage online --activation l", ["leaky", "linear"]),
+        ("tutelage online --teacher-activation swi", ["swish"]),
+        ("tutelage reproduce str", ["straat2019"]),
+    ],
+)
+def test_a_shell_is_told_how_a_word_may_go_on(run, monkeypatch, typed, offered):
+    monkeypatch.setenv("_TUTELAGE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert run()[1].split() == offered
 
 
 def test_version_is_that_of_the_package(run):

@@ -54,7 +54,8 @@ def test_a_run_does_not_depend_on_recorded_times(whole):
 
 def test_the_same_seed_gives_the_same_and_another_one_another(whole):
     same(simulated(), whole)
-    assert np.all(simulated(seed=12).Q.values[:, 1:] != whole.Q.values[:, 1:])
+    other = simulated(seed=12).Q.values != whole.Q.values
+    assert np.all(np.any(other, axis=(1, 2, 3)))  # some examples leave a ReLU as it is
 
 
 def interrupt(monkeypatch, calls, problem=KeyboardInterrupt):

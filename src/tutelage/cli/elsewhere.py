@@ -6,7 +6,6 @@
 from typing import Any
 
 from typer.core import TyperCommand
-from typer.exceptions import TyperException
 
 from tutelage._checks import InputError
 from tutelage._names import PAGE, unknown
@@ -26,7 +25,7 @@ class Command(TyperCommand):
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         try:
             return super().parse_args(context, arguments)
-        except TyperException as problem:
+        except Exception as problem:  # typer's own since 0.26, before that click's
             name = getattr(problem, "option_name", None)  # of an option that there is not
             if name is None or not str(problem).startswith("No such option"):
                 raise

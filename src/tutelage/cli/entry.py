@@ -23,7 +23,6 @@ from tutelage.runs.compiled import forgotten, keep_compiled_code
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the same plain help on a terminal and in a log
     context_settings={"help_option_names": ["-h", "--help"]},

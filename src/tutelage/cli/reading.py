@@ -26,6 +26,12 @@ UNITS = {
 }
 FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part
 
+
+def _units(incomplete: str) -> list[str]:
+    """What a shell offers for an activation that has been begun."""
+    return [name for name in UNITS if name.startswith(incomplete)]
+
+
 Student = Annotated[int, typer.Option(metavar="K", help="Hidden units of the student.")]
 Teacher = Annotated[int, typer.Option(metavar="M", help="Hidden units of the teacher.")]
 Unit = Annotated[
@@ -33,11 +39,16 @@ Unit = Annotated[
     typer.Option(
         metavar="NAME[:PARAMETER]",
         help=f"What a unit does: {', '.join(UNITS)}; such as leaky:0.1 with its slope.",
+        autocompletion=_units,
     ),
 ]
 TeacherUnit = Annotated[
     str | None,
-    typer.Option(metavar="NAME[:PARAMETER]", help="The same as the student's when left out."),
+    typer.Option(
+        metavar="NAME[:PARAMETER]",
+        help="The same as the student's when left out.",
+        autocompletion=_units,
+    ),
 ]
 Until = Annotated[
     float, typer.Option(metavar="ALPHA", help="The last time, in examples per input.")

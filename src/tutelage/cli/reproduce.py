@@ -36,6 +36,11 @@ COLOURS = {
 }
 
 
+def _papers(incomplete: str) -> list[str]:
+    """What a shell offers for a key that has been begun."""
+    return [key for key in PAPERS if key.startswith(incomplete)]
+
+
 def reproduce(
     papers: Annotated[
         list[str] | None,
@@ -43,6 +48,7 @@ def reproduce(
             metavar="PAPER",
             help=f"Citation keys: {', '.join(PAPERS)}; all of them when none is named.",
             show_default=False,
+            autocompletion=_papers,
         ),
     ] = None,
     figure: Annotated[
