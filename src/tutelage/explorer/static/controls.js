@@ -1,6 +1,6 @@
 // Controls of a view, built from its parameters: a slider and a number field tied together, choices,
 // switches, texts.
-import { applies, named, parsed } from "./parameters.js";
+import { applies, named, nearest, parsed } from "./parameters.js";
 import { digits, indexed, make, say, symbol } from "./words.js";
 
 const STEPS = 200; // of a logarithmic slider
@@ -35,12 +35,13 @@ export class Controls {
   }
 
   // Whether a failure is told beside its control, where there is one to see.
-  tells(failure, state, drawn) {
+  tells(failure, state) {
     const field = this.#fields.get(failure.parameter);
-    return Boolean(drawn && field && applies(field.parameter, state));
+    return Boolean(field && applies(field.parameter, state));
   }
 
-  // failure: of the last request; marks: {name: [{at, label}]} beside sliders; other: the setting compared with.
+  // failure: of the last request; marks: {name: [{at, label}]} beside sliders;
+  // other: the setting that this one is compared with.
   show(state, { failure, marks }, other, otherName) {
     for (const [name, field] of this.#fields) {
       field.row.hidden = !applies(field.parameter, state);
@@ -62,7 +63,8 @@ export class Controls {
   }
 
   #field(parameter, files, changed) {
-    const made = kinds[parameter.kind](parameter, (value, settled) => changed(parameter.name, value, settled), files);
+    const tell = (value, settled) => changed(parameter.name, value, settled);
+    const made = kinds[parameter.kind](parameter, tell, files);
     const id = `field-${parameter.name}`;
     const describes = [`${id}-help`, `${id}-problem`, `${id}-other`].join(" ");
     made.inputs[0].id = id;
@@ -84,7 +86,8 @@ const kinds = { number: numeric, integer: numeric, choice, toggle, text, file };
 
 function numeric(parameter, changed) {
   const scale = positions(parameter);
-  const field = make("input", { type: "number", min: parameter.minimum, max: parameter.maximum, step: "any", inputmode: "decimal" });
+  const limits = { min: parameter.minimum, max: parameter.maximum, step: "any" };
+  const field = make("input", { type: "number", inputmode: "decimal", ...limits });
   const slider = make("input", { type: "range", min: scale.min, max: scale.max, step: scale.step });
   slider.setAttribute("aria-label", `${parameter.label}, slider`);
   const set = (value) => {
@@ -119,10 +122,10 @@ function drawTicks(place, marks, scale) {
 }
 
 // How values lie along a slider.
-export function positions({ kind, minimum, maximum, step, scale, zero, values }) {
+function positions({ kind, minimum, maximum, step, scale, zero, values }) {
   if (values) {
-    const near = (value) => values.map((v) => Math.abs(v - value)).reduce((best, d, i, all) => (d < all[best] ? i : best), 0);
-    return { min: 0, max: values.length - 1, step: 1, value: (p) => values[p], position: near };
+    const position = (value) => nearest(values, value);
+    return { min: 0, max: values.length - 1, step: 1, value: (p) => values[p], position };
   }
   if (scale !== "log") {
     const places = Math.max(0, -Math.floor(Math.log10(step || 1)) + 2);
@@ -138,7 +141,8 @@ export function positions({ kind, minimum, maximum, step, scale, zero, values })
     if (p >= STEPS) return maximum;
     return kind === "integer" ? Math.round(exact(p)) : Number(exact(p).toPrecision(3));
   };
-  const position = (v) => (v <= 0 ? 0 : Math.round(first + ((STEPS - first) * (Math.log10(v) - low)) / (high - low)));
+  const part = (v) => (Math.log10(v) - low) / (high - low);
+  const position = (v) => (v <= 0 ? 0 : Math.round(first + (STEPS - first) * part(v)));
   return { min: 0, max: STEPS, step: 1, value, position };
 }
 
@@ -161,7 +165,8 @@ function toggle(parameter, changed) {
 }
 
 function text(parameter, changed) {
-  const input = make("input", { type: "text", spellcheck: "false", autocapitalize: "off", maxlength: parameter.longest });
+  const plain = { spellcheck: "false", autocapitalize: "off" };
+  const input = make("input", { type: "text", maxlength: parameter.longest, ...plain });
   let timer = 0;
   let sent = null;
   const send = (settled) => {

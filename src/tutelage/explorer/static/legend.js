@@ -24,7 +24,8 @@ export function legend(place, entries, off, again) {
 }
 
 function item(entry, off, again) {
-  const button = make("button", { type: "button", "data-curve": entry.name, "aria-pressed": "true" }, swatch(entry), make("span", {}, ...indexed(entry.name)));
+  const name = make("span", {}, ...indexed(entry.name));
+  const button = make("button", { type: "button", "data-curve": entry.name }, swatch(entry), name);
   button.addEventListener("click", () => {
     if (!off.delete(entry.name)) off.add(entry.name);
     again();
@@ -34,8 +35,11 @@ function item(entry, off, again) {
 
 function swatch({ colour, points, gaps }) {
   const drawing = drawn("svg", { width: 30, height: 10, viewBox: "0 0 30 10", "aria-hidden": "true" });
-  const line = { x1: 1, x2: 29, y1: 5, y2: 5, stroke: colour, "stroke-width": 2.2, "stroke-dasharray": gaps ?? "none" };
-  drawing.append(points ? drawn("path", { d: SHAPES[points], fill: colour, transform: "translate(15 5)" }) : drawn("line", line));
+  const stroke = { stroke: colour, "stroke-width": 2.2, "stroke-dasharray": gaps ?? "none" };
+  const shape = points
+    ? drawn("path", { d: SHAPES[points], fill: colour, transform: "translate(15 5)" })
+    : drawn("line", { x1: 1, x2: 29, y1: 5, y2: 5, ...stroke });
+  drawing.append(shape);
   return drawing;
 }
 

@@ -37,7 +37,8 @@ async function start() {
     return say(find("status"), problem.message);
   }
   say(find("note"), from.note ?? find("note").textContent);
-  find("views").replaceChildren(...views.map((v) => make("a", { href: `#view=${v.name}`, "data-view": v.name }, v.title)));
+  const links = views.map((v) => make("a", { href: `#view=${v.name}`, "data-view": v.name }, v.title));
+  find("views").replaceChildren(...links);
   find("stop").addEventListener("click", () => Object.values(settings).forEach((s) => s.waiting && s.stop()));
   find("run").addEventListener("click", run);
   find("controls").addEventListener("submit", (event) => event.preventDefault());
@@ -57,8 +58,8 @@ async function arrive() {
   const before = page;
   page = read(location.hash, views);
   if (!page.settings[edited]) edited = "a";
-  if (page.view !== before?.view) await enter();
-  for (const state of Object.values(page.settings)) if (view.name !== "papers") controls.reveal(state);
+  if (page.view !== before?.view && !(await enter())) return; // another view was asked for meanwhile
+  for (const state of Object.values(page.settings)) controls.reveal(state);
   for (const slot of Object.keys(settings)) if (!page.settings[slot]) drop(slot);
   for (const slot of Object.keys(page.settings)) {
     if (!settings[slot] || !alike(before?.settings[slot], page.settings[slot])) ask(slot);
@@ -83,13 +84,18 @@ async function enter() {
   documentation.hidden = !view.documentation;
   if (view.documentation) documentation.href = view.documentation;
   find("defaults").href = `#view=${view.name}`;
+  controls = null;
   const papers = view.name === "papers";
   for (const id of ["side", "stage", "beside"]) find(id).hidden = papers;
   find("figures").hidden = !papers;
   find("main").className = papers ? "gallery" : "";
-  if (papers) return find("figures").replaceChildren(...gallery(await from.papers(), views));
+  const here = view;
+  const figures = papers ? await from.papers() : null;
   const files = view.parameters.some((p) => p.kind === "file") ? await from.files(view) : [];
+  if (view !== here) return false;
+  if (papers) find("figures").replaceChildren(...gallery(figures, views));
   controls = new Controls(find("controls"), view, files, changed);
+  return true;
 }
 
 function ask(slot) {
@@ -181,26 +187,30 @@ function drawNow() {
     if (link.dataset.view !== view.name) link.removeAttribute("aria-current");
     else if (!link.hasAttribute("aria-current")) {
       link.setAttribute("aria-current", "page");
-      find("views").scrollLeft = link.offsetLeft - find("views").offsetLeft; // on a phone it may be out of sight
+      // On a phone it may be out of sight.
+      find("views").scrollLeft = link.offsetLeft - find("views").offsetLeft;
     }
   }
-  if (view.name === "papers") return;
+  if (view.name === "papers" || !controls) return;
   const other = edited === "a" ? "b" : "a";
   const pictures = seen();
-  const said = { failure: pictures[edited] && settings[edited].failure, marks: pictures[edited]?.slider_marks ?? {} };
+  const failure = pictures[edited] && settings[edited].failure;
+  const said = { failure, marks: pictures[edited]?.slider_marks ?? {} };
   controls.show(page.settings[edited], said, page.settings[other], other.toUpperCase());
   drawChoice();
   drawLine();
   const any = Object.values(pictures)[0];
   find("stage").classList.toggle("old", Object.values(settings).some((s) => s.failure));
   player.show(any?.frames ?? [], page.frame);
-  find("numbers").replaceChildren(...table(Object.fromEntries(Object.entries(pictures).map(([slot, p]) => [slot, p.numbers]))));
+  find("numbers").replaceChildren(...table(pictures));
   const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];
   find("messages").replaceChildren(...messages.map((text) => make("li", {}, ...indexed(text))));
   find("tools").hidden = !pictures[edited];
   if (pictures[edited]) tools.show(view, page, pictures, edited);
-  const words = Object.entries(page.settings).map(([slot, state]) => [slot.toUpperCase(), inWords(view, state)]);
-  say(find("printed"), words.map(([slot, text]) => (words.length > 1 ? `${slot}: ${text}` : text)).join("; "));
+  const words = Object.entries(page.settings).map(([slot, state]) => {
+    return page.settings.b ? `${slot.toUpperCase()}: ${inWords(view, state)}` : inWords(view, state);
+  });
+  say(find("printed"), words.join("; "));
   const versions = Object.values(settings).map((setting) => [setting.slot, setting.version]);
   if (any) stage.draw(pictures, page.axes, view.name, [versions, page.frame]);
 }
@@ -219,7 +229,8 @@ function drawChoice() {
   const comparing = Boolean(page.settings.b);
   const place = find("choose");
   if (!place.firstChild) {
-    const box = make("input", { type: "checkbox", id: "compare", onchange: (event) => compare(event.target.checked) });
+    const box = make("input", { type: "checkbox", id: "compare" });
+    box.addEventListener("change", () => compare(box.checked));
     const switches = ["a", "b"].map((slot) => {
       const radio = make("input", { type: "radio", name: "edited", value: slot, id: `edit-${slot}` });
       radio.addEventListener("change", () => {
@@ -239,17 +250,24 @@ function drawChoice() {
 function drawLine() {
   const all = Object.values(settings);
   const waiting = all.find((s) => s.waiting);
-  const failed = all.find((s) => s.failure && !controls.tells(s.failure, page.settings[s.slot], s.picture && s.slot === edited));
+  const failed = all.find((s) => s.failure && !toldBeside(s));
   const running = all.filter((s) => s.running);
   const going = running.some((s) => !s.running.ended);
   find("stop").hidden = !waiting;
   find("run").hidden = !view.streams || from.offline || !all.some((s) => s.picture);
   say(find("run"), going ? "Stop the runs" : "Run finite networks");
-  const runs = running.map(({ running: r }) => (r.ended || !r.of ? r.message : `${r.done} of ${r.of}: ${r.message}`));
+  const runs = running.map(({ running: { ended, done, of, message } }) => {
+    return ended || !of ? message : `${done} of ${of}: ${message}`;
+  });
   const words = [...runs, waiting && `${waiting.waiting}…`, !waiting && failed?.failure.message];
   say(find("status"), words.filter(Boolean).join(" · "));
   find("status").className = !waiting && (failed || running.some((s) => s.running.failed)) ? "problem" : "";
   find("stage").setAttribute("aria-busy", String(all.some((s) => s.quick.busy)));
+}
+
+// What is wrong is told beside its control, where there is one, and a picture to keep.
+function toldBeside({ slot, picture, failure }) {
+  return picture && slot === edited && controls.tells(failure, page.settings[slot]);
 }
 
 function alike(one, two) {

@@ -7,15 +7,16 @@ export function table(pictures) {
   const slots = Object.keys(pictures);
   const rows = new Map();
   for (const slot of slots) {
-    for (const number of pictures[slot]) {
+    for (const number of pictures[slot].numbers) {
       const key = `${number.label} ${number.symbol ?? ""}`;
       if (!rows.has(key)) rows.set(key, {});
       rows.get(key)[slot] = number;
     }
   }
   if (!rows.size) return [];
-  const names = slots.length > 1 ? slots.map((slot) => make("th", { scope: "col" }, slot.toUpperCase())) : [];
-  const head = names.length ? make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "quantity"), ...names)) : null;
+  const titles = ["quantity", ...slots.map((slot) => slot.toUpperCase())];
+  const cells = titles.map((title) => make("th", { scope: "col" }, title));
+  const head = slots.length > 1 ? make("thead", {}, make("tr", {}, ...cells)) : null;
   const body = make("tbody", {}, ...[...rows.values()].map((row) => line(row, slots)));
   return [make("table", {}, make("caption", {}, "In numbers"), head, body)];
 }

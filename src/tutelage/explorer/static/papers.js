@@ -8,7 +8,8 @@ export function gallery({ figures, message }, views) {
   const papers = [...new Set(figures.map((figure) => figure.paper))];
   const sections = papers.map((paper) => {
     const cards = figures.filter((figure) => figure.paper === paper).map((figure) => card(figure, views));
-    return make("section", { "aria-label": paper }, make("h2", {}, paper), make("div", { class: "cards" }, ...cards));
+    const below = make("div", { class: "cards" }, ...cards);
+    return make("section", { "aria-label": paper }, make("h2", {}, paper), below);
   });
   return [...said, ...sections];
 }
@@ -16,11 +17,15 @@ export function gallery({ figures, message }, views) {
 function card({ title, caption, picture, opens }, views) {
   const view = opens && views.find((v) => v.name === opens.view);
   const image = picture ? make("img", { src: picture, alt: title, loading: "lazy" }) : null;
-  const link = view ? make("a", { class: "button", href: address(view, opens.state) }, `Open in ${view.title}`, make("span", { class: "hidden" }, `: ${title}`)) : null;
-  const words = caption ? make("details", {}, make("summary", {}, "What it shows"), make("p", {}, caption)) : null;
+  const summary = make("summary", {}, "What it shows");
+  const words = caption ? make("details", {}, summary, make("p", {}, caption)) : null;
+  const link = view ? opening(view, opens.state, title) : null;
   return make("article", { class: "card" }, make("h3", {}, title), image, words, link);
 }
 
-function address(view, state) {
-  return written({ view: view.name, settings: { a: { ...defaults(view), ...state } }, axes: {}, frame: 0 }, view);
+function opening(view, state, title) {
+  const a = { ...defaults(view), ...state };
+  const href = written({ view: view.name, settings: { a }, axes: {}, frame: 0 }, view);
+  const which = make("span", { class: "hidden" }, `: ${title}`);
+  return make("a", { class: "button", href }, `Open in ${view.title}`, which);
 }

@@ -36,3 +36,11 @@ export function inWords(view, state) {
     .map((p) => `${p.label} ${p.symbol ? `${p.symbol} = ` : ""}${named(p, state[p.name])}`)
     .join(", ");
 }
+
+// The place in a list of the value that is nearest; of a text, that of the same one.
+export function nearest(values, value) {
+  const same = values.indexOf(value);
+  if (same >= 0 || typeof value !== "number") return Math.max(same, 0);
+  const distances = values.map((v) => Math.abs(v - value));
+  return distances.indexOf(Math.min(...distances));
+}

@@ -2,7 +2,14 @@
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const KINDS = { dashed: "dash", dotted: "dot" };
-const GAPS = { solid: null, dash: "9 6", dot: "2.5 4", dashdot: "9 4 2.5 4", longdash: "15 6", longdashdot: "15 4 2.5 4" };
+const GAPS = {
+  solid: null,
+  dash: "9 6",
+  dot: "2.5 4",
+  dashdot: "9 4 2.5 4",
+  longdash: "15 6",
+  longdashdot: "15 4 2.5 4",
+};
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
 const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
 const COLOURS = 7;
@@ -33,11 +40,13 @@ export function themeOf(element) {
   };
 }
 
-// scales: {x, y} chosen by the reader; ranges: {x, y} in plain numbers or null.
-export function figure(panel, theme, { scales = {}, ranges = {}, narrow = false, key = "", legend = false, off = new Set() } = {}) {
+// scales: {x, y} chosen by the reader; ranges: {x, y} in plain numbers or null; key: while it is the
+// same, a panel stays enlarged; off: names of curves that are not drawn.
+export function figure(panel, theme, options) {
+  const { scales, ranges, narrow, key = "", legend = false, off = new Set() } = options;
   const colour = colours(panel.traces, theme);
   const seen = panel.traces.filter((trace) => !off.has(trace.name));
-  const traces = seen.flatMap((trace) => drawn(trace, colour(trace), theme, panel));
+  const traces = seen.flatMap((trace) => drawn(trace, colour(trace), panel));
   const named = traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
   const [x, y] = ["x", "y"].map((name) => ({ ...panel[name], scale: scales[name] ?? panel[name].scale }));
   const lines = marks(panel, { x, y }, ranges.x ?? x.range, theme, narrow);
@@ -70,7 +79,8 @@ export function extent(panels, name, scale) {
   if (!good.length) return null;
   const [low, high] = good.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [good[0], good[0]]);
   if (scale === "log") return [low / (high / low) ** 0.03, high * (high / low) ** 0.03];
-  const lines = panels.every((panel) => panel.traces.every((trace) => trace.kind !== "points" || trace.x.length < 2));
+  const traces = panels.flatMap((panel) => panel.traces);
+  const lines = traces.every((trace) => trace.kind !== "points" || trace.x.length < 2);
   const margin = (name === "y" ? 0.05 : lines ? 0 : 0.03) * (high - low) || (high === low ? 1 : 0);
   return [low - margin, high + margin];
 }
@@ -91,14 +101,15 @@ function colours(traces, theme) {
   return (trace) => theme.colours[place.get(trace.family)];
 }
 
-function drawn(trace, colour, theme, panel) {
-  if (trace.kind === "heat") return [heat(trace, theme, panel)];
+function drawn(trace, colour, panel) {
+  if (trace.kind === "heat") return [heat(trace, panel)];
   const common = { type: "scatter", name: escaped(trace.name), x: trace.x, y: trace.y, connectgaps: false };
   const label = { hovertemplate: `%{x:.6g}, %{y:.6g}<extra>${escaped(trace.name)}</extra>` };
   const member = trace.member ?? 0;
   if (trace.kind === "points") {
     const marker = { color: colour, size: 8, symbol: SYMBOLS[member % SYMBOLS.length] };
-    const error_y = trace.error ? { type: "data", array: trace.error, color: colour, thickness: 1.5 } : undefined;
+    const bars = { type: "data", array: trace.error, color: colour, thickness: 1.5 };
+    const error_y = trace.error ? bars : undefined;
     return [{ ...common, ...label, mode: "markers", marker, error_y }];
   }
   if (trace.kind === "faint") {
@@ -107,7 +118,8 @@ function drawn(trace, colour, theme, panel) {
   }
   const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
   const single = trace.y.filter((v) => v !== null).length < 2; // a line of one point cannot be seen
-  return [...band(trace, colour), { ...common, ...label, mode: single ? "markers" : "lines", line, marker: { color: colour } }];
+  const mode = single ? "markers" : "lines";
+  return [...band(trace, colour), { ...common, ...label, mode, line, marker: { color: colour } }];
 }
 
 // Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
@@ -134,14 +146,15 @@ export function entries(panel, theme) {
 function band(trace, colour) {
   if (!trace.error) return [];
   const edge = (sign) => trace.y.map((v, i) => (v === null ? null : v + sign * (trace.error[i] ?? 0)));
-  const common = { type: "scatter", x: trace.x, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+  const silent = { hoverinfo: "skip", showlegend: false };
+  const common = { type: "scatter", x: trace.x, mode: "lines", line: { width: 0 }, ...silent };
   return [
     { ...common, y: edge(-1) },
     { ...common, y: edge(1), fill: "tonexty", fillcolor: colour, opacity: 0.2 },
   ];
 }
 
-function heat(trace, theme, panel) {
+function heat(trace, panel) {
   const [low, high] = panel.z ?? bounds(trace.z.flat());
   const signed = low < 0;
   const far = Math.max(-low, high);
@@ -154,7 +167,7 @@ function heat(trace, theme, panel) {
     zmin: signed ? -far : low,
     zmax: signed ? far : high,
     colorscale: signed ? "RdBu" : "Cividis",
-    colorbar: { title: { text: escaped(trace.name) }, thickness: 12, outlinewidth: 0, tickfont: { color: theme.ink } },
+    colorbar: { title: { text: escaped(trace.name) }, thickness: 12, outlinewidth: 0 },
     hovertemplate: "%{x}, %{y}: %{z:.4g}<extra></extra>",
   };
 }
@@ -205,7 +218,8 @@ function marks(panel, axes, range, theme, narrow) {
     if (log && at <= 0) continue;
     const refs = { [`${along}ref`]: along, [`${across}ref`]: "paper" };
     const points = { [`${along}0`]: at, [`${along}1`]: at, [`${across}0`]: 0, [`${across}1`]: 1 };
-    shapes.push({ type: "line", ...refs, ...points, layer: "below", line: { color: theme.soft, width: 1, dash: "dot" } });
+    const line = { color: theme.soft, width: 1, dash: "dot" };
+    shapes.push({ type: "line", ...refs, ...points, layer: "below", line });
     const part = along === "x" && range ? place(at, range, log) : 1;
     const long = (LETTER * label.length) / width;
     const left = Math.min(Math.max(part, 0), 1 - long);
@@ -230,7 +244,8 @@ function together(all, range) {
   const close = range ? CLOSE * Math.abs(range[1] - range[0]) : 0;
   const found = [];
   for (const mark of [...all].sort((one, two) => one.at - two.at)) {
-    const same = found.find((other) => other.axis === mark.axis && mark.axis === "x" && mark.at - other.at <= close);
+    const near = (other) => other.axis === "x" && mark.at - other.at <= close;
+    const same = mark.axis === "x" && found.find(near);
     if (same) same.label += `, ${mark.label}`;
     else found.push({ ...mark });
   }

@@ -13,7 +13,8 @@ export class Player {
   constructor(place, moved) {
     this.place = place;
     this.moved = moved;
-    this.button = make("button", { type: "button", onclick: () => (this.#timer ? this.pause() : this.#play()) }, "Play");
+    const turn = () => (this.#timer ? this.pause() : this.#play());
+    this.button = make("button", { type: "button", onclick: turn }, "Play");
     this.slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "frame" });
     this.slider.addEventListener("input", () => this.#go(Number(this.slider.value), false));
     this.slider.addEventListener("change", () => this.#go(Number(this.slider.value), true));
@@ -64,7 +65,8 @@ export class Player {
 export function at(picture, frame) {
   if (!picture?.frames?.length) return picture;
   const now = picture.frames[Math.min(frame, picture.frames.length - 1)];
-  return { ...picture, panels: picture.panels.map((panel) => framed(panel, now)), numbers: now.numbers ?? picture.numbers };
+  const panels = picture.panels.map((panel) => framed(panel, now));
+  return { ...picture, panels, numbers: now.numbers ?? picture.numbers };
 }
 
 // Curves of a frame take the places of those of equal name; the others stay.

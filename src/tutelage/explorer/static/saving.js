@@ -23,12 +23,14 @@ export async function svg(panels, options) {
   const parts = await Promise.all(panels.map((panel) => drawn(Plotly, panel, theme, options(panel))));
   const inside = parts.map((part, i) => {
     const top = i * (HEIGHT + TITLE);
-    const title = `<text x="16" y="${top + 20}" font-family="sans-serif" font-size="16" fill="${theme.ink}">${safe(panels[i].title)}</text>`;
+    const letters = `font-family="sans-serif" font-size="16" fill="${theme.ink}"`;
+    const title = `<text x="16" y="${top + 20}" ${letters}>${safe(panels[i].title)}</text>`;
     return `${title}<svg y="${top + TITLE}" width="${WIDTH}" height="${HEIGHT}">${part}</svg>`;
   });
   const height = panels.length * (HEIGHT + TITLE);
+  const size = `width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"`;
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}">` +
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size}>` +
     `<rect width="100%" height="100%" fill="${theme.paper}"/>${inside.join("")}</svg>`
   );
 }
@@ -45,10 +47,9 @@ export async function png(drawing) {
 // The curves of a picture as a table; the server has better data, an exported page has these.
 export function csv(panels) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const rows = panels.flatMap((panel) =>
-    panel.traces
-      .filter((trace) => trace.kind !== "heat")
-      .flatMap((trace) => trace.x.map((x, i) => [quoted(panel.name), quoted(trace.name), x ?? "", trace.y[i] ?? ""])),
+  const points = (panel, { name, x, y }) => x.map((at, i) => [quoted(panel), quoted(name), at ?? "", y[i] ?? ""]);
+  const rows = panels.flatMap(({ name, traces }) =>
+    traces.filter((trace) => trace.kind !== "heat").flatMap((trace) => points(name, trace)),
   );
   return [["panel", "curve", "x", "y"], ...rows].map((row) => row.join(",")).join("\n") + "\n";
 }
@@ -61,7 +62,8 @@ export function save(content, name, type) {
 }
 
 async function drawn(Plotly, panel, theme, options) {
-  const address = await Plotly.toImage(figure(panel, theme, options), { format: "svg", width: WIDTH, height: HEIGHT });
+  const size = { format: "svg", width: WIDTH, height: HEIGHT };
+  const address = await Plotly.toImage(figure(panel, theme, options), size);
   return decodeURIComponent(address.slice(address.indexOf(",") + 1));
 }
 

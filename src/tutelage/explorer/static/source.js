@@ -1,5 +1,5 @@
 // Where pictures come from: the server, or the table of an exported page. Both answer the same calls.
-import { applying } from "./parameters.js";
+import { applying, nearest } from "./parameters.js";
 
 export class Failure extends Error {
   constructor(text, parameter = null, status = 0) {
@@ -76,7 +76,8 @@ async function answer(address, options = {}) {
     throw new Failure(`The server answered ${reply.status} without words.`);
   });
   if (body.cancelled) throw new Cancelled();
-  if (!reply.ok) throw new Failure(body.error ?? `The server answered ${reply.status}.`, body.parameter, reply.status);
+  const words = body.error ?? `The server answered ${reply.status}.`;
+  if (!reply.ok) throw new Failure(words, body.parameter, reply.status);
   return body;
 }
 
@@ -91,7 +92,8 @@ class Table {
   }
 
   async views() {
-    return this.#data.views.map((view) => ({ ...view, streams: false, details: false, parameters: this.#parameters(view) }));
+    const none = { streams: false, details: false };
+    return this.#data.views.map((view) => ({ ...view, ...none, parameters: this.#parameters(view) }));
   }
 
   async papers() {
@@ -126,11 +128,4 @@ class Table {
     const over = this.#data.grids[view.name]?.over ?? {};
     return view.parameters.filter((p) => p.name in over).map((p) => ({ ...p, values: over[p.name] }));
   }
-}
-
-function nearest(values, value) {
-  const same = values.indexOf(value);
-  if (same >= 0 || typeof value !== "number") return Math.max(same, 0);
-  const distances = values.map((v) => Math.abs(v - value));
-  return distances.indexOf(Math.min(...distances));
 }

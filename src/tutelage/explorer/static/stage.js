@@ -69,8 +69,12 @@ export class Stage {
     const plots = new Map();
     const figures = panels.map((panel) => this.#frame(panel, plots));
     const heading = make("h2", { class: "slot" }, slot.toUpperCase());
-    const rows = make("div", { class: "panels", tabindex: matchMedia(NARROW).matches ? 0 : null, role: "group", "aria-label": `panels ${slot.toUpperCase()}` }, ...figures);
-    const section = make("section", { class: "setting", "aria-label": `setting ${slot.toUpperCase()}` }, heading, rows, pager(rows, figures.length));
+    const name = slot.toUpperCase();
+    const reached = matchMedia(NARROW).matches ? 0 : null; // what scrolls is reached by keys
+    const group = { class: "panels", role: "group", "aria-label": `panels ${name}`, tabindex: reached };
+    const rows = make("div", group, ...figures);
+    const parts = [heading, rows, pager(rows, figures.length)];
+    const section = make("section", { class: "setting", "aria-label": `setting ${name}` }, ...parts);
     if (slot === "a") this.place.prepend(section);
     else this.place.append(section);
     const made = { section, names, plots, heading };
@@ -84,23 +88,27 @@ export class Stage {
     this.#resized.observe(plot);
     const buttons = ["x", "y"]
       .filter((name) => panel[name].scales.length > 1)
-      .map((name) => make("button", { type: "button", class: "scale", "data-axis": name, "data-panel": panel.name }, `log ${name}`));
+      .map((name) => make("button", { type: "button", class: "scale", "data-axis": name }, `log ${name}`));
     for (const button of buttons) {
       button.addEventListener("click", () => {
-        this.scaled(panel.name, button.dataset.axis, button.getAttribute("aria-pressed") === "true" ? "linear" : "log");
+        const log = button.getAttribute("aria-pressed") === "true";
+        this.scaled(panel.name, button.dataset.axis, log ? "linear" : "log");
       });
     }
-    return make("figure", { class: "panel" }, make("figcaption", {}, make("h3", {}, panel.title), ...buttons), plot, make("ul", { class: "legend", "aria-label": `curves of ${panel.title}` }));
+    const caption = make("figcaption", {}, make("h3", {}, panel.title), ...buttons);
+    const curves = make("ul", { class: "legend", "aria-label": `curves of ${panel.title}` });
+    return make("figure", { class: "panel" }, caption, plot, curves);
   }
 
   #caption(plot, panel, scales, slot) {
-    plot.setAttribute("aria-label", `${panel.title}${slot ? `, setting ${slot.toUpperCase()}` : ""}. ${panel.description}`);
+    const name = slot ? `${panel.title}, setting ${slot.toUpperCase()}` : panel.title;
+    plot.setAttribute("aria-label", `${name}. ${panel.description}`);
     const caption = plot.parentElement.firstElementChild;
     say(caption.firstElementChild, panel.title);
     for (const button of caption.querySelectorAll("button")) {
-      const name = button.dataset.axis;
-      button.setAttribute("aria-pressed", String((scales[name] ?? panel[name].scale) === "log"));
-      button.setAttribute("aria-label", `log ${name} axis of ${panel.title}${slot ? `, ${slot.toUpperCase()}` : ""}`);
+      const { axis } = button.dataset;
+      button.setAttribute("aria-pressed", String((scales[axis] ?? panel[axis].scale) === "log"));
+      button.setAttribute("aria-label", `log ${axis} axis of ${name}`);
     }
   }
 

@@ -24,8 +24,8 @@ export class Tools {
       this.commandButton,
       this.nc,
       this.csv,
-      this.#button("Picture (SVG)", async () => save(await this.#drawing(), this.#name("svg"), "image/svg+xml")),
-      this.#button("Picture (PNG)", async () => save(await png(await this.#drawing()), this.#name("png"))),
+      this.#button("Picture (SVG)", () => this.#savePicture((text) => text, "svg", "image/svg+xml")),
+      this.#button("Picture (PNG)", () => this.#savePicture(png, "png")),
       this.#button("Copy the link", () => this.#copyLink()),
       this.#button("Print", () => print()),
     ];
@@ -35,7 +35,8 @@ export class Tools {
   show(view, page, pictures, slot) {
     this.#seen = { view, page, pictures, slot };
     const picture = pictures[slot];
-    say(this.heading, Object.keys(pictures).length > 1 ? `Take along setting ${slot.toUpperCase()}` : "Take along");
+    const which = Object.keys(pictures).length > 1 ? ` setting ${slot.toUpperCase()}` : "";
+    say(this.heading, `Take along${which}`);
     say(this.python, picture.python ?? "");
     say(this.command, picture.command ?? "");
     this.command.hidden = this.commandButton.hidden = !picture.command;
@@ -68,9 +69,11 @@ export class Tools {
     return this.#seen.pictures[this.#seen.slot].panels;
   }
 
-  #drawing() {
+  async #savePicture(as, ending, type) {
     const { pictures, page } = this.#seen;
-    return svg(this.#panels(), (panel) => ({ ...options(panel, pictures, page.axes, ""), narrow: false, legend: true }));
+    const chosen = (panel) => options(panel, pictures, page.axes, "");
+    const drawing = await svg(this.#panels(), (panel) => ({ ...chosen(panel), narrow: false, legend: true }));
+    save(await as(drawing), this.#name(ending), type);
   }
 
   #name(ending) {
