@@ -163,6 +163,20 @@ def test_factors_and_scales_in_the_code_are_found():
     np.testing.assert_allclose(scenario.student.readout, 0.5 * V, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1.0, K**-0.5])
+def test_a_committee_that_sums_its_units_in_its_code_is_one(scale):
+    class Committee(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            units = jnp.tanh(linen.Dense(K, use_bias=False)(x))
+            return scale * jnp.sum(units, axis=-1, keepdims=True)
+
+    net = Committee().bind({"params": {"Dense_0": {"kernel": jnp.asarray(J.T)}}})
+    scenario = tl.bridge.scenario(net, net)
+    assert scenario.student.activation.name == "Tanh"
+    np.testing.assert_allclose(scenario.student.weights, np.full((1, K), scale), rtol=1e-9)
+
+
 def test_permuted_and_rescaled_networks_are_the_same_function():
     """w → c w and v → v/c leave ReLU units; ε_g and the outputs say so."""
     c = np.array([2.0, 0.5, 3.0])

@@ -151,20 +151,30 @@ def _output_bias(network: Description) -> np.ndarray | None:
 
 
 def _measured(network: Description, scaled: bool) -> Function | None:
-    """g at `FIELDS`, from the outputs at inputs that give one unit a field and the others none."""
-    if len(network.layers) != 2 or network.call is None:
+    """g, from the outputs at inputs that give one unit a field and the others none."""
+    try:
+        assert network.call is not None
+        outputs = np.asarray(network.call(np.zeros((2, network.inputs)))).reshape(2, -1).shape[1]
+        found = _one_unit(network, scaled, _readout(network, outputs))
+        return found if found is not None and np.all(np.isfinite(found.values(FIELDS))) else None
+    except Exception:  # whatever a model can do with inputs that it does not take
         return None
-    (first, second), N = network.layers, network.inputs
+
+
+def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | None:
+    """g of the unit with the largest weight in an output."""
+    first, N = network.layers[0], network.inputs
     W = first.weights / (math.sqrt(N) if scaled else 1.0)
     if len(W) > N or np.linalg.matrix_rank(W) < len(W):
         return None  # the fields of the units cannot be chosen
     back = np.linalg.pinv(W)
     b = np.zeros(len(W)) if first.bias is None else first.bias
-    c, i = np.unravel_index(np.argmax(np.abs(second.weights)), second.weights.shape)
-    rest = np.sum(second.weights, axis=1)
+    bias = _output_bias(network)
+    d = np.zeros(len(v)) if bias is None else bias
+    c, i = np.unravel_index(np.argmax(np.abs(v)), v.shape)
+    rest = np.sum(v, axis=1)
     place = int(np.argmax(np.abs(rest)))
-    d = np.zeros(len(rest)) if second.bias is None else second.bias
-    known = abs(rest[place]) > 1e-6 * np.sum(np.abs(second.weights[place]))
+    known = abs(rest[place]) > 1e-6 * np.sum(np.abs(v[place]))
 
     def values(h: np.ndarray) -> np.ndarray:
         h = np.asarray(h, dtype=np.float64)
@@ -174,12 +184,9 @@ def _measured(network: Description, scaled: bool) -> Function | None:
         out = np.asarray(network.call((fields - b) @ back.T)).reshape(h.size + 1, -1)
         # A constant of g is seen in the sum of all units alone; if that is 0, it does nothing.
         g0 = (out[-1, place] - d[place]) / rest[place] if known else 0.0
-        return ((out[:-1, c] - out[-1, c]) / second.weights[c, i] + g0).reshape(h.shape)
+        return ((out[:-1, c] - out[-1, c]) / v[c, i] + g0).reshape(h.shape)
 
-    try:
-        return Function("an activation in its code", values) if values(FIELDS).size else None
-    except Exception:  # whatever a model can do with inputs that it does not take
-        return None
+    return Function("an activation in its code", values)
 
 
 def _assembled(network: Description, trial: Trial) -> Units:

@@ -261,6 +261,7 @@ class _Deviation(NamedTuple):
     symbols: list[str]
     ratio: Float[np.ndarray, "time c"]
     law: Float[np.ndarray, " networks"]
+    distance: float  # mean square of the deviation itself
 
     @property
     def p_value(self) -> float:
@@ -276,14 +277,15 @@ def _deviation(problem: _Problem) -> _Deviation:
     run = problem.values(names)
     d = x[np.all(np.isfinite(x), axis=(1, 2))] - expected  # without those that have diverged
     if theory.attrs["outcome"] == "diverged" or len(d) < 2:
-        return _Deviation(theory, networks, symbols, np.full_like(run, np.inf), np.zeros(1))
+        return _Deviation(theory, networks, symbols, np.full_like(run, np.inf), np.zeros(1), np.inf)
     allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
     squares = np.sum(d**2, axis=0)
     # Each network beside the others: it does not set its own scale.
     others = np.sqrt((squares - d**2) / (len(d) - 1)) + allowed
     law = np.max(np.abs(d) / others, axis=(1, 2))
     ratio = np.abs(run - expected) / (np.sqrt(squares / len(d)) + allowed)
-    return _Deviation(theory, networks, symbols, ratio, law)
+    distance = float(np.mean((run - expected) ** 2))
+    return _Deviation(theory, networks, symbols, ratio, law, distance)
 
 
 def _predicted(problem: _Problem, level: float) -> Prediction:
@@ -304,14 +306,15 @@ def _predicted(problem: _Problem, level: float) -> Prediction:
         quantity=found.symbols[c],
         time=first + float(problem.times[t]),
         parts_at=first + float(problem.times[beyond[0]]) if parts else None,
-        causes=tuple(_causes(problem, parts, level)),
+        causes=tuple(_causes(problem, found if parts else None, level)),
     )
 
 
-def _causes(problem: _Problem, parts: bool, level: float) -> Iterator[Cause]:
+def _causes(problem: _Problem, parted: _Deviation | None, level: float) -> Iterator[Cause]:
+    parts = parted is not None
     yield _finite_size(problem, parts)
-    if parts:
-        yield from _other_numbers(problem, level)
+    if parted is not None:
+        yield from _other_numbers(problem, parted.distance, level)
     yield _batches(problem, parts)
     yield from _what_moves(problem)
     yield from _data(problem)
@@ -323,17 +326,26 @@ def _finite_size(problem: _Problem, parts: bool) -> Cause:
     return Cause(f"finite size, N = {N}", not parts, words)
 
 
-def _other_numbers(problem: _Problem, level: float) -> Iterator[Cause]:
-    """Is the run one with another rate, or another batch?"""
+def _other_numbers(problem: _Problem, distance: float, level: float) -> Iterator[Cause]:
+    """Is the run one with another rate, or another batch?
+
+    It has to be nearer to these equations, too: at a rate at which networks scatter widely every
+    run would be one of them.
+    """
     every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in (0.5, 2.0)}
-    found = {name: _deviation(other).p_value for name, other in every.items()}
-    best = max(found, key=lambda name: found[name])
-    likely = found[best] > level
+    found = {name: _deviation(other) for name, other in every.items()}
+    best = min(found, key=lambda name: found[name].distance)
+    p, likely = found[best].p_value, _explains(found[best], distance, level)
     hint = ": a loss without its half, or with another mean?" if likely else ""
-    yield Cause("another learning rate", likely, f"with {best} p = {found[best]:.2g}{hint}")
+    yield Cause("another learning rate", likely, f"with {best} p = {p:.2g}{hint}")
     if problem.batch > 1:
-        p = _deviation(problem.other(batch=1)).p_value
-        yield Cause("another batch", p > level, f"with batch = 1 p = {p:.2g}")
+        one = _deviation(problem.other(batch=1))
+        words = f"with batch = 1 p = {one.p_value:.2g}"
+        yield Cause("another batch", _explains(one, distance, level), words)
+
+
+def _explains(other: _Deviation, distance: float, level: float) -> bool:
+    return other.p_value > level and other.distance < distance
 
 
 def _batches(problem: _Problem, parts: bool) -> Cause:
