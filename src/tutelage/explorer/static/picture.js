@@ -87,7 +87,8 @@ export function extent(panels, name, scale) {
 
 function reach(trace, name) {
   if (name === "x" || !trace.error) return trace[name];
-  return trace.y.flatMap((v, i) => (v === null ? [] : [v - (trace.error[i] ?? 0), v + (trace.error[i] ?? 0)]));
+  const ends = (v, error) => (v === null ? [] : [v - error, v + error]);
+  return trace.y.flatMap((v, i) => ends(v, trace.error[i] ?? 0));
 }
 
 // Known families keep their colour; the others take those that are left, in their order.
@@ -117,9 +118,16 @@ function drawn(trace, colour, panel) {
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
   const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
-  const single = trace.y.filter((v) => v !== null).length < 2; // a line of one point cannot be seen
-  const mode = single ? "markers" : "lines";
-  return [...band(trace, colour), { ...common, ...label, mode, line, marker: { color: colour } }];
+  const sizes = alone(trace.y).map((single) => (single ? 6 : 0));
+  const mode = sizes.some((size) => size) ? "lines+markers" : "lines";
+  const marker = { color: colour, size: sizes, line: { width: 0 } };
+  return [...band(trace, colour), { ...common, ...label, mode, line, marker }];
+}
+
+// Which points have a gap on both sides: a line of one point cannot be seen.
+function alone(values) {
+  const there = values.map((v) => v !== null);
+  return there.map((here, i) => here && !there[i - 1] && !there[i + 1]);
 }
 
 // Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.

@@ -47,7 +47,8 @@ export async function png(drawing) {
 // The curves of a picture as a table; the server has better data, an exported page has these.
 export function csv(panels) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const points = (panel, { name, x, y }) => x.map((at, i) => [quoted(panel), quoted(name), at ?? "", y[i] ?? ""]);
+  const points = (panel, { name, x, y }) =>
+    x.map((at, i) => [quoted(panel), quoted(name), at ?? "", y[i] ?? ""]);
   const rows = panels.flatMap(({ name, traces }) =>
     traces.filter((trace) => trace.kind !== "heat").flatMap((trace) => points(name, trace)),
   );
