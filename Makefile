@@ -27,6 +27,9 @@ help:  ## this list
 reproduce: .venv/test.stamp  ## figures and numbers of the papers, computed, in report/index.html
 	@$(BIN)/tutelage reproduce --workers $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)')
 
+explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
+	@$(BIN)/tutelage explore
+
 # What these tests compile runs for milliseconds: not optimized and in one piece, it is compiled in half the time.
 # `make test-all` compiles as users do.
 test: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
@@ -103,6 +106,10 @@ clean:  ## remove everything that was built
 
 .venv/dev.stamp: .venv/test.stamp
 	$(PIP_INSTALL) -e '.[test,dev]'
+	@touch $@
+
+.venv/explore.stamp: .venv/test.stamp
+	$(PIP_INSTALL) -e '.[test,explore]'
 	@touch $@
 
 .venv/docs.stamp: .venv/test.stamp

@@ -9,7 +9,7 @@ import re
 import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +42,9 @@ KEPT = 200
 # What the address of a request says beside the state.
 OURS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
+
+
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Explorer:
     def __init__(self, workers: int):
         self.pool = Pool(workers)
         self.nobody = Counter()
-        self.kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self.kept: OrderedDict[Key, bytes] = OrderedDict()
+        self.first: dict[Key, asyncio.Task[None]] = {}
 
     def asked(self, request: Request) -> Asked:
         """Who asks for what, checked."""
@@ -106,8 +110,10 @@ class Explorer:
         return (client, slot) if client else self.nobody.next(), int(number)
 
     async def picture(self, asked: Asked) -> Answer:
-        """A picture, drawn or kept."""
+        """A picture, drawn or kept; one that is being drawn for the first page is waited for."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
+        if key in self.first and not self.first[key].done():
+            await asyncio.wait([self.first[key]])
         if key in self.kept and asked.view.NAME != "playback":  # whose file may be another by now
             self.kept.move_to_end(key)
             return Answer(200, self.kept[key])
@@ -124,15 +130,20 @@ class Explorer:
         answer = await self.pool.ask(job)
         return _json(answer.body, answer.status)
 
-    async def warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Draw what every page draws first, so that it is there when the page is."""
         for name in FIRST:
             view = VIEWS[name]
             state = state_of(view.PARAMETERS, {})
-            try:
-                await self.picture(Asked(view, state, self.nobody.next(), 0, "picture"))
-            except Cancelled:
-                return
+            asked = Asked(view, state, self.nobody.next(), 0, "picture")
+            key = ("picture", name, tuple(state.items()))
+            self.first[key] = asyncio.create_task(self._drawn(key, asked))
+
+    async def _drawn(self, key: Key, asked: Asked) -> None:
+        with suppress(Cancelled):
+            answer = await self.pool.ask(asked.job())
+            if answer.status == 200:
+                self.kept[key] = answer.body
 
 
 def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:
@@ -159,11 +170,10 @@ def application(workers: int, guard: Guard) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         explorer.pool.start()
-        first = asyncio.create_task(explorer.warm_up())
+        explorer.warm_up()
         try:
             yield
         finally:
-            first.cancel()
             await explorer.pool.close()
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
