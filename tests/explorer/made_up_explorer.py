@@ -432,7 +432,7 @@ class Handler(BaseHTTPRequestHandler):
                 traces = [trace(f"run {done}", "error", x, y, done, "faint")]
                 self.send("progress", {"done": done, "of": state["runs"], "message": f"run {done}"})
                 self.send("traces", {"panel": "error", "traces": traces})
-                time.sleep(0.05)
+                time.sleep(0.05 if state["runs"] < 20 else 0.5)
             self.send("done", {"message": f"{state['runs']} runs of N = {state['dimension']}"})
         except OSError:  # the page closed it
             pass

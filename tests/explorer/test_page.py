@@ -210,6 +210,18 @@ def test_back_goes_back_by_one_move(opened):
     settled(page)
     assert page.get_by_label("students K", exact=True).input_value() == "2"
     assert len(drawn(page)["names"]) == 6
+    page.get_by_label("noise, slider").evaluate(
+        """slider => [0.1, 0.2, 0.3].forEach((value) => {
+          slider.value = value;
+          slider.dispatchEvent(new Event("input", {bubbles: true}));
+          slider.dispatchEvent(new Event("change", {bubbles: true}));
+        })"""
+    )
+    settled(page)
+    assert fragment(page)["noise"] == "0.3"
+    page.go_back()
+    settled(page)
+    assert fragment(page)["noise"] == "0"
 
 
 def test_the_load_dragged_up_and_down_shows_hysteresis(opened):
