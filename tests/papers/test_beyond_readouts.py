@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.papers.beyond import drift, readouts
+from tutelage.papers.beyond import drift, layers, readouts
 
 
 @pytest.mark.slow
@@ -64,3 +64,46 @@ def test_a_simulated_student_follows_its_teachers_at_that_distance():
     standard = float(means.std("run", ddof=1)) / np.sqrt(20)
     # Five standard errors, and 1/N effects of some percent at N = 5000 at most.
     assert abs(float(means.mean()) - error) < 5 * standard + 0.01 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("g", "ratio"), [(tl.Erf(), 1.0), (tl.Erf(), 10.0), (tl.ReLU(), 3.0)])
+def test_students_part_at_the_rate_of_the_eigenvalue(g, ratio):
+    """d ln(R_11 - R_12)/dα of students beside the saddle, made of weights; and the laws in v."""
+    one, fixed = layers.of_one(g, ratio), layers.of_one(g, 0.0)
+    scenario = layers.problem(g)
+    point = tl.online.plateau(scenario, layers.START, 0, readout_rate=ratio).point
+    v, R, Q = point.readout[0], point.overlaps.R, np.diagonal(point.overlaps.Q)
+    # R_i in both directions of the teachers, the rest (of the ReLU) opposite, ±ε between teachers.
+    rest = np.sqrt(np.maximum(Q - 2 * R[:, 0] ** 2, 0.0)) * [1, -1]
+    J = np.stack([R[:, 0] + 1e-4 / v * [1, -1], R[:, 0] - 1e-4 / v * [1, -1], rest], axis=1)
+    start = tl.Overlaps.from_weights(J, np.eye(2, 3))
+    there = tl.Scenario(tl.Committee(2, g, v), scenario.teacher)
+    times, options = np.array([1.0, 2.0]) / one["growth"], {"readout_rate": ratio}
+    run = tl.online.evolve(
+        there, start, 0, until=times[-1], times=times, tolerance=1e-12, **options
+    )
+    apart = run.R.values[:, 0, 0] - run.R.values[:, 0, 1]
+    # What was not in the direction of the growing mode, a few percent, falls to a third each time.
+    assert np.log(apart[1] / apart[0]) == pytest.approx(1.0, rel=5e-3)
+    assert one["height"] == pytest.approx(fixed["height"], rel=1e-6)  # identical students: √ε
+    law = layers.law(g, v)
+    assert one["growth"] / fixed["growth"] == pytest.approx(law, rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", [0.0, 3.0])
+def test_simulated_students_leave_the_plateau_when_the_theory_does(ratio):
+    """ReLU units at η = 0.3; those that see a plateau of 40 and one that is shorter."""
+    scenario, eta = layers.problem(tl.ReLU()), 0.3
+    start = tl.Overlaps(layers.START.Q, 0.05 * np.eye(2), np.eye(2))
+    times = np.arange(0.0, 61.0, 10.0)
+    numbers = {"until": 60, "times": times, "readout_rate": ratio * eta}
+    theory = tl.online.evolve(scenario, start, eta, **numbers)
+    runs = tl.simulation.chain(scenario, start, eta, dimension=20_000, runs=30, seed=3, **numbers)
+    found = tl.simulation.compare(theory, runs)
+    assert found.agrees
+    other = tl.online.evolve(scenario, start, eta, **numbers | {"readout_rate": eta})
+    mean, error = (runs.generalization_error.reduce(f, "run") for f in (np.mean, np.std))
+    away = np.abs(mean - other.generalization_error).values[1:] / error.values[1:] * np.sqrt(30)
+    assert np.max(away) > 10  # from the theory with another rate of v

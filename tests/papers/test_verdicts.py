@@ -41,6 +41,7 @@ LONG = {  # seconds of one core, the first of them with what it compiles
         "schedules",
         "starts",
         "readouts",
+        "layers",
         "drift",
     },
 }

@@ -105,3 +105,24 @@ def test_what_is_rounding_takes_no_step():
     start = np.array([2**0.5 + 1e-9])
     root = newton(square_root_of_two, start, steps=9, tolerance=1e-6, rounding=1e-8)
     assert root.converged and root.steps == 0 and root.x == start
+
+
+def test_a_family_of_roots_is_reached_across_it():
+    """x = y², where det J = x - y² vanishes, with errors of f that J knows nothing of.
+
+    They lead y along the family by error/(x - y²), and x - y² grows by the square of that.
+    """
+
+    def function(z):
+        x, y = z[..., 0], z[..., 1]
+        off = x - y**2
+        f = np.stack([off, y * off + 1e-13 * np.sign(np.sin(1e9 * y))], axis=-1)
+        rows = [[np.ones_like(x), -2 * y], [y, off - 2 * y**2]]
+        J = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+        return f, J
+
+    starts = np.array([[1.0 + 1e-8, 1.0], [0.25 - 3e-8, 0.5], [4.0 + 1e-9, -2.0]])
+    root = newton(function, starts, steps=20, tolerance=1e-12)
+    assert np.all(root.converged) and np.max(root.steps) < 6
+    np.testing.assert_allclose(root.x[:, 0], root.x[:, 1] ** 2, atol=1e-12)
+    np.testing.assert_allclose(root.x[:, 1], starts[:, 1], atol=1e-3)  # not far along it

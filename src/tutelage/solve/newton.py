@@ -18,6 +18,9 @@ HALVINGS = 12
 SHRINKING = 0.5 ** np.arange(HALVINGS)
 # Singular values of J below this, relative to the largest one, are rounding.
 RANK = 1e-13
+# Next to a family of roots, where |f| is below NEAR, J is nearly singular, and errors of f lead far
+# along the family: if |f| does not fall by half, singular values below ACROSS are left out.
+NEAR, ACROSS = 1e-6, 1e-6
 # A step below this, relative to 1 + |x|, changes nothing but the last digit.
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
@@ -98,7 +101,27 @@ def _stepped(
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
     """One step of those that are going, and who has found one."""
-    step, before = _step(place), place.size
+    before = place.size
+    place, found = _tried(function, place, _step(place, RANK), going, tolerance, allowed)
+    rough = (place.size > tolerance) & (place.size < NEAR)
+    stuck = going & rough & (place.size > 0.5 * before)
+    if stuck.any():
+        across = _step(place, ACROSS)
+        place, more = _tried(function, place, across, stuck, tolerance, allowed)
+        found = found | more
+    return place, found
+
+
+def _tried(
+    function: Function,
+    place: _Place,
+    step: np.ndarray,
+    going: np.ndarray,
+    tolerance: float,
+    allowed: Callable[[np.ndarray], np.ndarray] | None,
+) -> tuple[_Place, np.ndarray]:
+    """The step, or the largest part of it that helps, and whom it has helped."""
+    before = place.size
     rough = before > tolerance
     bound = np.where(rough, before, before / 2)
     moves = (np.abs(step) > ROUNDING * (1 + np.abs(place.x))).any(axis=-1)
@@ -119,23 +142,23 @@ def _stepped(
     return place, found
 
 
-def _step(place: _Place) -> np.ndarray:
+def _step(place: _Place, rank: float) -> np.ndarray:
     """-J⁻¹ f; zero, which leads nowhere, where J is not finite."""
     J, f = place.J, place.f
     finite = np.isfinite(J).all(axis=(-2, -1)) & np.isfinite(place.size)
     if not finite.all():
         J, f = np.where(finite[..., None, None], J, 0.0), np.where(finite[..., None], f, 0.0)
-    return -(_inverse(J) @ f[..., None])[..., 0]
+    return -(_inverse(J, rank) @ f[..., None])[..., 0]
 
 
-def _inverse(J: np.ndarray) -> np.ndarray:
+def _inverse(J: np.ndarray, rank: float) -> np.ndarray:
     """The pseudo-inverse; where no J is singular the inverse is the same, ten times faster."""
     try:
         inverse = np.linalg.inv(J)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(J, rcond=RANK)
+        return np.linalg.pinv(J, rcond=rank)
     condition = np.abs(J).max(axis=(-2, -1)) * np.abs(inverse).max(axis=(-2, -1))
-    return inverse if (condition < 1 / RANK).all() else np.linalg.pinv(J, rcond=RANK)
+    return inverse if (condition < 1 / rank).all() else np.linalg.pinv(J, rcond=rank)
 
 
 def _chosen(which: np.ndarray, new: _Place, old: _Place) -> _Place:

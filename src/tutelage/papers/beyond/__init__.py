@@ -1,8 +1,9 @@
 """Beyond the papers: what the exact computation adds.
 
-Ten sections, each in a module of its own: learning rates and the series that is cut, the fine
+Eleven sections, each in a module of its own: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
-schedules, the scale from which wide students start, second layers, and teachers that drift.
+schedules, the scale from which wide students start, second layers with noisy labels and on the
+plateau, and teachers that drift.
 None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
@@ -15,6 +16,6 @@ PAPER = Paper(
     "Beyond the papers: what the exact computation adds",
     (
         *("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
-        *("readouts", "drift"),
+        *("readouts", "layers", "drift"),
     ),
 )

@@ -204,6 +204,41 @@ def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
+def lengths_of_plateaus(dataset: xr.Dataset, axes: Any) -> Any:
+    """Lengths over η_v/η, relative to those of a fixed second layer.
+
+    Args:
+        dataset: length and fixed_length over ``unit`` and ``ratio``.
+        axes: Axes to draw on.
+    """
+    for number, unit in enumerate(dataset["unit"].values):
+        one = dataset.sel(unit=unit)
+        label = rf"{unit}, $\alpha\eta = {float(one['fixed_length']):.1f}$ with fixed $v$"
+        axes.plot(
+            one["ratio"], one["length"] / one["fixed_length"], "o-", color=f"C{number}", label=label
+        )
+    axes.axhline(1.0, color="0.4", linewidth=0.8)
+    axes.set(xlabel=r"$\eta_v/\eta$", ylabel="length of the plateau / that with fixed $v$")
+    axes.set(xscale="log", ylim=(0.0, 1.4))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
+def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
+    """λ over η_v/η, relative to that of a fixed second layer, and the laws in v."""
+    for number, unit in enumerate(dataset["unit"].values):
+        one, colour = dataset.sel(unit=unit), f"C{number}"
+        axes.plot(one["ratio"], one["growth"] / one["fixed_growth"], "o", color=colour, label=unit)
+        axes.plot(one["ratio"], one["law"], ":", color=colour, label=f"{unit}, from $v$ alone")
+    axes.axhline(1.0, color="0.4", linewidth=0.8)
+    axes.set(xlabel=r"$\eta_v/\eta$", ylabel=r"$\lambda$ / that with fixed $v$")
+    axes.set(xscale="log", ylim=(0.0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return axes
+
+
 def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
     """The smallest ε_g over δ, with and without weight decay."""
     _over_drift(dataset["error"], axes, "o-", r"best $\eta$")

@@ -1,0 +1,145 @@
+"""Beyond the papers: the plateau with a second layer that learns.
+
+oostwal2019 names adaptive second layers as the next step; straat2019 and citton2025 fix them.
+In the limit η → 0 the unspecialized saddle of two students keeps its error when v learns, at the
+rate η_v = κη; there is a family of it, and v is where it happens to be when the plateau begins.
+What depends on v is the rate at which the plateau is left: students part such that outputs hardly
+change, and each moves at a rate of its own.
+
+ReLU: v_i² - κ Q_ii is conserved, as g(x) = x g'(x), so that v grows with the norms.  v_i w_i moves
+as the weights of a committee do, v_i² times as fast; with the sum of both kept that leaves
+
+    λ/λ_0 = 2/(1/v_1² + 1/v_2²).
+
+Erf: students are identical at the saddle, v_1 + v_2 = 2, and w_i moves v_i times as fast; with
+v_1 w_1 + v_2 w_2 kept
+
+    λ/λ_0 = v_1 v_2 (v_1 + v_2)/(v_1² + v_2²) <= 1.
+
+Both take it that wrong outputs are mended at once.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+from tutelage import online
+from tutelage.activations import Activation, Erf, ReLU
+from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.online.flow import Flow
+from tutelage.online.plateaus import LONGEST, saddle
+from tutelage.online.steps import steps
+from tutelage.papers.beyond.drawing_online import (
+    escape_eigenvalues,
+    lengths_of_plateaus,
+    side_by_side,
+)
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+UNITS: tuple[Activation, ...] = (Erf(), ReLU())
+RATIOS = np.array([0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0])
+MORE = np.geomspace(0.03, 10.0, 31)
+SHOWN = (1.0, 10.0)
+START = Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=np.eye(2))
+NOTE = (
+    "K = M = 2, T = 1, η → 0, from Q = diag(0.2, 0.3), R_in = 10⁻³ δ_in, v = v* = 1. The papers "
+    "have fixed second layers. Time is αη; a plateau lasts while the error is within a tenth of "
+    "that of its saddle. Second route: the growth of R_11 - R_12 along a run, and simulated runs "
+    "(tests/papers/test_beyond_readouts.py)."
+)
+
+
+def compute(full: bool) -> Iterator[Row | Figure]:
+    """Lengths and eigenvalues over the ratio of the rates."""
+    data = plateaus(tuple(MORE if full else RATIOS))
+    yield side_by_side(data, lengths_of_plateaus, escape_eigenvalues)
+    for g in UNITS:
+        for ratio in (0.0, *SHOWN):
+            one = of_one(g, ratio)
+            layer = f"η_v = {ratio:g} η" if ratio else "fixed second layer"
+            item = f"{_name(g)}, K = M = 2, {layer}: "
+            yield found(f"{item}length αη of the plateau", one["length"], one["length_error"], NOTE)
+            growth = one["growth"], one["growth_error"]
+            yield found(f"{item}eigenvalue λ/η with which it is left", *growth, NOTE)
+
+
+def problem(g: Activation) -> Scenario:
+    """Two students of two teachers, all with v = 1."""
+    two = Committee(2, g, [1.0, 1.0])
+    return Scenario(two, two)
+
+
+@cache
+def of_one(g: Activation, ratio: float) -> dict[str, float]:
+    """Length and eigenvalue with their errors, the height, and v at the saddle."""
+    there = online.plateau(problem(g), START, 0, readout_rate=ratio)
+    assert there.point and there.height and there.length  # all of them have one
+    growth = float(there.point.eigenvalues[0].real)
+    flow = Flow(problem(g), readout_rate=ratio)
+    coarse = saddle(flow, steps(flow, flow.vector(START), 0.0, LONGEST, tolerance=1e-8), 0.0)
+    assert coarse
+    # Where in the family the run is slowest, and, where students are identical, half the digits.
+    moved = abs(float(coarse.eigenvalues[0].real) - growth)
+    v = there.point.readout[0]
+    return {
+        "length": float(there.length.value),
+        "length_error": float(there.length.error),
+        "growth": growth,
+        "growth_error": moved + float(np.sqrt(there.point.residual)) + 1e-10,
+        "height": float(there.height.value),
+        "v_1": float(v[0]),
+        "v_2": float(v[1]),
+    }
+
+
+def law(g: Activation, v: np.ndarray) -> float:
+    """λ/λ_0 from v alone."""
+    if isinstance(g, ReLU):
+        return float(len(v) / np.sum(1 / v**2))
+    return float(np.prod(v) * np.sum(v) / np.sum(v**2))
+
+
+@cache
+def plateaus(ratios: tuple[float, ...]) -> xr.Dataset:
+    """Over units and ratios, with what a fixed second layer has."""
+    over, kinds = ("unit", "ratio"), ("length", "growth", "height", "v_1", "v_2")
+    rows = [[of_one(g, float(ratio)) for ratio in ratios] for g in UNITS]
+    values = {key: (over, np.array([[one[key] for one in row] for row in rows])) for key in kinds}
+    fixed = {
+        f"fixed_{key}": ("unit", np.array([of_one(g, 0.0)[key] for g in UNITS]))
+        for key in ("length", "growth", "height")
+    }
+    laws = [
+        [law(g, np.array([one["v_1"], one["v_2"]])) for one in row]
+        for g, row in zip(UNITS, rows, strict=True)
+    ]
+    return xr.Dataset(
+        {**values, **fixed, "law": (over, np.array(laws))},
+        coords={
+            "unit": [_name(g) for g in UNITS],
+            "ratio": ("ratio", list(ratios), {"symbol": "η_v/η"}),
+        },
+    )
+
+
+def _name(g: Activation) -> str:
+    return type(g).__name__
+
+
+SECTIONS = (
+    Section(
+        "layers",
+        "The plateau with a second layer that learns",
+        "Two students of two teachers, η → 0, η_v = κη, v = 1 at the start. The plateau has the "
+        "same error as with a fixed second layer. Left: its length, relative to that. Right: the "
+        "eigenvalue λ with which it is left (circles), and what v at the saddle alone would make "
+        "of it (dotted). With ReLU units v grows with the norms, and the plateau becomes shorter "
+        "the faster v learns. With erf units v_1 and v_2 part where v learns fast, one of them "
+        "slows down, and the plateau becomes longer.",
+        compute,
+        "31 ratios instead of 8",
+    ),
+)
