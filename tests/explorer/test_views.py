@@ -8,7 +8,7 @@ import pytest
 
 import tutelage as tl
 from tutelage.explorer.parameters import state_of
-from tutelage.explorer.pictures import as_json
+from tutelage.explorer.pictures import as_json, lowered
 from tutelage.explorer.views import VIEWS, online, papers, playback
 from tutelage.explorer.views.online import setting
 from tutelage.papers import sections
@@ -141,7 +141,7 @@ def test_copied_code_gives_the_unit_and_its_transition(given):
     found, shown = executed(VIEWS["activation"].python(state)), traces(picture)
     assert shown["c_n"]["y"] == found["coefficients"].tolist()
     numbers = {row["label"]: row["value"] for row in picture["numbers"]}
-    assert numbers["because"] == found["kind"].because
+    assert numbers["because"] == lowered(found["kind"].because)
 
 
 @pytest.mark.slow

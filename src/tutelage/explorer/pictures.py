@@ -6,6 +6,7 @@ never NaN.
 
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -95,6 +96,18 @@ def estimate(label: str, symbol: str, found: Any, reason: str | None = None) -> 
     if found is None:
         return Number(label, symbol, None, None, reason or "there is none")
     return Number(label, symbol, float(found.value), float(found.error))
+
+
+SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def lowered(text: str) -> str:
+    """Indices set low, as a page shows them.
+
+    >>> lowered("c_3 = 0 and 2 c_4² > c_2²")
+    'c₃ = 0 and 2 c₄² > c₂²'
+    """
+    return re.sub(r"_(\d+)", lambda found: found[1].translate(SMALL), text)
 
 
 def trace_of(trace: Trace) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer import formulas, units
 from tutelage.explorer.parameters import Parameter, State, integer
-from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace
+from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
 from tutelage.explorer.views import transitions
 from tutelage.explorer.views.transitions import how_many, known
 
@@ -62,7 +62,7 @@ def draw(state: State) -> Picture:
     values = g.hermite(ORDER)
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
-    traces = transitions.branches(curves, "generalization_error", "error")
+    traces = transitions.error_branches(curves)
     words = f"Generalization error over the load; the transition is {kind.order}."
     marks = transitions.marks(found, state)
     return Picture(
@@ -72,7 +72,7 @@ def draw(state: State) -> Picture:
             Panel("error", "Learning curve", words, x, y, traces, marks),
         ],
         numbers=[*_numbers(g, kind, values), *transitions.loads_numbers(found)[1:]],
-        messages=[f"The transition is {kind.order}: {kind.because}."],
+        messages=[f"The transition is {kind.order}: {lowered(kind.because)}."],
     )
 
 
@@ -109,7 +109,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
     kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
     return [
         Number("the transition is", "", kind.order),
-        Number("because", "", kind.because),
+        Number("because", "", lowered(kind.because)),
         *found,
         Number("parity", "", g.parity),
         Number("kinks at", "x", kinks),

@@ -231,9 +231,10 @@ def _curves(one: "xr.Dataset") -> list[Panel]:
     found = []
     for name, (title, variables, scales) in CURVES.items():
         here = [v for v in variables if v in one and set(one[v].dims) <= {"run", "epoch"}]
+        middle = [one[v].median("run").dropna("epoch") for v in here]
         traces = [
-            Trace(WORDS[v], v, one["epoch"].values, one[v].median("run").values, i)
-            for i, v in enumerate(here)
+            Trace(WORDS[v], v, m["epoch"].values, m.values, i)
+            for i, (v, m) in enumerate(zip(here, middle, strict=True))
         ]
         if traces:
             x = Axis("epoch", "", "linear", ("linear", "log"))

@@ -194,7 +194,7 @@ def _states_panel(
 def _error_panel(
     curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
 ) -> Panel:
-    traces = branches(curves, "generalization_error", "error")
+    traces = error_branches(curves)
     traces.append(Trace("now", "error", [here.load], [here.generalization_error], kind="points"))
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
@@ -202,6 +202,20 @@ def _error_panel(
         f"Generalization error of every branch; at the load it is {here.generalization_error:.4g}."
     )
     return Panel("error", "Generalization error", description, x, y, traces, marks(found, state))
+
+
+def error_branches(curves: "xr.Dataset") -> list[Trace]:
+    """ε_g of each branch in a colour of its own; of those that coincide the first."""
+    import numpy as np
+
+    found: list[Trace] = []
+    values = curves["generalization_error"].values
+    for member, kind in enumerate(curves["kind"].values.tolist()):
+        same = [np.allclose(values[member], values[i], equal_nan=True) for i in range(member)]
+        if not any(same):
+            one = curves.isel(branch=[member])
+            found += branches(one, "generalization_error", kind)
+    return found
 
 
 def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:

@@ -3,13 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace
+from tutelage.explorer.pictures import SMALL, Axis, Number, Panel, Picture, Trace
 from tutelage.explorer.views.online.setting import dataset
 
 if TYPE_CHECKING:
     import xarray as xr
-
-SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def draw(state: State) -> Picture:
