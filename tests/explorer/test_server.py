@@ -271,10 +271,3 @@ def test_papers_and_files_with_a_report_and_a_token(report):
             assert [file["name"] for file in files] == ["training.nc"]
             played = one.get("/api/picture", params={"view": "playback", "file": "training.nc"})
             assert len(played.json()["frames"]) == 2
-
-
-def test_without_a_report_papers_say_how_to_make_one(client):
-    listed = client.get("/api/papers").json()
-    assert "make reproduce" in listed["message"]
-    assert all(figure["picture"] is None for figure in listed["figures"])
-    assert client.get("/api/picture", params={"view": "playback"}).status_code == 400

@@ -245,3 +245,15 @@ def test_a_saved_training_is_played_back(tmp_path, monkeypatch):
                   {"file": "a.nc", "setting": "2"}):  # fmt: skip
         with pytest.raises(tl.InputError):
             playback.draw(state_of(playback.PARAMETERS, given))
+
+
+def test_without_a_report_papers_say_how_to_make_one(tmp_path, monkeypatch):
+    from tutelage.explorer import files
+
+    monkeypatch.setenv(files.REPORT, str(tmp_path / "none"))
+    monkeypatch.setenv(files.FILES, "")
+    listed = papers.figures()
+    assert "make reproduce" in listed["message"]
+    assert listed["figures"] and all(figure["picture"] is None for figure in listed["figures"])
+    with pytest.raises(tl.InputError, match="make reproduce"):
+        playback.draw(state_of(playback.PARAMETERS, {}))

@@ -36,7 +36,7 @@ TYPES = {
     ".png": "image/png",
 }
 FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
-FIRST = ("online", "transitions", "activation")  # what is drawn before anybody asks
+FIRST = ("online", "transitions")  # what is drawn before anybody asks
 # Pictures that were drawn lately: another client, the back button, the first of all.
 KEPT = 200
 # What the address of a request says beside the state.

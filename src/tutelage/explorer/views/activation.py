@@ -34,7 +34,7 @@ TOLD = 5  # coefficients among the numbers
 FURTHEST, POINTS = 4.0, 161
 
 PARAMETERS: list[Parameter] = [
-    units.choice("activation", "activation", UNIT, "swish", ((units.FORMULA, "a formula"),)),
+    units.choice("activation", "activation", UNIT, "relu", ((units.FORMULA, "a formula"),)),
     *units.parameters("activation", UNIT),
     Parameter("formula", "formula of x", "g(x)", "numbers, x, + - * / ^, brackets, and "
               + ", ".join(formulas.FUNCTIONS), UNIT, "text", "x*sigmoid(2*x)",
