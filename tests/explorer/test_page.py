@@ -417,3 +417,10 @@ def test_a_phone_shows_one_panel_after_the_other(opened):
     expect(page.locator(".pager span").last).to_have_text("2 of 2")
     for i in (1, 3):
         assert 0 < page.locator(".panel").nth(i).bounding_box()["x"] < 60
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_two_curves_of_a_panel_look_alike(scheme, opened):
+    page = opened("view=online&K=4", color_scheme=scheme)
+    looks = page.locator(".plot").first.evaluate("p => p.data.map(t => t.line.color + t.line.dash)")
+    assert len(set(looks)) == len(looks) == 12

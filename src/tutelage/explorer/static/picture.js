@@ -44,7 +44,7 @@ export function themeOf(element) {
 // same, a panel stays enlarged; off: names of curves that are not drawn.
 export function figure(panel, theme, options) {
   const { scales, ranges, narrow, key = "", legend = false, off = new Set() } = options;
-  const colour = colours(panel.traces, theme);
+  const colour = colours(panel, theme);
   const seen = panel.traces.filter((trace) => !off.has(trace.name));
   const traces = seen.flatMap((trace) => drawn(trace, colour(trace), panel));
   const named = traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
@@ -91,15 +91,34 @@ function reach(trace, name) {
   return trace.y.flatMap((v, i) => ends(v, trace.error[i] ?? 0));
 }
 
-// Known families keep their colour; the others take those that are left, in their order.
-function colours(traces, theme) {
+// Known families keep their colour; the others take those that are left, in their order. Where a
+// family has more members than there are dashes, they begin again in another shade.
+function colours(panel, theme) {
+  const { traces } = panel;
   const place = new Map(Object.entries(FAMILIES));
   const taken = new Set(traces.map((t) => FAMILIES[t.family]).filter((i) => i !== undefined));
   const free = theme.colours.map((_, i) => i).filter((i) => !taken.has(i));
   for (const { family } of traces) {
     if (!place.has(family)) place.set(family, free.shift() ?? 0);
   }
-  return (trace) => theme.colours[place.get(trace.family)];
+  return (trace) => {
+    const kinds = trace.kind === "points" ? SYMBOLS : dashes(panel);
+    const round = Math.floor((trace.member ?? 0) / kinds.length);
+    return shade(theme.colours[place.get(trace.family)], round, theme);
+  };
+}
+
+function shade(colour, round, theme) {
+  if (round % 3 === 0) return colour;
+  const [other, part] = round % 3 === 1 ? [theme.ink, 0.5] : [theme.paper, 0.35];
+  const parts = (hex) => [1, 3, 5].map((i) => parseInt(full(hex).slice(i, i + 2), 16));
+  const mixed = parts(colour).map((v, i) => Math.round(v + part * (parts(other)[i] - v)));
+  return `rgb(${mixed.join(",")})`;
+}
+
+// #fff as #ffffff.
+function full(hex) {
+  return hex.length === 4 ? hex.replace(/[0-9a-f]/gi, "$&$&") : hex;
 }
 
 function drawn(trace, colour, panel) {
@@ -131,15 +150,19 @@ function alone(values) {
 }
 
 // Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
-function dashOf({ kind, member }, panel) {
+function dashes(panel) {
   const saying = new Set(panel.traces.map((trace) => KINDS[trace.kind]));
-  const left = DASHES.filter((dash) => !saying.has(dash));
+  return DASHES.filter((dash) => !saying.has(dash));
+}
+
+function dashOf({ kind, member }, panel) {
+  const left = dashes(panel);
   return KINDS[kind] ?? left[(member ?? 0) % left.length];
 }
 
 // What names a curve in the legend: {name, colour, gaps} or {name, colour, points}.
 export function entries(panel, theme) {
-  const colour = colours(panel.traces, theme);
+  const colour = colours(panel, theme);
   const named = panel.traces.filter((trace) => trace.kind !== "faint" && trace.kind !== "heat");
   if (named.length < 2) return [];
   return named.map((trace) => ({

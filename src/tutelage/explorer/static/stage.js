@@ -68,7 +68,7 @@ export class Stage {
     if (before) this.#drop(slot);
     const plots = new Map();
     const figures = panels.map((panel) => this.#frame(panel, plots));
-    const heading = make("h2", { class: "slot" }, slot.toUpperCase());
+    const heading = make("p", { class: "slot" }, slot.toUpperCase());
     const name = slot.toUpperCase();
     const reached = matchMedia(NARROW).matches ? 0 : null; // what scrolls is reached by keys
     const group = { class: "panels", role: "group", "aria-label": `panels ${name}`, tabindex: reached };
@@ -95,7 +95,7 @@ export class Stage {
         this.scaled(panel.name, button.dataset.axis, log ? "linear" : "log");
       });
     }
-    const caption = make("figcaption", {}, make("h3", {}, panel.title), ...buttons);
+    const caption = make("figcaption", {}, make("h2", {}, panel.title), ...buttons);
     const curves = make("ul", { class: "legend", "aria-label": `curves of ${panel.title}` });
     return make("figure", { class: "panel" }, caption, plot, curves);
   }

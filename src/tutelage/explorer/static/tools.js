@@ -8,8 +8,8 @@ export class Tools {
 
   constructor(place, source) {
     this.source = source;
-    this.python = make("pre", { tabindex: 0, "aria-label": "Python" });
-    this.command = make("pre", { tabindex: 0, "aria-label": "command" });
+    this.python = make("pre", { tabindex: 0, role: "group", "aria-label": "Python" });
+    this.command = make("pre", { tabindex: 0, role: "group", "aria-label": "command" });
     this.told = make("p", { role: "status", class: "told" });
     this.heading = make("h2", {}, "Take along");
     this.commandButton = this.#button("Copy as command", () => this.#copied(this.command));
