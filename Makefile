@@ -19,6 +19,9 @@ export PIP_BUILD_CONSTRAINT := constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 TEST_FOLDERS := $(filter-out %__pycache__/,$(sort $(wildcard tests/*/)))
 
+# What Python has compiled is kept, whatever a machine says: every test process would compile it again.
+export PYTHONDONTWRITEBYTECODE :=
+
 help:  ## this list
 	@echo "make TARGET, where TARGET is"
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do \

@@ -411,6 +411,7 @@ def test_sliders_change_numbers_to_what_the_library_gives(address, browser):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_phone_shows_one_panel_after_the_other(opened):
     page = opened("view=online&compare=1", **PHONE)
     page.get_by_role("button", name="next panel").click()
