@@ -88,17 +88,17 @@ def main(folder: Path) -> None:
         rows.writerow(columns)
         rows.writerows(zip(*(x.tolist() for x in columns.values()), strict=True))
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    axes[0].plot(SIMILARITIES, after - before, "o-", label="first task, forgotten")
-    axes[0].set(
-        xlabel="$V$, similarity of the teachers", ylabel=r"growth of $\epsilon_g$ of the first"
-    )
+    axes[0].plot(SIMILARITIES, after - before, "o-")
+    grown = r"growth of $\epsilon_g$ of the first task"
+    axes[0].set(title="forgetting", xlabel="$V$, similarity of the teachers", ylabel=grown)
     axes[1].plot(SIMILARITIES, columns["second_task_early"], "o-", label="after the first task")
     axes[1].plot(SIMILARITIES, columns["second_task_alone_early"], "s--", label="alone")
     early = f"$\\epsilon_g$ of the second task at $\\alpha = {TIMES[20]:g}$"
-    axes[1].set(xlabel="$V$, similarity of the teachers", ylabel=early, ylim=(0.0, None))
+    axes[1].set(title="transfer", xlabel="$V$, similarity of the teachers", ylabel=early)
+    axes[1].set(yscale="log")
+    axes[1].legend()
     for panel in axes:
         panel.grid(alpha=0.3)
-        panel.legend()
     figure.savefig(folder / "two_tasks.png", dpi=150)
     lost = after - before
     worst = SIMILARITIES[np.argmax(lost)]

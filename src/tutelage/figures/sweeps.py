@@ -13,6 +13,8 @@ from tutelage.sweeps.points import POINT
 # Numbers that are all positive and spread so widely have a logarithmic axis.
 WIDE = 30.0
 MISSING = "0.85"
+# Labels of lines that are closer to a side, in units of the panel, are left out.
+BORDER = 0.08
 PANEL = (4.2, 3.4)
 SYMBOLS = {
     "learning_rate": r"$\eta$",
@@ -132,22 +134,32 @@ def _map(values: xr.DataArray, axes: Any, norm: Any, bar: bool) -> Any:
     x, y, z = values[x_name].values, values[y_name].values, values.values.T
     axes.set_facecolor(MISSING)
     image = axes.pcolormesh(x, y, z, norm=norm, shading="nearest", rasterized=True)
-    if min(z.shape) > 2 and np.isfinite(z).sum() > 8 and np.ptp(z[np.isfinite(z)]) > 0:
-        levels = _levels(z, norm)
-        lines = axes.contour(x, y, z, levels=levels, colors="white", linewidths=0.7)
-        axes.clabel(lines, fontsize="x-small", fmt=lambda level: f"{level:.2g}")
-    if bar:
-        axes.figure.colorbar(image, ax=axes, label=_symbol(values.name))
-    if not np.all(np.isfinite(z)):
-        grey = Patch(color=MISSING, label="diverged, or failed")
-        axes.legend(handles=[grey], fontsize="x-small", loc="lower right")
     for ticks, scale in ((x, axes.set_xscale), (y, axes.set_yscale)):
         if _is_wide(ticks):
             scale("log")
         elif np.min(ticks) == 0 and len(ticks) > 2 and _is_wide(ticks[ticks > 0]):
             scale("symlog", linthresh=float(np.min(ticks[ticks > 0])))
+    if min(z.shape) > 2 and np.isfinite(z).sum() > 8 and np.ptp(z[np.isfinite(z)]) > 0:
+        levels = _levels(z, norm)
+        lines = axes.contour(x, y, z, levels=levels, colors="white", linewidths=0.7)
+        _label(axes, lines)
+    if bar:
+        axes.figure.colorbar(image, ax=axes, label=_symbol(values.name))
+    if not np.all(np.isfinite(z)):
+        grey = Patch(color=MISSING, label="diverged, or failed")
+        axes.legend(handles=[grey], fontsize="x-small", loc="lower right")
     axes.set(xlabel=_symbol(x_name), ylabel=_symbol(y_name))
     return axes
+
+
+def _label(axes: Any, lines: Any) -> None:
+    """Levels on their lines, but for those that the sides would cut."""
+    written = axes.clabel(lines, fontsize="x-small", fmt=lambda level: f"{level:.2g}")
+    to_axes = axes.transData + axes.transAxes.inverted()
+    for text in list(written):
+        at = to_axes.transform(text.get_position())
+        if np.any(np.abs(at - 0.5) > 0.5 - BORDER):
+            text.remove()
 
 
 def _panels(values: xr.DataArray) -> Any:

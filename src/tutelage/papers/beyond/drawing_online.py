@@ -240,27 +240,37 @@ def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
 
 
 def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
-    """The smallest ε_g over δ, with and without weight decay."""
-    _over_drift(dataset["error"], axes, "o-", r"best $\eta$")
-    _over_drift(dataset["error_with_decay"], axes, "s--", r"best $\eta$ and $\gamma$")
+    """The smallest ε_g over δ, with and without weight decay.
+
+    Args:
+        dataset: error and specialization over ``unit`` and ``drift``, with decay as well.
+        axes: Axes to draw on.
+    """
+    _over_drift(dataset, "error", axes, "o-", r"best $\eta$")
+    _over_drift(dataset, "error_with_decay", axes, "s--", r"best $\eta$ and $\gamma$")
     axes.set(ylabel=r"$\epsilon_g$", yscale="log")
     return axes
 
 
 def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
     """The best η over δ, with and without weight decay, and the best γ/δ."""
-    _over_drift(dataset["learning_rate"], axes, "o-", r"$\eta$")
-    _over_drift(dataset["learning_rate_with_decay"], axes, "s--", r"$\eta$ with decay")
-    _over_drift(dataset["weight_decay"] / dataset["drift"], axes, "^:", r"$\gamma/\delta$")
+    share = dataset.assign(share_with_decay=dataset["weight_decay"] / dataset["drift"])
+    _over_drift(dataset, "learning_rate", axes, "o-", r"$\eta$")
+    _over_drift(dataset, "learning_rate_with_decay", axes, "s--", r"$\eta$ with decay")
+    _over_drift(share, "share_with_decay", axes, "^:", r"$\gamma/\delta$")
     axes.set(ylabel=r"$\eta$, $\gamma/\delta$", ylim=(0.0, None))
     return axes
 
 
-def _over_drift(values: xr.DataArray, axes: Any, style: str, label: str) -> None:
-    """A curve for each kind of units, in its colour."""
-    for number, unit in enumerate(values["unit"].values):
-        one = values.sel(unit=unit)
-        axes.plot(one["drift"], one, style, color=f"C{number}", label=f"{unit}, {label}")
+def _over_drift(dataset: xr.Dataset, name: str, axes: Any, style: str, label: str) -> None:
+    """A curve for each kind of units, in its colour; open symbols where nobody specializes."""
+    decayed = "_with_decay" if name.endswith("_with_decay") else ""
+    for number, unit in enumerate(dataset["unit"].values):
+        one, colour = dataset.sel(unit=unit), f"C{number}"
+        axes.plot(one["drift"], one[name], style, color=colour, label=f"{unit}, {label}")
+        alike = one[f"specialization{decayed}"] < 1e-6  # to which a fixed point is known
+        open_ones = one[name].where(alike)
+        axes.plot(one["drift"], open_ones, style[0], color=colour, markerfacecolor="white")
     axes.set(xlabel=r"$\delta$", xscale="log")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")

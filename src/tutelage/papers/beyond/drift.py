@@ -19,7 +19,7 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 UNITS: tuple[Activation, ...] = (Erf(), ReLU())
-DRIFTS, MORE = np.array([0.003, 0.01, 0.03, 0.1]), np.geomspace(0.001, 0.2, 13)
+DRIFTS, MORE = np.array([0.003, 0.01, 0.02, 0.03, 0.05, 0.1]), np.geomspace(0.001, 0.2, 13)
 SHOWN = 0.03
 # Bounds of η, and the highest γ in units of δ.
 RATES, DECAYS = (0.2, 1.5), 1.5
@@ -73,9 +73,11 @@ def followed(drifts: tuple[float, ...]) -> xr.Dataset:
         {
             "learning_rate": (over, without[..., 0]),
             "error": (over, without[..., 2]),
+            "specialization": (over, without[..., 3]),
             "weight_decay": (over, decayed[..., 1]),
             "learning_rate_with_decay": (over, decayed[..., 0]),
             "error_with_decay": (over, decayed[..., 2]),
+            "specialization_with_decay": (over, decayed[..., 3]),
         },
         coords={
             "unit": [_name(g) for g in UNITS],
@@ -85,8 +87,10 @@ def followed(drifts: tuple[float, ...]) -> xr.Dataset:
 
 
 def _values(found: online.BestTracking) -> list[float]:
+    """η, γ, ε_g, and how much a student prefers its teacher."""
     every = (found.learning_rate, found.weight_decay, found.generalization_error)
-    return [float(one.value) for one in every]
+    R = found.point.overlaps.R
+    return [*(float(one.value) for one in every), float(abs(R[0, 0] - R[0, 1]))]
 
 
 def _name(g: Activation) -> str:
@@ -99,8 +103,10 @@ SECTIONS = (
         "Teachers that drift: the best learning rate, and what weight decay adds",
         "Two students, two teachers that walk at random at the rate δ with their norms kept. Left: "
         "ε_g of the state that follows them at the best η (lines), and with the best weight decay "
-        "besides (dashed). Right: the best η. Erf units gain more from forgetting than ReLU units.",
+        "besides (dashed). Right: the best η and γ. Open symbols: students that do not specialize, "
+        "as the best ones do from some drift on; there the best numbers jump. Erf units gain more "
+        "from forgetting than ReLU units.",
         compute,
-        "13 values of δ instead of 4",
+        "13 values of δ instead of 6",
     ),
 )
