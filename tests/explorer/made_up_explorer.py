@@ -266,7 +266,17 @@ def activation(state):
                 axis("n", scales=("linear",)),
                 axis("c_n"),
                 [trace("c", "c", [0, 1, 2, 3], [0, 0.5, 0, 0.1], kind="points", error=[0.1] * 4)],
-            )
+            ),
+            panel(
+                "gaps",
+                "With gaps",
+                axis("n"),
+                axis("c"),
+                [
+                    trace("scattered", "a", [0, 1, 2], [1, None, 2]),
+                    trace("a line", "b", [0, 1, 2, 3], [1, None, 2, 3]),
+                ],
+            ),
         ],
         "numbers": [numbered("kind of transition", None, "continuous")],
         "messages": [],

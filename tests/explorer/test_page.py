@@ -283,6 +283,12 @@ def test_a_training_plays_back(opened):
     assert fragment(page)["frame"] == "1"
 
 
+def test_points_between_gaps_are_seen(opened):
+    page = opened("view=activation")
+    shown = page.locator(".plot").nth(1).evaluate("p => p.data.map(t => t.mode)")
+    assert shown == ["markers", "lines"]
+
+
 def test_figures_of_papers_open_in_other_views(opened):
     page = opened("view=papers")
     page.get_by_role("link", name=re.compile("Open in On-line.*Figure 1")).click()

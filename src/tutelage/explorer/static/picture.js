@@ -137,16 +137,14 @@ function drawn(trace, colour, panel) {
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
   const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
-  const sizes = alone(trace.y).map((single) => (single ? 6 : 0));
-  const mode = sizes.some((size) => size) ? "lines+markers" : "lines";
-  const marker = { color: colour, size: sizes, line: { width: 0 } };
+  const mode = scattered(trace.y) ? "markers" : "lines";
+  const marker = { color: colour, size: 6 };
   return [...band(trace, colour), { ...common, ...label, mode, line, marker }];
 }
 
-// Which points have a gap on both sides: a line of one point cannot be seen.
-function alone(values) {
-  const there = values.map((v) => v !== null);
-  return there.map((here, i) => here && !there[i - 1] && !there[i + 1]);
+// Whether each point has a gap on both sides: as a line they could not be seen.
+function scattered(values) {
+  return values.every((v, i) => v === null || (values[i - 1] ?? null) === null);
 }
 
 // Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
