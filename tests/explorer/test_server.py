@@ -1,6 +1,7 @@
 """A running server: what it answers, to whom, and what it survives."""
 
 import asyncio
+import importlib
 import json
 import os
 import random
@@ -271,3 +272,29 @@ def test_papers_and_files_with_a_report_and_a_token(report):
             assert [file["name"] for file in files] == ["training.nc"]
             played = one.get("/api/picture", params={"view": "playback", "file": "training.nc"})
             assert len(played.json()["frames"]) == 2
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    module = importlib.import_module("tutelage.explorer.serve")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(
+        tl.InputError, match=r"fastapi, uvicorn, plotly.*pip install tutelage\[explore\]"
+    ):
+        tl.explorer.serve()
+    with pytest.raises(tl.InputError, match="plotly"):
+        tl.explorer.export("page.html")
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("port", {"port": 70_000}),
+        ("token", {"token": "a token of many letters"}),
+        ("token", {"public": True, "token": "short"}),
+        ("workers", {"port": 0, "workers": 0}),
+        ("files", {"files": "nowhere"}),
+    ],
+)
+def test_a_server_that_cannot_be_is_refused(argument, given):
+    with pytest.raises(tl.InputError, match=f"^{argument}: "):
+        tl.explorer.serve(**given)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, positive_integer
 from tutelage._door import door
 
 PORT = 8765
@@ -64,11 +64,13 @@ def serve(
     if files is not None and not Path(files).is_dir():
         raise InputError("files", repr(str(files)), "it has to be a folder", "none")
     folders.choose(report, files)
+    count = max(2, min(4, os.cpu_count() or 2))
+    if workers is not None:
+        count = positive_integer("workers", workers, "workers=2")
     token = _token(public, token)
     listening = _socket(port, public)
     at = listening.getsockname()[1]
     address = f"http://{'0.0.0.0' if public else '127.0.0.1'}:{at}/"
-    count = workers or max(2, min(4, os.cpu_count() or 2))
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tutelage._checks import InputError, shown
 from tutelage.explorer import formulas, units
 from tutelage.explorer.parameters import Parameter, State, integer
 from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from tutelage.activations import Activation
-    from tutelage.equilibrium import TransitionKind
+    from tutelage.equilibrium import TransitionKind, Transitions
 
 NAME, TITLE = "activation", "Which activation"
 FORMULA = (
@@ -54,16 +55,13 @@ def program(state: State) -> tuple[Any, ...]:
 
 def draw(state: State) -> Picture:
     """The unit, its coefficients, and its learning curve."""
-    import tutelage as tl
-
     g = units.unit(state["activation"], state)
-    found, curves = known(state)
-    kind = tl.equilibrium.transition_kind(g, how_many(state))
+    found, curves, kind = _transitions(g, state)
     values = g.hermite(ORDER)
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
     traces = transitions.error_branches(curves)
-    words = f"Generalization error over the load; the transition is {kind.order}."
+    words = f"Generalization error over the load; the transition is {_order(kind)}."
     marks = transitions.marks(found, state)
     return Picture(
         panels=[
@@ -72,8 +70,24 @@ def draw(state: State) -> Picture:
             Panel("error", "Learning curve", words, x, y, traces, marks),
         ],
         numbers=[*_numbers(g, kind, values), *transitions.loads_numbers(found)[1:]],
-        messages=[f"The transition is {kind.order}: {lowered(kind.because)}."],
+        messages=[f"The transition is {_order(kind)}: {lowered(kind.because)}."],
     )
+
+
+def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Dataset, TransitionKind]":
+    """Of a unit of ours, or of whatever was typed, which may be too much for the solvers."""
+    import tutelage as tl
+
+    try:
+        return *known(state), tl.equilibrium.transition_kind(g, how_many(state))
+    except InputError:
+        raise
+    except (ValueError, ArithmeticError):
+        if state["activation"] != units.FORMULA:
+            raise
+        allowed = "its transition could not be found; perhaps it changes too fast"
+        came = shown(state["formula"])
+        raise InputError("formula", came, allowed, formulas.EXAMPLE) from None
 
 
 def _unit_panel(g: "Activation") -> Panel:
@@ -100,6 +114,10 @@ def _hermite_panel(values: Any) -> Panel:
     return Panel("hermite", "Hermite coefficients", description, x, y, [trace])
 
 
+def _order(kind: "TransitionKind") -> str:
+    return "absent" if kind.order == "none" else kind.order
+
+
 def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Number]:
     c, error = values.values, values.error
     found = [
@@ -108,7 +126,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
     ]
     kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
     return [
-        Number("the transition is", "", kind.order),
+        Number("the transition is", "", _order(kind)),
         Number("because", "", lowered(kind.because)),
         *found,
         Number("parity", "", g.parity),
