@@ -8,6 +8,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from urllib.parse import urlsplit
 
@@ -272,6 +273,15 @@ def test_papers_and_files_with_a_report_and_a_token(report):
             assert [file["name"] for file in files] == ["training.nc"]
             played = one.get("/api/picture", params={"view": "playback", "file": "training.nc"})
             assert len(played.json()["frames"]) == 2
+
+
+def test_the_server_itself_computes_nothing():
+    code = (
+        "import sys, tutelage.explorer.server; print({'jax', 'scipy', 'xarray'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                           capture_output=True, text=True)  # fmt: skip
+    assert found.stdout == "set()\n"
 
 
 def test_a_missing_package_is_named(monkeypatch):
