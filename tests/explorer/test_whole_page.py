@@ -51,7 +51,10 @@ def test_no_view_has_a_serious_fault(view, size, scheme, opened):
 
 
 def test_a_slider_of_online_learning_gives_what_the_library_gives(opened):
-    page = opened("view=online&until=20")
+    page = opened(
+        "view=online&activation=relu&K=2&M=2&teacher_norm=1&teacher_norm_last=1&until=20"
+        "&start=given&start_q=0.2&start_q_last=0.3&start_r=0.001&learning_rate=1"
+    )
     page.get_by_label("learning rate, slider").press("ArrowLeft")
     settled(page)
     rate = float(fragment(page)["learning_rate"])
