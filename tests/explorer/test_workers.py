@@ -73,7 +73,7 @@ def pooled(count):
 
 def test_a_slow_request_does_not_block_others():
     async def both(pool):
-        slow = asyncio.create_task(pool.ask(job(sleeps=20)))
+        slow = asyncio.create_task(pool.ask(job(program=("slow",), sleeps=20)))
         await asyncio.sleep(0.05)
         quick = await pool.ask(job())
         slow.cancel()
@@ -102,6 +102,24 @@ def test_the_process_that_knows_a_program_gets_it():
 
     a, b, again_a, again_b = pooled(2)(four)
     assert a != b and again_a == a and again_b == b
+
+
+def test_a_program_is_compiled_by_one_process_only():
+    async def four(pool):
+        asked = [pool.ask(job(program=("a",), sleeps=0.1)) for _ in range(4)]
+        return {answer.body for answer in await asyncio.gather(*asked)}
+
+    assert len(pooled(2)(four)) == 1
+
+
+def test_a_process_with_many_programs_is_replaced(monkeypatch):
+    monkeypatch.setattr(workers, "MOST_KNOWN", 2)
+
+    async def three(pool):
+        return [(await pool.ask(job(program=(name,)))).body for name in "abc"]
+
+    a, b, c = pooled(1)(three)
+    assert a == b != c
 
 
 def test_a_newer_request_takes_the_place_of_an_older_one():

@@ -25,8 +25,11 @@ LONG = frozenset({"details", "runs"})  # tasks that never have the last process
 WAITING = 30.0  # seconds that a request waits for a process, those that take long ten times that
 MOST_WAITING = 200
 GIGABYTES = 6.0
-# A process that knows a program is waited for so long before another one has to compile it, too.
-WORTH_WAITING = 1.0
+# A process that knows a program, or compiles it now, is waited for so long before another one
+# compiles it, too.
+WORTH_WAITING, WORTH_COMPILING = 1.0, 15.0
+# Programs stay in memory: a process that has so many is replaced.
+MOST_KNOWN = 60
 # A stale request is left alone so long: it is likely to end by itself, and to end it costs a start.
 PATIENCE = 1.0
 GRACE = 0.5  # seconds that a process has to stop by itself
@@ -127,6 +130,14 @@ class Worker:
     @property
     def free(self) -> bool:
         return self.ready and self.job is None and not self.ended
+
+    def is_worth(self, job: Job, waited: float) -> bool:
+        """Whether it will soon be free and know the program, so that nobody else compiles it."""
+        if self.job is None or self.ended:
+            return False
+        if job.key in self.known:
+            return waited < WORTH_WAITING
+        return self.job.key == job.key and waited < WORTH_COMPILING
 
     def begin(self, job: Job) -> None:
         self.job, job.begun = job, time.monotonic()
@@ -265,11 +276,9 @@ class Pool:
         for worker in free:
             if job.key in worker.known:
                 return worker
-        now = time.monotonic()
-        for worker in self.workers:
-            busy = worker.job is not None and now - job.asked < WORTH_WAITING
-            if busy and not worker.ended and job.key in worker.known:
-                return None
+        waited = time.monotonic() - job.asked
+        if any(worker.is_worth(job, waited) for worker in self.workers):
+            return None
         return min(free, key=lambda worker: len(worker.known))
 
     def _is_last(self, free: list[Worker]) -> bool:
@@ -338,6 +347,8 @@ class Pool:
             worker.known.add(job.key)
         worker.job = None
         job.finish(Answer(header["status"], body, header["compiled"]))
+        if len(worker.known) >= MOST_KNOWN:
+            worker.end("another process takes its place")
 
     def _lost(self, worker: Worker, code: int) -> None:
         """Its process has ended while it was at something."""
@@ -346,8 +357,3 @@ class Pool:
             return
         why = worker.ended
         job.finish(refused(503 if code else 500, why))
-
-
-def warm_up(task: str, view: str, state: dict[str, Any], program: tuple[Any, ...]) -> Job:
-    """A request of nobody's, so that the first one of somebody finds compiled code."""
-    return Job(task, view, state, ("", f"warm {view}"), 0, program)
