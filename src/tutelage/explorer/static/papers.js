@@ -1,10 +1,10 @@
 // Figures of the papers; each opens in the view that computes it.
 import { defaults } from "./parameters.js";
 import { written } from "./address.js";
-import { make } from "./words.js";
+import { coded, make } from "./words.js";
 
 export function gallery({ figures, message }, views) {
-  const said = message ? [make("p", { class: "message" }, message)] : [];
+  const said = message ? [make("p", { class: "message" }, ...coded(message))] : [];
   const papers = [...new Set(figures.map((figure) => figure.paper))];
   const sections = papers.map((paper) => {
     const cards = figures.filter((figure) => figure.paper === paper).map((figure) => card(figure, views));

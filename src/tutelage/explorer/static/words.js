@@ -41,6 +41,12 @@ export function indexed(text) {
   return parts.map((part, i) => (i % 2 ? make("sub", {}, part) : part)).filter((part) => part !== "");
 }
 
+// What stands between backticks is code.
+export function coded(text) {
+  const parts = text.split("`");
+  return parts.map((part, i) => (i % 2 ? make("code", {}, part) : part));
+}
+
 export function symbol(text) {
   return text ? make("span", { class: "symbol" }, " ", ...indexed(text)) : null;
 }
