@@ -108,7 +108,7 @@ def measured(make, steps, folder):
     teacher, step, options = make()
     record = tl.bridge.Recorder(teacher, RATE / N, path=folder / f"{make.__name__}.nc", **options)
     record(step())
-    record.dataset()  # what is compiled once
+    record.save()  # what is loaded and compiled once
     without, with_ = [], []
     for _ in range(max(steps // BLOCK, 1)):
         begun = time.process_time()

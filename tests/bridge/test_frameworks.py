@@ -16,6 +16,7 @@ import pytest
 from flax import linen, nnx
 
 import tutelage as tl
+from tutelage.bridge import recognition
 
 RNG = np.random.default_rng(1)
 N, K, M = 30, 2, 3
@@ -133,16 +134,23 @@ def test_activations_are_recognised_by_what_they_do(function, expected):
 OTHERS = {"gelu": (jax.nn.gelu, ()), "hard_tanh": (jax.nn.hard_tanh, (-1.0, 1.0))}
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        pytest.param(in_equinox, "gelu", marks=pytest.mark.slow),
-        (in_nnx, "hard_tanh"),
-        pytest.param(in_nnx, "gelu", marks=pytest.mark.slow),
-        pytest.param(in_equinox, "hard_tanh", marks=pytest.mark.slow),
-    ],
-    ids=lambda x: {in_equinox: "its own function", in_nnx: "measured"}.get(x, x),
-)
+def test_kinks_are_found_and_splines_go_through_values():
+    """Without an activation, which takes seconds to look at: see the slow test below."""
+    known = [
+        (np.tanh, ()),
+        (lambda x: np.clip(x, -1, 1.5), (-1.0, 1.5)),
+        (lambda x: np.where(x > 0, x, np.expm1(x)), ()),
+    ]
+    x = np.linspace(-5, 5, 101)
+    for g, kinks in known:
+        assert recognition._kinks(g) == kinks
+        spline = jax.vmap(recognition.Spline.through(g, kinks))(jnp.asarray(x))
+        np.testing.assert_allclose(spline, g(x), atol=1e-9)  # (1/32)⁶ and a derivative of order 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [in_equinox, in_nnx], ids=["its own function", "measured"])
+@pytest.mark.parametrize("name", ["gelu", "hard_tanh"])
 def test_another_activation_is_taken_as_it_is(make, name):
     function, kinks = OTHERS[name]
     g = tl.bridge.scenario(make(J, V, function), B, **TEACHER).student.activation
@@ -289,7 +297,11 @@ def test_correlations_are_those_of_the_hidden_nodes(make):
     assert outputs.correlation.shape == (1, 1)
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [in_equinox, in_keras, *(pytest.param(m, marks=pytest.mark.slow) for m in MAKERS[:3])],
+    ids=lambda make: make.__name__,
+)
 def test_a_hessian_is_that_of_the_loss_by_hand(make):
     x, t = RNG.standard_normal((20, N)), RNG.standard_normal((20, 1))
 

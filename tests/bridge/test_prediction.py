@@ -76,6 +76,7 @@ def test_what_was_not_recorded_is_not_known():
     assert causes(tl.bridge.predict(recorded()))["structure of the inputs"] is None
 
 
+@pytest.mark.slow
 def test_a_record_of_a_unit_that_no_file_holds_needs_its_scenario():
     import jax.numpy as jnp
 

@@ -33,6 +33,8 @@ MOST_TIMES = 64
 DEVIATIONS = 5.0
 # Overlaps of weights in float32.
 ROUNDING = 1e-6
+# Examples for each step of those who have said one, and taken more.
+SEVERAL = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
 
@@ -338,10 +340,10 @@ def _other_numbers(problem: _Problem, distance: float, level: float) -> Iterator
     p, likely = found[best].p_value, _explains(found[best], distance, level)
     hint = ": a loss without its half, or with another mean?" if likely else ""
     yield Cause("another learning rate", likely, f"with {best} p = {p:.2g}{hint}")
-    if problem.batch > 1:
-        one = _deviation(problem.other(batch=1))
-        words = f"with batch = 1 p = {one.p_value:.2g}"
-        yield Cause("another batch", _explains(one, distance, level), words)
+    batch = 1 if problem.batch > 1 else SEVERAL
+    other = _deviation(problem.other(batch=batch))
+    words = f"with batch = {batch} p = {other.p_value:.2g}"
+    yield Cause("another batch", _explains(other, distance, level), words)
 
 
 def _explains(other: _Deviation, distance: float, level: float) -> bool:
