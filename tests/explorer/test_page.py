@@ -431,3 +431,15 @@ def test_no_two_curves_of_a_panel_look_alike(scheme, opened):
     page = opened("view=online&K=4", color_scheme=scheme)
     looks = page.locator(".plot").first.evaluate("p => p.data.map(t => t.line.color + t.line.dash)")
     assert len(set(looks)) == len(looks) == 12
+
+
+def test_paper_is_light_and_has_no_controls(opened):
+    page = opened("view=online", color_scheme="dark")
+    colour = "p => p.data[0].line.color"
+    on_screen = page.locator(".plot").first.evaluate(colour)
+    page.emulate_media(media="print")
+    page.evaluate(FRAMES)
+    assert page.locator(".plot").first.evaluate(colour) == "#0072b2" != on_screen
+    assert page.get_by_text("learning rate η = 1").is_visible()  # what was set, in words
+    assert not page.locator("#controls").is_visible()
+    page.emulate_media(media="screen")

@@ -47,9 +47,10 @@ async function start() {
     find("title").focus();
   });
   addEventListener("popstate", arrive);
-  for (const medium of ["(prefers-color-scheme: dark)", "print", "(max-width: 50rem)"]) {
+  for (const medium of ["(prefers-color-scheme: dark)", "(max-width: 50rem)"]) {
     matchMedia(medium).addEventListener("change", draw);
   }
+  matchMedia("print").addEventListener("change", drawNow); // paper does not wait for the next frame
   await arrive();
 }
 
