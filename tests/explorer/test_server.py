@@ -206,6 +206,16 @@ def test_a_run_that_nobody_watches_ends(client):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
+def test_a_picture_that_nobody_waits_for_is_given_up(client):
+    where = {"client": "gone", "slot": "a"}
+    with pytest.raises(httpx.ReadTimeout):
+        client.get("/api/picture", params={**where, "activation": "tanh", "K": "3"}, timeout=0.5)
+    time.sleep(2)
+    assert client.get("/api/progress", params=where).json()["state"] == "idle"
+    assert client.get("/api/picture", params={**ERF, "learning_rate": "0.65"}).status_code == 200
+
+
 def test_a_run_that_cannot_be_says_so(client):
     answer = client.get("/api/runs", params={**ERF, "learning_rate": "0"})
     *_, (name, problem) = events(answer)

@@ -186,6 +186,18 @@ def test_a_process_that_dies_is_replaced():
     assert next_one.status == 200
 
 
+def test_what_a_process_was_at_when_it_was_killed_is_done_by_another():
+    async def killed(pool):
+        task = asyncio.create_task(pool.ask(job(sleeps=0.3)))
+        await asyncio.sleep(0.05)
+        (worker,) = pool.workers
+        worker.process.kill()
+        return worker.process.pid, await task
+
+    pid, answer = pooled(1)(killed)
+    assert answer.status == 200 and int(answer.body) != pid
+
+
 def test_what_is_stopped_ends():
     told = []
 

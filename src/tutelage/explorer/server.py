@@ -8,7 +8,7 @@ import asyncio
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -39,6 +39,7 @@ FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
 FIRST = ("online", "transitions")  # what is drawn before anybody asks
 # Pictures that were drawn lately: another client, the back button, the first of all.
 KEPT = 200
+LOOK = 0.5  # seconds between looks whether somebody still waits
 # What the address of a request says beside the state.
 OURS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
@@ -242,7 +243,7 @@ def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
 
     @app.get("/api/picture")
     async def picture(request: Request) -> Response:
-        answer = await explorer.picture(explorer.asked(request))
+        answer = await _while_wanted(request, explorer.picture(explorer.asked(request)))
         return _json(answer.body, answer.status)
 
     @app.get("/api/progress")
@@ -258,7 +259,7 @@ def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
         format = query_of(request).get("format", "nc")
         kind = _one_of("format", format, FILES)
         asked = explorer.asked(request)
-        answer = await explorer.pool.ask(asked.job("data", format=format))
+        answer = await _while_wanted(request, explorer.pool.ask(asked.job("data", format=format)))
         if answer.status != 200:
             return _json(answer.body, answer.status)
         name = f'attachment; filename="tutelage-{asked.view.NAME}.{format}"'
@@ -288,6 +289,16 @@ def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
             allowed = "this view has no runs"
             raise InputError("view", repr(asked.view.NAME), allowed, "view=online")
         return StreamingResponse(_events(explorer, asked), media_type="text/event-stream")
+
+
+async def _while_wanted(request: Request, asked: Coroutine[Any, Any, Answer]) -> Answer:
+    """An answer; if whoever asked has gone, nobody computes it any more."""
+    task = asyncio.create_task(asked)
+    while not (await asyncio.wait([task], timeout=LOOK))[0]:
+        if await request.is_disconnected():
+            task.cancel()
+            raise Cancelled
+    return task.result()
 
 
 async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:

@@ -73,6 +73,7 @@ class Job:
     asked: float = field(default_factory=time.monotonic)
     begun: float = 0.0
     stale: bool = False
+    again: bool = False
     answer: asyncio.Future[Answer] = field(default_factory=asyncio.Future)
 
     @property
@@ -138,6 +139,11 @@ class Worker:
         if job.key in self.known:
             return waited < WORTH_WAITING
         return self.job.key == job.key and waited < WORTH_COMPILING
+
+    def is_stale(self, now: float) -> bool:
+        """Whether it is at something that nobody wants, and has had its time to end by itself."""
+        job = self.job
+        return job is not None and job.stale and not self.ended and now - job.begun > PATIENCE
 
     def begin(self, job: Job) -> None:
         self.job, job.begun = job, time.monotonic()
@@ -302,12 +308,13 @@ class Pool:
             self._make_room(now)
 
     def _make_room(self, now: float) -> None:
-        """End what nobody waits for, if somebody waits for its process and for another program."""
+        """End what nobody waits for, if somebody waits for its process."""
         wanted = [job for job in self.waiting if now - job.asked > TICK]
-        stale = [w for w in self.workers if w.job is not None and w.job.stale and not w.ended]
+        stale = [worker for worker in self.workers if worker.is_stale(now)]
         for worker, job in zip(stale, wanted, strict=False):
-            old = worker.job
-            if old is not None and now - old.begun > PATIENCE and old.key != job.key:
+            # One that compiles what is waited for is at work for it, too.
+            assert worker.job is not None
+            if worker.job.key != job.key or worker.job.key in worker.known:
                 worker.end("stopped")
 
     async def _life(self) -> None:
@@ -351,9 +358,12 @@ class Pool:
             worker.end("another process takes its place")
 
     def _lost(self, worker: Worker, code: int) -> None:
-        """Its process has ended while it was at something."""
+        """Its process has ended while it was at something, which another one may try once more."""
         job, worker.job = worker.job, None
         if job is None:
             return
-        why = worker.ended
-        job.finish(refused(503 if code else 500, why))
+        if worker.ended == BY_ITSELF and not job.again and not job.stale:
+            job.again = True
+            self.waiting.insert(0, job)
+            return
+        job.finish(refused(503 if code else 500, worker.ended))
