@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--loops", default="numpy,equinox,pytorch")
     given = parser.parse_args()
     steps = given.steps
-    table = Table(title=f"recording every {N // 10} steps, N = {N}, {steps} steps recorded")
+    table = Table(title=f"recording every {N // 5} steps, N = {N}, {steps} steps")
     for column in ("loop", "step, µs", "with the recorder, µs", "cost"):
         table.add_column(column)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,5 @@
 """The loss of a user's model as a function of its parameters, as `tutelage.spectra` takes it."""
 
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.bridge.frameworks.arrays import as_array
 from tutelage.bridge.layered import for_jax, functions
-from tutelage.bridge.reading import read, reader_of
+from tutelage.bridge.reading import read, reader, reader_of
 
 
 class Objective(NamedTuple):
@@ -75,9 +74,8 @@ def hessian(
 def _functional(model: Any) -> tuple[Any, Any]:
     """Parameters as a tree, and the model as a function of them and of inputs."""
     name = reader_of(model)
-    reader = importlib.import_module(f"tutelage.bridge.frameworks.{name}") if name else None
-    if hasattr(reader, "functional"):
-        return reader.functional("model", model)  # type: ignore[union-attr]
+    if name is not None and hasattr(reader(name), "functional"):
+        return reader(name).functional("model", model)
     network = read("model", model)
     between = [for_jax(one) for one in functions("model", network)]
 

@@ -1,6 +1,7 @@
 """Whose object is it?  Found by the modules of its classes: nothing is imported to find out."""
 
 import importlib
+from functools import cache
 from typing import Any
 
 from tutelage._checks import InputError, shown
@@ -60,15 +61,25 @@ def read(argument: str, network: Any) -> Description:
     if name is None:
         allowed = "it has to be a network, or its weights"
         raise InputError(argument, shown(network), allowed, HINT)
-    module = importlib.import_module(f"tutelage.bridge.frameworks.{name}")
-    return module.read(argument, network)
+    return reader(name).read(argument, network)
 
 
 def reader_of(network: Any) -> str | None:
     """The name of the file that knows such objects."""
-    modules = [kind.__module__ for kind in type(network).__mro__]
+    return _reader_of(type(network))
+
+
+@cache
+def reader(name: str) -> Any:
+    """The file of this name; found once, because a recorder reads many times."""
+    return importlib.import_module(f"tutelage.bridge.frameworks.{name}")
+
+
+@cache
+def _reader_of(kind: type) -> str | None:
+    modules = [parent.__module__ for parent in kind.__mro__]
     for package, name in READERS:
         if any(f"{module}.".startswith(f"{package}.") for module in modules):
             return name
-    arrays = isinstance(network, list | tuple | dict) or hasattr(network, "__array__")
+    arrays = issubclass(kind, list | tuple | dict) or hasattr(kind, "__array__")
     return "arrays" if arrays else None

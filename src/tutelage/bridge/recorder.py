@@ -35,7 +35,7 @@ SECONDS = 30.0
 # Part of the time that writing may take: if it takes long it is done less often.
 SHARE = 0.02
 # Records for each unit of time, unless it is said.
-RECORDS = 10
+RECORDS = 5
 # What has to be the same for a file to be gone on with.
 IDENTITY = ("scenario", "learning_rate", "readout_rate", "batch", "dimension")
 
@@ -92,7 +92,7 @@ class Recorder:
     Args:
         teacher: anything that `describe` reads.
         learning_rate: of the first layer, as the optimizer has it: a number.
-        every: steps between two records; by default about N/10.
+        every: steps between two records; by default about N/5.
         readout_rate: of the second layer, as the optimizer has it; 0 if that does not learn.
         batch: examples for each step, of whose errors the mean is taken.
         loss: "half" for ½ Σ_c (σ_c - τ_c)², "mean" for the mean of (σ_c - τ_c)² over outputs.
