@@ -271,7 +271,7 @@ def test_papers_and_files_with_a_report_and_a_token(report):
     token = "a-token-for-this-test"
     options = ("--report", str(report), "--files", str(report), "--public", "--token", token)
     with explorer(*options, "--workers", "1") as address:
-        address = address.replace("0.0.0.0", "127.0.0.1")
+        address = address.replace(str(urlsplit(address).hostname), "127.0.0.1", 1)
         with httpx.Client(base_url=address.partition("?")[0], timeout=120) as one:
             assert one.get("/").status_code == 403
             assert one.get(address, follow_redirects=True).status_code == 200

@@ -70,7 +70,7 @@ def serve(
     token = _token(public, token)
     listening = _socket(port, public)
     at = listening.getsockname()[1]
-    address = f"http://{'0.0.0.0' if public else '127.0.0.1'}:{at}/"
+    address = f"http://{socket.gethostname() if public else '127.0.0.1'}:{at}/"
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

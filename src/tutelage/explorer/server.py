@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -218,12 +219,15 @@ def _static(name: str) -> Response:
 
 
 def _documentation(name: str) -> Response:
-    """A page of the documentation as text: of the installed package, or of the checkout."""
-    for folder in (Path(__file__).parent / "docs", Path(__file__).parents[3] / "docs"):
-        file = folder / f"{name}.md"
-        if NAME.fullmatch(name) and file.is_file():
-            return FileResponse(file, media_type="text/plain; charset=utf-8")
-    return _json(as_json({"error": "there is no such page", "parameter": None}), 404)
+    """A page of the documentation, as text; without a checkout what the room says of itself."""
+    if name not in {view.DOCUMENTATION for view in VIEWS.values()}:
+        return _json(as_json({"error": "there is no such page", "parameter": None}), 404)
+    page = Path(__file__).parents[3] / "docs" / f"{name}.md"
+    if page.is_file():
+        return FileResponse(page, media_type="text/plain; charset=utf-8")
+    return Response(
+        import_module(f"tutelage.{name}").__doc__, media_type="text/plain; charset=utf-8"
+    )
 
 
 def plotly_file() -> Path:
