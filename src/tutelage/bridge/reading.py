@@ -66,7 +66,8 @@ def read(argument: str, network: Any) -> Description:
 
 def reader_of(network: Any) -> str | None:
     """The name of the file that knows such objects."""
-    return _reader_of(type(network))
+    kind: Any = type(network)
+    return _reader_of(kind)
 
 
 @cache
@@ -76,7 +77,7 @@ def reader(name: str) -> Any:
 
 
 @cache
-def _reader_of(kind: type) -> str | None:
+def _reader_of(kind: Any) -> str | None:
     modules = [parent.__module__ for parent in kind.__mro__]
     for package, name in READERS:
         if any(f"{module}.".startswith(f"{package}.") for module in modules):
