@@ -347,6 +347,8 @@ class Pool:
 
     async def _told(self, worker: Worker, job: Job, header: dict[str, Any], body: bytes) -> None:
         if header["kind"] == "event":
+            if header["event"] == "traces":  # whatever had to be compiled is
+                worker.known.add(job.key)
             if job.tell is not None and not job.stale:
                 await job.tell(header["event"], body)
             return
