@@ -211,6 +211,13 @@ def test_models_that_do_something_else_are_refused(body):
     tl.bridge.overlaps(Two(J, V, body), B, layer=("hidden", "layer 1"))
 
 
+def test_more_units_than_inputs_are_measured_by_nobody():
+    w, v = RNG.standard_normal((2 * K, K)), np.ones((1, 2 * K))
+    with pytest.raises(tl.InputError, match=r"4 units of 2 inputs.*\[W_1, W_2\]"):
+        tl.bridge.overlaps(in_nnx(w, v, jnp.tanh), w)
+    assert tl.bridge.scenario(in_equinox(w, v, jnp.tanh), w, activation=tl.Tanh()).K == 4
+
+
 def unbound():
     return linen.Dense(3)
 

@@ -63,10 +63,21 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
         measured = [(_measured(network, s), s) for s in asked]
         found = [trial for g, s in measured if (trial := _tried(network, g, s))]
     if not found:
+        _check_measurable(argument, network)
         came = f"a model ({network.framework}) that is not the sum of its units"
         allowed = "its outputs are not v·g(Wξ + b): a skip connection, a normalisation or the like"
         raise InputError(argument, came, allowed, HINT)
     return _assembled(network, min(found, key=Trial.oddity))
+
+
+def _check_measurable(argument: str, network: Description) -> None:
+    """The fields of more units than inputs cannot be chosen one by one."""
+    K, N = network.layers[0].weights.shape
+    if not network.ordered and K > N:
+        came = f"a model ({network.framework}) with {K} units of {N} inputs"
+        allowed = "an activation that stands in its code is measured with no more units than inputs"
+        hint = "a model made as a sequence, or its weights [W_1, W_2] with activation=tl.ReLU()"
+        raise InputError(argument, came, allowed, hint)
 
 
 @dataclass(frozen=True)
