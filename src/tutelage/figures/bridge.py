@@ -13,7 +13,7 @@ def prediction(found: Any) -> Any:
 
     Returns:
         Three Axes, as `learning_curves`: lines are the equations, symbols the run.  A line marks
-        where they part, if they do; words above say what was found.
+        where they part, if they do; above stand the verdict and what speaks for a reason.
     """
     from tutelage.bridge.prediction import Prediction  # not loaded to draw anything else
 
@@ -25,5 +25,6 @@ def prediction(found: Any) -> Any:
     if found.parts_at is not None:
         for place in axes:
             place.axvline(found.parts_at - float(found.record["time"][0]), color="grey", ls="--")
-    axes[0].figure.suptitle(str(found), fontsize="small")
+    likely = [cause.brief for cause in found.causes if cause.likely]
+    axes[0].figure.suptitle("\n".join([found.verdict, *likely]), fontsize="small")
     return axes
