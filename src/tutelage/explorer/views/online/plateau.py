@@ -1,11 +1,18 @@
 """What takes longer than a curve: the plateau, its eigenvalues, the critical learning rates."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
 from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
 from tutelage.explorer.views.online.setting import scenario_of, start_of
 
+if TYPE_CHECKING:
+    from tutelage.model import Overlaps, Scenario
+
+# What they do not depend on.
+OTHERS = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
+MOST_KNOWN = 50
+KNOWN: dict[tuple[Any, ...], Any] = {}
 CRITICAL = {
     "non_monotonic": "above it the error is not monotonic",
     "plateau_vanishes": "above it there is no plateau",
@@ -22,14 +29,28 @@ def details(state: State) -> Picture:
     start = start_of(state, scenario)
     steps = {name: state[name] for name in ("readout_rate", "batch")}
     plateau = tl.online.plateau(scenario, start, state["learning_rate"], **steps)
-    steps["readout_rate"] /= state["learning_rate"] or 1.0  # there in units of η
-    rates = tl.online.critical_learning_rates(scenario, start, **steps)
+    rates = _rates(state, scenario, start)
     picture = Picture(numbers=[*_plateau_numbers(plateau), *_rate_numbers(rates)])
     if plateau.point is not None:
         picture.panels = [_eigenvalues(plateau.point)]
         picture.panel_marks = _plateau_marks(plateau)
     picture.slider_marks = {"learning_rate": _rate_marks(rates)}
     return picture
+
+
+def _rates(state: State, scenario: "Scenario", start: "Overlaps") -> Any:
+    """The critical learning rates, which stay while one moves the learning rate."""
+    import tutelage as tl
+
+    # There the rate of the second layer is in units of η.
+    ratio = state["readout_rate"] / (state["learning_rate"] or 1.0)
+    key = (ratio, *(x for name, x in state.items() if name not in OTHERS))
+    if key not in KNOWN:
+        if len(KNOWN) >= MOST_KNOWN:
+            KNOWN.clear()
+        steps = {"readout_rate": ratio, "batch": state["batch"]}
+        KNOWN[key] = tl.online.critical_learning_rates(scenario, start, **steps)
+    return KNOWN[key]
 
 
 def _plateau_marks(plateau: Any) -> dict[str, list[Mark]]:
