@@ -32,7 +32,7 @@ class Two(nnx.Module):
         make = {"use_bias": False, "rngs": nnx.Rngs(0), "param_dtype": w.dtype}
         self.hidden = nnx.Linear(w.shape[1], len(w), **make)
         self.out = nnx.Linear(len(w), 1, **make)
-        self.hidden.kernel[...], self.out.kernel[...] = jnp.asarray(w.T), jnp.asarray(v.T)
+        self.hidden.kernel, self.out.kernel = (nnx.Param(jnp.asarray(x.T)) for x in (w, v))
         self.body = body
 
     def __call__(self, x):
