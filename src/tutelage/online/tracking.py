@@ -35,6 +35,8 @@ RATES, DECAYS = 25, 4
 # In ln η, and in weight decays relative to the drift: second derivatives by differences of exact
 # first ones, and the distance from a bound at which the minimum is taken to lie beyond it.
 STEP, AT_BOUND = 1e-3, 1e-6
+# A valley is found by the grid: its lowest point is next to there.
+SEARCHES = 8
 # Each of Newton's steps squares a distance, which a search has made small.
 POLISHES = 3
 
@@ -216,7 +218,7 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         return np.array([(slope(z + e) - slope(z - e)) / (2 * STEP) for e in axes])
 
     sides = box / unit[:, None]
-    z = minimize(value, x / unit, jac=True, bounds=list(sides), method="L-BFGS-B").x
+    z = _descended(value, x / unit, sides)
     free = np.all(np.abs(z - sides.T) > AT_BOUND, axis=0)
     step, softness = np.zeros((2, 2))
     for _ in range(POLISHES if np.any(free) else 0):
@@ -225,6 +227,21 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         softness[free] = np.sum(np.abs(np.linalg.inv(H)), axis=1)
         z = z + step
     return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
+
+
+def _descended(value: Any, z: np.ndarray, sides: Float[np.ndarray, "2 2"]) -> np.ndarray:
+    """The minimum next to a point of the grid, by searches as wide as the grid's spacing.
+
+    One search over the whole box may leap into another valley, or where there is no state.
+    """
+    spacing = (sides[:, 1] - sides[:, 0]) / [RATES - 1, DECAYS - 1]
+    for _ in range(SEARCHES):
+        near = np.clip([z - spacing, z + spacing], sides[:, 0], sides[:, 1])
+        z = minimize(value, z, jac=True, bounds=list(near.T), method="L-BFGS-B").x
+        stopped = (np.abs(z - near) < AT_BOUND) & (np.abs(near - sides.T) > AT_BOUND)
+        if not np.any(stopped):
+            break
+    return z
 
 
 def _described(followed: Followed, minimum: Minimum) -> BestTracking:
