@@ -36,7 +36,7 @@ def recovery(study: xr.Dataset) -> xr.Dataset:
         {
             "recovered_1": found.rename(epoch="shown"),
             "evaluation_loss": losses.isel(epoch=-1, drop=True),
-            "log10_loss": np.log10(losses).mean("run").astype(np.float32),
+            "log10_loss": xr.apply_ufunc(np.log10, losses).mean("run").astype(np.float32),
             "best_correlation_1": five.mean("run").drop_vars("multiple"),
             "delay": _delay(five).drop_vars("multiple"),
         }
