@@ -107,6 +107,7 @@ def test_rounded_covariances_cost_what_their_rounding_costs(members):
     assert np.all(error <= np.sqrt(2.0**-53) / (2 * np.pi) * np.array([p.scale for p in members]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_rounding_of_nearly_parallel_fields_is_harmless(seed):
     """u ≈ ±v and w ≈ ±z up to 1e-12 … 1e-5, W Wᵀ rounded: indefinite by 1e-17 as often as not.

@@ -37,6 +37,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 FOLDERS = {("reproduce", "--out"), ("data", "--to"), ("sweep", "--store"), ("sweep", "--folder")}
+READ = {("explore", "--report"), ("explore", "--files")}
 FILES = {
     *((name, option) for name in COMMANDS for option in ("--out", "--plot")),
     *(("simulate", "--checkpoint"), ("specialize", "--checkpoint"), ("spectrum", "--animation")),
@@ -49,7 +50,7 @@ def test_every_option_that_takes_a_path_is_in_the_tables_above():
         kinds = typing.get_type_hints(command.callback)
         paths = [name for name, kind in kinds.items() if Path in (kind, *typing.get_args(kind))]
         found |= {(command.callback.__name__, f"--{name}") for name in paths}
-    assert found == FILES | FOLDERS
+    assert found == FILES | FOLDERS | READ
 
 
 @pytest.mark.parametrize(("command", "option"), sorted(FILES))

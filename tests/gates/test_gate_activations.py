@@ -21,7 +21,9 @@ X = np.array([-37.0, -5.0, -1.3, -0.4, -1e-3, 0.0, 1e-9, 0.02, 0.7, 2.5, 9.0, 40
 FAR = np.array([-1e300, -1e100, -1e8, -1e6, -1e4, -750.0, 750.0, 1e4, 1e6, 1e8, 1e100, 1e300])
 BETAS = (0.0, 0.5, 20.0)
 both = pytest.mark.parametrize("kind", [Expectation, Signal])
-gates = pytest.mark.parametrize("name", GATES)
+gates = pytest.mark.parametrize(
+    "name", [n if n != "wide" else pytest.param(n, marks=pytest.mark.slow) for n in GATES]
+)
 
 
 def size(gate):

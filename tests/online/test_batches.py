@@ -44,6 +44,7 @@ def committees(*activations):
     return [tl.Committee(n, g) for n, g in zip((2, 1), activations, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "of_teacher", "values", "found_by"),
     [

@@ -233,7 +233,7 @@ def test_a_million_units_are_like_a_hundred_thousand():
     np.testing.assert_allclose(near, far / 10, rtol=1e-2, atol=1e-7)
 
 
-@pytest.mark.parametrize("K", [4, 10**6])
+@pytest.mark.parametrize("K", [pytest.param(4, marks=pytest.mark.slow), 10**6])
 def test_runs_end_by_themselves(K):
     """Close to the teacher a student gets there, and who is there need not move."""
     near = SymmetricState(Q=1.0, C=0.0, R=0.99, S=0.0)

@@ -126,6 +126,7 @@ def test_a_run_goes_on_beyond_the_recorded_times():
     assert run.attrs["ended_at"] == 20
 
 
+@pytest.mark.slow
 def test_teachers_that_differ_may_come_to_rest():
     starts = tl.Overlaps(Q=[[[0.25]], [[0.5]]], R=np.zeros((2, 1, 1)), T=[[[1.0]], [[2.0]]])
     assert evolve(PERCEPTRON, starts, 0.5, until=150).outcome.values.tolist() == ["converged"] * 2

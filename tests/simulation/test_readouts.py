@@ -89,6 +89,7 @@ def one_step(N, draws, v=V):
     return {"R": new @ B.T - J @ B.T, "Q": new @ np.swapaxes(new, 1, 2) - J @ J.T, "readout": dv}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["chain", pytest.param("network", marks=pytest.mark.slow)])
 def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
     """Within five standard errors, which without noise, decay or an output it would not be."""
@@ -307,6 +308,7 @@ def same(a, b):
     xr.testing.assert_identical(a.drop_attrs(), b.drop_attrs())
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_however_they_are_cut(whole, monkeypatch, tmp_path):
     """Bit for bit: at other times, and after an interruption."""
     some = whole.isel(time=[1, 7, 20])

@@ -37,6 +37,7 @@ def unflatten(network, vector):
     return ravel_pytree(network.initial(jax.random.key(0)))[1](jnp.asarray(vector))
 
 
+@pytest.mark.slow
 def test_a_run_does_not_depend_on_how_many_there_are(batch):
     alone = train(SWISH, LINE, runs=1, seed=5, **SHORT)
     for name in ("loss", "accuracy", "zero_residuals", "eigenvalues", "final_parameters"):

@@ -85,6 +85,7 @@ def path_of(η, steps):
     return tl.deep.theorems.growth(path, teacher, x)
 
 
+@pytest.mark.slow
 def test_theorem_7_along_a_trajectory():
     """Forward differences of a descent with steps η are off by O(η): half of it with η/2."""
     errors = []

@@ -49,7 +49,8 @@ def in_standard_errors(found, theory, d):
     return max(gaps)
 
 
-@pytest.mark.parametrize("readout_rate", [0.5, pytest.param(0.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("readout_rate", [0.5, 0.0])
 def test_both_layers_follow_the_theory_at_the_matched_rates(readout_rate):
     """Two outputs: within five standard errors, and far from the theory of half the rate.
 

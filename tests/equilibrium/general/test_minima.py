@@ -159,6 +159,7 @@ def test_the_free_energy_does_not_depend_on_names():
         np.testing.assert_allclose(there, here, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "load", "R"),
     [("erf", lambda R: math.pi * R * math.sqrt(4 - R * R) / (2 * (1 - R * R)), 0.8),

@@ -34,6 +34,7 @@ def mean_and_error(values):
     return values.mean(axis=(0, -1)), np.sqrt(np.mean(errors**2, axis=0) / len(values))
 
 
+@pytest.mark.slow
 def test_without_load_overlaps_have_the_law_of_random_directions():
     """(R + 1)/2 ~ Beta((N-1)/2, (N-1)/2), from chains that all begin at R = 1; variance 1/N."""
     N = 12
