@@ -1,6 +1,7 @@
 """Pictures have the numbers of the library, and what is copied gives them again."""
 
 import json
+import math
 import shlex
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import tutelage as tl
 from tutelage.explorer.parameters import state_of
 from tutelage.explorer.pictures import as_json, lowered
-from tutelage.explorer.views import VIEWS, online, papers, playback
+from tutelage.explorer.views import VIEWS, online, papers, playback, transitions
 from tutelage.explorer.views.online import setting
 from tutelage.papers import sections
 from tutelage.papers.citton2025 import runs as citton
@@ -257,3 +258,10 @@ def test_without_a_report_papers_say_how_to_make_one(tmp_path, monkeypatch):
     assert listed["figures"] and all(figure["picture"] is None for figure in listed["figures"])
     with pytest.raises(tl.InputError, match="make reproduce"):
         playback.draw(state_of(playback.PARAMETERS, {}))
+
+
+def test_branches_that_coincide_have_one_curve_and_both_names():
+    """For K → ∞ states with R > S and R < S have the same error."""
+    curves = tl.equilibrium.learning_curve(tl.ReLU(), math.inf, np.linspace(0.0, 10.0, 21))
+    names = [trace.name for trace in transitions.error_branches(curves)]
+    assert names[-1] == "ε_g (R < S and R > S)" and len(set(names)) == len(names) == 3

@@ -205,15 +205,16 @@ def _error_panel(
 
 
 def error_branches(curves: "xr.Dataset") -> list[Trace]:
-    """ε_g of each branch in a colour of its own; of those that coincide the first."""
+    """ε_g of each branch in a colour of its own; those that coincide are one, with both names."""
     import numpy as np
 
+    values, kinds = curves["generalization_error"].values, curves["kind"].values.tolist()
+    same = [[np.allclose(a, b, equal_nan=True) for b in values] for a in values]
     found: list[Trace] = []
-    values = curves["generalization_error"].values
-    for member, kind in enumerate(curves["kind"].values.tolist()):
-        same = [np.allclose(values[member], values[i], equal_nan=True) for i in range(member)]
-        if not any(same):
-            one = curves.isel(branch=[member])
+    for member, kind in enumerate(kinds):
+        if not any(same[member][:member]):
+            names = [k for k, equal in zip(kinds, same[member], strict=True) if equal]
+            one = curves.isel(branch=[member]).assign_coords(kind=("branch", [" and ".join(names)]))
             found += branches(one, "generalization_error", kind)
     return found
 
