@@ -156,8 +156,8 @@ class Theory(abc.ABC):
         """α and dα/dV on the specialized curve; infinite and NaN where there is no state."""
         found = self.equations(point)
         turn = -_solved(found.J, found.along)
-        rate = found.gradient[..., 0] + np.sum(found.gradient[..., 1:] * turn, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
+            rate = found.gradient[..., 0] + np.sum(found.gradient[..., 1:] * turn, axis=-1)
             load = np.where(found.inverse > 0, 1 / found.inverse, np.inf)
             rate = np.where(found.inverse > 0, -rate * load**2, np.nan)
         if self.is_mirrored:
