@@ -11,7 +11,11 @@ from tutelage._checks import InputError
 from tutelage._names import PAGE, unknown
 
 # Arguments of Python that have another name among the options of a command.
-OPTIONS = {"teacher_overlaps": "--teacher-norms", "hidden": "--teacher", "path": "--data"}
+OPTIONS = {
+    "teacher_overlaps": ["--teacher-norms"],
+    "hidden": ["--teacher"],
+    "path": ["--data", "--export"],
+}
 UNITS = {
     "step": "its derivative is a delta function, and gradient descent has nowhere to go",
     "sign": "its derivative is a delta function, and gradient descent has nowhere to go",
@@ -42,7 +46,7 @@ def as_option(problem: InputError, command: Any) -> InputError:
     """The same of an option, where the argument that is refused is one of the command's."""
     there = [option for parameter in command.params for option in parameter.opts]
     name = problem.argument
-    for option in (f"--{name.replace('_', '-')}", OPTIONS.get(name, "")):
+    for option in (f"--{name.replace('_', '-')}", *OPTIONS.get(name, [])):
         if option in there:
             hint = problem.hint.replace(f"{name}=", f"{option} ")
             return InputError(option, problem.came, problem.allowed, hint)

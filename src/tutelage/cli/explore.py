@@ -44,9 +44,7 @@ def explore(
     """
     if export is not None:
         from tutelage.explorer import export as write
-        from tutelage.runs.files import check_writable
 
-        check_writable("--export", export, [".html"], "--export explorer.html")
         write(export, progress=True)
         print(f"Written to {export}")
         return
