@@ -79,7 +79,7 @@ def test_what_cannot_be_used_is_refused_in_the_librarys_words(client):
         ({"view": "activation", "activation": "formula", "formula": "x+"}, "formula", "too early"),
         ({"nothing": "1"}, "nothing", "this view has"),
         ({"part": "nothing"}, "part", "one of details"),
-        ({"client": "a b"}, "client", "64"),
+        ({"client": "a b"}, "client", "100"),
     ):
         answer = client.get("/api/picture", params=query)
         assert answer.status_code == 400, query

@@ -28,7 +28,6 @@ from tutelage.explorer.views import VIEWS, described
 from tutelage.explorer.workers import Answer, Cancelled, Job, Pool
 
 STATIC = Path(__file__).parent / "static"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -104,8 +103,8 @@ class Explorer:
         client, slot = query.pop("client", ""), query.pop("slot", "a")
         number = query.pop("number", "0")
         for name, value in (("client", client or "a"), ("slot", slot)):
-            if not NAME.fullmatch(value):
-                allowed = "it has to be a name of at most 64 letters and digits"
+            if not files.NAME.fullmatch(value):
+                allowed = "it has to be a name of at most 100 letters and digits"
                 raise InputError(name, shown(value), allowed, "a")
         if not re.fullmatch("[0-9]{1,15}", number):
             raise InputError("number", shown(number), "it has to be a whole number", "1")
@@ -213,7 +212,7 @@ def _pages(app: FastAPI) -> None:
 def _static(name: str) -> Response:
     """A file of the page, by its name alone."""
     file = STATIC / name
-    if not NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
+    if not files.NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
         return JSONResponse({"error": "there is no such file", "parameter": None}, 404)
     return FileResponse(file, media_type=TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
 
