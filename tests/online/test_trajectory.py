@@ -11,7 +11,7 @@ import tutelage as tl
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_overlaps, to_vector
-from tutelage.online import Flow, evolve
+from tutelage.online import Flow, evolve, integration
 from tutelage.online.integration import _check_pace
 from tutelage.online.trajectory import _check_known
 from tutelage.solve.stepping import Walk
@@ -259,6 +259,24 @@ def test_steps_that_stability_keeps_too_short_end_in_words():
 def on_its_way(t, y, h):
     rest = (np.zeros((7, 1, 1)), np.zeros((1, 1, 1)), np.zeros(1, int))
     return Walk(*(np.array([x]) for x in (t, h, [y])), *rest, np.array([True]), np.zeros(1, int))
+
+
+def test_a_coarse_run_that_has_left_the_covariances_comes_back_and_goes_on(monkeypatch):
+    """Its errors made Q - RRᵀ negative, where a fine tolerance takes steps of 1e-7 and no end."""
+    three = tl.Committee(3, tl.ReLU())
+    R = [[0.01, -0.01, -0.02], [0.0, 0.0, -0.01], [-0.01, -0.01, 0.0]]
+    start = tl.Overlaps(0.03 * np.eye(3), R, np.eye(3))
+
+    def long_steps(before, now, until):
+        assert np.min(now.h) > 1e-3
+
+    monkeypatch.setattr(integration, "_check_pace", long_steps)
+    run = evolve(tl.Scenario(three, three), start, 0.5, until=300, tolerance=1e-5)
+    own = np.linalg.eigvalsh(run.Q.values - run.R.values @ run.R.values.transpose(0, 2, 1))
+    assert np.min(own) < -1e-5 and own[-1, 0] > -1e-12  # 1e-5: the tolerance
+    fine = evolve(tl.Scenario(three, three), start, 0.5, until=300)
+    difference = np.max(np.abs(run.generalization_error.values - fine.generalization_error.values))
+    assert difference < run.attrs["integration_error"]
 
 
 def test_short_steps_of_a_divergence_are_told_from_those_of_stability():

@@ -116,6 +116,25 @@ def to_overlaps(vector: Any, T: Any, K: int) -> Overlaps:
     return unchecked(vector[..., layout.pairs], R, T)
 
 
+def realizable(vector: Any, T: Any, K: int) -> Float[np.ndarray, "... d"]:
+    """The state with a Q that weights can have, R and T as they are.
+
+    Q - R T⁺ Rᵀ, the overlaps of what students have beside the teachers, loses its negative
+    eigenvalues: those are errors of an integration.
+
+    >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), 1).tolist()  # R = 1, Q = 0.99
+    [1.0, 1.0]
+    """
+    vector, T = np.array(vector), np.asarray(T)
+    layout, overlaps = Layout(K, T.shape[-1]), to_overlaps(vector, T, K)
+    shared = overlaps.R @ np.linalg.pinv(T, hermitian=True) @ np.swapaxes(overlaps.R, -1, -2)
+    own, directions = np.linalg.eigh(overlaps.Q - shared)
+    lost = np.minimum(own, 0.0)[..., None, :] * directions @ np.swapaxes(directions, -1, -2)
+    i, k = np.triu_indices(K)
+    vector[..., layout.Q] -= lost[..., i, k]
+    return vector
+
+
 def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
     """Overlaps that are not checked: rates of change, or states on the way."""
     overlaps = object.__new__(Overlaps)

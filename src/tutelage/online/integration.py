@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
+from tutelage.model.layout import realizable
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import Flow, Flows, errors_of
@@ -96,12 +97,15 @@ def integrate(
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
         unfinished = first.outcome == PLATEAU
         if np.any(unfinished):
-            error = np.asarray(errors_of(flow, first.last, teachers.at(first.ended_at)))
+            T = np.asarray(teachers.at(first.ended_at))
+            error = np.asarray(errors_of(flow, first.last, T))
             unfinished = unfinished & (error < STILL_LEARNING * tolerance)
         if not np.any(unfinished):
             return first
         resumed = np.where(unfinished, first.ended_at, until)
-        rest = _stage(flow, first.last, teachers, rate, span, resumed, np.asarray(FINEST))
+        # Outside of the covariances, where averages are not smooth, so fine a tolerance crawls.
+        nearby = realizable(first.last, T, flow.scenario.K)
+        rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times)
 
 
