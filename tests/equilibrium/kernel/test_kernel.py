@@ -1,6 +1,7 @@
 """Kernels: closed forms, series and quadrature of the same averages agree."""
 
 import itertools
+import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -94,6 +95,28 @@ def test_an_activation_without_second_moment_is_refused():
         kernel_of(explosive)
     with pytest.raises(InputError, match="has to be an Activation"):
         kernel_of("relu")
+
+
+@pytest.mark.parametrize("omega", [1.0, 8.0])
+def test_a_sine_has_the_kernel_of_a_hyperbolic_one(omega):
+    """⟨sin(ωu) sin(ωw)⟩ = exp(-ω²) sinh(ω²ρ): of ω = 8 less than 1e-13 at ρ = 1/2."""
+    rho = np.array([-1.0, -0.5, 0.5, 0.9, 1.0])
+    kernel = kernel_of(tl.Activation.from_function(lambda x: jnp.sin(omega * x)))
+    size = (np.exp(omega**2 * (np.abs(rho) - 1)) - np.exp(-(omega**2) * (np.abs(rho) + 1))) / 2
+    # c_n are known to ε: Σ 2ε c_n ρⁿ is at most 2ε (κ Σρⁿ)^½; and ρⁿ to nε, n about ω².
+    epsilon = float(np.finfo(float).eps)
+    noise = epsilon * (2 * np.sqrt(size / (1.001 - np.abs(rho))) + 4 * omega**2 * size)
+    assert np.all(np.abs(kernel.value(rho) - np.sign(rho) * size) < noise)
+
+
+@pytest.mark.parametrize(
+    ("omega", "reason"),
+    [(9.0, "oscillates so fast"), (100.0, "oscillates so fast"), (1000.0, "<g²> is off by")],
+)
+def test_sines_that_cannot_be_resolved_are_refused(omega, reason):
+    fast = tl.Activation.from_function(lambda x: jnp.sin(omega * x))
+    with pytest.raises(InputError, match=f"activation: got .*{reason}.*smaller"):
+        tl.equilibrium.transitions(fast, math.inf)
 
 
 def test_correlations_beyond_one_are_refused():

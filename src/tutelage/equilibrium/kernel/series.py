@@ -26,6 +26,11 @@ ORDERS = (128, 512, 4096)
 EPSILON = float(np.finfo(np.float64).eps)
 # Σ n² c_n² of N coefficients, each off by ε‖g‖ times some operations, is no better than this.
 COMPLETE = 1e-12
+# What two rules say of ⟨g²⟩ differs by less, relative to it, where they resolve g.
+RESOLVED = 1e-7
+# κ̃'(1/2) of less than this share of κ̃(1): the c_n of small n, whose squares decide where the
+# unspecialized state loses its stability, are rounding.
+FAINTEST = 1e-14
 
 
 class SeriesData(NamedTuple):
@@ -47,11 +52,40 @@ def hermite_data(g: Activation) -> SeriesData:
     for order in ORDERS:
         z, w = nodes(order, [float(kink.position) for kink in g.kinks])
         f = values_with_weight(g, z)
-        squares = _known(g, _coefficients(order, z, w * f)) ** 2
+        squares, square = _known(g, _coefficients(order, z, w * f)) ** 2, float(w @ f**2)
         if _is_complete(g, squares, z, w):
+            _check_spread(g, squares, square)
             return SeriesData(squares, 1.0)
+    _check_resolved(g, square, order)
+    _check_spread(g, squares, square)
     # 37 = −ln 2⁻⁵³; the n³ of a third derivative is paid for by the decay of the squares.
     return SeriesData(squares, math.exp(-37.0 / order))
+
+
+def _check_resolved(g: Activation, square: float, order: int) -> None:
+    """Refuse what changes between the nodes: a finer rule has another ⟨g²⟩."""
+    z, w = nodes(4 * order, [float(kink.position) for kink in g.kinks])
+    difference = abs(float(w @ values_with_weight(g, z) ** 2) - square)
+    if not difference <= RESOLVED * square:
+        raise InputError(
+            "activation",
+            f"{g.name}, whose <g²> is off by {difference / square:.0e} of itself on {len(z)} nodes",
+            "the kernel <g(u) g(w)> needs a function that these resolve",
+            "a smaller slope or frequency",
+        )
+
+
+def _check_spread(g: Activation, squares: np.ndarray, square: float) -> None:
+    """Refuse what oscillates so fast that κ̃ is rounding but next to ρ = ±1."""
+    n, rest = np.arange(2, len(squares)), square - squares[0] - squares[1]
+    if rest > COMPLETE * square and n @ (squares[2:] * 0.5 ** (n - 1.0)) < FAINTEST * rest:
+        raise InputError(
+            "activation",
+            f"{g.name}, which oscillates so fast that <g(u) g(w)> vanishes to rounding for fields "
+            "with a correlation of 1/2",
+            "the equations need its size there",
+            "a smaller frequency: of sin(ωx) up to ω = 8",
+        )
 
 
 def nodes(order: int, kinks: list[float]) -> tuple[np.ndarray, np.ndarray]:
