@@ -52,3 +52,19 @@ def test_derivatives_are_right_where_student_and_teacher_coincide():
         return erf.i2((Erf(), Erf()), jnp.array([[1.0, R], [R, 1.0]])).value
 
     assert abs(jax.grad(average)(1.0) - 2 / (np.pi * np.sqrt(3))) <= 4 * EPSILON
+
+
+@pytest.mark.parametrize("kind", ["i2", "i3", "i4", "slopes"])
+@pytest.mark.parametrize("excess", [1e-15, 1e-12, 1e-9])
+def test_derivatives_are_continuous_across_coinciding_fields(kind, excess):
+    """Rounding puts them on either side: derivatives by every entry differ by its order alone."""
+    size = {"i2": 2, "i3": 3, "i4": 4, "slopes": 2}[kind]
+    same = 0.4 * np.ones((size, size))
+
+    def slope(share):
+        C = same * (1 + share * (1 - np.eye(size)))
+        units = (Erf(),) * COUNT.get(kind, 2)
+        return jax.grad(lambda C: getattr(erf, kind)(units, C).value)(jnp.asarray(C))
+
+    inside, outside = slope(-excess), slope(excess)
+    assert np.all(np.abs(inside - outside) <= 20 * excess)  # second derivatives are of order one

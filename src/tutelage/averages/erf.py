@@ -15,6 +15,8 @@ from tutelage.averages.orthant.twofold import minor
 
 # Rounding of a few dozen operations on numbers of order one.
 _ROUNDING = 1e-14
+# In place of a Λ that no covariance has: a number all the same.
+SMALLEST = 1e-300
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
@@ -61,10 +63,13 @@ def slopes(activations: tuple[Erf, ...], C: Float[Array, "... 2 2"]) -> Estimate
 
 
 def _lambda(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
-    """(1 + C_ii)(1 + C_jj) - C_ij² as a sum of terms that are not negative."""
-    determinant = minor(C_ii, C_ij, C_ij, C_jj)
-    # Not `maximum`: at a tie, where the fields coincide, that would halve the derivative.
-    return jnp.where(determinant < 0, 0.0, determinant) + 1 + C_ii + C_jj
+    """(1 + C_ii)(1 + C_jj) - C_ij²: without cancellation, and at least 1 for a covariance.
+
+    Where fields coincide the determinant is 0, or rounding of either sign: it stays as it is, since
+    a bound there would cut its derivatives in one place of a compiled program and not in another.
+    """
+    found = minor(C_ii, C_ij, C_ij, C_jj) + (1 + C_ii + C_jj)
+    return jnp.where(found > 0, found, SMALLEST)
 
 
 def two_signs(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:

@@ -39,6 +39,8 @@ STEP, AT_BOUND = 1e-3, 1e-6
 SEARCHES = 8
 # Each of Newton's steps squares a distance, which a search has made small.
 POLISHES = 3
+# The last of them is not longer at a minimum, in ln η and in weight decays relative to the drift.
+SETTLED = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,6 +228,10 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         step[free] = -np.linalg.solve(H, slope(z))
         softness[free] = np.sum(np.abs(np.linalg.inv(H)), axis=1)
         z = z + step
+    if np.any(np.abs(step) > SETTLED):
+        came = f"an error whose slope does not vanish near η = {np.exp(x[0]):g}"
+        why = "Newton's method has to find its minimum, which may lie where the state is lost"
+        raise InputError("scenario and start", came, why, "other bounds, or a smaller drift")
     return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
 
 
