@@ -60,7 +60,9 @@ def test_code_is_compiled_into_a_folder_that_the_user_can_choose(run, monkeypatc
 @pytest.mark.slow
 def test_compiled_code_that_was_not_written_to_its_end_is_compiled_and_kept_again(tmp_path):
     """As a process leaves it that is ended while it writes, or whose writing is read."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    # Of what is compiled in less than a second nothing is kept by default.
+    everything = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    environment = {**os.environ, **everything, "XDG_CACHE_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "tutelage.cli", "online", "--activation", "erf"]
     kept = []
     for _ in range(3):
