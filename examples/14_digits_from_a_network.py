@@ -69,55 +69,78 @@ def taught(x: np.ndarray, labels: np.ndarray) -> eqx.nn.MLP:
     return train(network(TEACHER, 0))
 
 
-def main(folder: Path) -> None:
-    x, labels = images()
-    teacher, student = taught(jnp.asarray(x), jnp.asarray(labels)), network(STUDENT, 1)
-    right = np.mean(np.argmax(jax.vmap(teacher)(x), axis=1) == labels)
+def error(net: eqx.nn.MLP, teacher: eqx.nn.MLP, x: Any) -> Any:
+    """½ Σ_c (σ_c - τ_c)², on average over images."""
+    return 0.5 * jnp.mean(jnp.sum((jax.vmap(net)(x) - jax.vmap(teacher)(x)) ** 2, axis=-1))
+
+
+@eqx.filter_jit
+def trained(net: eqx.nn.MLP, teacher: eqx.nn.MLP, rows: Any) -> eqx.nn.MLP:
+    """After a step with each of the images."""
+    moving, fixed = eqx.partition(net, eqx.is_array)
+
+    def step(moving: Any, one: Any) -> Any:
+        def wrong(moving: Any) -> Any:
+            return error(eqx.combine(moving, fixed), teacher, one[None])
+
+        gradient = jax.grad(wrong)(moving)
+        return jax.tree.map(lambda w, g: w - RATE * g, moving, gradient), None
+
+    return eqx.combine(jax.lax.scan(step, moving, rows)[0], fixed)
+
+
+def followed(student: eqx.nn.MLP, teacher: eqx.nn.MLP, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Errors and best correlations with each node of the teacher, over time."""
     record = tl.bridge.Recorder(teacher, RATE, readout_rate=RATE, every=EVERY, inputs=x)
-
-    def error(net: eqx.nn.MLP, one: Any) -> Any:
-        return 0.5 * jnp.sum((net(one) - teacher(one)) ** 2)
-
-    @eqx.filter_jit
-    def train(net: eqx.nn.MLP, rows: Any) -> eqx.nn.MLP:
-        moving, fixed = eqx.partition(net, eqx.is_array)
-
-        def step(moving: Any, one: Any) -> Any:
-            gradient = jax.grad(lambda moving: error(eqx.combine(moving, fixed), one))(moving)
-            return jax.tree.map(lambda w, g: w - RATE * g, moving, gradient), None
-
-        return eqx.combine(jax.lax.scan(step, moving, rows)[0], fixed)
-
     draws = np.random.default_rng(0)
     best, measured = [], []
     for done in range(0, STEPS + 1, EVERY):
         record(student, step=done)
-        nodes = tl.bridge.correlations(student, teacher, x)
-        best.append(nodes.teacher_correlation.values)
-        every = 0.5 * jnp.sum((jax.vmap(student)(x) - jax.vmap(teacher)(x)) ** 2, axis=1)
-        measured.append(float(jnp.mean(every)))
-        student = train(student, jnp.asarray(x[draws.integers(0, len(x), EVERY)]))
+        best.append(tl.bridge.correlations(student, teacher, x).teacher_correlation.values)
+        measured.append(error(student, teacher, x))
+        student = trained(student, teacher, jnp.asarray(x[draws.integers(0, len(x), EVERY)]))
     found = record.dataset()
-    names = [f"teacher_{j + 1}" for j in range(TEACHER)]
-    gaussian = found.generalization_error[0].values
-    columns = [found.time.values, measured, gaussian, *np.array(best).T]
-    with (folder / "digits_from_a_network.csv").open("w", newline="", encoding="utf-8") as file:
+    return {
+        "time": found.time.values,
+        "error": np.array(measured),
+        "error_of_gaussian_fields": found.generalization_error[0].values,
+        **{f"teacher_{j + 1}": curve for j, curve in enumerate(np.array(best).T)},
+    }
+
+
+def written(columns: dict[str, np.ndarray], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["time", "error", "error_of_gaussian_fields", *names])
-        rows.writerows(zip(*(np.asarray(c).tolist() for c in columns), strict=True))
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    axes[0].semilogy(found.time, measured, label="on the images")
-    axes[0].semilogy(found.time, gaussian, "--", label="of Gaussian fields with these overlaps")
-    axes[0].set(xlabel=r"$\alpha$", ylabel="error")
-    for name, curve in zip(names, np.array(best).T, strict=True):
-        axes[1].plot(found.time, curve, label=name.replace("_", " "))
-    axes[1].set(xlabel=r"$\alpha$", ylabel=r"best correlation, $\max_k \rho_{kj}$")
-    for panel in axes:
+        rows.writerow(columns)
+        rows.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def drawn(columns: dict[str, np.ndarray], path: Path) -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    time = columns["time"]
+    left.semilogy(time, columns["error"], label="on the images")
+    gaussian = columns["error_of_gaussian_fields"]
+    left.semilogy(time, gaussian, "--", label="of Gaussian fields with these overlaps")
+    left.set(xlabel=r"$\alpha$", ylabel="error")
+    for j in range(TEACHER):
+        right.semilogy(time, 1 - columns[f"teacher_{j + 1}"], label=f"teacher {j + 1}")
+    right.set(xlabel=r"$\alpha$", ylabel=r"$1 - \max_k \rho_{kj}$")
+    for panel in (left, right):
         panel.grid(alpha=0.3)
         panel.legend(fontsize="small")
-    figure.savefig(folder / "digits_from_a_network.png", dpi=150)
-    print(f"The teacher reads {right:.1%} of the digits.")
-    print(f"The best correlations with its nodes: {np.round(best[-1], 3).tolist()}.")
+    figure.savefig(path, dpi=150)
+
+
+def main(folder: Path) -> None:
+    x, labels = images()
+    teacher, student = taught(jnp.asarray(x), jnp.asarray(labels)), network(STUDENT, 1)
+    reads = np.mean(np.argmax(jax.vmap(teacher)(x), axis=1) == labels)
+    columns = followed(student, teacher, x)
+    written(columns, folder / "digits_from_a_network.csv")
+    drawn(columns, folder / "digits_from_a_network.png")
+    best = [round(float(columns[f"teacher_{j + 1}"][-1]), 3) for j in range(TEACHER)]
+    print(f"The teacher reads {reads:.1%} of the digits.")
+    print(f"The best correlations with its nodes: {best}.")
     try:
         tl.bridge.scenario(student, teacher, x)
     except tl.InputError as problem:
