@@ -156,6 +156,12 @@ def test_a_training_goes_on_with_its_file(tmp_path, monkeypatch):
     for step in range(101):
         whole((1 + 0.01 * step) * J)
     xr.testing.assert_identical(tl.results.load(path), whole.dataset())
+    monkeypatch.setattr(module, "SECONDS", 3600.0)
+    record = recorder(B, RATE, every=10, path=tmp_path / "short.nc")
+    for step in range(101):
+        record((1 + 0.01 * step) * J)
+    assert len(tl.results.load(tmp_path / "short.nc").time) == 1
+    xr.testing.assert_identical(record.dataset(), tl.results.load(tmp_path / "short.nc"))
     with pytest.raises(tl.InputError, match="another file name"):
         recorder(B, 2 * RATE, every=10, path=path)(J)
 

@@ -8,6 +8,7 @@ import pytest
 from scenarios import between, random_overlaps
 
 import tutelage as tl
+from tutelage.averages.conditional import effort
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.online import Flow
 
@@ -49,6 +50,24 @@ def test_smooth_units_agree_with_a_rule_over_all_fields(K, M, g, h):
     assert bound < 1e-8
     for a, b in zip(moments(flow, o), on_a_grid(s, o, nodes), strict=True):
         assert np.all(np.abs(a - b) <= bound + 1e-9)  # the rule over all fields: 1e-9
+
+
+@pytest.mark.slow
+def test_norms_of_some_units_are_resolved_by_the_finest_lattice():
+    """Panels would be fifty times as expensive; beside it, a rule over all fields."""
+    o = tl.Overlaps(2.5 * (0.8 * np.eye(3) + 0.2), [[0.3], [0.1], [-0.2]], [[1.0]])
+    flow = Flow(between(o, tl.Tanh(), tl.Tanh()))
+    C, choice = jnp.asarray(o.covariance), flow.moments._choice("pair")
+    level = choice.level(C, effort.survey(flow.moments._units, C))
+    assert bool(level.resolved) and int(level.rule) == len(choice.series) - 1
+    assert not np.any(flow.coarse().moments.resolves(o))
+    bound = flow.moments.error(o)
+    assert bound < 1e-8
+    grids = (on_a_grid(flow.scenario, o, nodes) for nodes in (55, 63))
+    for a, coarse, fine in zip(moments(flow, o), *grids, strict=True):
+        error = np.abs(fine - coarse)  # of the rule over all fields, which falls fast
+        assert np.all(np.abs(a - fine) <= bound + error)
+        assert np.max(error) < 1e-5 and np.median(error) < 1e-7
 
 
 def near(x, y):

@@ -53,6 +53,21 @@ def test_short_work_and_work_that_nobody_watches_say_nothing(monkeypatch):
     assert log.getvalue() == ""
 
 
+def test_long_work_that_nobody_watches_says_once_what_it_costs(monkeypatch):
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "LONG", 1.0)
+    with Progress(False, 1000, "epochs") as bar:
+        bar.show(1)  # compiled
+        time.sleep(0.1)
+        with pytest.warns(RuntimeWarning, match="2 of 1000 epochs .* to go; progress=True"):
+            bar.show(2)
+        bar.show(3)
+    with Progress(False, 3, "epochs") as bar:  # nearly done
+        bar.show(1)
+        time.sleep(0.1)
+        bar.show(2)
+
+
 def test_what_was_done_before_took_no_time():
     bar = Progress(True, 100, "steps")
     bar.start_from(80)

@@ -118,6 +118,7 @@ def predict(
     level: float = 0.01,
     runs: int = 100,
     seed: int = 0,
+    progress: bool = False,
 ) -> Prediction:
     """The equations from the start of a recorded training, and where the training parts from them.
 
@@ -137,6 +138,7 @@ def predict(
         level: how often a network that does follow the equations is said to part from them.
         runs: simulated networks; 1/level of them at least.
         seed: of the networks.
+        progress: show how far integrations and simulations are.
 
     Returns:
         A `Prediction`: ``theory`` and ``record`` for `tutelage.figures.prediction`, ``agrees``,
@@ -154,7 +156,7 @@ def predict(
     if level >= 1 or positive_integer("runs", runs, "runs=100") * level < 1 - 1e-9:
         allowed = f"the level {level:g} needs at least {1 / level:.0f} runs, and is below 1"
         raise InputError("runs", f"{runs}", allowed, f"runs={1 / level:.0f}")
-    problem = _Problem.of(record, scenario, runs, check_seed(seed))
+    problem = _Problem.of(record, scenario, runs, check_seed(seed), progress)
     return _predicted(problem, float(level))
 
 
@@ -170,9 +172,12 @@ class _Problem:
     batch: int
     runs: int
     seed: int
+    progress: bool
 
     @classmethod
-    def of(cls, record: xr.Dataset, scenario: Scenario | None, runs: int, seed: int) -> "_Problem":
+    def of(
+        cls, record: xr.Dataset, scenario: Scenario | None, runs: int, seed: int, progress: bool
+    ) -> "_Problem":
         record = record.isel(time=_there(record))
         first = record.isel(run=0, time=0)
         found = _scenario(record) if scenario is None else scenario
@@ -180,7 +185,7 @@ class _Problem:
         start = Overlaps(Q, R, found.T, rounding=ROUNDING)
         rate, readout = (float(record.attrs[name]) for name in ("learning_rate", "readout_rate"))
         batch = int(record.attrs["batch"])
-        return cls(record, found, start, rate, readout, batch, runs, seed)
+        return cls(record, found, start, rate, readout, batch, runs, seed, progress)
 
     def other(self, factor: float = 1.0, batch: int | None = None) -> "_Problem":
         """The same with rates times a factor, or with another batch."""
@@ -209,6 +214,7 @@ class _Problem:
             times=t - t[0],
             readout_rate=self.readout_rate,
             batch=self.batch,
+            progress=self.progress,
         )
 
     def networks(self) -> xr.Dataset:
@@ -224,6 +230,7 @@ class _Problem:
             batch=self.batch,
             runs=self.runs,
             seed=self.seed,
+            progress=self.progress,
         )
 
     def values(self, names: list[str]) -> Float[np.ndarray, "time c"]:

@@ -102,8 +102,9 @@ class Recorder:
             enters the overlaps; how Gaussian the fields are is looked at on them at the start and
             at the end, for `predict`.
         activation, scaled: as for `tutelage.bridge.scenario`.
-        path: a file that ends in .nc or .csv, written twice a minute; a training that goes on from
-            a step goes on with the file.
+        path: a file that ends in .nc or .csv, written twice a minute, by ``dataset`` and at the end
+            of ``with Recorder(...) as record:``; a training that goes on from a step goes on with
+            the file.
 
     Raises:
         InputError: if an argument, or the first student, is nothing that the theory covers.
@@ -257,8 +258,15 @@ class Recorder:
 
         With ``inputs``, at the start and at the end (``moment``): ``measured_error``, the mean
         error on them, and ``field_kurtosis``, the excess kurtosis of the student's fields, each
-        with its standard error.  If the second layer moves it is there as ``readout``.
+        with its standard error.  If the second layer moves it is there as ``readout``.  With
+        ``path`` it is written there too.
         """
+        found = self._dataset()
+        if self._path is not None:
+            self._write(found)
+        return found
+
+    def _dataset(self) -> xr.Dataset:
         scenario, N = self.scenario, self.dimension
         recorded = np.array(self._records.steps)
         observed = {n: np.array(x)[None] for n, x in self._records.values.items()}
@@ -319,13 +327,16 @@ class Recorder:
         if self._path is None:
             raise InputError("path", "none", "the recorder has no file", 'Recorder(path="run.nc")')
         begun = time.monotonic()
+        self._write(self._dataset())
+        self._pause = max(SECONDS, (self._saved - begun) / SHARE)
+
+    def _write(self, found: xr.Dataset) -> None:
         try:
-            results.save(self.dataset(), self._path)
+            results.save(found, self._path)
         except OSError as problem:
             words = f"record {str(self._path)!r} could not be written ({files.reason(problem)})"
             warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
         self._saved = time.monotonic()
-        self._pause = max(SECONDS, (self._saved - begun) / SHARE)
 
     def _go_on(self, step: int) -> None:
         """With the records of a file of the same training before this step."""

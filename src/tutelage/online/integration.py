@@ -38,9 +38,10 @@ FINEST = 1e-14
 # A run at rest is on a plateau if a disturbance would grow faster than this.
 GROWS = 1e-9
 
-# Steps of the first compiled call; MORE times as many in the next one while a call takes so much
-# less than PATIENCE seconds, so that progress is seen and Ctrl-C heard.
-FEW, MORE, PATIENCE = 64, 16, 0.5
+# Steps of the first compiled call, and of the first one with finer averages, which may take seconds
+# each; MORE times as many in the next one while a call takes so much less than PATIENCE seconds, so
+# that progress is seen and Ctrl-C heard.
+FEW, FEWEST, MORE, PATIENCE = 64, 1, 16, 0.5
 # More steps than these take hours, whatever the equations.
 MOST_STEPS = 1e9
 # A run that would grow so many times over in the time that is left is on its way to infinity.
@@ -144,11 +145,12 @@ def _stage(
     while np.any(now.running):
         begun, before = time.perf_counter(), now
         now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
-        if np.any(now.reason == UNRESOLVED):
-            now, averages = _resumed(now), flow
+        unresolved = bool(np.any(now.reason == UNRESOLVED))
+        if unresolved:
+            now, averages, steps = _resumed(now), flow, FEWEST
         bar.show(float(np.sum(np.where(now.running, now.t, until))))
         _check_pace(before, now, float(until))
-        if MORE * (time.perf_counter() - begun) < PATIENCE:
+        if not unresolved and MORE * (time.perf_counter() - begun) < PATIENCE:
             steps = MORE * steps
     trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))

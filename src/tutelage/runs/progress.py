@@ -3,17 +3,20 @@
 import sys
 import threading
 import time
+import warnings
 from types import TracebackType
 from typing import Any
 
 # A log has its first line after so many seconds, and none for shorter work; then one now and then.
 FIRST, BETWEEN = 10.0, 30.0
+# Work that nobody has asked about says what it costs after so many seconds, if so many are left.
+QUIET, LONG = 60.0, 600.0
 
 
 class Progress:
     """Says how much of all work is done and how long the rest will take, if asked to.
 
-    wanted: False for silence.
+    wanted: False for silence, but for a warning after a minute if the rest takes ten.
     total: units of work, such as examples or epochs; None if it cannot be known.
     what: the name of the units, or of the work itself.
     per_second: whether to say how many there are in a second, too.
@@ -41,6 +44,7 @@ class Progress:
         self._done = 0.0
         self._first: tuple[float, float] | None = None  # when something was done first, and what
         self._bar: Any = None
+        self._warned = False
         self._over = threading.Event()
         self._begun = time.monotonic()
 
@@ -71,6 +75,8 @@ class Progress:
             self._first = (time.monotonic() - self._begun, done)
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
+        elif not self._wanted:
+            self._warn(time.monotonic() - self._begun)
 
     def add(self, units: float) -> None:
         """So many more are done."""
@@ -87,8 +93,8 @@ class Progress:
         if self._total is None:
             return f"{self._what}: {in_words(seconds)} so far"
         rest, (then, first) = "", self._first or (seconds, self._done)
-        if self._done > first:
-            left = (seconds - then) * (self._total - self._done) / (self._done - first)
+        left = self._left(seconds)
+        if left is not None:
             rest = f", about {in_words(left)} to go"
             if self._per_second:
                 rest = f", {(self._done - first) / (seconds - then):.3g} per second{rest}"
@@ -96,6 +102,23 @@ class Progress:
             rest = f", at most about {in_words(seconds * (self._total - first) / first)} to go"
         done = f"{self._done:.6g} of {self._total:.6g} {self._what}"
         return f"{done} after {in_words(seconds)}{rest}"
+
+    def _left(self, seconds: float) -> float | None:
+        """Seconds that the rest takes, once something has been done after the first units."""
+        then, first = self._first or (seconds, self._done)
+        if self._total is None or self._done <= first:
+            return None
+        return (seconds - then) * (self._total - self._done) / (self._done - first)
+
+    def _warn(self, seconds: float) -> None:
+        """Once."""
+        left = self._left(seconds)
+        if self._first is None or left is None or self._warned:
+            return
+        if seconds - self._first[0] > QUIET and left > LONG:
+            self._warned = True
+            words = f"{self.words(seconds)}; progress=True shows it as it goes on"
+            warnings.warn(words, RuntimeWarning, stacklevel=3)
 
     def _tell(self) -> None:
         wait = FIRST

@@ -23,8 +23,9 @@ from tutelage.averages.conditional.rules import FINEST, Lattice, Panels, line
 BASE = FINEST / 2
 # Steps of lattices, in units of BASE, from cheap to fine.
 STRIDES = (10, 9, 8, 7, 6, 5, 4, 3, 2)
-# Stride of the fields that are not given, and terms of their series, from cheap to fine.
-SERIES = ((8, 12), (6, 28), (4, 48))
+# Stride of the fields that are not given, and terms of their series, from cheap to fine; the last
+# one is compiled where panels are, a hundred times cheaper for norms at which it will do.
+SERIES = ((8, 12), (6, 28), (4, 48), (2, 48))
 # Units with kinks need panels, sharp ones get the last of them if no lattice will do.
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
 # The last panels are judged by these.
@@ -99,17 +100,19 @@ class Choice(NamedTuple):
         return any(g.kinks for g, _ in self.units.runs)
 
     @property
-    def series(self) -> tuple[tuple[int, int], ...]:
-        """Those of `SERIES` that are worth a compilation: on one axis nodes cost little."""
+    def series(self) -> tuple[int, ...]:
+        """Places of those `SERIES` that are worth a compilation: on one axis nodes cost little."""
+        last = len(SERIES) - (1 if self.fine else 2)
         if self.means:
-            return tuple((stride, 0) for stride, _ in (SERIES[0], SERIES[-1]))
-        return SERIES[-1:] if self.given == 1 else SERIES
+            return (0, last)
+        return (last,) if self.given == 1 else tuple(range(last + 1))
 
     def rules(self, step: Any, judge: Any = 0) -> list[Any]:
         """All of them; the last panels show the error of those before."""
         if self.kinks:
             return [*PANELS, JUDGE]
-        lattices = [Lattice(step, n * BASE, terms, judge) for n, terms in self.series]
+        each = ((SERIES[place][0], 0 if self.means else SERIES[place][1]) for place in self.series)
+        lattices = [Lattice(step, n * BASE, terms, judge) for n, terms in each]
         return [*lattices, *((PANELS[-1], JUDGE) if self.fine else ())]
 
     def level(self, C: Float[Array, "n n"], seen: Survey) -> Level:
@@ -123,9 +126,10 @@ class Choice(NamedTuple):
         explained = jnp.sum(fields.B[given:] ** 2, axis=-1) > EXPLAINED * jnp.diagonal(C)[given:]
         two = jnp.where(explained[:, None], seen.two[given:], 0.0) / TWO
         outer = jnp.concatenate([seen.four[:given] / FOUR[given], two])
-        strides = np.array([STRIDES.index(n) for n, _ in self.series])
+        places = np.array(self.series)
+        strides = np.array([STRIDES.index(SERIES[place][0]) for place in places])
         inner = jnp.max(seen.two[given:, strides] / TWO, axis=0, initial=0.0)
-        inner = inner if self.means else jnp.maximum(inner, left[-len(self.series) :])
+        inner = inner if self.means else jnp.maximum(inner, left[places])
         outer = jnp.max(outer, axis=0)
         step = BASE * jnp.asarray(STRIDES)[_first(outer < self.wanted)]
         resolved = (outer[-1] < WANTED) & (inner[-1] < WANTED)
