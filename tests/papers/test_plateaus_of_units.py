@@ -110,18 +110,18 @@ def test_the_solution_becomes_unstable_where_it_is_recorded():
     assert abs(float(KEPT["unstable"].sel(unit="erf")) - exact.value) < exact.error
 
 
-# Where students nearly coincide with teachers the series of tanh takes panels, and a run an hour.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in plateaus.NAMES if name != "tanh"])
+@pytest.mark.parametrize("name", plateaus.NAMES)
 def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
     s = plateaus.scenario(plateaus.units()[name])
     away = 3e-3 * np.random.default_rng(16).normal(size=(K, 2 * K))  # in every direction
     start = tl.Overlaps.from_weights(np.eye(K, 2 * K) + away, np.eye(K, 2 * K))
     critical = float(KEPT["unstable"].sel(unit=name))
     for share, grows in ((0.9, False), (1.1, True)):
-        run = tl.online.evolve(s, start, share * critical, until=60, times=[0.0, 60.0])
-        errors = run["generalization_error"].values
-        assert (errors[-1] > errors[0]) == grows, (share, errors)
+        # Not longer: norms of units without bounds then grow to where averages are expensive.
+        run = tl.online.evolve(s, start, share * critical, until=30, times=[0.0, 30.0])
+        first, last = run["generalization_error"].values
+        assert last > 10 * first if grows else last < 0.1 * first, (share, first, last)
 
 
 @pytest.mark.slow
