@@ -238,6 +238,7 @@ def test_a_point_that_fails_is_a_result_and_the_others_are_computed(found):
         ({"method": 3}, "method: got 3"),
         ({"keep": 3}, "keep: got 3"),
         ({"workers": 0}, "workers: got 0"),
+        ({"workers": 1_000_000}, "workers: got 1000000, but each is a process"),
         ({"over": {"start": [1.0], "learning_rate": [1.0]}, "start": None}, "start: got"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage._checks import InputError
 from tutelage.cli.keeping import Files, in_folder, say, use_files_only
 from tutelage.cli.telling import console, plain, print_json, table
 from tutelage.papers import PAPERS, sections
@@ -82,8 +81,9 @@ def reproduce(
     been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
     seconds. The exit code is 1 if a number differs and no note says why.
     """
-    if workers < 1:
-        raise InputError("--workers", str(workers), "it has to be at least 1", "--workers 2")
+    from tutelage.sweeps.cluster import check_workers
+
+    check_workers("--workers", workers, "--workers 2")
     with Files(folder=out):
         whole = True
         try:

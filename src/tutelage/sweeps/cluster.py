@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, positive_integer
 from tutelage.sweeps.code import versions
 
 LOOPBACK = "127.0.0.1"
@@ -24,6 +24,8 @@ INSTALL = "pip install 'tutelage[sweeps]', or workers=1 for this process alone"
 ANSWERS, ENDS = 10.0, 5.0
 # How often a worker may be started.
 MOST_STARTS = 10
+# So many processes on a core are more than enough, and so many on any machine are not too many.
+PER_CORE, LEAST_ALLOWED = 16, 64
 # One thread for each worker, of JAX (NPROC) and of NumPy: it is their number that fills a machine.
 # XLA's own flags for this choose other programs, which round otherwise.
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -34,6 +36,17 @@ AWAKE = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
 def cores() -> int:
     """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_workers(argument: str, workers: Any, hint: str) -> None:
+    """A number of processes that this machine bears; addresses are looked at when one connects."""
+    if not isinstance(workers, int) or isinstance(workers, bool):
+        return
+    positive_integer(argument, workers, hint)
+    most = max(LEAST_ALLOWED, PER_CORE * cores())
+    if workers > most:
+        allowed = f"each is a process of some 300 MB: at most {most} on this machine"
+        raise InputError(argument, str(workers), allowed, hint)
 
 
 @contextmanager

@@ -63,6 +63,8 @@ class _Raised(Exception):
 
 def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[Group, Any]]:
     """Groups that workers have finished, and their results; None for one that ends its workers."""
+    if isinstance(workers, int):
+        workers = min(workers, max(len(queue), 1))  # more would have nothing to do
     with cluster.connected(workers) as (client, revive):
         try:
             yield from _on_workers(client, revive, queue, work)

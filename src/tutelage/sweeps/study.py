@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, positive_integer, shown
+from tutelage._checks import InputError, shown
 from tutelage._door import door, fits, refuse
 from tutelage._findings import Finding
 from tutelage._names import unknown
@@ -118,7 +118,7 @@ def run(
     (('activation', 'label_noise'), ['Erf', 'ReLU'])
     """
     task, points = _prepared(verb, over, keep, seed, store, fixed)
-    _check_workers(workers)
+    cluster.check_workers("workers", workers, "workers=2")
     folder = None if store is None else _folder(store, start_over)
     with ExitStack() as stack:
         if folder is not None:
@@ -338,11 +338,6 @@ def _check_result(name: str, kind: Any) -> None:
 def _draws(verb: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
     """Whether points need a seed of their own."""
     return "seed" in inspect.signature(verb).parameters and "seed" not in points.values
-
-
-def _check_workers(workers: Any) -> None:
-    if isinstance(workers, int) and not isinstance(workers, bool):
-        positive_integer("workers", workers, "workers=2")
 
 
 def _folder(store: Any, start_over: bool) -> Path:
