@@ -111,7 +111,7 @@ class Progress:
         return (seconds - then) * (self._total - self._done) / (self._done - first)
 
     def _warn(self, seconds: float) -> None:
-        """Once."""
+        """Say once what the rest costs, if that is much."""
         left = self._left(seconds)
         if self._first is None or left is None or self._warned:
             return

@@ -24,7 +24,7 @@ BASE = FINEST / 2
 # Steps of lattices, in units of BASE, from cheap to fine.
 STRIDES = (10, 9, 8, 7, 6, 5, 4, 3, 2)
 # Stride of the fields that are not given, and terms of their series, from cheap to fine; the last
-# one is compiled where panels are, a hundred times cheaper for norms at which it will do.
+# one is compiled where panels are, some fifty times cheaper for norms at which it will do.
 SERIES = ((8, 12), (6, 28), (4, 48), (2, 96))
 # Units with kinks need panels, sharp ones get the last of them if no lattice will do.
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
