@@ -44,7 +44,7 @@ def network(units: int, seed: int) -> eqx.nn.MLP:
     return eqx.nn.MLP(64, CLASSES, units, 1, use_bias=False, use_final_bias=False, key=key)
 
 
-def taught(x: np.ndarray, labels: np.ndarray) -> eqx.nn.MLP:
+def taught(x: jax.Array, labels: jax.Array) -> eqx.nn.MLP:
     """The teacher, after 500 steps of Adam on all images."""
     optimizer = optax.adam(0.01)
 
@@ -133,8 +133,9 @@ def drawn(columns: dict[str, np.ndarray], path: Path) -> None:
 
 def main(folder: Path) -> None:
     x, labels = images()
-    teacher, student = taught(jnp.asarray(x), jnp.asarray(labels)), network(STUDENT, 1)
-    reads = np.mean(np.argmax(jax.vmap(teacher)(x), axis=1) == labels)
+    pixels = jnp.asarray(x)
+    teacher, student = taught(pixels, jnp.asarray(labels)), network(STUDENT, 1)
+    reads = np.mean(np.argmax(jax.vmap(teacher)(pixels), axis=1) == labels)
     columns = followed(student, teacher, x)
     written(columns, folder / "digits_from_a_network.csv")
     drawn(columns, folder / "digits_from_a_network.png")

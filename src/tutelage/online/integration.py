@@ -42,8 +42,8 @@ GROWS = 1e-9
 # each; MORE times as many in the next one while a call takes so much less than PATIENCE seconds, so
 # that progress is seen and Ctrl-C heard.
 FEW, FEWEST, MORE, PATIENCE = 64, 1, 16, 0.5
-# More steps than these take hours, whatever the equations.
-MOST_STEPS = 1e9
+# More steps than these take a quarter of an hour with the fastest equations, hours with most.
+MOST_STEPS = 1e8
 # A run that would grow so many times over in the time that is left is on its way to infinity.
 MANY_TIMES = 1e3
 TINY = float(np.finfo(float).tiny)
@@ -182,7 +182,7 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
             f"{until:g}",
             f"stability limits the steps to {shortest:.1g}, and {left / shortest:.1g} of them are "
             "left: something in these equations decays as fast as that",
-            f"until={1e6 * shortest:.1g}, or a smaller weight_decay, drift or learning_rate",
+            f"until={1e6 * shortest:.1g}, or smaller rates, weight_decay or drift",
         )
 
 
