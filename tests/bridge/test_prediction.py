@@ -48,6 +48,34 @@ def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
     assert "with η = 1 p" in str(found)
 
 
+def test_a_rate_that_is_given_times_n_is_told_before_the_work():
+    with pytest.warns(RuntimeWarning, match=r"moves as with η = 1.*by its learning_rate η is 100"):
+        found = tl.bridge.predict(recorded(said=N * RATE))
+    assert causes(found)["another learning rate"] is True
+    assert "rate times N" in str(found)
+
+
+@pytest.mark.parametrize("outputs", [0, 2], ids=["committee", "two outputs that learn"])
+def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
+    """On curves of `evolve` it is off by the mean over a step: four times less for half of it."""
+    from tutelage.bridge import prediction
+
+    given = {"readout": [[1.0, 0.5], [-0.5, 1.0]]} if outputs else {}
+    scenario = tl.Scenario(*[tl.Committee(2, tl.Erf(), **given)] * 2)
+    start = tl.Overlaps(Q=[[0.3, 0.1], [0.1, 0.4]], R=[[0.2, 0.0], [0.1, 0.3]], T=np.eye(2))
+
+    def off(steps):
+        η_v = 0.3 if outputs else 0.0
+        times = np.linspace(0, 4, steps + 1)
+        run = tl.online.evolve(scenario, start, 0.7, until=4, times=times, readout_rate=η_v)
+        record = run.expand_dims("run").assign_attrs(batch=1, learning_rate=70.0, readout_rate=η_v)
+        problem = prediction._Problem.of(record, scenario, 100, 0, False)
+        return prediction._shown_rate(problem)[0] - 0.7
+
+    assert abs(off(32)) < 1e-3
+    assert off(16) / off(32) == pytest.approx(4, rel=0.1)
+
+
 def colour(ξ, rng):
     return ξ * np.where(np.arange(N) < N // 2, 1.3, 0.55)
 

@@ -6,6 +6,7 @@ and the law of the largest deviation.  What else may be the reason is tested on 
 """
 
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.bridge.inputs import Structure
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_vector, unchecked
+from tutelage.model.timing import rate_of
+from tutelage.online.flow import Flow
 from tutelage.online.trajectory import evolve
 from tutelage.runs.provenance import is_json
 from tutelage.runs.recompute import made
@@ -35,6 +39,8 @@ DEVIATIONS = 5.0
 ROUNDING = 1e-6
 # Examples for each step of those who have said one, and taken more.
 SEVERAL = 10
+# A rate that is wrong by this factor is another one than what is said.
+FAR = 5.0
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
 
@@ -126,7 +132,8 @@ def predict(
     its root mean square over simulated networks of the same N, batch and start, the run is as far
     away as max |d_ct|/s_ct; how far chance goes is the same number of each of the networks.
 
-    If they part, these are tested: a learning rate or a batch that is another by a factor;
+    If they part, these are tested: a learning rate or a batch that is another by a factor (dR/dα is
+    proportional to η, so that the record shows its rate: one that is far off is told at once);
     batches that are not small beside N; a second layer, or biases, that move although the theory
     has them fixed; and with ``Recorder(inputs=...)`` structure of the inputs, fields that are not
     Gaussian, and an error on the data that is not that of the overlaps.
@@ -157,6 +164,7 @@ def predict(
         allowed = f"the level {level:g} needs at least {1 / level:.0f} runs, and is below 1"
         raise InputError("runs", f"{runs}", allowed, f"runs={1 / level:.0f}")
     problem = _Problem.of(record, scenario, runs, check_seed(seed), progress)
+    _warn_of_another_rate(problem)
     return _predicted(problem, float(level))
 
 
@@ -238,6 +246,55 @@ class _Problem:
         t = self.record["time"].values - self.record["time"].values[0]
         at = np.abs(t - self.times[:, None]).argmin(axis=1)
         return components(self.record.isel(run=0, time=at), names)[1]
+
+
+def _shown_rate(problem: _Problem) -> tuple[float, float]:
+    """η with which the record moves, and its standard error.
+
+    dR/dα = η ⟨δ_i y_n⟩ has no term in η²: η is found by least squares over steps of the record,
+    each with the mean of ⟨δ_i y_n⟩ at its two ends.
+    """
+    record = problem.record.isel(run=0)
+    flow = Flow(problem.scenario, limit=True, readout_rate=float("readout" in record))
+    first = np.unique(np.linspace(0, record.sizes["time"] - 2, MOST_TIMES).round().astype(int))
+    ends = [record.isel(time=first + k) for k in (0, 1)]
+    T = np.asarray(problem.start.T)
+
+    def speed(end: xr.Dataset) -> np.ndarray:
+        y = to_vector(unchecked(end["Q"].values, end["R"].values, T))
+        if flow.trained:
+            v = end["readout"].transpose("time", "output", "student").values
+            y = np.concatenate([y, v.reshape(len(y), -1)], axis=-1)
+        return np.asarray(flow.rates(y, T, rate_of(0)))[:, flow.layout.R]
+
+    Δα = ends[1]["time"].values - ends[0]["time"].values
+    step = Δα[:, None] * (speed(ends[0]) + speed(ends[1])) / 2
+    moved = (ends[1]["R"].values - ends[0]["R"].values).reshape(step.shape)
+    squares = max(np.sum(step**2), np.finfo(float).tiny)
+    η = float(np.sum(moved * step) / squares)
+    return η, float(np.sqrt(np.mean((moved - η * step) ** 2) / squares))
+
+
+def _is_far(problem: _Problem, η: float, error: float) -> bool:
+    """Whether the rate that is seen is surely another one than what the record says.
+
+    A record that moves the wrong way has no rate, and tells nothing.
+    """
+    beyond = not problem.rate / FAR < η < problem.rate * FAR
+    return beyond and η > 0 and abs(η - problem.rate) > DEVIATIONS * error
+
+
+def _warn_of_another_rate(problem: _Problem) -> None:
+    """At once: the equations of a rate that is far too large may take hours."""
+    η, error = _shown_rate(problem)
+    if _is_far(problem, η, error):
+        warnings.warn(
+            f"the record moves as with η = {η:.2g}, and by its learning_rate η is "
+            f"{problem.rate:.3g}: tl.bridge.Recorder(teacher, learning_rate) takes the number "
+            "that the optimizer has, and makes η of it",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _there(record: xr.Dataset) -> np.ndarray:
@@ -341,12 +398,16 @@ def _other_numbers(problem: _Problem, distance: float, level: float) -> Iterator
     It has to be nearer to these equations, too: at a rate at which networks scatter widely every
     run would be one of them.
     """
-    every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in (0.5, 2.0)}
+    η, error = _shown_rate(problem)
+    # Of a loss without its half, or with it twice; or what is seen, if that is none of them.
+    factors = (0.5, 2.0) if not _is_far(problem, η, error) else (η / problem.rate,)
+    every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in factors}
     found = {name: _deviation(other) for name, other in every.items()}
     best = min(found, key=lambda name: found[name].distance)
     p, likely = found[best].p_value, _explains(found[best], distance, level)
-    hint = ": a loss without its half, or with another mean?" if likely else ""
-    yield Cause("another learning rate", likely, f"with {best} p = {p:.2g}{hint}")
+    hint = ": a loss without its half, with another mean, or a rate times N?" if likely else ""
+    words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} p = {p:.2g}{hint}"
+    yield Cause("another learning rate", likely, words)
     batch = 1 if problem.batch > 1 else SEVERAL
     other = _deviation(problem.other(batch=batch))
     words = f"with batch = {batch} p = {other.p_value:.2g}"
