@@ -100,6 +100,20 @@ def test_two_workers_give_the_bits_of_this_process(whole, tmp_path):
     same(tl.sweeps.load(tmp_path / "study"), whole)
 
 
+@pytest.mark.parametrize("said", [None, "cuda"])
+def test_processes_compute_on_cores_unless_a_gpu_is_asked_for_and_share_it(
+    monkeypatch, tmp_path, said
+):
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, env, **options: started.append(env))
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    if said:
+        monkeypatch.setenv("JAX_PLATFORMS", said)
+    cluster.Workers("tcp://127.0.0.1:8786", 2, tmp_path)
+    assert [env["JAX_PLATFORMS"] for env in started] == [said or "cpu"] * 2
+    assert started[0]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+
+
 def test_an_address_where_nobody_answers_and_dask_that_is_not_there_are_refused(monkeypatch):
     monkeypatch.setattr(cluster, "ANSWERS", 0.5)
     with pytest.raises(InputError, match="no Dask scheduler answers there"):

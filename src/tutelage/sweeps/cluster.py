@@ -29,6 +29,10 @@ PER_CORE, LEAST_ALLOWED = 16, 64
 # One thread for each worker, of JAX (NPROC) and of NumPy: it is their number that fills a machine.
 # XLA's own flags for this choose other programs, which round otherwise.
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# What the environment may say otherwise: workers compute on cores, where small systems are faster
+# than on a GPU; and on one that is asked for each takes memory as it needs it, instead of most of
+# it at its start, which would leave nothing for the others.
+UNLESS_SAID = {"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 # A worker that needs too much memory is ended, and not put to sleep before.
 AWAKE = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
 
@@ -147,7 +151,7 @@ class Workers:
         }
         words = [str(x) for option in options.items() for x in option]
         kept = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(self._folder / "compiled")
-        environment = {**os.environ, **ONE_THREAD, **AWAKE}
+        environment = {**UNLESS_SAID, **os.environ, **ONE_THREAD, **AWAKE}
         # What one worker has compiled the others need not compile.
         environment |= {"JAX_COMPILATION_CACHE_DIR": kept, "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, *words]
