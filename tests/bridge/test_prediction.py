@@ -58,7 +58,7 @@ def test_a_rate_that_is_given_times_n_is_told_before_the_work():
 @pytest.mark.parametrize("outputs", [0, 2], ids=["committee", "two outputs that learn"])
 def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
     """On curves of `evolve` it is off by the mean over a step: four times less for half of it."""
-    from tutelage.bridge import prediction
+    from tutelage.bridge.comparison import Problem, shown_rate
 
     given = {"readout": [[1.0, 0.5], [-0.5, 1.0]]} if outputs else {}
     scenario = tl.Scenario(*[tl.Committee(2, tl.Erf(), **given)] * 2)
@@ -69,8 +69,8 @@ def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
         times = np.linspace(0, 4, steps + 1)
         run = tl.online.evolve(scenario, start, 0.7, until=4, times=times, readout_rate=η_v)
         record = run.expand_dims("run").assign_attrs(batch=1, learning_rate=70.0, readout_rate=η_v)
-        problem = prediction._Problem.of(record, scenario, 100, 0, False)
-        return prediction._shown_rate(problem)[0] - 0.7
+        problem = Problem.of(record, scenario, 100, 0, False)
+        return shown_rate(problem)[0] - 0.7
 
     assert abs(off(32)) < 1e-3
     assert off(16) / off(32) == pytest.approx(4, rel=0.1)

@@ -1,0 +1,203 @@
+"""A record beside the equations from its start, and beside networks of its size."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from tutelage._checks import InputError
+from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import to_vector, unchecked
+from tutelage.model.timing import rate_of
+from tutelage.online.flow import Flow
+from tutelage.online.trajectory import evolve
+from tutelage.runs.provenance import is_json
+from tutelage.runs.recompute import made
+from tutelage.simulation.chain import chain
+from tutelage.simulation.statistics import components, observed
+from tutelage.simulation.theory import theory_at
+
+# Overlaps change slowly: more times of a smooth curve would test nothing new.
+MOST_TIMES = 64
+# Overlaps of weights in float32.
+ROUNDING = 1e-6
+# What is measured is another number if it is so many standard errors away.
+DEVIATIONS = 5.0
+# A rate that is wrong by this factor is another one than what is said.
+FAR = 5.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a record says of its training, and with how many networks it is compared."""
+
+    record: xr.Dataset
+    scenario: Scenario
+    start: Overlaps
+    rate: float
+    readout_rate: float
+    batch: int
+    runs: int
+    seed: int
+    progress: bool
+
+    @classmethod
+    def of(
+        cls, record: xr.Dataset, scenario: Scenario | None, runs: int, seed: int, progress: bool
+    ) -> "Problem":
+        record = record.isel(time=_there(record))
+        first = record.isel(run=0, time=0)
+        found = _scenario(record) if scenario is None else scenario
+        Q, R = (first[name].values for name in "QR")
+        start = Overlaps(Q, R, found.T, rounding=ROUNDING)
+        rate, readout = (float(record.attrs[name]) for name in ("learning_rate", "readout_rate"))
+        batch = int(record.attrs["batch"])
+        return cls(record, found, start, rate, readout, batch, runs, seed, progress)
+
+    def other(self, factor: float = 1.0, batch: int | None = None) -> "Problem":
+        """The same with rates times a factor, or with another batch."""
+        return replace(
+            self,
+            rate=factor * self.rate,
+            readout_rate=factor * self.readout_rate,
+            batch=self.batch if batch is None else batch,
+        )
+
+    @property
+    def times(self) -> Float[np.ndarray, " time"]:
+        """At most `MOST_TIMES`, counted from the first."""
+        t = self.record["time"].values
+        chosen = np.unique(np.linspace(0, len(t) - 1, MOST_TIMES).round().astype(int))
+        return t[chosen] - t[0]
+
+    def theory(self) -> xr.Dataset:
+        """The equations from the start."""
+        t = self.record["time"].values
+        return evolve(
+            self.scenario,
+            self.start,
+            self.rate,
+            until=float(t[-1] - t[0]),
+            times=t - t[0],
+            readout_rate=self.readout_rate,
+            batch=self.batch,
+            progress=self.progress,
+        )
+
+    def networks(self) -> xr.Dataset:
+        """Networks of N inputs from the start."""
+        return chain(
+            self.scenario,
+            self.start,
+            self.rate,
+            dimension=int(self.record.attrs["dimension"]),
+            until=float(self.times[-1]),
+            times=self.times,
+            readout_rate=self.readout_rate,
+            batch=self.batch,
+            runs=self.runs,
+            seed=self.seed,
+            progress=self.progress,
+        )
+
+    def values(self, names: list[str]) -> Float[np.ndarray, "time c"]:
+        """Of the run, at `times`."""
+        t = self.record["time"].values - self.record["time"].values[0]
+        at = np.abs(t - self.times[:, None]).argmin(axis=1)
+        return components(self.record.isel(run=0, time=at), names)[1]
+
+
+def _there(record: xr.Dataset) -> np.ndarray:
+    """Indices of the times before a divergence; more than one."""
+    there = np.flatnonzero(record["generalization_error"].isel(run=0).notnull().values)
+    if len(there) < 2:
+        allowed = "there has to be a start and a later time"
+        raise InputError("record", f"{len(there)} time(s)", allowed, "more steps, or every=1")
+    return there
+
+
+def _scenario(record: xr.Dataset) -> Scenario:
+    """That of the attributes."""
+    text = str(record.attrs.get("scenario", ""))
+    try:
+        found = made(json.loads(text), "scenario", "bridge.Recorder") if is_json(text) else None
+    except InputError as problem:
+        hint = "tl.bridge.predict(record, scenario=recorder.scenario)"
+        raise InputError("scenario", problem.came, problem.allowed, hint) from None
+    if not isinstance(found, Scenario):
+        raise InputError("record", "no attribute 'scenario'", "a record has one")
+    return found
+
+
+def shown_rate(problem: Problem) -> tuple[float, float]:
+    """η with which the record moves, and its standard error.
+
+    dR/dα = η ⟨δ_i y_n⟩ has no term in η²: η is found by least squares over steps of the record,
+    each with the mean of ⟨δ_i y_n⟩ at its two ends.
+    """
+    record = problem.record.isel(run=0)
+    flow = Flow(problem.scenario, limit=True, readout_rate=float("readout" in record))
+    first = np.unique(np.linspace(0, record.sizes["time"] - 2, MOST_TIMES).round().astype(int))
+    ends = [record.isel(time=first + k) for k in (0, 1)]
+    T = np.asarray(problem.start.T)
+
+    def speed(end: xr.Dataset) -> np.ndarray:
+        y = to_vector(unchecked(end["Q"].values, end["R"].values, T))
+        if flow.trained:
+            v = end["readout"].transpose("time", "output", "student").values
+            y = np.concatenate([y, v.reshape(len(y), -1)], axis=-1)
+        return np.asarray(flow.rates(y, T, rate_of(0)))[:, flow.layout.R]
+
+    Δα = ends[1]["time"].values - ends[0]["time"].values
+    step = Δα[:, None] * (speed(ends[0]) + speed(ends[1])) / 2
+    moved = (ends[1]["R"].values - ends[0]["R"].values).reshape(step.shape)
+    squares = max(np.sum(step**2), np.finfo(float).tiny)
+    η = float(np.sum(moved * step) / squares)
+    return η, float(np.sqrt(np.mean((moved - η * step) ** 2) / squares))
+
+
+def is_far(problem: Problem, η: float, error: float) -> bool:
+    """Whether the rate that is seen is surely another one than what the record says.
+
+    A record that moves the wrong way has no rate, and tells nothing.
+    """
+    beyond = not problem.rate / FAR < η < problem.rate * FAR
+    return beyond and η > 0 and abs(η - problem.rate) > DEVIATIONS * error
+
+
+class Deviation(NamedTuple):
+    """Of the run from the equations, in units of that of networks, and the law of the largest."""
+
+    theory: xr.Dataset
+    networks: xr.Dataset
+    symbols: list[str]
+    ratio: Float[np.ndarray, "time c"]
+    law: Float[np.ndarray, " networks"]
+    distance: float  # mean square of the deviation itself
+
+    @property
+    def p_value(self) -> float:
+        larger = int(np.sum(self.law >= np.max(self.ratio)))
+        return (1 + larger) / (1 + len(self.law))
+
+
+def deviation(problem: Problem) -> Deviation:
+    theory, networks = problem.theory(), problem.networks()
+    names = observed(theory, problem.record, networks)
+    symbols, x = components(networks, names)
+    expected, inexact = theory_at(theory, problem.times, names)
+    run = problem.values(names)
+    d = x[np.all(np.isfinite(x), axis=(1, 2))] - expected  # without those that have diverged
+    if theory.attrs["outcome"] == "diverged" or len(d) < 2:
+        return Deviation(theory, networks, symbols, np.full_like(run, np.inf), np.zeros(1), np.inf)
+    allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
+    squares = np.sum(d**2, axis=0)
+    # Each network beside the others: it does not set its own scale.
+    others = np.sqrt((squares - d**2) / (len(d) - 1)) + allowed
+    law = np.max(np.abs(d) / others, axis=(1, 2))
+    ratio = np.abs(run - expected) / (np.sqrt(squares / len(d)) + allowed)
+    distance = float(np.mean((run - expected) ** 2))
+    return Deviation(theory, networks, symbols, ratio, law, distance)
