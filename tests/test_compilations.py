@@ -71,6 +71,14 @@ def test_a_run_that_ends_earlier_needs_no_other_program():
     assert ended[0].attrs["outcome"] == "diverged" and 1 < ended[0].sizes["time"] < 401
 
 
+def test_another_number_of_runs_needs_no_other_program():
+    def runs(count):
+        evolve(tl.Erf(), tl.Erf(), decay=np.linspace(0.0, 0.1, count), until=2.0)
+
+    runs(2)
+    assert compiled(lambda: runs(5)) == compiled(lambda: runs(8)) == 0
+
+
 def test_a_chain_and_an_error_with_other_numbers():
     def runs(**numbers):
         s = scenario(tl.LeakyReLU(0.1), tl.ReLU(), noise=0.1, **numbers)

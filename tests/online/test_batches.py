@@ -40,6 +40,15 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
         assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
 
 
+def test_a_run_has_the_same_bits_in_any_company_and_at_any_place():
+    decays = np.array([0.0, 0.1, 0.02, 0.3, 0.1, 0.05, 0.1, 0.1])
+    every, some = evolve(weight_decay=decays), evolve(weight_decay=decays[5:2:-1])
+    for of_eight, of_three in ((5, 0), (4, 1), (3, 2), (1, 1), (6, 1), (7, 1)):
+        for name in ("Q", "R", "generalization_error", "ended_at"):
+            one, other = every[name].isel(run=of_eight), some[name].isel(run=of_three)
+            assert np.array_equal(one, other)
+
+
 def committees(*activations):
     return [tl.Committee(n, g) for n, g in zip((2, 1), activations, strict=True)]
 

@@ -226,31 +226,18 @@ class Flows(eqx.Module):
         """Who learns from whom, with the numbers of all runs."""
         return self.each.scenario
 
-    def rates(self, y: Float[Array, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
-        """As `Flow`, with one entry of the leading axis for each run."""
-
-        def every(x: Any) -> Array:
-            return jnp.broadcast_to(jnp.asarray(x, dtype=jnp.float64), y.shape[:1])
-
-        return self.over_runs(Flow.rates, y, T, jax.tree.map(every, rate))
-
     def errors(self, y: Float[Array, "runs d"], T: Any) -> Float[Array, " runs"]:
-        """As `Flow.errors`."""
-        return self.over_runs(Flow.errors, y, T)
+        """As `Flow.errors`, with one entry of the leading axis for each run."""
+        return one_by_one(lambda flow, *state: flow.errors(*state), self.each, y, T)
 
-    def resolves(self, y: Float[Array, "runs d"], T: Any) -> Bool[Array, " runs"]:
-        """As `Flow.resolves`."""
-        return self.over_runs(Flow.resolves, y, T)
 
-    def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(flow, …)`` of every run."""
-        arrays, static = eqx.partition(self.each, eqx.is_array_like)
+def one_by_one(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function`` of every run, one after the other; what has no axis is the same for all runs.
 
-        def one(parts: tuple[Any, ...]) -> Any:
-            return function(eqx.combine(parts[0], static), *parts[1:])
-
-        every = (arrays, *arguments)
-        return jax.lax.map(one, every) if self.each.moments.one_by_one else jax.vmap(one)(every)
+    In vector instructions the last digit of a run may depend on its place among the others.
+    """
+    every, same = eqx.partition(arguments, lambda x: eqx.is_array(x) and x.ndim > 0)
+    return jax.lax.map(lambda run: function(*eqx.combine(run, same)), every)
 
 
 def _over_units(x: Any) -> Any:

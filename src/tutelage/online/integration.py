@@ -14,7 +14,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import Flow, Flows, errors_of
+from tutelage.online.flow import Flow, Flows, errors_of, one_by_one
 from tutelage.runs.progress import Progress
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
@@ -22,6 +22,9 @@ from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 SOLVED = 1e-13
 # Where it is, overlaps are off by its root, and change by less than this share in a unit of time.
 SLOW = 1e-4
+# Runs with numbers of their own are filled up to a multiple of this by runs of no length: so many
+# of them, or fewer, are one program, and each has the same last digits in any company.
+TOGETHER = 8
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.
 TOO_LARGE = 1e6
 # Rates of a few tolerances, in units of the learning rate, are errors of the integration: it
@@ -62,6 +65,10 @@ class Trajectory(NamedTuple):
     ended_at: Float[np.ndarray, "..."]
     outcome: Int[np.ndarray, "..."]
 
+    def of(self, runs: int) -> "Trajectory":
+        """The first so many runs, if there are several."""
+        return Trajectory(*(x[:runs] for x in self)) if self.outcome.ndim else self
+
     def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:
         """States of several runs; after its end one stays, or is missing if it has diverged."""
         stays = (self.outcome != DIVERGED)[:, None]
@@ -92,9 +99,12 @@ def integrate(
 ) -> Trajectory:
     """One run, or one for each entry of a leading axis of y0, of T and perhaps of the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
+    begin = np.zeros(y0.shape[:-1])
+    if isinstance(flow, Flows):
+        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), -runs % TOGETHER)
+        begin = np.pad(begin, (0, -runs % TOGETHER), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
-        span = (times, np.asarray(until), bar)
-        begin = np.zeros(y0.shape[:-1])
+        span = (times, np.asarray(until), bar, runs)
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
         unfinished = first.outcome == PLATEAU
         if np.any(unfinished):
@@ -102,12 +112,21 @@ def integrate(
             error = np.asarray(errors_of(flow, first.last, T))
             unfinished = unfinished & (error < STILL_LEARNING * tolerance)
         if not np.any(unfinished):
-            return first
+            return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
         # Outside of the covariances, where averages are not smooth, so fine a tolerance crawls.
         nearby = realizable(first.last, T, flow.scenario.K)
         rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
-    return _joined(first, rest, unfinished, times)
+    return _joined(first, rest, unfinished, times).of(runs)
+
+
+def _filled(parts: tuple[Any, ...], more: int) -> tuple[Any, ...]:
+    """With the last run so many times more, wherever there is an axis of runs."""
+
+    def filled(x: Any) -> Any:
+        return np.concatenate([x, *[x[-1:]] * more]) if np.ndim(x) else x
+
+    return jax.tree.map(filled, parts)
 
 
 def _joined(
@@ -136,19 +155,19 @@ def _stage(
     t0: Any,
     tolerance: Any,
 ) -> Trajectory:
-    """One stage of integration; a single run is a batch of one."""
-    several, (times, until, bar) = y0.ndim > 1, span
+    """One stage, of runs that begin before its end; a single one is a batch of one."""
+    several, (times, until, bar, runs) = y0.ndim > 1, span
     if not several:
-        y0, t0 = y0[None], t0[None]
-        teachers = eqx.tree_at(lambda teachers: teachers.T, teachers, teachers.T[None])
+        y0, t0, teachers = y0[None], t0[None], _alone(teachers)
     now, steps, averages = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW, flow.coarse()
+    now = now._replace(running=now.t < until)
     while np.any(now.running):
         begun, before = time.perf_counter(), now
         now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         unresolved = bool(np.any(now.reason == UNRESOLVED))
         if unresolved:
             now, averages, steps = _resumed(now), flow, FEWEST
-        bar.show(float(np.sum(np.where(now.running, now.t, until))))
+        bar.show(float(np.sum(np.where(now.running, now.t, until)[:runs])))
         _check_pace(before, now, float(until))
         if not unresolved and MORE * (time.perf_counter() - begun) < PATIENCE:
             steps = MORE * steps
@@ -200,6 +219,38 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
 @eqx.filter_jit
 def _compiled(
     flow: Flow | Flows,
+    begin: Walk,
+    teachers: Teachers,
+    rate: Rate | Scheduled,
+    times: Any,
+    until: Any,
+    tolerance: Any,
+    most: Any,
+) -> Walk:
+    rest = (times, until, tolerance, most)
+    if isinstance(flow, Flow):
+        return _walked(flow, begin, teachers, rate, *rest)
+
+    def one(flow: Flow, begin: Walk, teachers: Teachers, rate: Rate | Scheduled) -> Walk:
+        begin, teachers = _stages_first(jax.tree.map(lambda x: x[None], begin)), _alone(teachers)
+        found = _walked(flow, begin, teachers, rate, *rest)
+        return jax.tree.map(lambda x: x[0], _stages_first(found))
+
+    return _stages_first(one_by_one(one, flow.each, _stages_first(begin), teachers, rate))
+
+
+def _stages_first(now: Walk) -> Walk:
+    """Slopes with their axes of stages and of runs exchanged."""
+    return now._replace(slopes=jnp.swapaxes(now.slopes, 0, 1))
+
+
+def _alone(teachers: Teachers) -> Teachers:
+    """Those of one run, as a batch of one."""
+    return eqx.tree_at(lambda teachers: teachers.T, teachers, teachers.T[None])
+
+
+def _walked(
+    flow: Flow,
     begin: Walk,
     teachers: Teachers,
     rate: Rate | Scheduled,

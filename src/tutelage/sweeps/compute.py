@@ -1,12 +1,11 @@
 """What a worker does with a group of points.
 
-Points that differ in numbers only are one call of `tutelage.online.evolve`: one compiled program
-computes EIGHT runs at once.  Always eight, the last one repeated where there are less: a program
-for one run rounds otherwise than one for several, and so the same point would give other last
-digits in other company.  What a run gives does not depend on the seven others, nor on its place.
+Points that differ in numbers only are one call of `tutelage.online.evolve`, up to `TOGETHER` of
+them: one compiled program computes any number of runs up to that, one after the other, so that
+what a run gives does not depend on the others, nor on its place.
 
-Averages by conditioning (smooth units) are computed one run after the other with as many nodes as
-the hardest run needs, and there a run is alone.
+Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs, and
+there a run is alone.
 """
 
 import dataclasses
@@ -31,7 +30,6 @@ from tutelage.sweeps.pieces import as_dataset, stacked, variables
 from tutelage.sweeps.points import identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
 
-EIGHT = 8
 # What may differ between the runs of one call, besides parameters of units and readouts.
 NUMBERS = ("output_scale", "label_noise", "weight_decay", "drift", "readout_decay")
 RATES = ("learning_rate", "readout_rate")
@@ -183,27 +181,26 @@ def _unjoined(committee: Committee) -> dict[str, Any]:
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:
     from tutelage.averages.methods import Conditional, chosen
+    from tutelage.online.integration import TOGETHER
 
     if not isinstance(call.get("scenario"), Scenario):
         return 1
     units = tuple(getattr(call["scenario"], network).activation for network in NETWORKS)
     found = _attempt(lambda: chosen(call.get("method"), units))
-    return 1 if isinstance(found, Conditional | str) else EIGHT
+    return 1 if isinstance(found, Conditional | str) else TOGETHER
 
 
 def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:
     """Runs of `evolve` whose calls differ in numbers only."""
     from tutelage.online import evolve
 
-    size = _runs_at_once(calls[0])
-    padded = [*calls, *[calls[-1]] * (size - len(calls))]
     rates = {
-        name: np.array([call[name] for call in padded], dtype=float)
+        name: np.array([call[name] for call in calls], dtype=float)
         for name in RATES
         if _is_rate(calls[0].get(name))
     }
-    scenario = _joined([call["scenario"] for call in padded])
-    start = _starts([call["start"] for call in padded])
+    scenario = _joined([call["scenario"] for call in calls])
+    start = _starts([call["start"] for call in calls])
     runs = evolve(**{**calls[0], **rates, "scenario": scenario, "start": start})
     return [_of_run(runs, number) for number in range(len(calls))]
 

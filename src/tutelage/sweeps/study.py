@@ -23,7 +23,7 @@ from tutelage.runs.recompute import made, public
 from tutelage.runs.seed import check_seed
 from tutelage.sweeps import cluster, engine, store as stores
 from tutelage.sweeps.code import versions
-from tutelage.sweeps.compute import EIGHT, Task
+from tutelage.sweeps.compute import Task
 from tutelage.sweeps.groups import Group, Queue, shapes
 from tutelage.sweeps.keeping import check_keep
 from tutelage.sweeps.pieces import FAILURE, joined
@@ -157,7 +157,9 @@ def _prepared(
 
 def _least(task: Task) -> int:
     """Points that are computed together in any case."""
-    return EIGHT if task.verb == "online.evolve" else 1
+    from tutelage.online.integration import TOGETHER
+
+    return TOGETHER if task.verb == "online.evolve" else 1
 
 
 @door
