@@ -301,7 +301,7 @@ def test_a_walk_in_pieces_is_the_walk(monkeypatch):
     one = tl.Committee(1, tl.ReLU())
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     whole = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
-    monkeypatch.setattr("tutelage.online.integration.FEW", 3)
+    monkeypatch.setattr("tutelage.online.integration.FIRST_STEPS", 3)
     monkeypatch.setattr("tutelage.online.integration.PATIENCE", 0.0)
     pieces = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
     assert pieces.identical(whole)

@@ -27,7 +27,7 @@ ROUNDING = 1e-6
 # What is measured is another number if it is so many standard errors away.
 DEVIATIONS = 5.0
 # A rate that is wrong by this factor is another one than what is said.
-FAR = 5.0
+TIMES_APART = 5.0
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def is_far(problem: Problem, η: float, error: float) -> bool:
 
     A record that moves the wrong way has no rate, and tells nothing.
     """
-    beyond = not problem.rate / FAR < η < problem.rate * FAR
+    beyond = not problem.rate / TIMES_APART < η < problem.rate * TIMES_APART
     return beyond and η > 0 and abs(η - problem.rate) > DEVIATIONS * error
 
 

@@ -98,7 +98,7 @@ def estimate(label: str, symbol: str, found: Any, reason: str | None = None) -> 
     return Number(label, symbol, float(found.value), float(found.error))
 
 
-SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def lowered(text: str) -> str:
@@ -107,7 +107,7 @@ def lowered(text: str) -> str:
     >>> lowered("c_3 = 0 and 2 c_4² > c_2²")
     'c₃ = 0 and 2 c₄² > c₂²'
     """
-    return re.sub(r"_(\d+)", lambda found: found[1].translate(SMALL), text)
+    return re.sub(r"_(\d+)", lambda found: found[1].translate(SUBSCRIPTS), text)
 
 
 def trace_of(trace: Trace) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 # Norms beyond this grow without end: the branch goes to infinity.
 TOO_LARGE = 1e6
 # Errors are computed of so many points together, or of twice, four times, … as many.
-FEWEST = 64
+FEWEST_POINTS = 64
 
 
 @recorded
@@ -157,7 +157,7 @@ def _dataset(flow: Flow, curve: Curve, E: np.ndarray, equations: System) -> xr.D
 
 def _errors(flow: Flow, vectors: np.ndarray) -> np.ndarray:
     """In one of few shapes, because shapes are compiled: the first state fills up."""
-    n, size = len(vectors), FEWEST
+    n, size = len(vectors), FEWEST_POINTS
     while size < n:
         size *= 2
     full = np.concatenate([vectors, np.repeat(vectors[:1], size - n, 0)])

@@ -42,9 +42,9 @@ FINEST = 1e-14
 GROWS = 1e-9
 
 # Steps of the first compiled call, and of the first one with finer averages, which may take seconds
-# each; MORE times as many in the next one while a call takes so much less than PATIENCE seconds, so
-# that progress is seen and Ctrl-C heard.
-FEW, FEWEST, MORE, PATIENCE = 64, 1, 16, 0.5
+# each; GROWTH times as many in the next one while a call takes so much less than PATIENCE seconds,
+# so that progress is seen and Ctrl-C heard.
+FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, PATIENCE = 64, 1, 16, 0.5
 # More steps than these take a quarter of an hour with the fastest equations, hours with most.
 MOST_STEPS = 1e8
 # A run that would grow so many times over in the time that is left is on its way to infinity.
@@ -159,18 +159,18 @@ def _stage(
     several, (times, until, bar, runs) = y0.ndim > 1, span
     if not several:
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
-    now, steps, averages = beginning(np.asarray(y0), np.asarray(t0), len(times)), FEW, flow.coarse()
-    now = now._replace(running=now.t < until)
+    now = beginning(np.asarray(y0), np.asarray(t0), len(times))
+    now, steps, averages = now._replace(running=now.t < until), FIRST_STEPS, flow.coarse()
     while np.any(now.running):
         begun, before = time.perf_counter(), now
         now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         unresolved = bool(np.any(now.reason == UNRESOLVED))
         if unresolved:
-            now, averages, steps = _resumed(now), flow, FEWEST
+            now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
         bar.show(float(np.sum(np.where(now.running, now.t, until)[:runs])))
         _check_pace(before, now, float(until))
-        if not unresolved and MORE * (time.perf_counter() - begun) < PATIENCE:
-            steps = MORE * steps
+        if not unresolved and GROWTH * (time.perf_counter() - begun) < PATIENCE:
+            steps = GROWTH * steps
     trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
 

@@ -17,7 +17,7 @@ from tutelage.spectra.hessian import Flattened, columns, matrix
 from tutelage.spectra.objective import Loss
 
 # Beside so many parameters the whole matrix is one batch of columns, which compiles faster.
-FEW = 64
+ONE_BATCH = 64
 
 
 def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Float[Array, "n n"]:
@@ -26,7 +26,7 @@ def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Floa
     Symmetric up to rounding, as it comes: an eigensolver reads one half of it.
     """
     whole = Flattened(loss, shape)
-    if flat.size <= FEW:
+    if flat.size <= ONE_BATCH:
         return matrix(whole, flat)
     first = loss.inputs.shape[1] * loss.classifier.sizes[1]
     rest = columns(whole, flat, first)

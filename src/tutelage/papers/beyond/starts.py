@@ -19,7 +19,7 @@ from tutelage.papers.tian2020.readings import NAMES, again, kept
 
 # The deviation of an entry of a filter at the start, times the scale.
 ENTRY = {"code": 0.005, "text": 0.1 / 3**0.5}
-SMALL: dict[str, Any] = {
+SHORT_TRAINING: dict[str, Any] = {
     "inputs": 20,
     "outputs": 10,
     "examples": 2000,
@@ -35,7 +35,7 @@ NOTE = (
     "Figure 5 of tian2020 has one start, whose scale is not printed. After 100 epochs, means of 16 "
     "runs with their standard errors; docs/deep.md has the curves."
 )
-NOTE_SMALL = "The same in small: 40 epochs of 2000 fresh examples with σ = 1, 8 runs."
+NOTE_SHORT = "The same in small: 40 epochs of 2000 fresh examples with σ = 1, 8 runs."
 
 
 def starts(full: bool) -> Iterator[Row | Figure]:
@@ -100,12 +100,14 @@ def _small() -> Iterator[Row]:
     """Ten teacher nodes of 20 inputs, trained now."""
     over = {"start_scale": SMALL_SCALES, "multiple": [1, 5], "seed": [1909]}
     keep = "teacher_correlation_1"
-    study = sweeps.run(deep.train, over, hidden=10, polarity=1.5, keep=keep, workers=1, **SMALL)
+    study = sweeps.run(
+        deep.train, over, hidden=10, polarity=1.5, keep=keep, workers=1, **SHORT_TRAINING
+    )
     recovered = (study[keep].isel(epoch=-1, seed=0) > 0.95).sum("teacher_1")
     for scale in SMALL_SCALES:
         nodes = recovered.sel(start_scale=scale)
         words = f"10 teacher nodes, 20 inputs, p = 1.5, start times {scale:g}: "
-        yield _gain(f"{words}nodes that 5x students recover more than 1x", nodes, 5, NOTE_SMALL)
+        yield _gain(f"{words}nodes that 5x students recover more than 1x", nodes, 5, NOTE_SHORT)
 
 
 SECTIONS = (

@@ -39,7 +39,7 @@ EVIDENCE = "docs/spectra.md, tests/papers/test_milletari2019.py"
 UNPRINTED = "where β begins, a β of the output, the decay of the learning rate, the epochs"
 COUNTED = f"what counts as negative, {UNPRINTED}"
 # What counts as negative, in units of the largest |λ|: more than rounding, or more than small.
-ROUNDING, SMALL = 1e-12, 1e-5
+ROUNDING, LOOSE = 1e-12, 1e-5
 # What counts as near zero where a distribution is said to shrink.
 NEAR = 1e-3
 
@@ -345,7 +345,7 @@ def _below_zero(λ: np.ndarray) -> np.ndarray:
 NEGATIVE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "λ < 0": _below_zero,
     "λ < −10⁻¹² max|λ|": lambda λ: negative_fraction(λ, ROUNDING),
-    "λ < −10⁻⁵ max|λ|": lambda λ: negative_fraction(λ, SMALL),
+    "λ < −10⁻⁵ max|λ|": lambda λ: negative_fraction(λ, LOOSE),
 }
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import SMALL, Axis, Number, Panel, Picture, Trace
+from tutelage.explorer.pictures import SUBSCRIPTS, Axis, Number, Panel, Picture, Trace
 from tutelage.explorer.views.online.setting import dataset
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def draw(state: State) -> Picture:
 
 
 def _indexed(letter: str, *indices: int) -> str:
-    return letter + "".join(str(i) for i in indices).translate(SMALL)
+    return letter + "".join(str(i) for i in indices).translate(SUBSCRIPTS)
 
 
 def _time_axis(state: State) -> Axis:
