@@ -49,14 +49,15 @@ def fragment(page):
 
 
 def drawn(page, panel=0):
-    """Names of the curves that Plotly draws in a panel, and the ranges of its axes."""
-    return (
-        page.locator(".plot")
-        .nth(panel)
-        .evaluate(
-            "p => ({names: p.data.map(t => t.name), x: p.layout.xaxis,"
-            " y: p._fullLayout.yaxis.range})"
-        )
+    """Names of the curves that Plotly draws in a panel, and the ranges of its axes.
+
+    Found and read at once: a locator reads a moment later, when another one may have replaced it.
+    """
+    return page.evaluate(
+        "panel => { const p = document.querySelectorAll('.plot')[panel];"
+        " return {names: p.data.map(t => t.name), x: p.layout.xaxis,"
+        " y: p._fullLayout.yaxis.range}; }",
+        panel,
     )
 
 
