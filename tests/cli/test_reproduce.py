@@ -157,5 +157,5 @@ def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):
         sections.show(2, 3, "kept, too")
     assert capsys.readouterr().err.splitlines() == [
         "tutelage: this takes up to 4 GB of memory; what is finished is kept",
-        "tutelage: 2 of 3: a long one",
+        "tutelage: 1 of 3 done; a long one",
     ]

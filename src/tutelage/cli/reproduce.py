@@ -140,7 +140,7 @@ class Sections:
     def show(self, done: int, total: int, title: str) -> None:
         """The next section begins; what was kept is passed without a line."""
         self._forget()
-        words = f"{done + 1} of {total}: {title}" if done < total else title
+        words = f"{done} of {total} done; {title}" if done < total else title
         self._soon = threading.Timer(SOON, self._say, (words,))
         self._soon.daemon = True
         self._soon.start()

@@ -98,7 +98,7 @@ def _compute(
         if found is None:
             raise RuntimeError(f"{title}: {engine.KILLED}")
         done += len(group.numbers)
-        show(done, f"{title} done, {len(wanted) - done} to go")
+        show(done, f"the last one: {title}")
 
 
 def compute_some(wanted: list[tuple[str, str, bool]], folder: Path) -> tuple[str, float]:
