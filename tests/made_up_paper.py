@@ -23,6 +23,10 @@ from tutelage.papers.row import (
 from tutelage.papers.section import Figure, Section
 
 
+# A note with markup, and with a word that is wider than a telephone.
+SLIP = "a slip <b>, as tests/in/a/folder/of/a/folder/of/a/folder/test_what_nobody_prints.py says"
+
+
 def curve(full: bool):
     """A figure with data, and a number of each verdict."""
     from matplotlib import pyplot as plt
@@ -32,7 +36,7 @@ def curve(full: bool):
     axes.plot(x, x**2)
     yield Figure(picture, {"": xr.Dataset({"y": ("x", x**2)}, coords={"x": x})})
     yield compare("made", "one third", closed_form("1/3", 1 / 3), 1 / 3)
-    yield correct("made", "a < b & c", digits("0.94"), digits("0.946"), 0.946, "a slip <b>")
+    yield correct("made", "a < b & c", digits("0.94"), digits("0.946"), 0.946, SLIP)
     yield not_comparable("made", "accuracy", "93 %", 0.5, "other data", 0.02)
 
 
