@@ -22,7 +22,6 @@ from tutelage.papers.row import (
 )
 from tutelage.papers.section import Figure, Section
 
-
 # A note with markup, and with a word that is wider than a telephone.
 SLIP = "a slip <b>, as tests/in/a/folder/of/a/folder/of/a/folder/test_what_nobody_prints.py says"
 

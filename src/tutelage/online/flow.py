@@ -40,6 +40,8 @@ from tutelage.online.moments.first import FirstMoments
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 
+# Runs with numbers of their own that are one program, whatever their number.
+TOGETHER = 8
 # The first one that serves computes the averages.
 WAYS: tuple[type[Moments], ...] = (ErfMoments, SignMoments, ConditionalMoments, SingleMoments)
 
@@ -208,6 +210,9 @@ class Flows(eqx.Module):
     """The right-hand sides of several runs whose scenarios differ in numbers.
 
     each: a `Flow` with a leading axis of runs on all of its arrays.
+
+    Many runs are computed side by side, in vector instructions, in which the last digit of a run
+    may depend on its place; up to `TOGETHER` of them one after the other, and there it does not.
     """
 
     each: Flow
@@ -226,18 +231,37 @@ class Flows(eqx.Module):
         """Who learns from whom, with the numbers of all runs."""
         return self.each.scenario
 
+    @property
+    def few(self) -> bool:
+        """Whether the runs are computed one after the other."""
+        return len(self.each.batch) <= TOGETHER
+
+    def rates(self, y: Float[Array, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
+        """As `Flow`, with one entry of the leading axis for each run."""
+
+        def every(x: Any) -> Array:
+            return jnp.broadcast_to(jnp.asarray(x, dtype=jnp.float64), y.shape[:1])
+
+        return self.over_runs(Flow.rates, y, T, jax.tree.map(every, rate))
+
     def errors(self, y: Float[Array, "runs d"], T: Any) -> Float[Array, " runs"]:
-        """As `Flow.errors`, with one entry of the leading axis for each run."""
-        return one_by_one(lambda flow, *state: flow.errors(*state), self.each, y, T)
+        """As `Flow.errors`."""
+        return self.over_runs(Flow.errors, y, T)
 
+    def resolves(self, y: Float[Array, "runs d"], T: Any) -> Bool[Array, " runs"]:
+        """As `Flow.resolves`."""
+        return self.over_runs(Flow.resolves, y, T)
 
-def one_by_one(function: Callable[..., Any], *arguments: Any) -> Any:
-    """``function`` of every run, one after the other; what has no axis is the same for all runs.
+    def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """``function(flow, …)`` of every run."""
+        arrays, static = eqx.partition(self.each, eqx.is_array_like)
 
-    In vector instructions the last digit of a run may depend on its place among the others.
-    """
-    every, same = eqx.partition(arguments, lambda x: eqx.is_array(x) and x.ndim > 0)
-    return jax.lax.map(lambda run: function(*eqx.combine(run, same)), every)
+        def one(parts: tuple[Any, ...]) -> Any:
+            return function(eqx.combine(parts[0], static), *parts[1:])
+
+        every = (arrays, *arguments)
+        alone = self.few or self.each.moments.one_by_one
+        return jax.lax.map(one, every) if alone else jax.vmap(one)(every)
 
 
 def _over_units(x: Any) -> Any:

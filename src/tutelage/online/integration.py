@@ -14,7 +14,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import Flow, Flows, errors_of, one_by_one
+from tutelage.online.flow import TOGETHER, Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
@@ -22,9 +22,6 @@ from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 SOLVED = 1e-13
 # Where it is, overlaps are off by its root, and change by less than this share in a unit of time.
 SLOW = 1e-4
-# Runs with numbers of their own are filled up to a multiple of this by runs of no length: so many
-# of them, or fewer, are one program, and each has the same last digits in any company.
-TOGETHER = 8
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.
 TOO_LARGE = 1e6
 # Rates of a few tolerances, in units of the learning rate, are errors of the integration: it
@@ -100,9 +97,10 @@ def integrate(
     """One run, or one for each entry of a leading axis of y0, of T and perhaps of the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
     begin = np.zeros(y0.shape[:-1])
-    if isinstance(flow, Flows):
-        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), -runs % TOGETHER)
-        begin = np.pad(begin, (0, -runs % TOGETHER), constant_values=until)
+    if isinstance(flow, Flows) and flow.few:
+        # Filled up with runs of no length: one program, and the same digits in any company.
+        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), TOGETHER - runs)
+        begin = np.pad(begin, (0, TOGETHER - runs), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar, runs)
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
@@ -228,19 +226,22 @@ def _compiled(
     most: Any,
 ) -> Walk:
     rest = (times, until, tolerance, most)
-    if isinstance(flow, Flow):
+    if isinstance(flow, Flow) or not flow.few:
         return _walked(flow, begin, teachers, rate, *rest)
+    parts = (flow.each, _exchanged(begin), teachers, rate)
+    every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
 
-    def one(flow: Flow, begin: Walk, teachers: Teachers, rate: Rate | Scheduled) -> Walk:
-        begin, teachers = _stages_first(jax.tree.map(lambda x: x[None], begin)), _alone(teachers)
-        found = _walked(flow, begin, teachers, rate, *rest)
-        return jax.tree.map(lambda x: x[0], _stages_first(found))
+    def one(parts: Any) -> Walk:
+        flow, begin, teachers, rate = eqx.combine(parts, same)
+        begin = _exchanged(jax.tree.map(lambda x: x[None], begin))
+        found = _walked(flow, begin, _alone(teachers), rate, *rest)
+        return jax.tree.map(lambda x: x[0], _exchanged(found))
 
-    return _stages_first(one_by_one(one, flow.each, _stages_first(begin), teachers, rate))
+    return _exchanged(jax.lax.map(one, every))
 
 
-def _stages_first(now: Walk) -> Walk:
-    """Slopes with their axes of stages and of runs exchanged."""
+def _exchanged(now: Walk) -> Walk:
+    """With the axes of stages and of runs of the slopes exchanged."""
     return now._replace(slopes=jnp.swapaxes(now.slopes, 0, 1))
 
 
@@ -250,7 +251,7 @@ def _alone(teachers: Teachers) -> Teachers:
 
 
 def _walked(
-    flow: Flow,
+    flow: Flow | Flows,
     begin: Walk,
     teachers: Teachers,
     rate: Rate | Scheduled,

@@ -169,9 +169,9 @@ def _advanced(
     h = jnp.where(now.running, jnp.minimum(jnp.minimum(now.h, longest), left), 0.0)
     t = jnp.where(h >= left, until, now.t + h)
     k = _slopes(rates, now, h)
-    y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST]), k)
+    y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST, :, None]), k)
     scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
-    error = h[:, None] * _combined(jnp.asarray(STAGES[LAST] - LOWER_ORDER), k)
+    error = h[:, None] * _combined(jnp.asarray((STAGES[LAST] - LOWER_ORDER)[:, None]), k)
     size = _norm(error / scale)
     taken = now.running & (size <= 1)  # a state that is no number is not taken
 
@@ -199,7 +199,7 @@ def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
     """The slopes of all stages; the first is the last of the step before."""
 
     def stage(i: Array, k: Array) -> Array:
-        y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i], k)
+        y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i, :, None], k)
         return k.at[i].set(rates(now.t + jnp.asarray(NODES)[i] * h, y))
 
     first = jnp.zeros_like(now.slopes).at[0].set(now.slopes[LAST])
@@ -207,7 +207,11 @@ def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
 
 
 def _combined(coefficients: Array, k: Array) -> Array:
-    return jnp.tensordot(coefficients, k, axes=1)
+    """Σ_i c_i k_i, with coefficients for all runs or for each of them.
+
+    Written out: a product of matrices takes runs in blocks, whose last digits may differ.
+    """
+    return jnp.sum(coefficients[..., None] * k, axis=0)
 
 
 def _norm(x: Array) -> Array:
@@ -238,9 +242,9 @@ def _recorded(
         wanted = due(recorded)
         time = times[jnp.minimum(recorded, count - 1)]
         fraction = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
-        powers = fraction[:, None] ** jnp.arange(1, 5)
-        weights = powers @ jnp.asarray(DENSE).T
-        y = now.y + h[:, None] * jnp.einsum("rs,srd->rd", weights, k)
+        powers = fraction ** jnp.arange(1, 5)[:, None]
+        weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers, axis=1)
+        y = now.y + h[:, None] * _combined(weights, k)
         place = jnp.where(wanted, recorded, count)  # beyond the end: not written
         return records.at[run, place].set(y, mode="drop"), recorded + wanted
 

@@ -181,7 +181,7 @@ def _unjoined(committee: Committee) -> dict[str, Any]:
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:
     from tutelage.averages.methods import Conditional, chosen
-    from tutelage.online.integration import TOGETHER
+    from tutelage.online.flow import TOGETHER
 
     if not isinstance(call.get("scenario"), Scenario):
         return 1

@@ -157,7 +157,7 @@ def _prepared(
 
 def _least(task: Task) -> int:
     """Points that are computed together in any case."""
-    from tutelage.online.integration import TOGETHER
+    from tutelage.online.flow import TOGETHER
 
     return TOGETHER if task.verb == "online.evolve" else 1
 

@@ -52,23 +52,27 @@ class SignMoments(Moments):
         if self.weights is not None:
             found = self.sums.values(overlaps.covariance) @ self.weights.T
         else:
-            parts, found = self._parts(), self.sums(overlaps.covariance)
+            parts = self._parts(couplings(self.scenario), jnp)
+            found = self.sums(overlaps.covariance)
             found = jnp.sum(parts * found.reshape(*found.shape[:-1], *parts.shape), axis=-1)
         return found[..., upper_triangle(self.scenario.K)]
 
-    def _parts(self) -> Float[Array, "pairs quadruples+1"]:
-        """What every one of the sums is multiplied by."""
-        G = couplings(self.scenario)
+    def _parts(self, G: Any, xp: Any) -> Any:
+        """What every one of the sums is multiplied by, shape (pairs, quadruples + 1).
+
+        G: the couplings, of NumPy or of JAX;  xp: which of them.
+        """
         (i, k), (a, b) = np.triu_indices(self.scenario.K), np.triu_indices(G.shape[-1])
         one, other = G[i], G[k]
         both = np.where(a == b, 0.5, 1.0) * (one[:, a] * other[:, b] + one[:, b] * other[:, a])
         noise = -(self.scenario.label_noise**2) * G[i, k]
-        return jnp.concatenate([both, noise[:, None]], axis=-1)
+        return xp.concatenate([both, noise[:, None]], axis=-1)
 
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
-        """The same of every moment."""
+        """The same of every moment, by NumPy: JAX takes milliseconds for so many small steps."""
         with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
-            return self.sums.weights(np.asarray(self._parts()))
+            G = np.asarray(couplings(self.scenario))
+        return self.sums.weights(self._parts(G, np))
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
