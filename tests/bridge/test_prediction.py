@@ -55,7 +55,13 @@ def test_a_rate_that_is_given_times_n_is_told_before_the_work():
     assert "rate times N" in str(found)
 
 
-@pytest.mark.parametrize("outputs", [0, 2], ids=["committee", "two outputs that learn"])
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        pytest.param(0, id="committee"),
+        pytest.param(2, id="two outputs that learn", marks=pytest.mark.slow),
+    ],
+)
 def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
     """On curves of `evolve` it is off by the mean over a step: four times less for half of it."""
     from tutelage.bridge.comparison import Problem, shown_rate

@@ -153,6 +153,7 @@ def test_bytes_that_are_no_requests_leave_it_serving(client, address):
     assert client.get("/api/views").status_code == 200
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once(address):
     async def everybody():
         async with httpx.AsyncClient(base_url=address, timeout=120) as one:

@@ -166,6 +166,7 @@ def test_chain_and_network_have_the_same_law_in_many_runs(case):
     assert compare_with_network(*case, runs=2500) > 1e-3
 
 
+@pytest.mark.slow
 def test_networks_of_another_size_have_another_law():
     """The comparison can fail: N = 30 and N = 120 differ."""
     case = CASES["relu, N = 30"]
