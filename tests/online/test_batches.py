@@ -6,6 +6,7 @@ import pytest
 
 import tutelage as tl
 from tutelage import InputError
+from tutelage.online.flow import TOGETHER
 from tutelage.online.trajectory import _averages_error
 
 STUDENT, TEACHER = tl.Committee(2, tl.ReLU()), tl.Committee(1, tl.ReLU())
@@ -47,6 +48,17 @@ def test_a_run_has_the_same_bits_in_any_company_and_at_any_place():
         for name in ("Q", "R", "generalization_error", "ended_at"):
             one, other = every[name].isel(run=of_eight), some[name].isel(run=of_three)
             assert np.array_equal(one, other)
+
+
+def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
+    """To rounding; 9 are more than are computed one after the other."""
+    units, decays = committees(tl.Erf(), tl.Erf()), np.linspace(0.0, 0.4, TOGETHER + 1)
+    many, few = (evolve(units=units, weight_decay=d) for d in (decays, decays[3:6]))
+    for run in range(3):
+        for name in ("Q", "R", "generalization_error"):
+            one, other = many[name].isel(run=3 + run), few[name].isel(run=run)
+            assert np.allclose(one, other, rtol=0, atol=1e-12)
+    assert not np.allclose(many.R.isel(run=3), few.R.isel(run=1), atol=1e-3)
 
 
 def committees(*activations):
