@@ -2,6 +2,9 @@
 
 import fcntl
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -96,6 +99,60 @@ def test_a_damaged_file_is_put_aside_and_its_points_computed_again(store, harm, 
     assert file.with_suffix(".damaged").exists()
     study(store=store)
     assert len(counted) == 6
+
+
+def test_a_group_after_a_damaged_one_overwrites_nothing(tmp_path, counted):
+    rates, store = [0.3, 0.5, 0.7], tmp_path / "study"
+    for count in (1, 2, 3):  # a group for each rate
+        before = study({"learning_rate": rates[:count]}, store=store)
+    finished = {name: (store / name).read_bytes() for name in ("000001.nc", "000003.nc")}
+    for harmed, repeated in (("000002", "000004"), ("000004", "000005")):
+        counted.clear()
+        (store / f"{harmed}.nc").write_bytes(harmed.encode())
+        with pytest.warns(UserWarning, match=rf"{harmed}.nc in .* is damaged"):
+            again = study({"learning_rate": rates}, store=store)
+        assert counted == ['{"learning_rate": 0.5}']
+        assert again.drop_attrs().identical(before.drop_attrs())
+        assert (store / f"{repeated}.nc").exists()
+        assert (store / f"{harmed}.damaged").read_bytes() == harmed.encode()
+    assert {name: (store / name).read_bytes() for name in finished} == finished
+    assert tl.sweeps.load(store).drop_attrs().identical(before.drop_attrs())
+    more = study({"learning_rate": [*rates, 0.9]}, store=store)
+    assert (store / "000006.nc").exists()
+    assert tl.sweeps.load(store).drop_attrs().identical(more.drop_attrs())
+    assert {name: (store / name).read_bytes() for name in finished} == finished
+
+
+def test_temporary_files_of_killed_writers_are_removed_and_nothing_else(store, tmp_path):
+    own = [store / f".0123456789a{i}{suffix}" for i, suffix in enumerate(["", ".nc", ".json"])]
+    other = [store / name for name in (".gitignore", ".0123.nc", ".0123456789ab.nc.copy", "x.nc")]
+    for path in (*own, *other, tmp_path / "target"):
+        path.write_text("half")
+    link = store / ".0123456789ab.nc"
+    link.symlink_to(tmp_path / "target")
+    (store / ".0123456789ac").mkdir()
+    tl.sweeps.load(store)
+    assert all(path.exists() for path in own), "only a writer that has the lock removes files"
+    study(store=store)
+    assert not any(path.exists() for path in own)
+    assert all(path.read_text() == "half" for path in (*other, link))
+    assert (store / ".0123456789ac").is_dir()
+
+
+def test_a_writer_that_is_killed_leaves_a_file_that_the_next_one_removes(store):
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from tutelage.runs import files\n"
+        "with files.replacing(Path(sys.argv[1]) / '000002.nc') as temporary:\n"
+        "    temporary.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(store)])
+    assert ended.returncode == -signal.SIGKILL
+    assert len(list(store.glob(".*"))) == 1
+    study(store=store)
+    assert list(store.glob(".*")) == []
 
 
 def test_a_manifest_that_cannot_be_read_and_a_folder_of_others_are_refused(store, tmp_path):

@@ -6,11 +6,13 @@ the disk, and only then takes its name: what was there before stays until then.
 
 import errno
 import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from tutelage._checks import InputError
 
 # Says in a folder who works on it.
 LOCK = "lock"
+# Temporary names of `_beside`: a dot, random digits, the suffix of the file that is written.
+RANDOM_BYTES = 6
+TEMPORARY_NAME = re.compile(rf"\.[0-9a-f]{{{2 * RANDOM_BYTES}}}(\.\w+)?")
 
 
 class NotWritten(OSError):
@@ -134,6 +139,18 @@ def locked(argument: str, folder: Path) -> Iterator[None]:
         yield
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of killed writers.
+
+    Only for a folder that is `locked`: every writer holds the lock, so that the writer of a
+    temporary file found now is dead.  Links and folders stay, whatever their names.
+    """
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # the probe of a process that waits for the lock
+            if TEMPORARY_NAME.fullmatch(path.name) and stat.S_ISREG(path.lstat().st_mode):
+                path.unlink()
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
@@ -186,7 +203,7 @@ def _try(folder: Path) -> None:
 
 def _beside(path: Path) -> Path:
     """A name in the same folder, short so that it fits wherever that of the file does."""
-    return path.with_name(f".{secrets.token_hex(6)}{path.suffix}")
+    return path.with_name(f".{secrets.token_hex(RANDOM_BYTES)}{path.suffix}")
 
 
 def _flush(path: Path) -> None:

@@ -26,6 +26,7 @@ from tutelage.sweeps.pieces import FAILURE
 from tutelage.sweeps.points import POINT
 
 MANIFEST = "manifest.json"
+DAMAGED = ".damaged"
 HINT = "another folder, or start_over=True (what is there is kept under another name)"
 
 
@@ -45,7 +46,8 @@ class Store:
         self.groups = list(groups(folder))
 
     def begin(self, asked: Mapping[str, Any]) -> None:
-        """Say what is computed here, and which points were asked for."""
+        """Write the manifest: what is computed, and the points asked for.  The lock is held."""
+        files.remove_leftovers(self.folder)
         content = {"identity": self.identity, "points": asked}
         files.write(self.folder / MANIFEST, json.dumps(content, indent=1))
 
@@ -63,7 +65,8 @@ class Store:
     def add(self, group: xr.Dataset, keys: list[str]) -> None:
         """Keep a finished group."""
         named = group.assign_coords({POINT: np.array(keys, dtype=str)})
-        last = max((int(path.stem) for path in _files(self.folder)), default=0)
+        taken = (*_files(self.folder, ".nc"), *_files(self.folder, DAMAGED))
+        last = max((int(path.stem) for path in taken), default=0)
         results.save(named, self.folder / f"{last + 1:06d}.nc")
         self.groups.append(named)
 
@@ -98,23 +101,23 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
 
 def groups(folder: Path) -> Iterator[xr.Dataset]:
     """All that is finished; a file that is damaged is put aside, and its points computed again."""
-    for path in _files(folder):
+    for path in _files(folder, ".nc"):
         try:
             group = results.load(path)
             if POINT not in group.coords or FAILURE not in group:
                 raise InputError("store", path.name, "it is no group of a study")
         except InputError as problem:
-            path.rename(path.with_suffix(".damaged"))
+            path.rename(path.with_suffix(DAMAGED))
             words = (
                 f"{path.name} in {str(folder)!r} is damaged: its points are computed again, and "
             )
-            warnings.warn(f"{words}it is now called {path.stem}.damaged ({problem})", stacklevel=2)
+            warnings.warn(f"{words}it is now called {path.stem}{DAMAGED} ({problem})", stacklevel=2)
             continue
         yield group
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("[0-9]*.nc") if path.stem.isdigit())
+def _files(folder: Path, suffix: str) -> list[Path]:
+    return sorted(path for path in folder.glob(f"[0-9]*{suffix}") if path.stem.isdigit())
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> None:
