@@ -25,7 +25,10 @@ EACH = 2
 LOOK = 1.0
 # Workers that may be lost with a group, killed or out of memory, before it is given up.
 MOST_LOST = 3
-KILLED = f"{MOST_LOST} workers were killed at work on this point, perhaps for want of memory"
+KILLED = (
+    f"{MOST_LOST} workers were killed that had this point, the last {MOST_LOST - 1} with no other "
+    "work, perhaps for want of memory"
+)
 
 
 def finished(
@@ -118,10 +121,13 @@ def _give(
     given: dict[Any, tuple[Group, str]],
 ) -> None:
     """Hand groups to workers that have less than they could."""
-    load = Counter(address for _, address in given.values())
+    load: Counter[str] = Counter()
+    for group, address in given.values():
+        load[address] += EACH if group.alone else 1
     for _ in range(EACH):
         for address in there:
-            group = queue.take(address) if load[address] < EACH else None
+            free = load[address] < EACH
+            group = queue.take(address, idle=not load[address]) if free else None
             if group is not None:
                 function, arguments = work(group)
                 with warnings.catch_warnings():
@@ -129,7 +135,7 @@ def _give(
                     warnings.filterwarnings("ignore", message="Sending large graph")
                     future = client.submit(function, *arguments, workers=[address], pure=False)
                 given[future] = (group, address)
-                load[address] += 1
+                load[address] += EACH if group.alone else 1
 
 
 def _taken_back(given: dict[Any, tuple[Group, str]], there: Sequence[str]) -> list[Group]:

@@ -18,10 +18,15 @@ SECONDS, GROWS = 5.0, 8
 
 
 class Group(NamedTuple):
-    """Numbers of points, all of one shape."""
+    """Numbers of points, all of one shape.
+
+    alone: True after a worker was killed that had the group: the next worker has nothing else, so
+        that a second kill is due to this group and not to one that the worker was busy with.
+    """
 
     shape: Hashable
     numbers: list[int]
+    alone: bool = False
 
 
 def shapes(points: Points) -> list[str]:
@@ -82,13 +87,14 @@ class Queue:
         self._workers = max(len(workers), 1)
         self._last = {worker: x for worker, x in self._last.items() if worker in workers}
 
-    def take(self, worker: Hashable = None) -> Group | None:
+    def take(self, worker: Hashable = None, *, idle: bool = True) -> Group | None:
         """The next group; of the shape that the worker knows, or of one that nobody works on.
 
         Or of one that another works on, if compiling it once more takes less time than is left.
+        Groups whose workers were killed come first, and wait for an idle worker.
         """
         if self._again:
-            return self._again.popleft()
+            return self._again.popleft() if idle else None
         there = [shape for shape, waiting in self._waiting.items() if waiting]
         if not there:
             return None
@@ -129,9 +135,9 @@ class Queue:
         self._size[group.shape] = max(1, min(fitting, GROWS * before))
 
     def again(self, group: Group) -> None:
-        """A group that was taken, and is not finished."""
-        self._again.append(group)
+        """Put back a group that was taken and whose worker was killed."""
+        self._again.append(group._replace(alone=True))
 
     def split(self, group: Group) -> None:
-        """Work on each point of a group alone."""
-        self._again.extend(Group(group.shape, [number]) for number in group.numbers)
+        """Put back each point of a group as a group."""
+        self._again.extend(Group(group.shape, [number], alone=True) for number in group.numbers)

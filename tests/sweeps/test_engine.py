@@ -1,0 +1,104 @@
+"""Which groups workers get, and what becomes of groups whose workers are killed."""
+
+import contextlib
+import itertools
+
+import distributed
+import pytest
+
+from tutelage.sweeps import cluster, engine
+from tutelage.sweeps.groups import Queue
+
+
+class Future:
+    """A group at a worker of `Cluster`."""
+
+    status = "finished"
+
+    def __init__(self, points, address):
+        self.points, self.address = points, address
+
+    def done(self):
+        return False
+
+    def cancel(self):
+        pass
+
+    def result(self):
+        return self.points, 1.0
+
+
+class Cluster:
+    """Workers that compute their groups in order; a point of ``deadly`` ends its worker.
+
+    ended: points that were at work when a worker was killed.
+    """
+
+    def __init__(self, count, deadly):
+        self.deadly, self.ended, self._workers = deadly, [], {}
+        self._count, self._numbers = count, itertools.count()
+
+    def revive(self):
+        while len(self._workers) < self._count:
+            self._workers[f"worker {next(self._numbers)}"] = []
+
+    def nthreads(self):
+        return dict.fromkeys(self._workers, 1)
+
+    def submit(self, points, *, workers, pure):
+        future = Future(points, workers[0])
+        self._workers[workers[0]].append(future)
+        return future
+
+    def as_current(self):
+        return contextlib.nullcontext()
+
+    def wait(self, futures, timeout, return_when):
+        """One group of each worker is finished, or ends it."""
+        done = []
+        for address, waiting in list(self._workers.items()):
+            if waiting and self.deadly & set(waiting[0].points):
+                self.ended.append(waiting[0].points)
+                del self._workers[address]
+            elif waiting:
+                done.append(waiting.pop(0))
+        return distributed.client.DoneAndNotDoneFutures(set(done), set())
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Compute points on workers; the result of each, and the groups that ended a worker."""
+
+    def compute(count, deadly, least):
+        workers = Cluster(2, deadly)
+        connected = contextlib.nullcontext((workers, workers.revive))
+        monkeypatch.setattr(cluster, "connected", lambda _: connected)
+        monkeypatch.setattr(cluster, "checked", lambda client, addresses: set(addresses))
+        monkeypatch.setattr(distributed, "wait", workers.wait)
+        monkeypatch.setattr(engine, "LOOK", 0.0)
+        queue = Queue(list(range(count)), ["one shape"] * count, least)
+        submitted = engine.by_workers(queue, lambda group: (tuple(group.numbers), ()), 2)
+        results = {number: found for group, found in submitted for number in group.numbers}
+        return results, workers.ended
+
+    return compute
+
+
+@pytest.mark.parametrize("least", [1, 4])
+@pytest.mark.parametrize("deadly", range(8))
+def test_a_point_that_ends_its_workers_is_given_up_and_no_other_point(computed, deadly, least):
+    """It may end `MOST_LOST` workers alone, and as many in a group with others before that."""
+    results, ended = computed(8, {deadly}, least)
+    assert sorted(results) == list(range(8))
+    assert [number for number, found in results.items() if found is None] == [deadly]
+    assert ended.count((deadly,)) == engine.MOST_LOST
+    together = [points for points in ended if len(points) > 1]
+    assert len(together) in (0, engine.MOST_LOST) and all(deadly in points for points in together)
+
+
+def test_points_that_wait_behind_one_that_ends_its_workers_are_computed(computed):
+    """All workers have a point that ends them, and another one that waits."""
+    deadly = {0, 1, 4, 5}
+    results, ended = computed(8, deadly, 1)
+    assert {number for number, found in results.items() if found is None} == deadly
+    assert [ended.count((number,)) for number in sorted(deadly)] == [engine.MOST_LOST] * 4
