@@ -86,9 +86,9 @@ def trivial(count, workers):
     """Points that cost nothing: seconds, and memory of this process, which has the scheduler."""
     import resource
 
-    over = {"distance": np.linspace(0.01, 1.0, count).tolist()}
+    over = {"tolerance": np.linspace(0.01, 1.0, count).tolist()}
     begun = time.perf_counter()
-    tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
+    tl.sweeps.run(tl.spectra.negative_fraction, over, eigenvalues=[-1.0, 2.0], workers=workers)
     seconds = time.perf_counter() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return seconds, memory
@@ -103,7 +103,7 @@ def overhead(groups=200):
             return 1
 
     found, usual, seen = {}, study.Queue, engine.finished
-    over = {"distance": np.linspace(0.01, 1.0, groups).tolist()}
+    over = {"tolerance": np.linspace(0.01, 1.0, groups).tolist()}
     for workers in (1, 2):
         times = []
 
@@ -113,7 +113,7 @@ def overhead(groups=200):
                 yield done
 
         study.Queue, engine.finished = Single, watched
-        tl.sweeps.run(tl.deep.theorems.escape_time, over, workers=workers)
+        tl.sweeps.run(tl.spectra.negative_fraction, over, eigenvalues=[-1.0, 2.0], workers=workers)
         found[workers] = (times[-1] - times[groups // 4]) / (groups - groups // 4)
     study.Queue, engine.finished = usual, seen
     return found

@@ -71,8 +71,8 @@ BAD = {**KIND, **SHAPE, **RANGE, **SIZE}
 
 # Arguments of which more is more work, and fits: how long it takes is said while it runs.
 WORK = {"epochs", "max_steps", "pieces", "probes", "starts", "steps", "until", "samples"}
-WORK |= {"simulation.chain.dimension", "deep.online_deviation.dimension"}
-WORK |= {"deep.images.train_on_images.runs", "deep.online_deviation.runs", "deep.train.examples"}
+WORK |= {"simulation.chain.dimension"}
+WORK |= {"deep.images.train_on_images.runs", "deep.train.examples"}
 
 
 def is_work(name, argument):

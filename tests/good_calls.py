@@ -105,14 +105,6 @@ def networks():
     return {"student": tl.deep.student(teacher, 2), "teacher": teacher, "examples": ROWS}
 
 
-@cache
-def along(argument):
-    """Students on their way, the teacher and examples."""
-    pair = networks()
-    path = tl.deep.theorems.descent(**pair, learning_rate=0.01, steps=2)
-    return {argument: path, "teacher": pair["teacher"], "examples": ROWS}
-
-
 def quadratic(parameters):
     return 0.5 * parameters @ parameters
 
@@ -324,14 +316,6 @@ CALLS = {
     "deep.focus_shifts": lambda: {"dataset": single_training()},
     "deep.mean_correlation": lambda: {"dataset": single_training()},
     "deep.recovery_rate": lambda: {"dataset": single_training()},
-    "deep.online_deviation": lambda: {
-        "scenario": tl.Scenario(*[tl.Committee(1, tl.ReLU())] * 2),
-        "start": START,
-        "learning_rate": 0.5,
-        "dimension": 10,
-        "until": 1,
-        "runs": 2,
-    },
     "deep.images.Images": lambda: images()._asdict(),
     "deep.images.Recipe": lambda: {"epochs": 1, "learning_rate": 0.01},
     "deep.images.cifar10": lambda: {"path": FOLDER},
@@ -348,25 +332,6 @@ CALLS = {
         "hidden": "2-2",
         "multiples": (1,),
         **dict.fromkeys(("pretraining", "tuning", "learning"), ONE_EPOCH),
-    },
-    "deep.theorems.alignment": lambda: {**networks()},
-    "deep.theorems.backpropagated_gradients": lambda: {**networks()},
-    "deep.theorems.descent": lambda: {**networks(), "learning_rate": 0.01, "steps": 2},
-    "deep.theorems.disguise": lambda: {"teacher": networks()["teacher"]},
-    "deep.theorems.escape_time": lambda: {"distance": 0.1},
-    "deep.theorems.growth": lambda: {**along("path")},
-    "deep.theorems.interpolation": lambda: {**networks()},
-    "deep.theorems.mean_push": lambda: {"student": [1.0, 0.0], "teacher": [0.0, 1.0]},
-    "deep.theorems.mixtures": lambda: {**networks()},
-    "deep.theorems.noisy_recovery": lambda: {**along("students")},
-    "deep.theorems.pieces": lambda: {**networks()},
-    "deep.theorems.recursion_error": lambda: {**networks()},
-    "deep.theorems.recursive_gradients": lambda: {**networks()},
-    "deep.theorems.symmetric_flow": lambda: {
-        "filters": np.eye(2),
-        "target": [1.0, 0.0],
-        "coefficients": [1.0, 0.5],
-        "times": [0.0, 1.0],
     },
     "figures.best_correlations": lambda: {"dataset": single_training()},
     "figures.branch": lambda: {"dataset": made("online.branch")},

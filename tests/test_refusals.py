@@ -32,7 +32,6 @@ PATIENCE = 60
 # Those of whom a call takes long, or compiles anew for other values.
 SLOW = {
     "deep.images.train_on_images",
-    "deep.online_deviation",
     "deep.train",
     "equilibrium.hysteresis",
     "equilibrium.minima",

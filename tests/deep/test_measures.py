@@ -7,7 +7,7 @@ import xarray as xr
 import tutelage as tl
 from tutelage._jax import jnp
 from tutelage.deep.measures import measure, strengths
-from tutelage.deep.theorems.gradients import mixtures
+from tutelage.papers.tian2020.theorems import mixtures
 
 TEACHER = tl.deep.teacher("4-3", inputs=7, outputs=3, data="gaussian:1")
 STUDENT = tl.deep.student(TEACHER, 2, seed=2)

@@ -3,10 +3,9 @@
 `teacher`, `student` and `network` build networks, `train` trains many students at once, of one or
 several widths; `correlations`, `recovery_rate`, `mean_correlation` and `focus_shifts` say who
 follows whom, `networks` takes the trained networks out of a result, `prune` takes out the nodes
-that follow nobody.  `online_deviation` compares with the theory of infinitely many inputs.
+that follow nobody.
 
-`deep.theorems` has the lemmas and theorems as checks, `deep.images` students of a convolutional
-teacher on CIFAR-10.
+`deep.images` trains students of a convolutional teacher on CIFAR-10.
 """
 
 from tutelage._lazy import names_of

@@ -1,4 +1,4 @@
-from . import images as images, theorems as theorems
+from . import images as images
 from .measures import (
     correlations as correlations,
     focus_shifts as focus_shifts,
@@ -7,7 +7,6 @@ from .measures import (
 )
 from .network import Network as Network, network as network
 from .training.construction import student as student, teacher as teacher
-from .training.finite_size import online_deviation as online_deviation
 from .training.pruning import prune as prune
 from .training.record import networks as networks
 from .training.training import train as train

@@ -73,7 +73,6 @@ def test_inputs_have_the_moments_of_their_law(name, σ, way):
 
 
 TEACHER = tl.deep.teacher("3-2", inputs=4, outputs=2)
-LINE = tl.deep.network([[[1.0]], [[1.0]]])
 CASES = [
     (lambda: tl.deep.teacher("", inputs=4), "hidden"),
     (lambda: tl.deep.teacher("3-x", inputs=4), "hidden"),
@@ -108,40 +107,11 @@ CASES = [
         "student: got 5 inputs",
     ),
     (
-        lambda: tl.deep.theorems.interpolation(
+        lambda: tl.deep.prune(
             tl.deep.teacher("2-2", inputs=4, outputs=2), TEACHER, np.zeros((3, 4))
         ),
         "student: got widths",
     ),
-    (
-        lambda: tl.deep.theorems.alignment(TEACHER, TEACHER, np.ones((3, 4))),
-        "student: got 3 layers",
-    ),
-    (
-        lambda: tl.deep.theorems.alignment(LINE, tl.deep.network([[[0.0]], [[1.0]]]), [[1.0]]),
-        "teacher",
-    ),
-    (
-        lambda: tl.deep.theorems.alignment(tl.deep.network([[[0.0]], [[1.0]]]), LINE, [[1.0]]),
-        "student",
-    ),
-    (lambda: tl.deep.theorems.mean_push([0.0, 0.0], [1.0, 0.0]), "student"),
-    (lambda: tl.deep.theorems.mean_push([1.0, 0.0], [1.0, 0.0, 0.0]), "student: got shape"),
-    (lambda: tl.deep.theorems.mean_push([[1.0], [2.0]], [1.0, 2.0]), "student: got shape"),
-    (lambda: tl.deep.theorems.mean_push(np.ones((2, 3)), np.ones((4, 3))), "student: got shape"),
-    (lambda: tl.deep.theorems.mean_push(1.0, 1.0), "student: got shape"),
-    (lambda: tl.deep.theorems.symmetric_flow([1.0], [1.0], [1.0], [0.0, 1.0]), "filters"),
-    (lambda: tl.deep.theorems.symmetric_flow([[1.0]], [1.0, 2.0], [1.0], [0.0, 1.0]), "target"),
-    (
-        lambda: tl.deep.theorems.symmetric_flow([[1.0]], [1.0], [1.0, 2.0], [0.0, 1.0]),
-        "coefficients",
-    ),
-    (lambda: tl.deep.theorems.symmetric_flow([[1.0]], [1.0], [1.0], 1.0), "times"),
-    (lambda: tl.deep.theorems.symmetric_flow([[1.0]], [1.0], [1.0], [0.0, 2.0, 1.0]), "times"),
-    (lambda: tl.deep.theorems.growth(TEACHER, TEACHER, np.ones((3, 4))), "path"),
-    (lambda: tl.deep.theorems.escape_time(0.0), "distance"),
-    (lambda: tl.deep.theorems.escape_time(0.1, 4.0), "angle"),
-    (lambda: tl.deep.theorems.noisy_recovery(TEACHER, TEACHER, np.ones((3, 4))), "students"),
 ]
 
 

@@ -50,9 +50,12 @@ def prune(student: Network, teacher: Network, examples: Any, *, threshold: float
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(500, 10), scale=10.0)
-    >>> found = tl.deep.prune(tl.deep.theorems.disguise(teacher, multiple=4), teacher, x)
-    >>> found.removed, bool(found.change < 1e-12)
-    ((5,), True)
+    >>> filters = np.hstack([teacher.weights[0], x[:5].T])  # five further nodes
+    >>> fan_outs = np.vstack([teacher.weights[1], np.zeros((5, 2))])  # that do nothing
+    >>> student = tl.deep.network([filters, fan_outs], [[*teacher.biases[0], *5 * [0]], [0, 0]])
+    >>> found = tl.deep.prune(student, teacher, x)
+    >>> found.removed, found.change
+    ((5,), 0.0)
     """
     check_pair(student, teacher, wider=True)
     finite_number("threshold", threshold, above=0.0, hint="threshold=0.95")

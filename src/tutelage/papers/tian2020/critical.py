@@ -14,7 +14,7 @@ from tutelage import deep
 from tutelage._jax import jax, jnp
 from tutelage.papers.claim import in_every_run
 from tutelage.papers.row import Row, closed_form, compare, digits, method
-from tutelage.papers.tian2020 import KEY
+from tutelage.papers.tian2020 import KEY, theorems
 
 RUNS = 4
 
@@ -30,12 +30,12 @@ def recursion() -> list[Row]:
     student = deep.student(teacher, 2)
     x = np.random.default_rng(0).normal(size=(200, 8))
     line = np.linspace(-3.0, 3.0, 500)[:, None] * x[0] + x[1]
-    pieces = deep.theorems.pieces(student, teacher, line)
+    pieces = theorems.pieces(student, teacher, line)
     return [
         # Four layers of sums of at most 12 products.
         zero(
             "Lemma 1, recursion against back-propagation, L = 4, relative difference",
-            deep.theorems.recursion_error(student, teacher, x),
+            theorems.recursion_error(student, teacher, x),
             100 * 2.0**-52,
         ),
         zero(
@@ -49,14 +49,14 @@ def recursion() -> list[Row]:
 def critical() -> list[Row]:
     """Theorem 1 and Corollary 2 at an exact critical point, and the bound after Theorem 1."""
     teacher = deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
-    student = deep.theorems.disguise(teacher, 4)
+    student = theorems.disguise(teacher, 4)
     x = np.random.default_rng(0).normal(size=(200, 8))
     # Outputs are sums of 16 products of numbers up to 10, differentiated through two layers.
     rounding = 1e-11
     return [
         zero(
             "Theorem 1, largest update by one example at an exact critical point",
-            float(deep.theorems.interpolation(student, teacher, x).update.max()),
+            float(theorems.interpolation(student, teacher, x).update.max()),
             rounding,
         ),
         zero(
@@ -112,9 +112,7 @@ def _students() -> tuple[list, np.ndarray]:
 def trained() -> list[Row]:
     """Theorems 2 and 3 after training."""
     pairs, x = _students()
-    found = [
-        deep.theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs
-    ]
+    found = [theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
     aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]
     changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
     return [
@@ -136,7 +134,7 @@ def trained() -> list[Row]:
 def noisy() -> Row:
     """Filters of an exact critical point turned by smaller and smaller amounts."""
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
-    exact = deep.theorems.disguise(teacher, 2)
+    exact = theorems.disguise(teacher, 2)
     x = np.random.default_rng(0).normal(size=(500, 5))
     noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
     amounts = jnp.asarray(1e-3 * 2.0 ** -np.arange(6.0))
@@ -144,7 +142,7 @@ def noisy() -> Row:
     turned = deep.Network(
         (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
     )
-    found = deep.theorems.noisy_recovery(turned, teacher, x)
+    found = theorems.noisy_recovery(turned, teacher, x)
     return compare(
         KEY,
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
@@ -169,7 +167,7 @@ def independence() -> list[Row]:
             "Lemma 3, coefficients of ReLU nodes vanish where the sum does, w_2 = -w_1",
             [not vanishes],
             "σ(h) - σ(-h) - h = 0: γ < 0 has to be excluded too. Theorem 2 then holds with "
-            "alignment up to the sign of a filter; tests/deep/theorems/test_theorems.py has "
+            "alignment up to the sign of a filter; tests/papers/tian2020/test_theorems.py has "
             "a student "
             "at a critical point without any aligned node (docs/deep.md).",
         ),

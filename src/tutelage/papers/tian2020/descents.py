@@ -6,6 +6,7 @@ from itertools import count, islice
 import numpy as np
 
 from tutelage import deep
+from tutelage.papers.tian2020 import theorems
 
 SEED = 2020
 STARTS = 12  # of a first look; it is not stated how many were tried
@@ -27,9 +28,7 @@ def plane(
         one = deep.student(teachers[-1], 3, seed=seed)
         weights = one.weights[0], 0.05 * one.weights[1]
         student = deep.network(weights, [0.1 * b for b in one.biases])
-        paths.append(
-            deep.theorems.descent(student, teachers[-1], x, 0.1, steps=29 * 200, every=200)
-        )
+        paths.append(theorems.descent(student, teachers[-1], x, 0.1, steps=29 * 200, every=200))
     return teachers, paths, 200
 
 

@@ -138,7 +138,7 @@ def boundary_animation(
     """Film where the nodes of a student in the plane begin to fire, while it learns.
 
     Args:
-        path: a batch of students with two inputs, such as `tutelage.deep.theorems.descent` records.
+        path: a batch of students with two inputs, such as `theorems.descent` records.
         teacher: with two inputs.
         every: how many steps lie between two of them, for the title.
         width: half the side of the square that is shown.

@@ -6,7 +6,7 @@ Theorem 6 is decided twice.  For inputs x ~ N(0, 1) and unit weights at an angle
 
 Its component along any vector e is a three-point average of the fields w_k·x, e·x and
 w*_j·x.  The proportionality leaves the ratio sin θ/(π − θ) to be compared; sampling decides
-about the factor 1/2π that `tutelage.deep.theorems.mean_push` has.
+about the factor 1/2π that `theorems.mean_push` has.
 """
 
 import math
@@ -19,7 +19,7 @@ from tutelage.activations import ReLU
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, closed_form, compare, method, worst
 from tutelage.papers.sequential import sequential_claim
-from tutelage.papers.tian2020 import KEY
+from tutelage.papers.tian2020 import KEY, theorems
 from tutelage.papers.tian2020.critical import zero
 
 LOOKS_AT_REST = 7  # from 8 starts to 512
@@ -62,7 +62,7 @@ def _sampled(name: str, angle: float) -> Row:
     w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
     samples = (x @ t) * (x @ w > 0) * np.maximum(x @ t, 0.0)
     error = float(samples.std() / math.sqrt(len(x)))
-    value = float(deep.theorems.mean_push(w, t) @ t)
+    value = float(theorems.mean_push(w, t) @ t)
     # Four standard errors: the level is 6e-5.
     return compare(
         KEY,
@@ -78,12 +78,12 @@ def growth() -> list[Row]:
     η, ε, angle = 1e-3, 1e-3, math.pi / 2
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
-    path = deep.theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, steps=10)
-    found = deep.theorems.growth(path, teacher, x)
+    path = theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, steps=10)
+    found = theorems.growth(path, teacher, x)
     gaps = [
         np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)
     ]
-    time = float(deep.theorems.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
+    time = float(theorems.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
     return [
         # Rates are of the order of 1, and differences over a step of η are off by η of that.
         zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
@@ -106,7 +106,7 @@ def symmetric() -> list[Row]:
     times = np.linspace(0.0, 20.0, 4001)
     gaps = []
     for seed in range(8):
-        w, h = deep.theorems.symmetric_flow(_start(seed, STARTS[-1]), TARGET, COEFFICIENTS, times)
+        w, h = theorems.symmetric_flow(_start(seed, STARTS[-1]), TARGET, COEFFICIENTS, times)
         S = np.linalg.norm(w, axis=2) @ COEFFICIENTS
         difference = h[:, 0] - h[:, 1]
         slope = np.gradient(difference, times)
@@ -128,7 +128,7 @@ def symmetric() -> list[Row]:
             readings,
             "The flow comes to rest where Σ a_k w_k = w*, before all filters have turned to w*; "
             "only those that start short get all the way (docs/deep.md and "
-            "tests/deep/theorems/test_dynamics.py).",
+            "tests/papers/tian2020/test_dynamics.py).",
         ),
     ]
 
@@ -143,7 +143,7 @@ def _cosines(scale: float, first: int, count: int) -> np.ndarray:
     """The least cosine with w* at rest, from the starts with these numbers."""
     found = []
     for seed in range(first, first + count):
-        w, _ = deep.theorems.symmetric_flow(_start(seed, scale), TARGET, COEFFICIENTS, [0.0, 20.0])
+        w, _ = theorems.symmetric_flow(_start(seed, scale), TARGET, COEFFICIENTS, [0.0, 20.0])
         end = w[-1] / np.linalg.norm(w[-1], axis=1, keepdims=True)
         found.append(float((end @ TARGET).min() / np.linalg.norm(TARGET)))
     return np.array(found)

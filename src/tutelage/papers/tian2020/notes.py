@@ -6,7 +6,7 @@ Numbers are those of the recorded runs, which docs/deep.md describes.
 PLANE = (
     "In one of the 12 starts a student is left without any node on the side of a teacher node: it "
     "has the opposite one, and two nodes that fire on all examples and grow. Its loss goes to 0 "
-    "all the same (docs/deep.md, tests/deep/training/test_opposite.py). In most other starts "
+    "all the same (docs/deep.md, tests/papers/tian2020/test_opposite.py). In most other starts "
     "unaligned nodes end below their first norm."
 )
 FEW_NODES = (

@@ -1,25 +1,20 @@
 """Winners take all: how lengths of filters grow against each other (tian2020, Theorem 7)."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, finite_array, finite_number, positive_integer
-from tutelage._door import door
-from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
-from tutelage.deep.network import Network, check_examples, check_pair
-from tutelage.deep.theorems.gradients import recursive
+from tutelage.deep import Network
+from tutelage.papers.tian2020.theorems.gradients import recursive_gradients
 
 
-@door
 def descent(
     student: Network,
     teacher: Network,
-    examples: Any,
+    x: Any,
     learning_rate: float,
     *,
     steps: int,
@@ -31,7 +26,7 @@ def descent(
 
     Args:
         student, teacher: of the same depth.
-        examples: of shape (examples, d).
+        x: examples, of shape (examples, d).
         learning_rate: η > 0.
         steps: how many.
         every: how many of them lie between two recorded networks.
@@ -39,12 +34,8 @@ def descent(
     Returns:
         A batch of 1 + steps//every networks, the first one being the start.
     """
-    check_pair(student, teacher)
-    x = jnp.asarray(check_examples("examples", examples, student.widths[0]))
-    finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=0.01")
-    every = positive_integer("every", every, "every=1")
-    records = positive_integer("steps", steps, "steps=100") // every
-    later = _descent(student, x, teacher(x), jnp.asarray(learning_rate), records, every)
+    x = jnp.asarray(x)
+    later = _descent(student, x, teacher(x), jnp.asarray(learning_rate), steps // every, every)
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), student, later)
 
 
@@ -61,8 +52,7 @@ def _descent(student: Network, x: Any, y: Any, η: Any, records: int, every: int
     return jax.lax.scan(record, student, None, length=records)[1]
 
 
-@dataclass(frozen=True, repr=False)
-class Growth(Finding):
+class Growth(NamedTuple):
     """Lengths of the filters of the lowest layer along a path, and how fast they grow.
 
     length: ‖w_k‖ with the bias as a last entry, shape (records, n_1).
@@ -81,8 +71,7 @@ class Growth(Finding):
         return np.asarray(self.rate[:, k] - self.rate[:, other])
 
 
-@door
-def growth(path: Network, teacher: Network, examples: Any) -> Growth:
+def growth(path: Network, teacher: Network, x: Any) -> Growth:
     """Lengths and rates along a path of two or more layers (tian2020, eq. (6) and Theorem 7).
 
     d/dt ln ‖w_k‖/‖w_k'‖ = w̄_k·r_k - w̄_k'·r_k',   w̄_k·r_k = E[h_k g_k]/‖w_k‖²
@@ -91,31 +80,21 @@ def growth(path: Network, teacher: Network, examples: Any) -> Growth:
 
     Args:
         path: from `descent`.
-        teacher, examples: those of the path.
+        teacher, x: those of the path.
     """
-    if not isinstance(path, Network) or path.weights[0].ndim != 3:
-        came = f"shape {path.weights[0].shape}" if isinstance(path, Network) else repr(path)
-        raise InputError(
-            "path", came, "it has to be a batch of networks", "tl.deep.theorems.descent(...)"
-        )
-    first = jax.tree.map(lambda x: x[0], path)
-    check_pair(first, teacher)
-    x = jnp.asarray(check_examples("examples", examples, first.widths[0]))
-
-    return Growth(*_growth(path, teacher, x))
+    return Growth(*_growth(path, teacher, jnp.asarray(x)))
 
 
 @eqx.filter_jit
 def _growth(path: Network, teacher: Network, x: Any) -> tuple[Any, Any]:
     def one(now: Network) -> tuple[Any, Any]:
         squared = jnp.sum(now.weights[0] ** 2, axis=0) + now.biases[0] ** 2
-        g = recursive(now, teacher, x)[0]
+        g = recursive_gradients(now, teacher, x)[0]
         return jnp.sqrt(squared), jnp.mean(now.fields(x)[0] * g, axis=0) / squared
 
     return jax.lax.map(one, path)
 
 
-@door
 def symmetric_flow(
     filters: Any, target: Any, coefficients: Any, times: Any
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -135,17 +114,7 @@ def symmetric_flow(
     """
     from scipy.integrate import solve_ivp
 
-    w0, t, a, when = (
-        finite_array(name, value)
-        for name, value in (
-            ("filters", filters),
-            ("target", target),
-            ("coefficients", coefficients),
-            ("times", times),
-        )
-    )
-
-    _check_flow(w0, t, a, when)
+    w0, t, a, when = map(np.asarray, (filters, target, coefficients, times))
 
     def change(_: float, flat: np.ndarray) -> np.ndarray:
         w = flat.reshape(w0.shape)
@@ -156,15 +125,3 @@ def symmetric_flow(
     w = found.y.T.reshape(len(when), *w0.shape)
     r = t - np.einsum("k,tkd->td", a, w)
     return w, np.einsum("tkd,td->tk", w, r) / np.linalg.norm(w, axis=2)
-
-
-def _check_flow(w: np.ndarray, t: np.ndarray, a: np.ndarray, when: np.ndarray) -> None:
-    if w.ndim != 2 or not w.size:
-        raise InputError("filters", f"shape {w.shape}", "it has to be of shape (n, d)")
-    for name, array, shape in (("target", t, w.shape[1:]), ("coefficients", a, w.shape[:1])):
-        if array.shape != shape:
-            allowed = f"filters of shape {w.shape} need {shape}"
-            raise InputError(name, f"shape {array.shape}", allowed)
-    if when.ndim != 1 or not when.size or when[0] != 0 or np.any(np.diff(when) <= 0):
-        allowed = "times have to be increasing, from 0"
-        raise InputError("times", np.array2string(when, threshold=6), allowed, "[0, 1, 2]")

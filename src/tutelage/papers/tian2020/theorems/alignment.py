@@ -1,18 +1,13 @@
 """Which student nodes have become teacher nodes, and what the others still do (two layers)."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_number
-from tutelage._door import door
-from tutelage._findings import Finding
-from tutelage.deep.network import Network, check_examples, check_pair
+from tutelage.deep import Network
 
 
-@dataclass(frozen=True, repr=False)
-class Alignment(Finding):
+class Alignment(NamedTuple):
     """What Theorems 2 and 3 of tian2020 speak of, for a two-layer student.
 
     observed: (m,) whether the teacher node is observed by a student node with α_kj ≠ 0.
@@ -31,10 +26,7 @@ class Alignment(Finding):
     observers: np.ndarray
 
 
-@door
-def alignment(
-    student: Network, teacher: Network, examples: Any, *, tolerance: float = 1e-2
-) -> Alignment:
+def alignment(student: Network, teacher: Network, x: Any, *, tolerance: float = 1e-2) -> Alignment:
     """Check the statements of Theorems 2 and 3 at the weights of a two-layer student.
 
     A node k observes j if its active side meets the boundary of j where the data are (Definition
@@ -43,21 +35,11 @@ def alignment(
 
     Args:
         student, teacher: two-layer networks, the student not narrower.
-        examples: of shape (examples, d); only their largest norm r is used.
+        x: examples, of shape (examples, d); only their largest norm r is used.
         tolerance: what counts as aligned; a trained student never is so exactly.
     """
-    check_pair(student, teacher, wider=True)
-    if student.depth != 2:
-        raise InputError(
-            "student",
-            f"{student.depth} layers",
-            "these theorems are for two layers",
-            "tl.deep.correlations, which is for any depth",
-        )
-    finite_number("tolerance", tolerance, above=0.0, hint="tolerance=0.01")
-    x = check_examples("examples", examples, student.widths[0])
     r = float(np.max(np.linalg.norm(x, axis=1)))
-    S, T = _nodes("student", student), _nodes("teacher", teacher)
+    S, T = _nodes(student), _nodes(teacher)
     same, sine = _same(S, T, tolerance, r)
     observed = np.any(_observes(S, T, r) & (np.abs(S.v @ T.v.T) > 0), axis=0)
     unaligned = np.flatnonzero(~same.any(axis=1))
@@ -78,11 +60,9 @@ class _Nodes(NamedTuple):
     v: np.ndarray  # (n, C)
 
 
-def _nodes(argument: str, network: Network) -> _Nodes:
+def _nodes(network: Network) -> _Nodes:
     W, b = np.asarray(network.weights[0]), np.asarray(network.biases[0])
     length = np.linalg.norm(W, axis=0)
-    if not np.all(length > 0):
-        raise InputError(argument, "a filter of length 0", "every filter has to have a direction")
     return _Nodes((W / length).T, b / length, length, np.asarray(network.weights[1]))
 
 

@@ -5,7 +5,12 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.deep.theorems.gradients import backpropagated_gradients, mixtures, recursive_gradients
+from tutelage.papers.tian2020 import theorems
+from tutelage.papers.tian2020.theorems import (
+    backpropagated_gradients,
+    mixtures,
+    recursive_gradients,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(200, 8))
@@ -15,14 +20,12 @@ X = RANDOM.normal(size=(200, 8))
 def test_lemma_1_at_any_depth_to_rounding(hidden):
     teacher = tl.deep.teacher(hidden, inputs=8, outputs=3, data="gaussian:1")
     # Sums of at most 14 products, L times one after the other.
-    assert (
-        tl.deep.theorems.recursion_error(tl.deep.student(teacher, 2), teacher, X) < 100 * 2.0**-52
-    )
+    assert theorems.recursion_error(tl.deep.student(teacher, 2), teacher, X) < 100 * 2.0**-52
 
 
 def test_both_gradients_of_a_student_that_is_its_teacher_vanish_and_agree():
     teacher = tl.deep.teacher("6-5", inputs=8, outputs=3, data="gaussian:1")
-    assert tl.deep.theorems.recursion_error(teacher, teacher, X) == 0.0
+    assert theorems.recursion_error(teacher, teacher, X) == 0.0
 
 
 def test_lemma_1_gives_the_gradient_of_the_weights():
@@ -58,7 +61,7 @@ def test_corollary_1_mixtures_are_piecewise_constant():
     teacher = tl.deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
     student = tl.deep.student(teacher, 2)
     line = np.linspace(-3.0, 3.0, 2000)[:, None] * X[0] + X[1]
-    found = [tl.deep.theorems.pieces(student, teacher, line, layer=layer) for layer in (1, 2, 3, 4)]
+    found = [theorems.pieces(student, teacher, line, layer=layer) for layer in (1, 2, 3, 4)]
     # The same products of the same numbers, at most in another order.
     assert all(one.within < 100 * 2.0**-52 for one in found)
     assert found[0].number > found[1].number > 1 and found[0].between > 0.01
@@ -69,9 +72,9 @@ def test_corollary_1_mixtures_are_piecewise_constant():
 
 def test_theorem_1_every_example_is_at_rest_at_a_critical_point():
     teacher = tl.deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
-    critical = tl.deep.theorems.disguise(teacher, 4, seed=1)
-    scale = tl.deep.theorems.interpolation(tl.deep.student(teacher, 4), teacher, X).update
-    found = tl.deep.theorems.interpolation(critical, teacher, X)
+    critical = theorems.disguise(teacher, 4, seed=1)
+    scale = theorems.interpolation(tl.deep.student(teacher, 4), teacher, X).update
+    found = theorems.interpolation(critical, teacher, X)
     # Outputs are sums of 20 products of numbers up to 10, differentiated through two layers.
     assert np.all(found.update < 1e-11)
     assert np.all(scale > 0.1)
@@ -94,7 +97,7 @@ def test_theorem_1_says_more_than_a_zero_mean():
     x = np.array([[-1.0], [-3.0], [1.0], [3.0]])
     whole = jax.grad(lambda net: jnp.mean((net(x) - teacher(x)) ** 2))(student)
     assert max(float(jnp.abs(g).max()) for g in jax.tree.leaves(whole)) < 1e-15
-    assert np.all(tl.deep.theorems.interpolation(student, teacher, x).update > 0.5)
+    assert np.all(theorems.interpolation(student, teacher, x).update > 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +123,7 @@ def test_theorem_2_every_observed_teacher_node_is_aligned_after_training(trained
     x = np.random.default_rng(1).normal(size=(4000, 8))
     for run in range(6):
         student, teacher = tl.deep.networks(trained, run)
-        found = tl.deep.theorems.alignment(student, teacher, x, tolerance=1e-2)
+        found = theorems.alignment(student, teacher, x, tolerance=1e-2)
         assert found.observed.all()
         assert found.aligned.any(axis=0).all()
 
@@ -134,7 +137,7 @@ def test_theorem_3_unaligned_nodes_can_be_pruned_after_training(trained):
         assert found.removed[0] >= 3
         # Students are critical points up to √loss = 1e-4 of an output of size 1.
         assert found.change < 1e-3
-        aligned = tl.deep.theorems.alignment(student, teacher, x, tolerance=1e-2)
+        aligned = theorems.alignment(student, teacher, x, tolerance=1e-2)
         fires = np.mean(np.asarray(student.fields(x)[0]) > 0, axis=0)[aligned.unaligned]
         # Nodes that do not fire on the data have no boundary there, and nothing is said of them.
         assert np.median(aligned.fan_out[fires > 0.01]) < 1e-2
@@ -143,8 +146,8 @@ def test_theorem_3_unaligned_nodes_can_be_pruned_after_training(trained):
 def test_theorem_3_at_an_exact_critical_point():
     teacher = tl.deep.teacher(4, inputs=8, outputs=5, data="gaussian:1")
     x = np.random.default_rng(1).normal(size=(4000, 8))
-    student = tl.deep.theorems.disguise(teacher, 4, seed=2)
-    found = tl.deep.theorems.alignment(student, teacher, x, tolerance=1e-9)
+    student = theorems.disguise(teacher, 4, seed=2)
+    found = theorems.alignment(student, teacher, x, tolerance=1e-9)
     assert found.observed.all() and found.aligned.any(axis=0).all()
     assert len(found.unaligned) == 6 and np.all(found.fan_out < 1e-12)
     assert np.any(np.linalg.norm(student.weights[1], axis=1)[found.unaligned] > 1)  # they cancel
@@ -175,8 +178,8 @@ def test_theorem_2_and_corollary_2_hold_up_to_the_sign_of_a_filter():
     filters = np.stack([-w, u, -u, w - u, u - w], axis=1)
     student = tl.deep.network([filters, [[1.0], [1.0], [-1.0], [1.0], [-1.0]]])
     x = np.random.default_rng(2).normal(size=(500, 2))
-    assert np.all(tl.deep.theorems.interpolation(student, teacher, x).update < 1e-14)
-    found = tl.deep.theorems.alignment(student, teacher, x, tolerance=0.05)
+    assert np.all(theorems.interpolation(student, teacher, x).update < 1e-14)
+    found = theorems.alignment(student, teacher, x, tolerance=0.05)
     assert found.observed.all() and not found.aligned.any()
     assert tl.deep.prune(student, teacher, x, threshold=0.4).change > 0.1
 
@@ -186,9 +189,9 @@ def test_theorem_5_angles_shrink_with_the_gradient():
     teacher = tl.deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     student = tl.deep.student(teacher, 2, seed=1)
     x = np.random.default_rng(0).normal(size=(1000, 5))
-    path = tl.deep.theorems.descent(student, teacher, x, 0.3, steps=12_000, every=1000)
+    path = theorems.descent(student, teacher, x, 0.3, steps=12_000, every=1000)
     late = jax.tree.map(lambda a: a[4:], path)
-    found = tl.deep.theorems.noisy_recovery(late, teacher, x)
+    found = theorems.noisy_recovery(late, teacher, x)
     assert np.all(np.diff(found.gradient) < 0)
     assert found.exponent.value > 1 - 3 * found.exponent.error - 0.05
 
@@ -197,7 +200,7 @@ def test_theorem_5_angles_shrink_with_the_gradient():
 def test_theorem_5_around_an_exact_critical_point(size):
     """Filters turned by about ``size``: gradient and sine both shrink in proportion."""
     teacher = tl.deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
-    exact = tl.deep.theorems.disguise(teacher, 2)
+    exact = theorems.disguise(teacher, 2)
     x = np.random.default_rng(0).normal(size=(500, 5))
     noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
     amounts = jnp.asarray(size * 2.0 ** -np.arange(5.0))
@@ -205,5 +208,5 @@ def test_theorem_5_around_an_exact_critical_point(size):
     turned = tl.deep.Network(
         (exact.weights[0] + amounts[:, None, None] * noise, *turned.weights[1:]), turned.biases
     )
-    found = tl.deep.theorems.noisy_recovery(turned, teacher, x)
+    found = theorems.noisy_recovery(turned, teacher, x)
     assert abs(found.exponent.value - 1) < 0.05

@@ -1,21 +1,16 @@
 """Noisy recovery: how well filters agree where gradients are small but not zero (Theorem 5)."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage._findings import Finding
 from tutelage._jax import jax
-from tutelage.averages.estimate import Estimate, number
-from tutelage.deep.network import Network, check_examples, check_pair
-from tutelage.deep.theorems.gradients import recursive_gradients
+from tutelage.averages import Estimate
+from tutelage.deep import Network
+from tutelage.papers.tian2020.theorems.gradients import recursive_gradients
 
 
-@dataclass(frozen=True, repr=False)
-class Recovery(Finding):
+class Recovery(NamedTuple):
     """Gradient and angle at each of several students, and the law between them.
 
     gradient: ε = max over examples and nodes of |g_1(x)|, shape (students,).
@@ -29,8 +24,7 @@ class Recovery(Finding):
     exponent: Estimate
 
 
-@door
-def noisy_recovery(students: Network, teacher: Network, examples: Any) -> Recovery:
+def noisy_recovery(students: Network, teacher: Network, x: Any) -> Recovery:
     """Measure sin θ against the size of the gradient (tian2020, Theorem 5).
 
     The theorem has sin θ = O(ε^{1-δ}/|α_kj|) for every δ > 0: an exponent of at least about 1.
@@ -39,19 +33,13 @@ def noisy_recovery(students: Network, teacher: Network, examples: Any) -> Recove
         students: a batch of at least three, no layer narrower than the teacher's, as from
             `descent`.
         teacher: whose lowest layer is to be recovered.
-        examples: of shape (examples, d).
+        x: examples, of shape (examples, d).
     """
-    many = students.weights[0].ndim == 3
-    if not many or len(students.weights[0]) < 3:
-        allowed = "there have to be at least three students, to fit a line"
-        raise InputError("students", f"shape {students.weights[0].shape}", allowed, "descent(...)")
     each = [jax.tree.map(lambda x, i=i: x[i], students) for i in range(len(students.weights[0]))]
-    check_pair(each[0], teacher, wider=True)
-    x = check_examples("examples", examples, teacher.widths[0])
     ε = np.array([float(np.max(np.abs(recursive_gradients(one, teacher, x)[0]))) for one in each])
     sine = np.stack([_sines(one, teacher) for one in each])
     slope, error = _line(np.log(ε), 0.5 * np.log(np.mean(sine**2, axis=1)))
-    return Recovery(ε, sine, number(slope, error))
+    return Recovery(ε, sine, Estimate(slope, error))
 
 
 def _sines(student: Network, teacher: Network) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tutelage import deep
-from tutelage.papers.tian2020 import descents
+from tutelage.papers.tian2020 import descents, theorems
 
 SEED = 2028  # the seventh of the starts of Figure 2
 STEPS = 25_000
@@ -24,7 +24,7 @@ def ended():
     student = deep.network(
         (start.weights[0], 0.05 * start.weights[1]), [0.1 * b for b in start.biases]
     )
-    path = deep.theorems.descent(student, teacher, x, 0.1, steps=STEPS, every=STEPS)
+    path = theorems.descent(student, teacher, x, 0.1, steps=STEPS, every=STEPS)
     last = deep.network([W[-1] for W in path.weights], [b[-1] for b in path.biases])
     return last, teacher, x
 

@@ -1,22 +1,14 @@
 """Critical points of stochastic gradient descent: students that are their teacher in disguise."""
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import positive_integer
-from tutelage._door import door
-from tutelage._findings import Finding
-from tutelage._jax import jnp
-from tutelage._memory import check_memory
-from tutelage.deep.network import Network, as_jax, check_examples, check_network, check_pair
-from tutelage.deep.theorems.gradients import recursive_gradients
-from tutelage.deep.training.construction import STUDENT, generator
+from tutelage import deep
+from tutelage.deep import Network
+from tutelage.papers.tian2020.theorems.gradients import recursive_gradients
 
 
-@door
 def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     """An over-realized student that does exactly what the teacher does.
 
@@ -32,14 +24,10 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     >>> import numpy as np, tutelage as tl
     >>> teacher = tl.deep.teacher("3-2", inputs=10, outputs=2)
     >>> x = np.random.default_rng(0).normal(size=(5, 10))
-    >>> bool(np.allclose(tl.deep.theorems.disguise(teacher, 4)(x), teacher(x), rtol=1e-12))
+    >>> bool(np.allclose(disguise(teacher, 4)(x), teacher(x), rtol=1e-12))
     True
     """
-    check_network("teacher", teacher)
-    multiple = positive_integer("multiple", multiple, "multiple=2")
-    size = sum(m * n for m, n in pairwise(teacher.widths))
-    check_memory("multiple", multiple, lambda k: 24 * k**2 * size, "the weights of the student")
-    random = generator(seed, STUDENT)
+    random = np.random.default_rng([seed, 1, 0])
     below = np.eye(teacher.widths[0])
     weights: list[Any] = []
     biases: list[Any] = []
@@ -51,7 +39,7 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
         pair = new
     weights.append(_cancelling(random, below @ np.asarray(teacher.weights[-1]), pair))
     biases.append(np.asarray(teacher.biases[-1]))
-    return as_jax(Network(tuple(weights), tuple(biases)))
+    return deep.network(weights, biases)
 
 
 def _layer(random: Any, W: Any, b: Any, multiple: int) -> tuple[Any, Any, Any, Any]:
@@ -87,8 +75,7 @@ def _cancelling(random: Any, W: np.ndarray, pair: Any) -> np.ndarray:
     return W
 
 
-@dataclass(frozen=True, repr=False)
-class Interpolation(Finding):
+class Interpolation(NamedTuple):
     """How far a student is from a critical point of SGD, layer by layer.
 
     gradient: max over examples of ‖g_l(x_i)‖.
@@ -99,8 +86,7 @@ class Interpolation(Finding):
     update: np.ndarray
 
 
-@door
-def interpolation(student: Network, teacher: Network, examples: Any) -> Interpolation:
+def interpolation(student: Network, teacher: Network, x: Any) -> Interpolation:
     """Whether every example by itself is at rest (tian2020, Theorem 1).
 
     If no batch changes the weights, then g_l(x_i) = 0 or f_{l-1}(x_i) = 0 for every example;
@@ -108,10 +94,8 @@ def interpolation(student: Network, teacher: Network, examples: Any) -> Interpol
 
     Args:
         student, teacher: of the same depth, no layer of the student narrower.
-        examples: of shape (examples, d).
+        x: examples, of shape (examples, d).
     """
-    check_pair(student, teacher, wider=True)
-    x = jnp.asarray(check_examples("examples", examples, student.widths[0]))
     g = [np.linalg.norm(one, axis=1) for one in recursive_gradients(student, teacher, x)]
     f = (x, *student.activations(x)[:-1])
     with_one = [np.sqrt(1 + np.sum(np.asarray(one) ** 2, axis=1)) for one in f]

@@ -8,7 +8,8 @@ from scipy.integrate import solve_ivp
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.deep.theorems.growth import Growth
+from tutelage.papers.tian2020 import theorems
+from tutelage.papers.tian2020.theorems.growth import Growth
 
 ANGLES = [0.0, 0.3, math.pi / 2, 2.5, math.pi]
 
@@ -27,24 +28,20 @@ def test_theorem_6_by_sampling(θ, law):
     moment = {"gaussian": 1.0, "sphere": 1 / 3, "heavy": 2.0}[law]  # E‖x‖²/d
     error = samples.std(axis=0) / math.sqrt(len(x))
     # Three components, fifteen cases: 4.5 standard errors have the level 3e-4 in all.
-    gap = np.abs(samples.mean(axis=0) - tl.deep.theorems.mean_push(w, t, moment))
+    gap = np.abs(samples.mean(axis=0) - theorems.mean_push(w, t, moment))
     assert np.all(gap <= 4.5 * error + 1e-15)
 
 
 def test_theorem_6_the_push_does_not_depend_on_the_length_of_the_student_filter():
     t, w = [1.0, 0.2, 0.0], np.array([0.3, -0.4, 1.0])
-    assert np.allclose(
-        tl.deep.theorems.mean_push(7 * w, t), tl.deep.theorems.mean_push(w, t), rtol=1e-14
-    )
-    assert np.allclose(
-        tl.deep.theorems.mean_push(w, np.multiply(3, t)), 3 * tl.deep.theorems.mean_push(w, t)
-    )
+    assert np.allclose(theorems.mean_push(7 * w, t), theorems.mean_push(w, t), rtol=1e-14)
+    assert np.allclose(theorems.mean_push(w, np.multiply(3, t)), 3 * theorems.mean_push(w, t))
 
 
 def test_theorem_6_the_push_lies_between_both_filters():
     random = np.random.default_rng(3)
     w, t = random.normal(size=(2, 200, 4))
-    push = tl.deep.theorems.mean_push(w, t)
+    push = theorems.mean_push(w, t)
     for one in range(200):
         found, rest, *_ = np.linalg.lstsq(np.stack([w[one], t[one]], 1), push[one], rcond=None)
         assert np.all(found >= 0) and rest.sum() < 1e-25
@@ -64,7 +61,7 @@ def test_the_escape_time_is_that_of_the_flow_of_a_filter(ε):
     turned.terminal = True
     begin = np.array([-math.cos(ε), math.sin(ε)])
     run = solve_ivp(change, (0, 1e4), begin, "DOP853", events=turned, rtol=1e-11, atol=1e-14)
-    assert np.isclose(run.t[-1], tl.deep.theorems.escape_time(ε), rtol=1e-8)
+    assert np.isclose(run.t[-1], theorems.escape_time(ε), rtol=1e-8)
 
 
 def test_the_escape_is_as_slow_as_the_paper_says():
@@ -72,17 +69,17 @@ def test_the_escape_is_as_slow_as_the_paper_says():
     for θ0 in (0.5, math.pi / 2, 3.0):
         u = math.pi - θ0
         ε_here = ε[ε < u]
-        rest = tl.deep.theorems.escape_time(ε_here, θ0) - (1 / ε_here - 1 / u)
+        rest = theorems.escape_time(ε_here, θ0) - (1 / ε_here - 1 / u)
         assert np.all(rest >= 0)
         assert np.ptp(rest) < 0.02  # a constant is left: (u - ε)/6 + …, 1/6 of Δε = 0.1
-        assert np.isclose(ε_here[-1] * tl.deep.theorems.escape_time(ε_here[-1], θ0), 1.0, atol=0.2)
+        assert np.isclose(ε_here[-1] * theorems.escape_time(ε_here[-1], θ0), 1.0, atol=0.2)
 
 
 def path_of(η, steps):
     teacher = tl.deep.teacher("3-2", inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
-    path = tl.deep.theorems.descent(tl.deep.student(teacher, 2, seed=1), teacher, x, η, steps=steps)
-    return tl.deep.theorems.growth(path, teacher, x)
+    path = theorems.descent(tl.deep.student(teacher, 2, seed=1), teacher, x, η, steps=steps)
+    return theorems.growth(path, teacher, x)
 
 
 @pytest.mark.slow
@@ -109,7 +106,7 @@ COEFFICIENTS = np.array([1.0, 0.7, 0.2])
 def test_the_symmetric_case_has_negative_feedback():
     """d/dt (h_k - h_k') = -(h_k - h_k') (h_k + h_k' + S) (eq. (68))."""
     t = np.linspace(0.0, 6.0, 601)
-    w, h = tl.deep.theorems.symmetric_flow(FILTERS, TARGET, COEFFICIENTS, t)
+    w, h = theorems.symmetric_flow(FILTERS, TARGET, COEFFICIENTS, t)
     S = np.linalg.norm(w, axis=2) @ COEFFICIENTS
     for k, other in ((0, 1), (0, 2), (1, 2)):
         d = h[:, k] - h[:, other]
@@ -129,7 +126,7 @@ def test_in_the_symmetric_case_filters_align_as_far_as_they_have_to_grow():
 
     def cosines(scale, until):
         times = np.linspace(0.0, until, 11)
-        w, _ = tl.deep.theorems.symmetric_flow(scale * FILTERS, TARGET, COEFFICIENTS, times)
+        w, _ = theorems.symmetric_flow(scale * FILTERS, TARGET, COEFFICIENTS, times)
         return (w @ TARGET) / np.linalg.norm(w, axis=2) / np.linalg.norm(TARGET)
 
     near, far = cosines(1.0, 20.0), cosines(1e-3, 40.0)
@@ -141,7 +138,7 @@ def test_in_the_symmetric_case_filters_align_as_far_as_they_have_to_grow():
 def test_descent_decreases_the_loss():
     teacher = tl.deep.teacher("3-2", inputs=5, outputs=4, data="gaussian:1")
     x = jnp.asarray(np.random.default_rng(0).normal(size=(300, 5)))
-    path = tl.deep.theorems.descent(
+    path = theorems.descent(
         tl.deep.student(teacher, 2), teacher, np.asarray(x), 0.02, steps=50, every=10
     )
     assert path.weights[0].shape == (6, 5, 6)
