@@ -14,7 +14,7 @@ from tutelage.cli import elsewhere, entry
 
 COMMANDS = (
     *("online", "simulate", "equilibrium", "spectrum", "specialize"),
-    *("sweep", "explore", "data", "reproduce"),
+    *("sweep", "explore", "reproduce"),
 )
 
 

@@ -36,7 +36,7 @@ def elsewhere(tmp_path, monkeypatch):
     return folder
 
 
-FOLDERS = {("reproduce", "--out"), ("data", "--to"), ("sweep", "--store"), ("sweep", "--folder")}
+FOLDERS = {("reproduce", "--out"), ("sweep", "--store"), ("sweep", "--folder")}
 READ = {("explore", "--report"), ("explore", "--files")}
 FILES = {
     *((name, option) for name in COMMANDS for option in ("--out", "--plot")),

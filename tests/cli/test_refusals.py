@@ -23,7 +23,6 @@ CHEAP = {
     "--evaluation 50 --runs 1",
     "sweep": "nowhere.toml",
     "explore": "--token nobody",  # which only a public page has: nothing is served
-    "data": "nobody",
     "reproduce": "nobody1999",
 }
 TEXTS = {

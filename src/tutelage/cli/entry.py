@@ -8,7 +8,6 @@ import typer
 
 import tutelage
 from tutelage._checks import InputError
-from tutelage.cli.data import data
 from tutelage.cli.elsewhere import Command
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.explore import explore
@@ -58,7 +57,6 @@ app.command(cls=Command, epilog="Example: tutelage sweep study.toml --store stud
 app.command(
     cls=Command, epilog="Example: tutelage explore; for a talk: tutelage explore --export talk.html"
 )(explore)
-app.command(cls=Command, epilog="Example: tutelage data cifar10 --to ~/data")(data)
 app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
     reproduce
 )

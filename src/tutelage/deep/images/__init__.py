@@ -1,8 +1,8 @@
 """Convolutional students of a pruned teacher on CIFAR-10 (``tian2020``, Figure 8).
 
-`cifar10` reads the images, `train_on_images` pre-trains a `convnet`, prunes it and teaches
-students, each by a `Recipe`; `channel_correlations`, `channel_strengths` and `prune_channels` are
-its parts.  `Images` are those of a user.
+`cifar10` reads the images of the public archive, `Images` holds those of a user.
+`train_on_images` pre-trains a `convnet`, prunes it and teaches students, each by a `Recipe`;
+`channel_correlations`, `channel_strengths` and `prune_channels` are its parts.
 """
 
 from tutelage._lazy import names_of
