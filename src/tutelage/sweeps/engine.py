@@ -122,8 +122,8 @@ def _give(
 ) -> None:
     """Hand groups to workers that have less than they could."""
     load: Counter[str] = Counter()
-    for group, address in given.values():
-        load[address] += EACH if group.alone else 1
+    for busy_with, address in given.values():
+        load[address] += EACH if busy_with.alone else 1
     for _ in range(EACH):
         for address in there:
             free = load[address] < EACH
