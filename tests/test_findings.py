@@ -10,7 +10,7 @@ from scenarios import PERCEPTRON, PERCEPTRON_START
 import tutelage as tl
 from tutelage._findings import Finding, shown
 from tutelage.averages import Estimate
-from tutelage.online.control import BestLearningRate, BestSchedule
+from tutelage.online.best.schedules import BestLearningRate, BestSchedule
 from tutelage.spectra.extremes import Extremes
 
 BEST = BestLearningRate(Estimate(0.926, 1e-4), Estimate(92.6, 1e-3))

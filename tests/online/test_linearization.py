@@ -9,8 +9,8 @@ from tutelage._jax import jnp
 from tutelage.model.layout import to_overlaps, to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.identical import embedding, flow_of_one, one_for_all
 from tutelage.online.linearization import linearized, rates_and_jacobian, system
+from tutelage.online.stationary.identical import embedding, flow_of_one, one_for_all
 
 ETA, Y = 0.8, np.array([0.4, 0.7])
 H = 1e-5  # central differences err by h² and 1e-16/h

@@ -1,23 +1,24 @@
-from .branches import branch as branch
-from .control import (
+from .best.schedules import (
     BestLearningRate as BestLearningRate,
     BestSchedule as BestSchedule,
     Schedule as Schedule,
     best_learning_rate as best_learning_rate,
     best_schedule as best_schedule,
 )
-from .critical_rates import (
+from .best.tracking import BestTracking as BestTracking, best_tracking as best_tracking
+from .flow import Flow as Flow
+from .full_batches import iterate as iterate
+from .stationary.branches import branch as branch
+from .stationary.critical_rates import (
     CriticalLearningRates as CriticalLearningRates,
     critical_learning_rates as critical_learning_rates,
 )
-from .flow import Flow as Flow
-from .full_batches import iterate as iterate
-from .plateaus import (
+from .stationary.plateaus import (
     Plateau as Plateau,
     plateau as plateau,
 )
-from .search import fixed_points as fixed_points
-from .stationary import FixedPoint as FixedPoint, fixed_point as fixed_point
+from .stationary.points import FixedPoint as FixedPoint, fixed_point as fixed_point
+from .stationary.search import fixed_points as fixed_points
 from .symmetric.flow import (
     SymmetricFlow as SymmetricFlow,
 )
@@ -26,5 +27,4 @@ from .symmetric.scenario import (
     SymmetricState as SymmetricState,
 )
 from .symmetric.trajectory import evolve_symmetric as evolve_symmetric
-from .tracking import BestTracking as BestTracking, best_tracking as best_tracking
 from .trajectory import evolve as evolve

@@ -22,7 +22,7 @@ from tutelage import online, simulation
 from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import FixedPoint
+from tutelage.online.stationary.points import FixedPoint
 from tutelage.papers.beyond.drawing_online import escape_distribution, escape_growth, side_by_side
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section

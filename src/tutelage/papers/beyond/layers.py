@@ -29,7 +29,7 @@ from tutelage import online
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import LONGEST, saddle
+from tutelage.online.stationary.plateaus import LONGEST, saddle
 from tutelage.online.steps import steps
 from tutelage.papers.beyond.drawing_online import (
     escape_eigenvalues,

@@ -39,7 +39,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import first_order, second_order
-from tutelage.online.stability import fold
+from tutelage.online.stationary.stability import fold
 from tutelage.papers import recorded
 from tutelage.papers.beyond.drawing_online import (
     eigenvalues_over_coefficients,

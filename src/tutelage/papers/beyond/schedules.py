@@ -13,7 +13,7 @@ import xarray as xr
 
 from tutelage import online
 from tutelage.model.layout import to_vector
-from tutelage.online.control import BestSchedule, Schedule
+from tutelage.online.best.schedules import BestSchedule, Schedule
 from tutelage.online.flow import Flow
 from tutelage.online.steps import steps
 from tutelage.papers.citton2025.runs import scenario, start

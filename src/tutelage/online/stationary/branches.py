@@ -11,15 +11,15 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow, errors_of
-from tutelage.online.identical import (
+from tutelage.online.linearization import system
+from tutelage.online.stationary.identical import (
     are_identical,
     embedding,
     flow_of_one,
     one_for_all,
     part_at_once,
 )
-from tutelage.online.linearization import system
-from tutelage.online.stationary import is_state, polished, relative
+from tutelage.online.stationary.points import is_state, polished, relative
 from tutelage.runs.provenance import recorded
 from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 

@@ -8,9 +8,9 @@ from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
 from tutelage._checks import InputError
-from tutelage.online.critical_rates import critical_learning_rates
-from tutelage.online.plateaus import plateau
-from tutelage.online.stationary import fixed_point
+from tutelage.online.stationary.critical_rates import critical_learning_rates
+from tutelage.online.stationary.plateaus import plateau
+from tutelage.online.stationary.points import fixed_point
 from tutelage.online.trajectory import evolve
 
 

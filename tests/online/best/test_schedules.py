@@ -6,7 +6,7 @@ from scenarios import GRADED, GRADED_START, PERCEPTRON, PERCEPTRON_START
 
 import tutelage as tl
 from tutelage._checks import InputError
-from tutelage.online.control import Schedule, best_learning_rate, best_schedule
+from tutelage.online.best.schedules import Schedule, best_learning_rate, best_schedule
 from tutelage.online.trajectory import evolve
 
 

@@ -31,7 +31,7 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import LONGEST
+from tutelage.online.stationary.plateaus import LONGEST
 from tutelage.online.steps import steps
 
 FINE, COARSE = 1e-10, 1e-8

@@ -9,7 +9,7 @@ from scenarios import GRADED, GRADED_START
 import tutelage as tl
 from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import plateau
+from tutelage.online.stationary.plateaus import plateau
 from tutelage.online.steps import steps
 from tutelage.online.trajectory import evolve
 

@@ -28,7 +28,7 @@ from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
-from tutelage.online.stationary import FixedPoint, describe, polished
+from tutelage.online.stationary.points import FixedPoint, describe, polished
 
 # Learning rates and weight decays that are tried first.
 RATES, DECAYS = 25, 4

@@ -6,10 +6,10 @@ from scenarios import GRADED, PERCEPTRON
 
 import tutelage as tl
 from tutelage.model.timing import rate_of
-from tutelage.online.branches import branch
 from tutelage.online.flow import Flow
-from tutelage.online.identical import one_for_all
 from tutelage.online.linearization import linearized
+from tutelage.online.stationary.branches import branch
+from tutelage.online.stationary.identical import one_for_all
 
 # The plateau ceases at η ≈ 1.2545 (citton2025, section 3), from a series of order 10.
 PUBLISHED_FOLD = 1.2545

@@ -22,7 +22,7 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.stationary import FixedPoint, describe, polished, relative
+from tutelage.online.stationary.points import FixedPoint, describe, polished, relative
 from tutelage.online.steps import Steps, steps
 
 # "Beside the plateau": an error within a tenth of the height.

@@ -12,7 +12,7 @@ from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, system
-from tutelage.online.stationary import polished
+from tutelage.online.stationary.points import polished
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 

@@ -18,14 +18,14 @@ from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
-from tutelage.online.identical import (
+from tutelage.online.linearization import rates_and_jacobian
+from tutelage.online.stationary.identical import (
     are_identical,
     describe_identical,
     flow_of_one,
     one_for_all,
 )
-from tutelage.online.linearization import rates_and_jacobian
-from tutelage.online.stationary import (
+from tutelage.online.stationary.points import (
     POLISHED,
     FixedPoint,
     describe,
@@ -66,7 +66,7 @@ def fixed_points(
     Newton's method begins at the perfect solution, at students that follow one teacher each, at
     symmetric states, at states of slow motion on the way from small random weights, and at
     random weights of all sizes.  Identical students are sought as one student in their place
-    (`tutelage.online.identical`), because for activations with a kink the rates have no
+    (`tutelage.online.stationary.identical`), because for activations with a kink the rates have no
     derivative there; the `FixedPoint` says so in ``splitting``.
 
     Permutations that leave T as it is are counted once.  Where solutions without error form a

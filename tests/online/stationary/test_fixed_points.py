@@ -7,10 +7,10 @@ from scenarios import GRADED, ONE, PERCEPTRON, TWO
 import tutelage as tl
 from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
-from tutelage.online import search
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
-from tutelage.online.search import fixed_points
+from tutelage.online.stationary import search
+from tutelage.online.stationary.search import fixed_points
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tutelage.model.layout import Layout
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import rates_and_jacobian, second_order
-from tutelage.online.stationary import FixedPoint, describe
+from tutelage.online.stationary.points import FixedPoint, describe
 
 
 def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:

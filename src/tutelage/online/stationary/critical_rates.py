@@ -15,8 +15,8 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.online.flow import Flow
-from tutelage.online.plateaus import saddle
-from tutelage.online.stability import fold, loss_of_stability
+from tutelage.online.stationary.plateaus import saddle
+from tutelage.online.stationary.stability import fold, loss_of_stability
 from tutelage.online.steps import Steps, steps
 from tutelage.runs.progress import Progress
 

@@ -1,0 +1,1 @@
+"""The best learning rates, schedules and weight decays for a goal."""

@@ -1,0 +1,1 @@
+"""Stationary states: found, followed in the learning rate, and what a run does next to them."""
