@@ -87,7 +87,7 @@ def test_students_part_at_the_rate_of_the_eigenvalue(g, ratio):
     # What was not in the direction of the growing mode, a few percent, falls to a third each time.
     assert np.log(apart[1] / apart[0]) == pytest.approx(1.0, rel=5e-3)
     assert one["height"] == pytest.approx(fixed["height"], rel=1e-6)  # identical students: √ε
-    law = layers.law(g, v)
+    law = layers.LAWS[g](v)
     assert one["growth"] / fixed["growth"] == pytest.approx(law, rel=0.03)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tutelage as tl
+from tutelage.online.stationary.stability import solution_loses_stability
 from tutelage.papers import recorded
 from tutelage.papers.beyond import plateaus
 
@@ -106,7 +107,7 @@ def test_the_length_can_be_read_off_a_curve(name):
 
 
 def test_the_solution_becomes_unstable_where_it_is_recorded():
-    exact = plateaus.solution_unstable("erf")
+    exact = solution_loses_stability(plateaus.scenario(plateaus.units()["erf"]))
     assert abs(float(KEPT["unstable"].sel(unit="erf")) - exact.value) < exact.error
 
 

@@ -1,4 +1,4 @@
-"""Along a branch of fixed points: where it loses its stability, and where it turns round."""
+"""Where fixed points lose their stability, and where a branch of them turns round."""
 
 from collections.abc import Callable
 
@@ -8,16 +8,19 @@ from scipy.optimize import brentq
 from tutelage._checks import InputError
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
+from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.linearization import linearized, system
-from tutelage.online.stationary.points import polished
+from tutelage.online.linearization import first_order, linearized, second_order, system
+from tutelage.online.stationary.points import fixed_point, polished
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 CLOSE = 1e-12
 TOO_LARGE = 1e3  # norms on a branch that goes to infinity
+# Learning rates between which the unspecialized saddle is followed.
+LOWEST, HIGHEST = 0.02, 1000.0
 
 
 def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
@@ -67,6 +70,38 @@ def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
     """Where dη/ds = 0 on the branch through (y, η); None if it does not turn round below top."""
     return _met(flow, y, eta, along_parameter, top)
+
+
+def saddle_vanishes(scenario: Scenario, Q: float, C: float, R: float) -> Estimate | None:
+    """Where an unspecialized saddle meets another fixed point, dη/ds = 0 along their curve.
+
+    Q, C, R: all Q_ii, all Q_ik and all R_in of the saddle in the limit η → 0.
+    """
+    # At every η > 0 students differ in what they have besides the teachers; odd ones as η → 0
+    # do not, and identical students have a curve of their own.
+    own = max(Q - C, 0.0) + 0.5 * LOWEST
+    near = Overlaps(
+        Q=own * np.eye(scenario.K) + C, R=np.full((scenario.K, scenario.M), R), T=scenario.T
+    )
+    first = fixed_point(scenario, near, LOWEST).overlaps
+    return fold(Flow(scenario), np.asarray(to_vector(first)), LOWEST, HIGHEST)
+
+
+def solution_loses_stability(scenario: Scenario) -> Estimate:
+    """The learning rate at which the largest eigenvalue of f_1' + η f_2' at Q = R = T is zero."""
+    solution = Overlaps(Q=scenario.T, R=scenario.T, T=scenario.T)
+    flow, y = Flow(scenario), np.asarray(to_vector(solution))
+    F, G = (order(flow, y)[1] for order in (first_order, second_order))
+
+    def growth(eta: float) -> float:
+        return -_stability(F + eta * G)
+
+    high = LOWEST
+    while growth(high) < 0:
+        high *= 2
+    eta = brentq(growth, high / 2, high, xtol=1e-13)
+    slope = (growth(high) - growth(high / 2)) / (high / 2)
+    return number(eta, (flow.moments.error(solution) + 1e-12) / slope)
 
 
 def _stability(jacobian: np.ndarray) -> float:

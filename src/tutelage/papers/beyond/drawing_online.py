@@ -68,10 +68,10 @@ def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
 
     Args:
         dataset: escape_time over ``dimension`` and ``run``, NaN where there is no run, infinite
-            for runs that have not left; attributes ``growth`` λ and ``median_of_Z``.
+            for runs that have not left; attribute ``growth`` λ.
         axes: Axes to draw on.
     """
-    from scipy.special import erfc
+    from tutelage.online.stationary.escape import escape_probability
 
     for row, N in zip(dataset["escape_time"].values, dataset["dimension"].values, strict=True):
         times = np.sort(row[~np.isnan(row)])
@@ -80,7 +80,7 @@ def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
         axes.step(x, left, where="post", label=f"$N = {int(N)}$, {len(x)} runs", linewidth=1.2)
     growth = dataset.attrs["growth"]
     t = np.linspace(-18.0, 32.0, 401)
-    law = erfc(dataset.attrs["median_of_Z"] * np.exp(-growth * t) / np.sqrt(2))
+    law = escape_probability(t, growth)
     axes.plot(t, law, "k--", label=rf"law of $-\ln|Z|/\lambda$, $\lambda = {growth:.4f}$")
     axes.set(xlabel=r"$\alpha - $ median", ylabel="runs that have left the plateau")
     axes.set(xlim=(t[0], t[-1]), ylim=(0.0, 1.02))

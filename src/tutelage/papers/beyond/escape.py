@@ -1,28 +1,19 @@
 """Beyond straat2019 and citton2025: when finite networks leave their plateau.
 
-Two students without a preference, R = 0, would stay for ever if N were infinite.  The first
-examples leave a preference of size 1/√N, a normal number Z, which grows as e^{λα} beside the
-saddle with its one positive eigenvalue λ.  A run has left when the preference reaches a given
-size, after T = τ + ln N/(2λ) − ln|Z|/λ: from the median m on,
-
-    P(T < t) = P(|Z| > z_½ e^{−λ(t − m)}),    m = const. + ln N/(2λ),    z_½ = 0.6745,
-
-a law whose width does not depend on N, and whose middle half is ln(z_¾/z_¼)/λ = 1.2838/λ wide.
+`tutelage.online.stationary.escape` has the law of the times.
 """
 
-import math
 from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 import xarray as xr
-from scipy.special import erfc, erfinv
 
 from tutelage import online, simulation
 from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.online.flow import Flow
-from tutelage.online.stationary.points import FixedPoint
+from tutelage.online import FixedPoint, Flow
+from tutelage.online.stationary.escape import MIDDLE_HALF
 from tutelage.papers.beyond.drawing_online import escape_distribution, escape_growth, side_by_side
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
@@ -41,9 +32,6 @@ FULL = {
 }
 ASYMPTOTIC = 200  # smaller N leave later than ln N/(2λ) says: by 0.35 ± 0.2 at N = 100
 AGAIN = 300  # samples drawn again for standard errors
-HALF = math.sqrt(2) * float(erfinv(0.5))  # median of |Z|
-QUARTERS = tuple(math.sqrt(2) * float(erfinv(q)) for q in (0.25, 0.75))
-WIDTH = math.log(QUARTERS[1] / QUARTERS[0])
 NOTE_SLOPE = (
     "straat2019 and citton2025 have the saddle, not when a network leaves it. The theory has "
     "1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = 100 was left "
@@ -70,7 +58,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     yield found("Escape: growth of the median time with ln N", *slope(data), note)
     item = "Escape: λ times the width of the middle half of all times"
     width, error = quartiles(data)
-    yield found(item, growth * width, growth * error, NOTE_WIDTH.format(WIDTH))
+    yield found(item, growth * width, growth * error, NOTE_WIDTH.format(MIDDLE_HALF))
 
 
 def scenario() -> Scenario:
@@ -106,19 +94,9 @@ def times(full: bool = False) -> xr.Dataset:
         coords={"dimension": list(sizes)},
         attrs={
             "growth": float(saddle().eigenvalues[0].real),
-            "median_of_Z": HALF,
             "asymptotic": ASYMPTOTIC,
         },
     )
-
-
-def law(time: np.ndarray, growth: float) -> np.ndarray:
-    """P(T < t), with the time t counted from the median.
-
-    >>> float(law(np.array(0.0), 0.1)).__round__(12)
-    0.5
-    """
-    return erfc(HALF * np.exp(-growth * time) / math.sqrt(2))
 
 
 def _rows(data: xr.Dataset) -> list[np.ndarray]:

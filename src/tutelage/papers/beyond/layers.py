@@ -6,17 +6,7 @@ rate η_v = κη; there is a family of it, and v is where it happens to be when 
 What depends on v is the rate at which the plateau is left: students part such that outputs hardly
 change, and each moves at a rate of its own.
 
-ReLU: v_i² - κ Q_ii is conserved, as g(x) = x g'(x), so that v grows with the norms.  v_i w_i moves
-as the weights of a committee do, v_i² times as fast; with the sum of both kept that leaves
-
-    λ/λ_0 = 2/(1/v_1² + 1/v_2²).
-
-Erf: students are identical at the saddle, v_1 + v_2 = 2, and w_i moves v_i times as fast; with
-v_1 w_1 + v_2 w_2 kept
-
-    λ/λ_0 = v_1 v_2 (v_1 + v_2)/(v_1² + v_2²) <= 1.
-
-Both take it that wrong outputs are mended at once.
+`tutelage.online.stationary.escape` has the laws of λ in v.
 """
 
 from collections.abc import Iterator
@@ -28,7 +18,8 @@ import xarray as xr
 from tutelage import online
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.online.flow import Flow
+from tutelage.online import Flow
+from tutelage.online.stationary.escape import erf_readout_factor, relu_readout_factor
 from tutelage.online.stationary.plateaus import LONGEST, saddle
 from tutelage.online.steps import steps
 from tutelage.papers.beyond.drawing_online import (
@@ -39,7 +30,8 @@ from tutelage.papers.beyond.drawing_online import (
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
-UNITS: tuple[Activation, ...] = (Erf(), ReLU())
+LAWS = {Erf(): erf_readout_factor, ReLU(): relu_readout_factor}
+UNITS: tuple[Activation, ...] = tuple(LAWS)
 RATIOS = np.array([0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0])
 MORE = np.geomspace(0.03, 10.0, 31)
 SHOWN = (1.0, 10.0)
@@ -95,13 +87,6 @@ def of_one(g: Activation, ratio: float) -> dict[str, float]:
     }
 
 
-def law(g: Activation, v: np.ndarray) -> float:
-    """λ/λ_0 from v alone."""
-    if isinstance(g, ReLU):
-        return float(len(v) / np.sum(1 / v**2))
-    return float(np.prod(v) * np.sum(v) / np.sum(v**2))
-
-
 @cache
 def plateaus(ratios: tuple[float, ...]) -> xr.Dataset:
     """Over units and ratios, with what a fixed second layer has."""
@@ -113,7 +98,7 @@ def plateaus(ratios: tuple[float, ...]) -> xr.Dataset:
         for key in ("length", "growth", "height")
     }
     laws = [
-        [law(g, np.array([one["v_1"], one["v_2"]])) for one in row]
+        [LAWS[g](np.array([one["v_1"], one["v_2"]])) for one in row]
         for g, row in zip(UNITS, rows, strict=True)
     ]
     return xr.Dataset(

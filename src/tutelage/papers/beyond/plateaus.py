@@ -1,17 +1,9 @@
 """Beyond straat2019 and citton2025: plateaus of other activations.
 
-straat2019 has erf and ReLU, citton2025 ReLU.  In the limit η → 0 the plateau is a saddle with
-Q_ii = Q, Q_ik = C and all R_in = R.  With k(R) = ⟨g(x) g(y)⟩ for fields of variances Q and 1, and
-k_C for two of variance Q, what leaves it is δR_in = u_i v_n with Σ_i u_i = Σ_n v_n = 0, at the rate
-
-    λ = k''(R) − k'(R)/R + K k_C'(C),
-
-which is 0 for linear units: k = c_1² R, R = 1/K.  The first Hermite coefficient beyond the linear
-one decides its size, c_2 of units with an even part and c_3 of odd ones.
-
-Two learning rates bound it from above: the saddle is followed in η to its fold, and the solution
-Q = R = T is stable while all eigenvalues of f_1' + η f_2' (`tutelage.online.linearization`), taken
-at Q = R = T, are negative.
+straat2019 has erf and ReLU, citton2025 ReLU.  `tutelage.online.stationary.escape` has the rate at
+which a plateau is left.  Two learning rates bound plateau and solution from above: the saddle is
+followed in η to its fold, and the solution Q = R = T is stable while all eigenvalues of the
+linearized equations are negative (`tutelage.online.stationary.stability`).
 """
 
 from collections.abc import Iterator
@@ -19,7 +11,6 @@ from functools import cache
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import brentq
 
 from tutelage import online
 from tutelage._jax import jnp
@@ -34,12 +25,10 @@ from tutelage.activations import (
     Swish,
     Tanh,
 )
-from tutelage.averages.estimate import Estimate, number
+from tutelage.averages import Estimate
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.layout import to_vector
-from tutelage.online.flow import Flow
-from tutelage.online.linearization import first_order, second_order
-from tutelage.online.stationary.stability import fold
+from tutelage.online import Flow
+from tutelage.online.stationary.stability import saddle_vanishes, solution_loses_stability
 from tutelage.papers import recorded
 from tutelage.papers.beyond.drawing_online import (
     eigenvalues_over_coefficients,
@@ -66,8 +55,6 @@ QUICK = NAMES[:3]
 # erf turns round at Q = 77.
 NOT_FOLLOWED = ("tanh", "sin", "sigmoid")
 SIZE = 3
-# Where the saddle of the limit η → 0 is taken up, and the highest rate that is looked at.
-LOW, HIGH = 0.02, 1000.0
 NOTE = (
     "K = M = 3, T = 1, η → 0, from Q = diag(0.1, 0.15, 0.2), R_in = 10⁻³ δ_in. straat2019 has erf "
     "and ReLU with two units at finite rates. Time is αη; a plateau lasts while the error is "
@@ -152,8 +139,10 @@ def rates(names: tuple[str, ...]) -> xr.Dataset:
     rows, saddles = {}, measured(names)
     for name in names:
         saddle = [float(saddles[key].sel(unit=name)) for key in ("Q", "C", "R")]
-        turns = None if name in NOT_FOLLOWED else saddle_vanishes(name, *saddle)
-        both = {"vanishes": turns or number(np.nan, np.nan), "unstable": solution_unstable(name)}
+        s, unknown = scenario(units()[name]), Estimate(np.nan, np.nan)
+        turns = unknown if name in NOT_FOLLOWED else saddle_vanishes(s, *saddle)
+        assert turns  # all that are followed have a fold
+        both = {"vanishes": turns, "unstable": solution_loses_stability(s)}
         rows[name] = {key: float(x.value) for key, x in both.items()}
         rows[name] |= {f"{key}_error": float(x.error) for key, x in both.items()}
     return _table(rows)
@@ -163,37 +152,6 @@ def _table(rows: dict[str, dict[str, float]]) -> xr.Dataset:
     first, *_ = rows.values()
     columns = {key: ("unit", np.array([row[key] for row in rows.values()])) for key in first}
     return xr.Dataset(columns, coords={"unit": list(rows)})
-
-
-def saddle_vanishes(name: str, Q: float, C: float, R: float) -> Estimate:
-    """Where the saddle of η → 0 meets another fixed point, dη/ds = 0 along their curve."""
-    s = scenario(units()[name])
-    # At every η > 0 students differ in what they have besides the teachers; odd ones as η → 0
-    # do not, and identical students have a curve of their own.
-    own = max(Q - C, 0.0) + 0.5 * LOW
-    near = Overlaps(Q=own * np.eye(SIZE) + C, R=np.full((SIZE, SIZE), R), T=s.T)
-    taken_up = online.fixed_point(s, near, LOW).overlaps
-    found = fold(Flow(s), np.asarray(to_vector(taken_up)), LOW, HIGH)
-    assert found
-    return found
-
-
-def solution_unstable(name: str) -> Estimate:
-    """Where the largest eigenvalue at Q = R = T is zero."""
-    s = scenario(units()[name])
-    solution = Overlaps(Q=s.T, R=s.T, T=s.T)
-    flow, y = Flow(s), np.asarray(to_vector(solution))
-    F, G = (order(flow, y)[1] for order in (first_order, second_order))
-
-    def growth(eta: float) -> float:
-        return float(np.max(np.linalg.eigvals(F + eta * G).real))
-
-    high = LOW
-    while growth(high) < 0:
-        high *= 2
-    eta = brentq(growth, high / 2, high, xtol=1e-13)
-    slope = (growth(high) - growth(high / 2)) / (high / 2)
-    return number(eta, (flow.moments.error(solution) + 1e-12) / slope)
 
 
 def _of_one(g: Activation) -> dict[str, float]:
