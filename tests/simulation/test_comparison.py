@@ -67,6 +67,37 @@ def test_a_bias_of_the_order_of_the_variance_is_allowed_if_it_is_meant_to_be():
     assert strict.raw == found.raw  # the same deviation, with or without a bias to explain it
 
 
+def spreading(spread, shift):
+    """20 runs of a single unit whose R has a given spread and a shifted mean at each time."""
+    z = np.linspace(-1.0, 1.0, 20)
+    z /= np.std(z, ddof=1)
+    R = 1.0 + np.multiply.outer(z, spread) + shift
+    steady = np.ones_like(R)
+    values = {"Q": steady[..., None, None], "R": R[..., None, None], "generalization_error": steady}
+    axes = {"Q": ("student", "student_2"), "R": ("student", "teacher"), "generalization_error": ()}
+    made = {name: (("run", "time", *axes[name]), value) for name, value in values.items()}
+    return xr.Dataset(made, coords={"time": np.arange(float(len(spread)))})
+
+
+@pytest.mark.parametrize(
+    ("shift", "agrees"), [(0.0049, True), (0.0051 + 4 * 0.001 / np.sqrt(20), False)]
+)
+def test_a_bias_may_stay_when_the_runs_have_come_together_again(shift, agrees):
+    """The spread grows to 0.05 and shrinks to 0.001: 2 × 0.05² over the overlap 1 stays allowed.
+
+    The last mean is off by more than 20 standard errors.
+    """
+    curve = spreading([0.0] * 4, 0.0).isel(run=0)
+    runs = spreading([0.0, 0.05, 0.01, 0.001], np.array([0.0, 0.0, 0.0, shift]))
+    found = compare(curve, runs)
+    assert found.raw.standard_errors > 20 and found.raw.time == 3.0
+    assert found.agrees is agrees
+    assert agrees or found.beyond_bias.bias == pytest.approx(0.005)
+    # A spread that comes later allows nothing before.
+    early = spreading([0.0, 0.001, 0.01, 0.05], np.array([0.0, shift, 0.0, 0.0]))
+    assert not compare(curve, early).agrees
+
+
 def test_the_deviation_as_it_stands_is_the_largest_of_the_summary():
     """A second route: mean and standard error of `summary`, theory at the same times."""
     runs = ensemble(np.random.default_rng(9), runs=50, N=100, bias=2.0)

@@ -133,6 +133,14 @@ def test_the_indices_follow_their_definition():
     )
 
 
+@pytest.mark.parametrize(("sign", "negative"), [(1, [1 / 3, 2 / 3]), (-1, [1 / 3, 0.0])])
+def test_zero_is_measured_by_the_largest_modulus_whatever_its_sign(sign, negative):
+    """1.5e-8 is zero compared with ±2 but not with ∓1; a spectrum may have a single sign."""
+    λ = sign * np.array([[-2.0, -1.5e-8, 1.0], [-4.0, -2.0, -3e-8]])
+    np.testing.assert_allclose(tl.spectra.negative_fraction(λ, 1e-8), negative)
+    np.testing.assert_allclose(tl.spectra.zero_fraction(λ, 1e-8), [1 / 3, 1 / 3])
+
+
 @pytest.mark.parametrize("tolerance", [0.0, -1e-9, np.nan, [1e-3, 0.0], "x"])
 @pytest.mark.parametrize("index", [tl.spectra.negative_fraction, tl.spectra.zero_fraction])
 def test_a_tolerance_of_zero_or_below_is_refused(index, tolerance):

@@ -15,9 +15,11 @@ from tutelage.spectra import (
     density,
     examples,
     extreme_eigenvalues,
+    extremes,
     hessian_eigenvalues,
     spectral_mean,
 )
+from tutelage.spectra.hessian import flattened
 from tutelage.spectra.lanczos import quadrature, tridiagonal
 from tutelage.spectra.objective import Loss
 
@@ -89,6 +91,25 @@ def test_extreme_eigenvalues_are_those_of_the_dense_matrix_and_errors_do_not_und
     ):
         assert np.all(np.abs(ours - exact) <= errors + 1e-12)  # 300 · 2⁻⁵³ · 12 of rounding
         assert np.all(np.abs(ours - exact) < 1e-7)
+
+
+def test_the_error_of_an_eigenvalue_is_the_residual_and_no_less():
+    """At an exact eigenvector |H v − (λ + δ) v| = |δ|: the bound is met by the error itself."""
+    λ = np.linspace(-3.0, 2.0, 12)
+    loss = rotated(λ)
+    shift = 10.0 ** -np.arange(1.0, 7.0)
+    V = np.linalg.eigh(np.asarray(loss.H))[1][:, :6]
+    flat, function = flattened(loss, jnp.zeros(12))
+    error = extremes._errors(function, flat, λ[:6] + shift, V)
+    np.testing.assert_allclose(error, shift, atol=1e-13)  # 12 roundings of 3
+
+
+def test_a_search_that_stops_early_has_an_eigenvalue_within_each_error():
+    """Equal gaps of 0.01, of which a space of 40 vectors resolves none."""
+    λ = np.linspace(-1.0, 2.0, 300)
+    found = extreme_eigenvalues(rotated(λ), jnp.zeros(300), tolerance=0.1)
+    for value, error in ((*found.lowest,), (*found.highest,)):
+        assert 1e-9 < np.min(np.abs(λ - value)) <= error[0] <= 0.1 * 2.0
 
 
 @pytest.mark.slow

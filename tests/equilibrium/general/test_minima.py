@@ -10,8 +10,10 @@ from scipy.optimize import root
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.equilibrium.general import descent, minima as search
 from tutelage.equilibrium.general.landscape import Landscape
 from tutelage.equilibrium.general.minima import minima
+from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.equilibrium.kernel.pair_error import PairError
 
 
@@ -272,6 +274,30 @@ def test_negative_specialization_of_three_units_is_a_saddle(name, load, guess):
     np.testing.assert_allclose(here, free_energy, rtol=1e-12)
     # Fourth derivatives times h²/12 and rounding of 1e-14/h² are both below 1e-3.
     np.testing.assert_allclose((there + opposite - 2 * here) / 1e-6, eigenvalues[0], rtol=2e-3)
+
+
+def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
+    """K = 2 erf units beyond α_c = 23.7: from a symmetric start the gradient leads to R = S."""
+    load, case = 40.0, scenario(2, 2, tl.Erf())
+    landscape = Landscape(case)
+    Q, R = matrices(2, 0.3, 0.3, 0.1)
+    start = np.hstack([R, np.linalg.cholesky(Q - R @ R.T)])
+    symmetric = np.asarray(landscape.coordinates(jnp.asarray(start)))
+    usual = np.asarray(starting_points(landscape, 3, 0))
+
+    def begins(*starts):
+        monkeypatch.setattr(search, "starting_points", lambda *_: jnp.asarray(starts))
+
+    begins(*[symmetric] * 4)
+    ends = descent.descend(landscape, load, jnp.asarray([symmetric] * 4))
+    spectra = search._described(landscape, jnp.asarray(load), ends.place.z)[0]
+    assert np.max(spectra[:, 0]) < -0.1 and np.max(ends.step) < search.ARRIVED  # on a saddle
+    with pytest.raises(tl.InputError, match="no descent arrived"):
+        minima(case, load, starts=4)
+    begins(symmetric, *usual)
+    found = minima(case, load, starts=4)
+    assert all(state.stable for state in found)
+    assert sum(state.found for state in found) == len(usual)
 
 
 @pytest.mark.slow

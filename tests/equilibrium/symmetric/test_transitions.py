@@ -57,7 +57,7 @@ def test_two_units_specialize_continuously_with_exponent_one_half():
         found = transitions(g, 2)
         assert found.order == "continuous" and found.jump == 0
         assert abs(found.exponent.value - 0.5) < found.exponent.error < 1e-3
-        assert found.appears == found.coexists == found.unstable
+        assert found.appears == found.coexists == found.unstable and found.width == 0
 
 
 @pytest.mark.parametrize("K", [3, 4, 10, 100])
@@ -66,6 +66,7 @@ def test_three_or_more_relus_specialize_discontinuously_if_weakly(K):
     found = transitions(tl.ReLU(), K)
     assert found.order == "discontinuous" and found.slope < 0
     assert found.appears.value < found.coexists.value < found.unstable.value
+    assert found.width == found.unstable.value - found.appears.value
     middle = 0.5 * (found.coexists.value + found.unstable.value)
     both = states(tl.ReLU(), K, middle)
     assert [s.kind for s in both] == ["R > S", "unspecialized"]
@@ -206,6 +207,7 @@ def test_a_single_unit_may_jump():
     assert float(found.coexists.value) == pytest.approx(alpha_c, rel=1e-9)
     assert float(found.appears.value) == pytest.approx(load(fold), rel=1e-9)
     assert float(found.unstable.value) == pytest.approx(load(peak), rel=1e-9)
+    assert found.width == pytest.approx(load(peak) - load(fold), rel=1e-8)
 
 
 def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teacher():
