@@ -13,7 +13,7 @@ from scenarios import GRADED, GRADED_START, PERCEPTRON_START
 import tutelage as tl
 from tutelage import papers
 from tutelage._checks import InputError
-from tutelage.online import critical_rates
+from tutelage.online.stationary import critical_rates
 from tutelage.papers import PAPERS, reproduce, sections
 from tutelage.papers.beyond import rates
 from tutelage.papers.citton2025 import runs as citton2025

@@ -8,9 +8,13 @@ from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage.online.flow import Flow
+from tutelage.online.stationary import critical_rates, stability
 from tutelage.online.stationary.critical_rates import critical_learning_rates
 from tutelage.online.stationary.plateaus import plateau
 from tutelage.online.stationary.points import fixed_point
+from tutelage.online.stationary.stability import loss_of_stability
+from tutelage.online.steps import Steps
 from tutelage.online.trajectory import evolve
 
 
@@ -36,6 +40,45 @@ def test_the_solution_of_a_single_relu_is_unstable_above_two(of_single):
     value, error = of_single.loses_stability
     assert abs(value - 2.0) < 1e-9
     assert abs(value - 2.0) <= error <= 1e-6
+
+
+def ended_at(scenario, teachers):
+    """A run that has nearly learned, student i the teacher teachers[i]."""
+    T = np.asarray(scenario.T)
+    close = tl.Overlaps(Q=T[np.ix_(teachers, teachers)], R=(1 - 1e-5) * T[teachers], T=T)
+    flow = Flow(scenario)
+    zero = np.zeros(1)
+    return flow, Steps(zero, flow.vector(close)[None], zero, zero, "converged")
+
+
+@pytest.mark.parametrize("teachers", [[0, 1], [1, 0]])
+def test_the_solution_is_recognised_whichever_student_learned_which_teacher(teachers):
+    """T = diag(1, 2): η² - 6η + 6 = 0 (the determinant in test_fixed_points), η = 3 - √3."""
+    value, error = loss_of_stability(*ended_at(GRADED, teachers), 0.5, 2.0)
+    assert abs(value - (3 - math.sqrt(3))) <= error
+
+
+def test_the_solution_of_correlated_teachers_has_their_correlations():
+    """Renaming students renames rows of R, and rows and columns of Q."""
+    two = tl.Committee(2, tl.Erf())
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1.0, 0.3], [0.3, 2.0]])
+    flow, run = ended_at(scenario, [1, 0])
+    y = stability._attractor(flow, run, 0.5)
+    exact = tl.Overlaps(Q=[[2.0, 0.3], [0.3, 1.0]], R=[[0.3, 2.0], [1.0, 0.3]], T=scenario.T)
+    np.testing.assert_array_equal(y, flow.vector(exact))
+
+
+@pytest.mark.parametrize("coarse", [-1e-6, -3e-8, 1e-10, 2e-7, 1e-4])
+def test_the_error_of_a_bisection_is_what_a_wider_tolerance_changes(coarse):
+    """Not less, and not more than half as much again, beyond the widths of the intervals."""
+    width, value = 1e-9, 1.5
+
+    def escapes(eta, tolerance=critical_rates.FINE):
+        return eta > value + (coarse if tolerance == critical_rates.COARSE else 0.0)
+
+    found = critical_rates._with_coarse_bracket(escapes, value, width)
+    assert found.value == value
+    assert abs(coarse) <= found.error <= 1.5 * abs(coarse) + 3 * width
 
 
 def test_a_single_relu_has_neither_a_plateau_nor_a_rising_error(of_single):

@@ -7,10 +7,13 @@ import pytest
 from scenarios import GRADED, GRADED_START
 
 import tutelage as tl
+from tutelage._jax import jnp
 from tutelage.model.layout import to_vector
-from tutelage.online.flow import Flow
-from tutelage.online.stationary.plateaus import plateau
-from tutelage.online.steps import steps
+from tutelage.model.timing import rate_of
+from tutelage.online.flow import Flow, errors_of
+from tutelage.online.stationary.plateaus import plateau, saddle
+from tutelage.online.stationary.points import polished
+from tutelage.online.steps import Steps, steps
 from tutelage.online.trajectory import evolve
 
 ETA = 0.5
@@ -78,6 +81,26 @@ def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):
     first, second, third = np.diff(lengths)
     limit = third - (third - second) ** 2 / ((third - second) - (second - first))
     assert limit == pytest.approx(math.log(10) / rate, rel=5e-3)
+
+
+def made_up_run(flow, states):
+    """Steps through given states, at the middle one of which the error changes most slowly."""
+    T = flow.scenario.T
+    error = np.array([float(errors_of(flow, jnp.asarray(y), T)) for y in states])
+    slope = np.where(np.arange(len(states)) == len(states) // 2, 1e-9, -1.0) * error
+    return Steps(np.arange(float(len(states))), np.array(states), error, slope, "reached")
+
+
+def test_a_saddle_far_from_the_run_is_not_its_plateau(found):
+    """Newton's method leads to the saddle from far away, too; the error tells that it is far."""
+    flow, saddle_at = Flow(erf()[0]), found.point.vector
+    far, near = 0.75 * saddle_at, saddle_at + 1e-3
+    reached, _ = polished("start", flow, rate_of(ETA), far)
+    np.testing.assert_allclose(reached, saddle_at, atol=1e-9)
+    runs = [made_up_run(flow, [2 * saddle_at, middle, far]) for middle in (far, near)]
+    assert runs[0].error[1] > 1.5 * found.height.value
+    assert saddle(flow, runs[0], ETA) is None
+    np.testing.assert_allclose(saddle(flow, runs[1], ETA).vector, saddle_at, atol=1e-9)
 
 
 @pytest.mark.parametrize("rate", [0, pytest.param(ETA, marks=pytest.mark.slow)])
