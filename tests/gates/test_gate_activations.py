@@ -10,8 +10,8 @@ from gates.gate_reference import EPSILON, GATES, with_noise
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation
 from tutelage.activations.base import Kink
+from tutelage.activations.projection import project
 from tutelage.gates import Bent, Expectation, Gate, Interval, Signal, TwoSlopes
 from tutelage.runs.provenance import attribute
 from tutelage.runs.recompute import argument
@@ -170,7 +170,7 @@ def test_which_gates_are_symmetric():
 @pytest.mark.parametrize("g", [Bent(-1.0), TwoSlopes(-1.0, 2.0), TwoSlopes(0.5, 0.5)])
 def test_closed_hermite_coefficients_are_those_of_quadrature(g):
     closed = g.hermite(9, [0.5, 2.0])
-    numerical = Activation._hermite(g, 9, jnp.asarray([0.5, 2.0]))
+    numerical = project(g, 9, jnp.asarray([0.5, 2.0]))
     assert np.all(np.abs(closed.values - numerical.values) <= closed.error + numerical.error)
 
 

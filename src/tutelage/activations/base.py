@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from tutelage._checks import InputError, is_traced, shown
 from tutelage._jax import jnp
+from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
 
@@ -33,9 +34,6 @@ class Activation(eqx.Module):
     Parameters may be traced, so that averages can be differentiated with respect to them.
     """
 
-    # Averages that have an exact method when student and teacher both have this activation.
-    closed_forms: ClassVar[frozenset[str]] = frozenset()
-
     def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
         """g(x), entry by entry."""
         return check_one("activation", self)._g(jnp.asarray(x, float))
@@ -49,9 +47,15 @@ class Activation(eqx.Module):
         return check_one("activation", self)._ddg(jnp.asarray(x, float))
 
     @property
+    def closed_form(self) -> ClosedForm | None:
+        """What is known exactly of g, as data; averages, moments and kernels read it from here."""
+        return None
+
+    @property
     def kinks(self) -> tuple[Kink, ...]:
         """Every delta function of g'': g'' = second_derivative + Σ jump δ(x − position)."""
-        return ()
+        form = self.closed_form
+        return () if form is None or form.modulus is None else (Kink(0.0, 2 * form.modulus),)
 
     @property
     def parity(self) -> Parity:
@@ -95,8 +99,9 @@ class Activation(eqx.Module):
         >>> bool(abs(ReLU().hermite(2).values[1] - 0.5) < 1e-15)
         True
         """
-        one = check_one("activation", self)
-        return one._hermite(check_order(order), check_variance(variance))
+        one, n, q = check_one("activation", self), check_order(order), check_variance(variance)
+        closed = one.hermite_series(n, q)
+        return project(one, n, q) if closed is None else closed
 
     @abc.abstractmethod
     def _g(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
@@ -111,15 +116,23 @@ class Activation(eqx.Module):
     @property
     def odd_part_slope(self) -> float | None:
         """m if (g(x) − g(−x))/2 = m x for every x: then c_1 = m√q and c_3 = c_5 = … = 0."""
+        form = self.closed_form
+        if form is not None and form.erf is None:
+            return 0.0 if form.line is None else form.line
         return 0.0 if self.parity == "even" else None
 
     @property
     def even_part_level(self) -> float | None:
         """a if (g(x) + g(−x))/2 = a for every x: then c_0 = a and c_2 = c_4 = … = 0."""
+        form = self.closed_form
+        if form is not None and form.modulus is None:
+            return 0.0 if form.constant is None else form.constant
         return 0.0 if self.parity == "odd" else None
 
-    def _hermite(self, order: int, q: Float[Array, "..."]) -> HermiteCoefficients:
-        return project(self, order, q)
+    def hermite_series(self, order: int, q: Float[Array, "..."]) -> HermiteCoefficients | None:
+        """c_0 … c_order in closed form at every variance, or None where there is none."""
+        form = self.closed_form
+        return None if form is None else form.hermite(order, q)
 
     @staticmethod
     def from_function(
@@ -168,6 +181,13 @@ def check_one(argument: str, activation: Any) -> Any:
             "tl.online.evolve, which takes several, or one unit after the other",
         )
     return activation
+
+
+def form_of(activation: Activation) -> ClosedForm:
+    """The closed form of a unit that was let in because it has one."""
+    form = activation.closed_form
+    assert form is not None, activation.name
+    return form
 
 
 def labelled(name: str, parameter: Any, default: Any = None) -> str:

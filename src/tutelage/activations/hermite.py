@@ -67,7 +67,7 @@ def hermite_functions(order: int, z: Float[Array, "..."]) -> Float[Array, "n ...
     return jnp.concatenate([first[None], rest])
 
 
-def closed_form(values: Float[Array, "... n"]) -> HermiteCoefficients:
+def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
     """Closed-form coefficients with their rounding: each order adds two more products."""
     n = jnp.arange(values.shape[-1])
     rounding = (4.0 + 2.0 * n) * EPSILON * jnp.abs(values)

@@ -1,7 +1,7 @@
 """Units that saturate: error function, sigmoid and hyperbolic tangent."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -10,12 +10,7 @@ from tutelage._checks import finite_numbers, is_traced, several
 from tutelage._jax import jax, jnp
 from tutelage._names import named
 from tutelage.activations.base import Activation, Parity, labelled
-from tutelage.activations.hermite import (
-    HermiteCoefficients,
-    closed_form,
-    hermite_at_zero,
-    safe_sqrt,
-)
+from tutelage.activations.closed import ClosedForm
 
 logistic = jax.nn.sigmoid
 
@@ -29,7 +24,6 @@ class Erf(Activation):
     """
 
     offset: Any = eqx.field(default=0.0, converter=several)
-    closed_forms: ClassVar[frozenset[str]] = frozenset({"i2", "i3", "i4"})
 
     def __check_init__(self):
         finite_numbers("offset", self.offset, hint="offset=0 for erf, offset=1 for 1 + erf")
@@ -39,8 +33,8 @@ class Erf(Activation):
         return "odd" if not is_traced(self.offset) and np.all(self.offset == 0) else "none"
 
     @property
-    def even_part_level(self) -> float:
-        return self.offset
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm(erf=1.0, constant=self.offset)
 
     @property
     def name(self) -> str:
@@ -54,20 +48,6 @@ class Erf(Activation):
 
     def _ddg(self, x):
         return -x * self._dg(x)
-
-    def _hermite(self, order, q) -> HermiteCoefficients:
-        """c_0 = b and, for odd n, c_n = √(2/π) (q/(1+q))^{n/2} h_{n−1}(0)/√n.
-
-        Averaging g'(y + √q z) over z gives 2 N(y; 0, 1+q); c_n = √(qⁿ/n!) times its
-        derivative of order n−1 in y at 0, again a Hermite polynomial.
-        """
-        n = np.arange(1, order + 1)
-        r = (q / (1 + q))[..., None]
-        # n is odd wherever h_{n−1}(0) ≠ 0, so that one factor √r and a whole power remain.
-        powers = safe_sqrt(r) * jnp.power(r, (n - 1) // 2)
-        c = math.sqrt(2 / math.pi) * hermite_at_zero(order)[:order] / np.sqrt(n) * powers
-        mean = jnp.broadcast_to(jnp.asarray(self.offset, float), (*q.shape, 1))
-        return closed_form(jnp.concatenate([mean, c], axis=-1))
 
 
 @named

@@ -15,9 +15,9 @@ from tutelage._names import named
 from tutelage.activations.base import Activation, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
-    closed_form,
     hermite_at_zero,
     safe_sqrt,
+    with_rounding,
 )
 
 logistic = jax.nn.sigmoid
@@ -83,7 +83,7 @@ class GELU(Activation):
         x = jnp.clip(x, -40.0, 40.0)
         return (2 - x**2) * _density(x)
 
-    def _hermite(self, order, q) -> HermiteCoefficients:
+    def hermite_series(self, order, q) -> HermiteCoefficients:
         """With v = 1 + q: c_0 = q/√(2πv), c_1 = √q/2 and, for even n ≥ 2,
 
             c_n = (n + q)/√(2πv) (q/v)^{n/2} h_{n−2}(0)/√(n(n−1)).
@@ -97,7 +97,7 @@ class GELU(Activation):
         h = hermite_at_zero(order)[: max(order - 1, 0)] / np.sqrt(n * (n - 1))
         rest = scale * (n + q) * jnp.power(q / (1 + q), n // 2) * h
         c = jnp.concatenate([q * scale, safe_sqrt(q) / 2, rest], axis=-1)
-        return closed_form(c[..., : order + 1])
+        return with_rounding(c[..., : order + 1])
 
 
 @named

@@ -6,8 +6,8 @@ Gaussian z
     ⟨δ_i z⟩ = Σ_a A_ia Cov(f_a, z),
     A_ia = ⟨∂δ_i/∂f_a⟩ = G_ia ⟨g'(x_i) g_a'(f_a)⟩ + [a = i] Σ_b G_ib ⟨g''(x_i) g_b(f_b)⟩
 
-(MATHEMATICS section 7).  Here for piecewise linear units, g(x) = m x + d |x|, and error functions,
-in any mixture, where both averages are elementary; `tutelage.averages.conditional` has the others.
+(MATHEMATICS section 7).  Here for units with a closed form, g(x) = o + m x + d |x| + e erf(x/√2),
+where both averages are elementary; `tutelage.averages.conditional` has the others.
 """
 
 import math
@@ -17,16 +17,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Erf
+from tutelage.activations import Activation
+from tutelage.activations.base import form_of
 from tutelage.averages.orthant.angle import angle
 from tutelage.averages.orthant.rows import PRIVATE
 from tutelage.averages.orthant.twofold import minor
 
 
-class Straight(NamedTuple):
-    """What counts of the unit of every field: linear part m, modulus d, error function e, offset o.
+class UnitCoefficients(NamedTuple):
+    """m, d, e and o of the unit of every field (`ClosedForm`); zero for a term it never has.
 
-    Each of shape (n,); error functions have m = d = 0 and e = 1, piecewise linear units e = o = 0.
+    Each of shape (n,).
     """
 
     m: Array
@@ -35,21 +36,20 @@ class Straight(NamedTuple):
     o: Array
 
 
-def straight(units: list[tuple[Any, int]]) -> Straight:
+def unit_coefficients(units: list[tuple[Activation, int]]) -> UnitCoefficients:
     """Of runs of equal units."""
     rows = []
     for g, count in units:
-        if isinstance(g, Erf):
-            row = (0.0, 0.0, 1.0, g.offset)
-        else:
-            row = ((1 + g.slope) / 2, (1 - g.slope) / 2, 0.0, 0.0)
-        stacked = jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in row])
-        rows.append(jnp.broadcast_to(stacked, (count, len(row))))
-    return Straight(*jnp.concatenate(rows).T)
+        row = [jnp.asarray(0.0 if x is None else x, dtype=jnp.float64) for x in form_of(g)]
+        rows.append(jnp.broadcast_to(jnp.stack(row), (count, len(row))))
+    return UnitCoefficients(*jnp.concatenate(rows).T)
 
 
 def first_order(
-    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"], kinks: bool = True
+    units: UnitCoefficients,
+    C: Float[Array, "... n n"],
+    G: Float[Array, "... K n"],
+    kinks: bool = True,
 ) -> Float[Array, "... K n"]:
     """⟨δ_i f_v⟩ = Σ_a A_ia C_av for the first K fields.
 
@@ -65,7 +65,7 @@ def first_order(
 
 
 def mean_jacobian(
-    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
+    units: UnitCoefficients, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
     """A_ia = ⟨∂δ_i/∂f_a⟩, where fields differ."""
     K, W = G.shape[-2], _moduli(units, G)
@@ -74,17 +74,17 @@ def mean_jacobian(
     return _without_kinks(units, C, G) + W * arcsine + along
 
 
-def _moduli(units: Straight, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
+def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """What the parts |z| of both units are multiplied by."""
     return G * units.d[: G.shape[-2], None] * units.d * (2 / math.pi)
 
 
 def _without_kinks(
-    units: Straight, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
+    units: UnitCoefficients, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
     """A without what comes from the parts |z| of both units."""
     K = G.shape[-2]
-    own = Straight(*(x[:K, None] for x in units))
+    own = UnitCoefficients(*(x[:K, None] for x in units))
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns = variance[..., :K, None], variance[..., None, :]
     c = C[..., :K, :]

@@ -1,13 +1,13 @@
 """Two straight lines that meet at zero: what is left of a signal without noise."""
 
+from typing import Any
+
 import equinox as eqx
 
 from tutelage._checks import finite_number
-from tutelage._jax import jnp
 from tutelage._names import named
-from tutelage.activations import Activation
-from tutelage.activations.base import Kink, Parity, labelled
-from tutelage.activations.hermite import HermiteCoefficients
+from tutelage.activations.base import labelled
+from tutelage.activations.closed import ClosedForm
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.gates.base import number
 
@@ -33,8 +33,8 @@ class Bent(PiecewiseLinear):
         finite_number("slope", self.slope, hint="slope=-1 for |x|")
 
     @property
-    def parity(self) -> Parity:
-        return "even" if isinstance(self.slope, (int, float)) and self.slope == -1 else "none"
+    def slopes(self) -> tuple[Any, float]:
+        return self.slope, 1.0
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Bent(PiecewiseLinear):
 
 
 @named
-class TwoSlopes(Activation):
+class TwoSlopes(PiecewiseLinear):
     """g(x) = b x for x > 0 and a x for x < 0, any two numbers.
 
     g = m x + d |x| with m = (b + a)/2 and d = (b − a)/2: the noiseless signal of a gate with the
@@ -62,39 +62,13 @@ class TwoSlopes(Activation):
         self.right = float(finite_number("right", right))
 
     @property
-    def kinks(self) -> tuple[Kink, ...]:
-        return () if self.left == self.right else (Kink(0.0, self.right - self.left),)
+    def slopes(self) -> tuple[float, float]:
+        return self.left, self.right
 
     @property
-    def parity(self) -> Parity:
-        if self.left == self.right:
-            return "odd"
-        return "even" if self.left == -self.right else "none"
-
-    @property
-    def odd_part_slope(self) -> float:
-        return 0.5 * (self.left + self.right)
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm(line=self.left) if self.left == self.right else super().closed_form
 
     @property
     def name(self) -> str:
         return f"TwoSlopes({number(self.left)}, {number(self.right)})"
-
-    def _g(self, x):
-        # Both functions have the mean of both sides as derivative at 0 in JAX.
-        return self.right * jnp.maximum(x, 0.0) + self.left * jnp.minimum(x, 0.0)
-
-    def _dg(self, x):
-        a, b = self.left, self.right
-        return jnp.where(x > 0, b, jnp.where(x < 0, a, 0.5 * (a + b)))
-
-    def _ddg(self, x):
-        return jnp.zeros_like(x)
-
-    def _hermite(self, order, q) -> HermiteCoefficients:
-        """d times those of |x|, and m √q at n = 1."""
-        bend, line = 0.5 * (self.right - self.left), self.odd_part_slope
-        modulus, linear = Bent(-1.0)._hermite(order, q), Bent(1.0)._hermite(order, q)
-        return HermiteCoefficients(
-            bend * modulus.values + line * linear.values,
-            abs(bend) * modulus.error + abs(line) * linear.error,
-        )

@@ -14,11 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import GELU, Activation, Erf
+from tutelage.activations import Activation
 from tutelage.activations.base import Parity
 from tutelage.activations.hermite import derivative_coefficients
 from tutelage.activations.panels import graded_edges, on_panels
-from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.quadrature.rules import panels
 
 # Norms only enter errors; relative to ‖f‖² this is what rounding and quadrature leave.
@@ -61,8 +60,9 @@ def expand_derivative(g: Activation, order: int, q: Float[Array, "..."]) -> Expa
 
     Without a closed form c_{n+1}/√q loses all digits at small q; there g' is projected.
     """
-    if g.kinks or isinstance(g, (PiecewiseLinear, Erf, GELU)):
-        c, c_error = g.hermite(order + 1, q)
+    known = g.hermite(order + 1, q) if g.kinks else g.hermite_series(order + 1, q)
+    if known is not None:
+        c, c_error = known
         values = derivative_coefficients(c, q, g.derivative(0.0))
         error = derivative_coefficients(c_error, q)
     else:
@@ -113,11 +113,12 @@ def _present(g: Activation, order: int) -> tuple[bool, ...]:
 def _norms(g: Activation, order: int, q: Array) -> tuple[Array, Array]:
     """⟨f²⟩ and ⟨f⁴⟩^¼ for f = g (order 0) or g' (order 1)."""
     q = jax.lax.stop_gradient(q)
-    if isinstance(g, PiecewiseLinear):
-        a = g.slope
+    form = g.closed_form
+    if form is not None and form.is_homogeneous:
+        a, b = form.slopes
         scale = q if order == 0 else jnp.ones_like(q)
         fourth = 3.0 if order == 0 else 1.0
-        return 0.5 * (1 + a**2) * scale, (0.5 * fourth * (1 + a**4)) ** 0.25 * jnp.sqrt(scale)
+        return 0.5 * (b**2 + a**2) * scale, (0.5 * fourth * (b**4 + a**4)) ** 0.25 * jnp.sqrt(scale)
     f = (g, g.derivative)[order]
 
     def single(variance: Array) -> tuple[Array, Array]:

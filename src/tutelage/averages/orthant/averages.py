@@ -21,14 +21,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations import Activation
+from tutelage.activations.base import form_of
+from tutelage.activations.closed import ClosedForm
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.orthant import moments as _moments
 from tutelage.averages.orthant.rows import Covariance, at, computed_once
 
 Number = Float[Array, "..."]
-Unit = PiecewiseLinear | Erf
 Kind = tuple[int, int]
 Term = tuple[Any, Kind]  # a coefficient and what stands behind it
 Factor = list[Term]
@@ -42,17 +42,23 @@ DELTA = (-1, 0)  # δ(z)
 
 def supports(activations: tuple[Activation, ...]) -> bool:
     """True if every unit is piecewise linear or an error function."""
-    return all(isinstance(g, Unit) for g in activations)
+    return all(_supports(g.closed_form) for g in activations)
 
 
-def i2(activations: tuple[Unit, ...], C: Float[Array, "... 2 2"]) -> Estimate:
+def _supports(form: ClosedForm | None) -> bool:
+    return form is not None and (form.is_piecewise_linear or form.is_error_function)
+
+
+def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩; for the ReLU eq. (27) of oostwal2019."""
     g, h = activations
     return _average([_value(g), _value(h)], [g, h], C)
 
 
 def i3(
-    activations: tuple[Unit, ...], C: Float[Array, "... 3 3"], same: tuple[int, ...] = (0, 1, 2)
+    activations: tuple[Activation, ...],
+    C: Float[Array, "... 3 3"],
+    same: tuple[int, ...] = (0, 1, 2),
 ) -> Estimate:
     """⟨g'(u) v h(w)⟩; for the ReLU eq. (6) of straat2019.
 
@@ -65,7 +71,7 @@ def i3(
 
 
 def i4(
-    activations: tuple[Unit, ...],
+    activations: tuple[Activation, ...],
     C: Float[Array, "... 4 4"],
     same: tuple[int, ...] = (0, 1, 2, 3),
 ) -> Estimate:
@@ -76,7 +82,7 @@ def i4(
 
 
 def slopes(
-    activations: tuple[Unit, ...], C: Float[Array, "... 2 2"], same: tuple[int, ...] = (0, 1)
+    activations: tuple[Activation, ...], C: Float[Array, "... 2 2"], same: tuple[int, ...] = (0, 1)
 ) -> Estimate:
     """⟨g'(u) h'(w)⟩."""
     g, h = activations
@@ -95,18 +101,27 @@ def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"])
     return jax.tree.map(lambda x: x.reshape(-1)[:size].reshape(batch), jax.lax.map(average, parts))
 
 
-def _value(g: Unit) -> Factor:
+def _value(g: Activation) -> Factor:
     """g as a sum of terms."""
-    if isinstance(g, Erf):
-        return [(1.0, SIGN), (g.offset, ONE)]
-    return [((1 + g.slope) / 2, FIELD), ((1 - g.slope) / 2, MODULUS)]
+    return _terms(g, {"line": FIELD, "modulus": MODULUS, "erf": SIGN, "constant": ONE})
 
 
-def _slope(g: Unit) -> Factor:
+def _slope(g: Activation) -> Factor:
     """g' as a sum of terms."""
-    if isinstance(g, Erf):
-        return [(2.0, DELTA)]
-    return [((1 + g.slope) / 2, ONE), ((1 - g.slope) / 2, SIGN)]
+    if _is_noisy(g):
+        return [(2.0 * c, kind) for c, kind in _terms(g, {"erf": DELTA})]
+    return _terms(g, {"line": ONE, "modulus": SIGN}) or [(0.0, ONE)]
+
+
+def _terms(g: Activation, kinds: dict[str, Kind]) -> Factor:
+    """Coefficients of the terms of the closed form that are named, and what each becomes."""
+    terms = form_of(g).terms
+    return [(terms[name], kind) for name, kind in kinds.items() if name in terms]
+
+
+def _is_noisy(g: Activation | None) -> bool:
+    """True for an error function; None is the plain field."""
+    return g is not None and form_of(g).is_error_function
 
 
 def _average(
@@ -114,7 +129,7 @@ def _average(
 ) -> Estimate:
     """⟨Π factors⟩, each a function of its own field unless they are the ``same``."""
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
-    C = C + jnp.diag(jnp.asarray([1.0 if isinstance(g, Erf) else 0.0 for g in units]))
+    C = C + jnp.diag(jnp.asarray([1.0 if _is_noisy(g) else 0.0 for g in units]))
     factors, kept = _merged(factors, units, same or tuple(range(len(factors))))
     C = C[..., kept, :][..., :, kept] if len(kept) < len(units) else C
     prefactor = jnp.ones_like(C[..., 0, 0])
@@ -136,7 +151,7 @@ def _merged(
     """
     merged: dict[int, Factor] = {}
     for x, (factor, unit, first) in enumerate(zip(factors, units, same, strict=True)):
-        if first in merged and not isinstance(unit, Erf) and not isinstance(units[first], Erf):
+        if first in merged and not _is_noisy(unit) and not _is_noisy(units[first]):
             pairs = itertools.product(merged[first], factor)
             merged[first] = [(a * b, (p + q, (s + t) % 2)) for (a, (p, s)), (b, (q, t)) in pairs]
         else:

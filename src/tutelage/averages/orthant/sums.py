@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jnp
-from tutelage.activations.piecewise import Linear, PiecewiseLinear
+from tutelage.activations.closed import ClosedForm
 from tutelage.averages.orthant import moments as _moments
 from tutelage.averages.orthant.averages import normalised
 
@@ -30,16 +30,18 @@ Key = tuple[tuple[int, ...], tuple[int, ...]]  # fields in front, signs; both so
 Expansion = dict[Key, float]
 
 
-def value(g: PiecewiseLinear, field: int) -> Expansion:
+def value(g: ClosedForm, field: int) -> Expansion:
     """g(z) = m z + d |z|."""
-    modulus: Expansion = {} if isinstance(g, Linear) else {((field,), (field,)): (1 - g.slope) / 2}
-    return {((field,), ()): (1 + g.slope) / 2, **modulus}
+    return _written(g, line=((field,), ()), modulus=((field,), (field,)))
 
 
-def slope(g: PiecewiseLinear, field: int) -> Expansion:
+def slope(g: ClosedForm, field: int) -> Expansion:
     """g'(z) = m + d sgn z."""
-    sign: Expansion = {} if isinstance(g, Linear) else {((), (field,)): (1 - g.slope) / 2}
-    return {((), ()): (1 + g.slope) / 2, **sign}
+    return _written(g, line=((), ()), modulus=((), (field,)))
+
+
+def _written(g: ClosedForm, **keys: Key) -> Expansion:
+    return {keys[name]: coefficient for name, coefficient in g.terms.items()}
 
 
 def plain(field: int) -> Expansion:

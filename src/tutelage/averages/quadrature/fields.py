@@ -26,7 +26,6 @@ from jaxtyping import Array, ArrayLike, Float
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.activations.base import Kink
-from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature.grid import Absolute, Grid, ordered_factor
 from tutelage.averages.quadrature.rules import RANK_TOLERANCE, SMALLEST_VARIANCE, cut_off
@@ -55,13 +54,13 @@ class Field(eqx.Module):
     @property
     def is_zero(self) -> bool:
         """True where the regular part vanishes identically."""
-        return self.order >= 2 and isinstance(self.activation, PiecewiseLinear)
+        return self.order >= 2 and self._is_straight
 
     def deltas(self, kink: Kink) -> list[tuple[int, Array]]:
         """Pairs (m, J): the k-th derivative contains J δ⁽ᵐ⁾ with J the jump of g⁽ᵏ⁻¹⁻ᵐ⁾."""
         k = self.order
         found = [(k - 2, kink.jump)]
-        if isinstance(self.activation, PiecewiseLinear):
+        if self._is_straight:
             return found
         step = 1e-9 * (1 + abs(kink.position))
         sides = jnp.stack([kink.position + step, kink.position - step])
@@ -69,6 +68,12 @@ class Field(eqx.Module):
             above, below = _regular(self.activation, k - 1 - m)(sides)
             found.append((m, above - below))
         return found
+
+    @property
+    def _is_straight(self) -> bool:
+        """True if g is straight between its kinks."""
+        form = self.activation.closed_form
+        return form is not None and form.is_piecewise_linear
 
     def raised(self) -> "Field":
         return Field(self.activation, self.order + 1)

@@ -19,15 +19,18 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array
 from tutelage._door import door
-from tutelage.activations import GELU, Activation, Erf
+from tutelage.activations import Activation
 from tutelage.activations.base import check_one
-from tutelage.activations.piecewise import PiecewiseLinear
-from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
-from tutelage.equilibrium.kernel.series import SeriesData, gelu_data, hermite_data
+from tutelage.activations.closed import ClosedForm
+from tutelage.averages.two_point import erf_kernel, modulus_kernel
+from tutelage.equilibrium.kernel.series import SeriesData, hermite_data
 from tutelage.equilibrium.kernel.table import Table, panels
 
 # asin x = Σ_k a_k x^(2k+1): at |x| ≤ ½ the terms beyond this k are below 4⁻²⁸.
 ARCSINE_TERMS = 28
+_K = np.arange(1, ARCSINE_TERMS)
+# a_k = (2k−1)!!/(2k)!!/(2k+1)
+ARCSINE = np.cumprod((2 * _K - 1) / (2 * _K)) / (2 * _K + 1)
 # A series with more terms than this is tabulated.
 MOST_TERMS = 100
 # At |ρ| below 0.3 terms from n = 42 on are rounding, those of the third derivative included.
@@ -78,58 +81,47 @@ class Kernel(abc.ABC):
         """c_0², c_1², …, the squares of the Hermite coefficients up to an order."""
 
 
-class PiecewiseLinearKernel(Kernel):
-    """g(x) = m x + d |x| with m = (1+a)/2 and d = (1−a)/2, for the slope a on the left."""
+class ClosedKernel(Kernel):
+    """g(x) = o + m x + d |x| + e erf(x/√2): κ̃ = d² κ̃[|x|] + e² κ̃[erf], as c_n with n ≥ 2 are
+    those of |x| for even n and those of erf for odd n."""
 
-    def __init__(self, slope: float):
-        self._bend = 0.25 * (1 - slope) ** 2  # d²
-        self.level = 2 * self._bend / math.pi
-        self.slope = 0.25 * (1 + slope) ** 2
-
-    def _evaluate(self, rho, derivative):
-        if not self._bend:  # infinite derivatives at ±1 would not vanish with it
-            return 0.0 * rho
-        if derivative == 0:
-            # √(1−ρ²) − 1 = −ρ²/(1 + √(1−ρ²)): half of ρ asin ρ at small ρ, and nothing cancels.
-            rest = rho / (1 + np.sqrt((1 - rho) * (1 + rho)))
-            return self.level * rho * (np.arcsin(rho) - rest)
-        return self._bend * modulus_kernel(rho, derivative)
-
-    def squares(self, order):
-        from tutelage.activations.piecewise import relu_at_unit_variance
-
-        c2 = 4 * self._bend * relu_at_unit_variance(order) ** 2
-        c2[1:2] = self.slope
-        return c2
-
-
-class ErfKernel(Kernel):
-    """g(x) = b + erf(x/√2)."""
-
-    def __init__(self, offset: float):
-        self.level = offset**2
-        self.slope = 1 / math.pi
-        k = np.arange(1, ARCSINE_TERMS)
-        # a_k = (2k−1)!!/(2k)!!/(2k+1)
-        self._series = np.cumprod((2 * k - 1) / (2 * k)) / (2 * k + 1)
+    def __init__(self, form: ClosedForm):
+        m, d, e, o = (0.0 if x is None else float(x) for x in form)
+        self._form, self._bend, self._erf = form, d**2, e**2
+        self.level = o**2 + 2 * o * d * math.sqrt(2 / math.pi) + 2 * self._bend / math.pi
+        self.slope = m**2 + 2 * m * e / math.sqrt(math.pi) + self._erf / math.pi
 
     def _evaluate(self, rho, derivative):
-        if derivative == 0:
-            powers = (rho / 2)[..., None] ** (2 * np.arange(1, ARCSINE_TERMS) + 1)
-            return 2 / math.pi * (powers @ self._series)
-        if derivative == 1:
-            # 1/w − 1/2 = (4 − w²)/(2w(2 + w)) with w = √(4−ρ²).
-            w = np.sqrt(4 - rho**2)
-            return rho**2 / (math.pi * w * (2 + w))
-        return erf_kernel(rho, derivative)
+        value = 0.0 * rho
+        if self._bend:  # infinite derivatives at ±1 would not vanish with it
+            value = value + self._bend * _modulus_tilde(rho, derivative)
+        if self._erf:
+            value = value + self._erf * _erf_tilde(rho, derivative)
+        return value
 
     def squares(self, order):
-        c2 = np.zeros(order + 1)
-        c2[0] = self.level
-        a = np.concatenate([[1.0], self._series])
-        n = np.arange(1, min(order, 2 * ARCSINE_TERMS - 1) + 1, 2)
-        c2[n] = 2 / math.pi * a[(n - 1) // 2] * 0.5**n
-        return c2
+        return self._form.at_unit_variance(order) ** 2
+
+
+def _modulus_tilde(rho: np.ndarray, derivative: int) -> Any:
+    """κ̃ of |x|, differentiated."""
+    if derivative == 0:
+        # √(1−ρ²) − 1 = −ρ²/(1 + √(1−ρ²)): half of ρ asin ρ at small ρ, and nothing cancels.
+        rest = rho / (1 + np.sqrt((1 - rho) * (1 + rho)))
+        return 2 / math.pi * rho * (np.arcsin(rho) - rest)
+    return modulus_kernel(rho, derivative)
+
+
+def _erf_tilde(rho: np.ndarray, derivative: int) -> Any:
+    """κ̃ of erf(x/√2), differentiated."""
+    if derivative == 0:
+        powers = (rho / 2)[..., None] ** (2 * np.arange(1, ARCSINE_TERMS) + 1)
+        return 2 / math.pi * (powers @ ARCSINE)
+    if derivative == 1:
+        # 1/w − 1/2 = (4 − w²)/(2w(2 + w)) with w = √(4−ρ²).
+        w = np.sqrt(4 - rho**2)
+        return rho**2 / (math.pi * w * (2 + w))
+    return erf_kernel(rho, derivative)
 
 
 class SeriesKernel(Kernel):
@@ -217,10 +209,8 @@ def kernel_of(activation: Activation) -> Kernel:
     0.500000000000
     """
     check_one("activation", activation)
-    if isinstance(activation, PiecewiseLinear):
-        return PiecewiseLinearKernel(float(activation.slope))
-    if isinstance(activation, Erf):
-        return ErfKernel(float(activation.offset))
+    if activation.closed_form is not None:
+        return ClosedKernel(activation.closed_form)
     try:
         return _series(activation)
     except TypeError:  # parameters that are arrays cannot be hashed
@@ -230,8 +220,7 @@ def kernel_of(activation: Activation) -> Kernel:
 @functools.lru_cache(maxsize=64)
 def _series(activation: Activation) -> SeriesKernel:
     """Kept, because tables of steep activations take a second to make."""
-    data = gelu_data() if isinstance(activation, GELU) else hermite_data(activation)
-    return SeriesKernel(activation, data)
+    return SeriesKernel(activation, hermite_data(activation))
 
 
 def check_correlation(argument: str, value: Any) -> np.ndarray:

@@ -4,19 +4,19 @@ With fixed norms the averages of oostwal2019, Appendix B, are elementary functio
 with elementary derivatives; every other activation gets a polynomial through a few exact values.
 """
 
-import math
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.activations import Activation, Erf
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations import Activation
+from tutelage.activations.closed import ClosedForm
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
-from tutelage.equilibrium.kernel.closed import erf_kernel, modulus_kernel
+from tutelage.averages.two_point import two_point
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
 # Chebyshev points: doubled until the last coefficients are rounding.  Only two units that both
@@ -46,47 +46,47 @@ class PairKernel(eqx.Module):
         return jax.jvp(self.first, (c,), (jnp.ones_like(c),))[1]
 
 
-class ClosedPair(PairKernel):
-    """φ = φ₀ + m c + s κ(c/ℓ), with the κ of erf or of |x| (`closed`) on a scale ℓ of its own."""
+class Curve(eqx.Module):
+    """s κ(c/ℓ), with the κ of erf or of |x| (`tutelage.averages.two_point`)."""
 
-    level: float
-    linear: float
     kappa: Callable = eqx.field(static=True)
     scale: Float[Array, " q"]
     size: Float[Array, " q"]
     largest: Float[Array, " q"]
 
+    def derivative(self, c: Float[Array, "... q"], order: int) -> Float[Array, "... q"]:
+        """Of this order; 0 is the value itself."""
+        # Rounding must not carry |c| beyond √q.
+        rho = jnp.clip(c, -self.largest, self.largest) / self.size
+        return self.scale / self.size**order * self.kappa(rho, order)
+
+
+class ClosedPair(PairKernel):
+    """φ = φ₀ + m c + Σ s κ(c/ℓ)."""
+
+    level: Any
+    linear: Any
+    curves: tuple[Curve, ...]
+
+    def __init__(self, g: ClosedForm, h: ClosedForm, variances: Float[Array, " q"]):
+        self.level, self.linear, curved = two_point(g, h, jnp.ones_like(variances), variances)
+        largest = jnp.sqrt(variances)
+        self.curves = tuple(
+            Curve(kappa, jnp.broadcast_to(scale, variances.shape), size, largest)
+            for kappa, scale, size in curved
+        )
+
     def value(self, c):
-        return self.level + self.linear * c + self.scale * self.kappa(self._correlation(c))
+        return self.level + self.linear * c + self._sum(c, 0)
 
     def first(self, c):
-        return self.linear + self.scale / self.size * self.kappa(self._correlation(c), 1)
+        return self.linear + self._sum(c, 1)
 
     def second(self, c):
-        return self.scale / self.size**2 * self.kappa(self._correlation(c), 2)
+        return self._sum(c, 2)
 
-    def _correlation(self, c: Array) -> Array:
-        """c/ℓ, where rounding must not carry |c| beyond √q."""
-        return jnp.clip(c, -self.largest, self.largest) / self.size
-
-
-class LinearPair(PairKernel):
-    """φ = φ(0) + φ' c: an error function beside a piecewise linear unit, whose |x| it cannot see.
-
-    erf(w/√2) is odd and ⟨w erf(u/√2)⟩ = √(2/π) c/√(1 + variance of u).
-    """
-
-    level: Float[Array, " q"]
-    slope: Float[Array, " q"]
-
-    def value(self, c):
-        return self.level + self.slope * c
-
-    def first(self, c):
-        return jnp.broadcast_to(self.slope, c.shape)
-
-    def second(self, c):
-        return jnp.zeros_like(c)
+    def _sum(self, c: Array, order: int) -> Array:
+        return sum((curve.derivative(c, order) for curve in self.curves), jnp.zeros_like(c))
 
 
 class Interpolated(PairKernel):
@@ -133,27 +133,11 @@ def pair_kernel(
     >>> print(f"{relu.value(jnp.zeros(1))[0]:.12f}")  # 1/(2π)
     0.159154943092
     """
-    g, h = activations
+    g, h = (activation.closed_form for activation in activations)
     q = jnp.asarray(variances)
-    root = jnp.sqrt(q)
-    if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, PiecewiseLinear):
-        bend, line = (1 - g.slope) * (1 - h.slope) / 4, (1 + g.slope) * (1 + h.slope) / 4
-        return ClosedPair(0.0, line, modulus_kernel, bend * root, _positive(root), root)
-    if method is None and isinstance(g, Erf) and isinstance(h, Erf):
-        offsets, size = g.offset * h.offset, jnp.sqrt((1 + q) / 2)
-        return ClosedPair(offsets, 0.0, erf_kernel, jnp.ones_like(q), size, root)
-    if method is None and isinstance(g, Erf) and isinstance(h, PiecewiseLinear):
-        return _mixed(g, h, erf_variance=jnp.ones_like(q), other_variance=q)
-    if method is None and isinstance(g, PiecewiseLinear) and isinstance(h, Erf):
-        return _mixed(h, g, erf_variance=q, other_variance=jnp.ones_like(q))
+    if method is None and g is not None and h is not None:
+        return ClosedPair(g, h, q)
     return Interpolated(activations, q, chosen(method, activations))
-
-
-def _mixed(erf: Erf, other: PiecewiseLinear, erf_variance: Array, other_variance: Array):
-    """(offset + erf)(m w + d |w|): the offset sees ⟨|w|⟩ = √(2q/π), the error function only w."""
-    mean_modulus = jnp.sqrt(2 * other_variance / math.pi)
-    slope = (1 + other.slope) / 2 * jnp.sqrt(2 / math.pi / (1 + erf_variance))
-    return LinearPair(erf.offset * (1 - other.slope) / 2 * mean_modulus, slope)
 
 
 def _positive(sizes: Array) -> Array:

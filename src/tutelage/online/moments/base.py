@@ -58,7 +58,7 @@ class Moments(eqx.Module):
 
     def jacobian(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         """A_ia = ⟨∂δ_i/∂f_a⟩, of which ⟨δ_i v⟩ is A C."""
-        units, _ = _straight(self.scenario)
+        units, _ = _coefficients(self.scenario)
         return pairs.mean_jacobian(units, overlaps.covariance, couplings(self.scenario))
 
     @abc.abstractmethod
@@ -85,11 +85,11 @@ class Moments(eqx.Module):
 
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
     """⟨δ_i v⟩ of piecewise linear units and error functions."""
-    units, kinks = _straight(scenario)
+    units, kinks = _coefficients(scenario)
     return pairs.first_order(units, overlaps.covariance, couplings(scenario), kinks=kinks)
 
 
-def _straight(scenario: Scenario) -> tuple[pairs.Straight, bool]:
-    """What counts of their units, and whether the students' have kinks."""
+def _coefficients(scenario: Scenario) -> tuple[pairs.UnitCoefficients, bool]:
+    """Those of their units, and whether the students' have kinks."""
     g, h = scenario.student.activation, scenario.teacher.activation
-    return pairs.straight([(g, scenario.K), (h, scenario.M)]), bool(g.kinks)
+    return pairs.unit_coefficients([(g, scenario.K), (h, scenario.M)]), bool(g.kinks)

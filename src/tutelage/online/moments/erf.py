@@ -8,7 +8,8 @@ variance 1, and erf averages as usual,
                                           + o_c o_d + ς² δ_cd],
     Λ = (1 + C_ii)(1 + C_kk) - C_ik²,    o_c = Σ_a r_ca offset_a,
 
-with r of `tutelage.averages.generalization.coefficients`, c and d outputs, and v = -r of students.
+with r of `tutelage.averages.generalization.coefficients` times the factors e_a of the error
+functions, offsets without them, c and d outputs, and v = -r of students.
 The terms are those of Saad and Solla (1995); there are (K + M)² of them for every pair instead of
 determinants of four fields.
 """
@@ -23,7 +24,7 @@ from tutelage.averages.erf import two_signs
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Erf, Method
 from tutelage.averages.orthant.twofold import minor
-from tutelage.averages.pairs import straight
+from tutelage.averages.pairs import UnitCoefficients, unit_coefficients
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import upper_triangle
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
@@ -41,7 +42,8 @@ class ErfMoments(Moments):
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
-        r = coefficients(self.scenario)
+        units, r = self._units, coefficients(self.scenario)
+        offset, r = r @ units.o, r * units.e
         i, k = np.triu_indices(K)
         # One field after the other: C given x_i + u, then that given x_k + v.
         first = _given(C[..., None, :, :], np.arange(K))[..., i, :, :]
@@ -51,7 +53,6 @@ class ErfMoments(Moments):
         a, b = np.triu_indices(r.shape[-1])
         signs = two_signs(Sigma[..., a, a], Sigma[..., a, b], Sigma[..., b, b])
         both = np.where(a == b, 0.5, 1.0) * (r[:, None, a] * r[:, b] + r[:, None, b] * r[:, a])
-        offset = r @ self._offsets
         constant = offset[:, None] * offset + self.scenario.label_noise**2 * np.eye(len(r))
         square = signs @ both.reshape(-1, len(a)).T + constant.ravel()
         outer = (r[:, None, i] * r[:, k]).reshape(-1, len(i)).T
@@ -61,9 +62,9 @@ class ErfMoments(Moments):
         return EXACT
 
     @property
-    def _offsets(self) -> Float[Array, " n"]:
+    def _units(self) -> UnitCoefficients:
         sides = ((c.activation, c.units) for c in (self.scenario.student, self.scenario.teacher))
-        return straight(list(sides)).o
+        return unit_coefficients(list(sides))
 
 
 def _given(C: Float[Array, "... m n n"], fields: np.ndarray) -> Float[Array, "... m n n"]:

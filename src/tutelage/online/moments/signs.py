@@ -10,7 +10,9 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
 from tutelage._jax import jax, jnp
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations import Activation
+from tutelage.activations.base import form_of
+from tutelage.activations.closed import ClosedForm
 from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
@@ -33,7 +35,7 @@ class SignMoments(Moments):
     def __init__(self, scenario: Scenario, method: Method):
         super().__init__(scenario, method)
         g, h = scenario.student.activation, scenario.teacher.activation
-        self.sums = _written_out(scenario.K, scenario.M, g, h)
+        self.sums = _written_out(scenario.K, scenario.M, form_of(g), form_of(h))
         self.weights = None if is_traced(self.scenario) else self._weights()
 
     def with_readout(self, v: Float[Array, "outputs K"]) -> "SignMoments":
@@ -78,13 +80,14 @@ class SignMoments(Moments):
         return EXACT
 
 
-def has_known_slopes(*units: object) -> bool:
+def has_known_slopes(*units: Activation) -> bool:
     """Piecewise linear with numbers, so that sums can be written out in moments."""
-    return all(isinstance(g, PiecewiseLinear) and isinstance(g.slope, int | float) for g in units)
+    forms = (g.closed_form for g in units)
+    return all(form is not None and form.is_homogeneous and form.is_static for form in forms)
 
 
 @cache
-def _written_out(K: int, M: int, g: Any, h: Any) -> Sums:
+def _written_out(K: int, M: int, g: ClosedForm, h: ClosedForm) -> Sums:
     """For every i <= k: I4(x_i, x_k, a, b) for a <= b, and ⟨g'(x_i) g'(x_k)⟩."""
     values = [sums.value(g, i) for i in range(K)] + [sums.value(h, K + n) for n in range(M)]
     slopes = [sums.slope(g, i) for i in range(K)]

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jnp
-from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.activations import Activation
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
@@ -224,10 +224,14 @@ def _solutions(flow: Flow, B: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
         )
     elif K == M and np.array_equal(v, teachers):
         yield B, v
-    elif isinstance(g, PiecewiseLinear) and np.all(v == v[:, :1]) and np.all(teachers == v[:, :1]):
+    elif _is_homogeneous(g) and np.all(v == v[:, :1]) and np.all(teachers == v[:, :1]):
         # g(x) = Σ g(x/n): the last teacher's students share it
         shares = np.arange(1.0, K - M + 2)
         yield np.vstack([B[:-1], np.outer(shares / np.sum(shares), B[-1])]), v
+
+
+def _is_homogeneous(g: Activation) -> bool:
+    return g.closed_form is not None and g.closed_form.is_homogeneous
 
 
 def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:

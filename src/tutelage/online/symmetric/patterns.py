@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -18,6 +17,8 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import as_data, jnp
 from tutelage.activations import Activation
+from tutelage.activations.base import form_of
+from tutelage.activations.closed import ClosedForm
 from tutelage.averages.methods import Method, Orthant
 from tutelage.averages.orthant import sums
 from tutelage.averages.orthant.sums import Sums
@@ -113,7 +114,8 @@ def pattern_averages(
     single, k = Averages(as_data(units), method), min(K, REPRESENTATIVES)
     if not (isinstance(method, Orthant) and has_known_slopes(*units)):
         return SinglePatterns(single, k)
-    return SignPatterns(single, k, {kind: _written_out(kind, k, *units) for kind in SHAPES})
+    forms = [form_of(g) for g in units]
+    return SignPatterns(single, k, {kind: _written_out(kind, k, *forms) for kind in SHAPES})
 
 
 @cache
@@ -137,7 +139,7 @@ def pattern_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
 
 
 @cache
-def _written_out(kind: str, k: int, g: Any, h: Any) -> Sums:
+def _written_out(kind: str, k: int, g: ClosedForm, h: ClosedForm) -> Sums:
     """The same sums written out in moments, each of which is then computed once."""
     parts: list[list[sums.Expansion]] = [[] for _ in range(int(np.prod(SHAPES[kind])))]
     for fields, target, weight in _tuples(kind, k):
