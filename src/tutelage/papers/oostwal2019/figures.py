@@ -15,6 +15,7 @@ import xarray as xr
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.papers.oostwal2019.loads import transitions
+from tutelage.papers.oostwal2019.measures import is_error_function
 from tutelage.papers.oostwal2019.samples import sampled, size
 from tutelage.papers.section import Figure
 
@@ -189,4 +190,4 @@ def _sampled(
 
 
 def _name(g: Activation) -> str:
-    return "sigmoidal" if isinstance(g, Erf) else g.name
+    return "sigmoidal" if is_error_function(g) else g.name

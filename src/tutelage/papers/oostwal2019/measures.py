@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from tutelage import equilibrium
-from tutelage.activations import Activation, Erf
+from tutelage.activations import Activation
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.loads import at, best, load
 from tutelage.papers.row import Row, closed_form, compare, correct
@@ -99,10 +99,15 @@ def power(
     return compare(KEY, item, limit, float(last), float(2 * abs(last - before)))
 
 
+def is_error_function(g: Activation) -> bool:
+    """True for the sigmoidal units of the paper, with any offset."""
+    return g.closed_form is not None and g.closed_form.is_error_function
+
+
 def stability(g: Activation, K: int, a: float) -> Row:
     """Whether the state R < S is a minimum in all overlaps: the sign of the lowest eigenvalue."""
     state = at(g, K, a, "R < S")
-    name = "erf" if isinstance(g, Erf) else g.name
+    name = "erf" if is_error_function(g) else g.name
     item = f"sign of the lowest eigenvalue at R < S, {name}, K = {K}, α = {a:g} (stable)"
     sign, published = math.copysign(1.0, state.lowest_eigenvalue), closed_form("1", 1.0)
     if sign > 0:
