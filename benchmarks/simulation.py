@@ -25,8 +25,8 @@ from tutelage.model.timing import both, rate_of
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.network import Network
-from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 

@@ -2,11 +2,13 @@
 
 import ast
 import contextlib
+import importlib
 import io
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,11 @@ ROOMS = [
     *("bridge", "sweeps", "figures", "papers", "report", "explorer", "cli"),
 ]
 LEVEL = {room: level for level, room in enumerate(ROOMS)}
+# Papers and front ends, which use the library as a user does.
+UPPER_LAYERS = ("papers", "report", "explorer", "cli")
+# Whose private names `bridge` once took: it keeps to the same rule with this one package.
+ALSO_HELD = {"bridge": {"simulation"}}
+OFFER = "Other packages may use the module"
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
@@ -64,6 +71,67 @@ def test_imports_point_only_upwards(path):
         if room == "simulation":
             allowed = any(f"{module}.".startswith(f"{may}.") for may in SIMULATION_MAY_IMPORT)
             assert allowed or other == room, f"simulation imports {module}"
+
+
+def offered(package: str) -> set[str]:
+    """Modules that the docstring of a package offers to others, and of the packages in it."""
+    found = set()
+    for file in (SOURCE / package).rglob("__init__.py"):
+        text = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split(OFFER)
+        home = ".".join(file.parent.relative_to(SOURCE).parts)
+        found |= {f"{home}.{name}" for name in re.findall(r"`([\w.]+)`", "".join(text[1:]))}
+    return found
+
+
+def is_public(name: str) -> bool:
+    """Whether other layers may import this: a package, what it exports or offers, shared tools."""
+    package, *rest = name.split(".")
+    if package.startswith("_") or package in ("runs", *UPPER_LAYERS):
+        return True
+    while rest and (SOURCE / package.replace(".", "/") / rest[0]).is_dir():
+        package = f"{package}.{rest.pop(0)}"
+    exported = getattr(importlib.import_module(f"tutelage.{package}"), "__all__", ())
+    if not rest or (len(rest) == 1 and rest[0] in exported):
+        return True
+    inside = any(f"{name}.".startswith(f"{one}.") for one in offered(package.split(".")[0]))
+    return inside and not rest[-1].startswith("_")
+
+
+def imports_between_layers() -> Iterator[tuple[str, str]]:
+    """Module and imported name, of those that may import public names only."""
+    for path in modules():
+        room = room_of(path)
+        for name in imported_modules(path):
+            other = name.split(".")[0]
+            if room in UPPER_LAYERS or other in ALSO_HELD.get(room, ()):
+                yield str(path.relative_to(SOURCE)), name
+
+
+def test_the_library_stands_before_papers_and_front_ends():
+    """So that the test above refuses every import of theirs in the library."""
+    assert tuple(ROOMS[-len(UPPER_LAYERS) :]) == UPPER_LAYERS
+
+
+def test_papers_and_front_ends_import_public_names_only():
+    private = [pair for pair in imports_between_layers() if not is_public(pair[1])]
+    assert not private
+
+
+def test_a_private_name_is_seen():
+    assert is_public("online.evolve") and is_public("online.linearization.linearized")
+    assert is_public("deep.images.cifar10") and is_public("_checks.InputError")
+    for name in (
+        "online.flow.Flow",
+        "online.linearization._first",
+        "deep.images.record.train_on_images",
+    ):
+        assert not is_public(name)
+
+
+def test_nothing_is_offered_that_nobody_uses():
+    used = {name for _, name in imports_between_layers()}
+    for one in {one for room in ROOMS for one in offered(room)}:
+        assert any(f"{name}.".startswith(f"{one}.") for name in used), one
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))

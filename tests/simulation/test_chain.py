@@ -13,7 +13,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.timing import Scheduled
 from tutelage.simulation.chain import Chain, _repeated
 from tutelage.simulation.ensemble import Ensemble, run_keys
-from tutelage.simulation.rule import GradientDescent
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])

@@ -11,7 +11,7 @@ import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.simulation import comparison
 from tutelage.simulation.comparison import compare
-from tutelage.simulation.theory import theory_at
+from tutelage.simulation.interpolated_theory import theory_at
 
 
 def rejections(count, level, **made):

@@ -10,8 +10,8 @@ from tutelage._jax import jnp
 from tutelage.model.timing import Scheduled
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.network import Network, Weights
-from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 PAIR_START = tl.Overlaps(Q=[[0.3, 0.1], [0.1, 0.4]], R=[[0.2, 0.1], [-0.1, 0.3]], T=PAIR.T)

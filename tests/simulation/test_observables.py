@@ -7,8 +7,8 @@ import tutelage as tl
 from tutelage._jax import jnp
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import Ensemble
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.observables import DIMENSIONS
-from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.statistics import components
 

@@ -12,7 +12,7 @@ from tutelage.model.timing import Rate, Scheduled
 from tutelage.simulation import simulate
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
-from tutelage.simulation.rule import GradientDescent
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.statistics import components
 
 V = np.array([[1.0, -0.6], [0.3, 0.8]])

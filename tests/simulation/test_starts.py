@@ -10,8 +10,8 @@ from tutelage._jax import jnp
 from tutelage.model.timing import rate_of
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.network import Network
-from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.starts import initial_weights
 
 ALONE = tl.Overlaps(Q=[[0.25]], R=[[1e-3]], T=[[1.0]])

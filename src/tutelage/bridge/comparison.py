@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from tutelage import simulation
 from tutelage._checks import InputError
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector, unchecked
@@ -16,9 +17,8 @@ from tutelage.online.flow import Flow
 from tutelage.online.trajectory import evolve
 from tutelage.runs.provenance import is_json
 from tutelage.runs.recompute import made
-from tutelage.simulation.chain import chain
+from tutelage.simulation.interpolated_theory import theory_at
 from tutelage.simulation.statistics import components, observed
-from tutelage.simulation.theory import theory_at
 
 # Overlaps change slowly: more times of a smooth curve would test nothing new.
 MOST_TIMES = 64
@@ -89,7 +89,7 @@ class Problem:
 
     def networks(self) -> xr.Dataset:
         """Networks of N inputs from the start."""
-        return chain(
+        return simulation.chain(
             self.scenario,
             self.start,
             self.rate,

@@ -6,6 +6,8 @@ every site-symmetric minimum at a load α with its stability against all overlap
 state appears, wins and is the only one, `transition_kind` what the Hermite coefficients of an
 activation say about it, and `phases` which state wins at each load.
 `minima` looks beyond site symmetry; `sample` and `hysteresis` draw weights from the Gibbs density.
+
+Other packages may use the modules `general.blocks`, `sampling.sample` and `sampling.spheres`.
 """
 
 from tutelage._lazy import names_of

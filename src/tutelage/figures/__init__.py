@@ -13,6 +13,8 @@ them, `critical_load` where networks of them specialize;
 students of finite width and whom they follow; `sweep` draws studies over what was swept.
 Nothing here computes more than a mean over runs; every function takes optional Axes in the second
 place and returns the Axes it drew on.  Pictures of one paper's page stand beside that page.
+
+Other packages may use the modules `axes` and `film`.
 """
 
 from tutelage._lazy import names_of

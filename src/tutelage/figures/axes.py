@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+import xarray as xr
 
 from tutelage._checks import InputError, shown
 from tutelage._door import door
@@ -89,3 +90,16 @@ def banded(
     (line,) = axes.plot(x[at], mean[at], style, **looks)
     if np.any(np.isfinite(width)):
         axes.fill_between(x, mean - width, mean + width, color=line.get_color(), **BAND)
+
+
+def check_training(dataset: xr.Dataset, name: str, axes: set[str] | None) -> None:
+    """Refuse a Dataset that is no result of training with this variable and these dimensions."""
+    allowed = "it has to be a result of training"
+    if name not in dataset:
+        hint = "tl.deep.train(..., correlations=True)" if "correlation_" in name else ""
+        raise InputError("dataset", f"no {name!r}", allowed, hint or "tl.deep.train(...)")
+    extra = "polarity" in dataset.dims or (axes is not None and set(dataset[name].dims) - axes)
+    if extra:
+        came = f"dimensions {tuple(dataset[name].dims)}"
+        hint = "dataset.sel(polarity=1), or dataset.sel(multiple=5)"
+        raise InputError("dataset", came, "one polarity and one multiple can be drawn", hint)

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
-from tutelage.figures.axes import drawing, finished, new_axes
+from tutelage.figures.axes import check_training, drawing, finished, new_axes
 
 
 @drawing
@@ -24,7 +23,7 @@ def specialization(
     Returns:
         The Axes drawn on.  Every run has its colour.
     """
-    check(dataset, f"strength_{layer}", {"run", "epoch", f"student_{layer}"})
+    check_training(dataset, f"strength_{layer}", {"run", "epoch", f"student_{layer}"})
     axes = new_axes(axes)
     now = dataset.isel(epoch=-1) if epoch is None else dataset.sel(epoch=epoch)
     for run in range(now.sizes["run"]):
@@ -55,7 +54,7 @@ def recovery(
     """
     from tutelage.deep import recovery_rate
 
-    check(dataset, f"teacher_correlation_{layer}", None)
+    check_training(dataset, f"teacher_correlation_{layer}", None)
     axes = new_axes(axes)
     rate = recovery_rate(dataset, threshold=threshold, layer=layer)
     rate = rate if "multiple" in rate.dims else rate.expand_dims(multiple=[0])
@@ -85,7 +84,7 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     """
     import matplotlib
 
-    check(dataset, f"teacher_correlation_{layer}", {"run", "epoch", f"teacher_{layer}"})
+    check_training(dataset, f"teacher_correlation_{layer}", {"run", "epoch", f"teacher_{layer}"})
     axes = new_axes(axes)
     best = dataset[f"teacher_correlation_{layer}"].mean("run")
     colours = matplotlib.colormaps["rainbow"](np.linspace(0, 1, best.sizes[f"teacher_{layer}"]))
@@ -95,16 +94,3 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
     axes.set_title(f"layer {layer}, log₁₀ loss = {np.log10(loss):.2f}", fontsize="small")
     return finished(axes)
-
-
-def check(dataset: xr.Dataset, name: str, axes: set[str] | None) -> None:
-    """A result of training that has this variable, without further dimensions."""
-    allowed = "it has to be a result of training"
-    if name not in dataset:
-        hint = "tl.deep.train(..., correlations=True)" if "correlation_" in name else ""
-        raise InputError("dataset", f"no {name!r}", allowed, hint or "tl.deep.train(...)")
-    extra = "polarity" in dataset.dims or (axes is not None and set(dataset[name].dims) - axes)
-    if extra:
-        came = f"dimensions {tuple(dataset[name].dims)}"
-        hint = "dataset.sel(polarity=1), or dataset.sel(multiple=5)"
-        raise InputError("dataset", came, "one polarity and one multiple can be drawn", hint)

@@ -8,6 +8,9 @@
 learn fastest, `best_tracking` how to follow teachers that drift.
 
 Names are loaded when they are first used: a curve does not wait for solvers it does not need.
+
+Other packages may use the modules `linearization`, `steps`, `stationary.escape`,
+`stationary.plateaus` and `stationary.stability`.
 """
 
 from tutelage._lazy import names_of

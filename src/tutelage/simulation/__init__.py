@@ -8,9 +8,12 @@ names they have in another, `summary` mean, spread and quantiles over runs; `esc
 when each run leaves its plateau, `finite_size` how the deviation from the theory shrinks with N,
 and `compare` whether theory and simulation agree.
 
-The order of the files is that of the data: `ensemble`, `starts`, `inputs` and the learning `rule`,
+The order of the files is that of the data: `ensemble`, `starts`, `inputs` and the `learning_rule`,
 then the systems `network` and `chain`, then `simulate`, which lets many runs of a system learn, and
 `observables`, what is kept of them.
+
+Other packages may use the modules `comparison`, `ensemble`, `interpolated_theory`, `observables`,
+`simulate` and `statistics`.
 """
 
 from tutelage._lazy import names_of

@@ -31,8 +31,8 @@ from tutelage.simulation.factor import (
     factor,
     factorize,
 )
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.observables import of_overlaps
-from tutelage.simulation.rule import GradientDescent
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.starts import own_readouts
 
@@ -76,11 +76,11 @@ def chain(
 
     where |ξ|² is the square of the part of ξ in the space of the weights, which f determines,
     plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.  With readouts and
-    several outputs δ_i is as `tutelage.simulation.rule.GradientDescent` says, and a second layer
-    that learns changes with it, v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
+    several outputs δ_i is as `tutelage.simulation.learning_rule.GradientDescent` says, and a second
+    layer that learns changes with it, v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
 
     With a batch of b examples each step has the mean of what they do; with drift the teachers of a
-    step walk after it, as `tutelage.simulation.rule.GradientDescent` says.
+    step walk after it, as `tutelage.simulation.learning_rule.GradientDescent` says.
 
     Args:
         scenario: who learns from whom, with label noise ς, weight decays γ and γ_v, and drift δ;

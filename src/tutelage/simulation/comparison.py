@@ -21,8 +21,8 @@ from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.runs.seed import check_seed
+from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
-from tutelage.simulation.theory import check_theory, theory_at
 
 MOST_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
 REFLECTIONS = 2000  # the 99th percentile of as many is known to about 0.2 percent points of level

@@ -16,8 +16,8 @@ from scipy.optimize import minimize_scalar
 from tutelage._checks import InputError, positive_integer
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
+from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, observed
-from tutelage.simulation.theory import check_theory, theory_at
 
 RESAMPLES = 200  # a standard error from as many is known to 1/√400 = 5 percent
 STEEPEST = 3.0  # exponents are looked for from -3 to 3

@@ -13,8 +13,8 @@ from tutelage.model import Scenario
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
 from tutelage.simulation.inputs import Inputs, Rows, as_inputs
+from tutelage.simulation.learning_rule import GradientDescent, mean_change
 from tutelage.simulation.observables import of_overlaps
-from tutelage.simulation.rule import GradientDescent, mean_change
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.starts import (
     InitialWeights,
@@ -60,7 +60,7 @@ def network(
 
     for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.  With a batch of b
     examples each step has the mean of their δ_i ξ, and α = steps/N; with drift the teachers walk
-    after each step, as `tutelage.simulation.rule.GradientDescent` says.
+    after each step, as `tutelage.simulation.learning_rule.GradientDescent` says.
 
     Args:
         scenario, learning_rate, dimension, until, readout_rate: as for `tutelage.simulation.chain`.
@@ -74,7 +74,7 @@ def network(
             up to O(1/N); with rows it is the mean over all rows, measured at every recorded time:
             for many rows ask for few ``times``.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
-            examples, as `tutelage.simulation.rule.mean_change` says; v learns as it does.
+            examples, as `tutelage.simulation.learning_rule.mean_change` says; v learns as it does.
         runs, seed, times, batch, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:

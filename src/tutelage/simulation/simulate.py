@@ -22,8 +22,8 @@ from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
 from tutelage.simulation.ensemble import Ensemble, run_keys
+from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.observables import Observations, dataset
-from tutelage.simulation.rule import GradientDescent
 
 # Norms beyond this do not come back: the η² terms have outgrown all others by then.
 TOO_LARGE = 1e6

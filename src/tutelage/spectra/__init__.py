@@ -6,6 +6,8 @@ them learn at once and records loss, residuals and all eigenvalues of the exact 
 `negative_fraction` and `zero_fraction` are the indices α and γ of a spectrum, with a tolerance.
 For any loss over any tree of parameters there are `hessian_eigenvalues` (dense), and, on products
 with the Hessian alone, `extreme_eigenvalues` and `density`, with `spectral_mean`.
+
+Other packages may use the modules `classifier` and `training`.
 """
 
 from tutelage._lazy import names_of

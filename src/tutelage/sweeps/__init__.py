@@ -7,6 +7,8 @@ How it is done, a file for each step: `points` says which points there are, `sce
 part of a scenario, `groups` decides which points are worked on together, `compute` is what a
 worker does with a group, `pieces` makes one Dataset of many results, `store` keeps groups that are
 finished, `engine` hands groups to processes, and `study` brings these together.
+
+Other packages may use the modules `cluster`, `engine`, `groups` and `study`.
 """
 
 from tutelage._lazy import names_of

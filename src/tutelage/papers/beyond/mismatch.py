@@ -13,7 +13,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
-from tutelage.equilibrium.general.minima import Minimum
+from tutelage.equilibrium import Minimum
 from tutelage.model import Committee, Scenario
 
 

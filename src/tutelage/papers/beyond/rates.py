@@ -20,9 +20,8 @@ from tutelage import averages, online
 from tutelage.activations import ReLU
 from tutelage.model import Overlaps
 from tutelage.model.layout import Layout, to_vector
-from tutelage.online.flow import Flow
+from tutelage.online import CriticalLearningRates, Flow
 from tutelage.online.linearization import linearized
-from tutelage.online.stationary.critical_rates import CriticalLearningRates
 from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
 from tutelage.papers.citton2025.runs import scenario, start
 from tutelage.papers.row import Row, found

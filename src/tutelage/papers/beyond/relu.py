@@ -17,7 +17,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import ReLU
-from tutelage.equilibrium.symmetric.transitions import Transitions
+from tutelage.equilibrium import Transitions
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 

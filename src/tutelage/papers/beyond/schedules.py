@@ -13,8 +13,7 @@ import xarray as xr
 
 from tutelage import online
 from tutelage.model.layout import to_vector
-from tutelage.online.best.schedules import BestSchedule, Schedule
-from tutelage.online.flow import Flow
+from tutelage.online import BestSchedule, Flow, Schedule
 from tutelage.online.steps import steps
 from tutelage.papers.citton2025.runs import scenario, start
 from tutelage.papers.row import Row, found

@@ -29,8 +29,7 @@ from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, not_comparable, noted
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
-from tutelage.simulation.alignment import aligned
-from tutelage.simulation.statistics import summary
+from tutelage.simulation import aligned, summary
 
 PLATEAU_AT = 15.0  # Fig. 1: all overlaps have come to the plateau
 LENGTHS_AT = (0.1, 0.25, 0.5, 0.9, 1.2)

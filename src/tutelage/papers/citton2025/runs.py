@@ -8,7 +8,7 @@ import xarray as xr
 from tutelage import online, simulation
 from tutelage.activations import Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.online.stationary.branches import branch
+from tutelage.online import branch
 
 RUNS, DIMENSION = 10, 1000  # of the simulations of Fig. 1
 ORDER = 10  # Sec. 3: "we expand the activation function up to order N = 10"

@@ -12,7 +12,7 @@ import numpy as np
 from tutelage import averages
 from tutelage.activations import ReLU
 from tutelage.model.layout import Layout, to_vector
-from tutelage.online.flow import Flow
+from tutelage.online import Flow
 from tutelage.online.linearization import first_order, second_order
 from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import ORDER, PLATEAU, START, scenario, start

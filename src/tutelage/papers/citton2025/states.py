@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 
 from tutelage import averages
-from tutelage.online.stationary.critical_rates import critical_learning_rates
+from tutelage.online import critical_learning_rates
 from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import (
     ORDER,

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tutelage import averages
+from tutelage import averages, generalization_error
 from tutelage.activations import Activation, Erf, ReLU
-from tutelage.averages.generalization import generalization_error
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.row import (

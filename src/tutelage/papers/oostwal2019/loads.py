@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
-from tutelage.equilibrium.symmetric.states import State
-from tutelage.equilibrium.symmetric.transitions import Transitions
+from tutelage.equilibrium import State, Transitions
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.row import (
     Published,

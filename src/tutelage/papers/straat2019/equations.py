@@ -8,7 +8,7 @@ import numpy as np
 from tutelage import averages, online, simulation
 from tutelage.activations import ReLU
 from tutelage.model import Overlaps
-from tutelage.online.flow import Flow
+from tutelage.online import Flow
 from tutelage.papers.row import Row, closed_form, compare, correct, formula, worst
 from tutelage.papers.section import Section
 from tutelage.papers.sequential import sequential_claim

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage import online
-from tutelage.averages.generalization import generalization_error
+from tutelage import generalization_error, online
 from tutelage.figures.axes import STYLES, finished
 from tutelage.model import Overlaps
 from tutelage.papers.readings import in_each_reading

@@ -22,8 +22,7 @@ from tutelage.papers.straat2019.runs import (
     simulated_1,
     simulated_2,
 )
-from tutelage.simulation.alignment import aligned
-from tutelage.simulation.statistics import summary
+from tutelage.simulation import aligned, summary
 
 WORDS = "good correspondence"  # Sec. 4, of Figs. 1 and 2
 ON_PLATEAU = 100.0  # α of Fig. 2 at which every run is on the plateau

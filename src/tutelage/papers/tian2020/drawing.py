@@ -7,11 +7,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, positive_integer
-from tutelage.figures.axes import finished, new_axes
-from tutelage.figures.deep import check, specialization
+from tutelage.figures import specialization
+from tutelage.figures.axes import check_training, finished, new_axes
 
 if TYPE_CHECKING:
-    from tutelage.deep.network import Network
+    from tutelage.deep import Network
 
 
 def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None = None) -> Any:
@@ -23,7 +23,7 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
     import matplotlib.pyplot as plt
 
     L = sum(str(name).startswith("strength_") for name in dataset)
-    check(dataset, "strength_1", {"run", "epoch", "student_1"})
+    check_training(dataset, "strength_1", {"run", "epoch", "student_1"})
     shown = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
     size = (2.6 * len(shown) + 1, 2.2 * L + 0.6)
     _, grid = plt.subplots(
@@ -57,7 +57,7 @@ def followers(
         The Axes drawn on.  A student node has the same colour for every teacher node.
     """
     name = f"correlation_{layer}"
-    check(dataset, name, {"run", "epoch", f"student_{layer}", f"teacher_{layer}"})
+    check_training(dataset, name, {"run", "epoch", f"student_{layer}", f"teacher_{layer}"})
     axes = new_axes(axes)
     ρ = dataset[name].isel({"run": run, f"teacher_{layer}": teacher})
     for k in range(ρ.sizes[f"student_{layer}"]):
