@@ -54,7 +54,7 @@ def test_code_is_compiled_into_a_folder_that_the_user_can_choose(run, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     run("--version")
-    assert (tmp_path / "tutelage").is_dir()
+    assert (tmp_path / "tutelage" / "programs").is_dir()
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_compiled_code_that_was_not_written_to_its_end_is_compiled_and_kept_agai
     for _ in range(3):
         done = subprocess.run([*command, "--until", "1"], env=environment, capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
-        files = sorted((tmp_path / "tutelage").iterdir())
+        files = sorted((tmp_path / "tutelage" / "programs").iterdir())
         kept.append([file.name for file in files])
         for file in files:
             os.truncate(file, 1000)

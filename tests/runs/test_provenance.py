@@ -8,7 +8,7 @@ import xarray as xr
 import tutelage as tl
 from tutelage import results
 from tutelage._checks import InputError
-from tutelage.runs import provenance, recompute
+from tutelage.runs import provenance, public_names, recompute
 from tutelage.runs.provenance import attribute, recorded
 
 TWO = tl.Committee(2, tl.LeakyReLU(0.1))
@@ -30,8 +30,9 @@ def verb(value, *, times=None, progress=False):
 @pytest.fixture(autouse=True)
 def public(monkeypatch):
     """The package has the verb while a test runs."""
-    monkeypatch.setattr(verb, "__module__", "tutelage.runs")
+    monkeypatch.setattr(public_names, "COMPUTING", (*public_names.COMPUTING, "runs"))
     monkeypatch.setattr("tutelage.runs.test_verb", verb, raising=False)
+    monkeypatch.setattr("tutelage.runs.__all__", ["test_verb"], raising=False)
 
 
 def back(value, tmp_path):
@@ -95,10 +96,14 @@ def test_a_dataset_as_argument_is_computed_first():
     [
         ({}, "no attribute 'computed_by'"),
         ({"computed_by": "runs.test_verb"}, "no attribute 'value'"),
-        ({"computed_by": "os.system"}, "nothing of this name"),
-        ({"computed_by": "activations.ReLU"}, "no such function returns a Dataset"),
-        ({"computed_by": "runs.test_verb", "value": '{"type": "os.system"}'}, "nothing of this"),
-        ({"computed_by": "runs.test_verb", "value": '{"type": "model.Committee", "x": 1}'}, "obj"),
+        ({"computed_by": "os.system"}, "a public function of the package"),
+        ({"computed_by": "activations.ReLU"}, "a public function of the package"),
+        ({"computed_by": "averages.i4"}, "no such function returns a Dataset"),
+        ({"computed_by": "runs.test_verb", "value": '{"type": "os.system"}'}, "a value type"),
+        (
+            {"computed_by": "runs.test_verb", "value": '{"type": "model.Committee", "x": 1}'},
+            "units",
+        ),
     ],
 )
 def test_attributes_that_name_no_call_are_refused(attrs, message):

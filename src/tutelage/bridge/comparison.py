@@ -16,7 +16,7 @@ from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.trajectory import evolve
 from tutelage.runs.provenance import is_json
-from tutelage.runs.recompute import made
+from tutelage.runs.recompute import from_json
 from tutelage.simulation.interpolated_theory import theory_at
 from tutelage.simulation.statistics import components, observed
 
@@ -123,7 +123,9 @@ def _scenario(record: xr.Dataset) -> Scenario:
     """That of the attributes."""
     text = str(record.attrs.get("scenario", ""))
     try:
-        found = made(json.loads(text), "scenario", "bridge.Recorder") if is_json(text) else None
+        found = (
+            from_json(json.loads(text), "scenario", "bridge.Recorder") if is_json(text) else None
+        )
     except InputError as problem:
         hint = "tl.bridge.predict(record, scenario=recorder.scenario)"
         raise InputError("scenario", problem.came, problem.allowed, hint) from None

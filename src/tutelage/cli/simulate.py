@@ -140,9 +140,8 @@ def _check_dimension(scenario: "Scenario", dimension: int) -> None:
 
 def _inputs(text: str, simulator: Simulator, dimension: int) -> Any:
     """The name of a distribution, or the rows of a file."""
-    import numpy as np
-
     from tutelage._checks import finite_array
+    from tutelage.runs.arrays import ArrayFileError, load_npy
 
     if text != "gaussian" and simulator is not Simulator.network:
         allowed = "the chain is for Gaussian inputs"
@@ -153,7 +152,11 @@ def _inputs(text: str, simulator: Simulator, dimension: int) -> Any:
     if path.suffix != ".npy" or not path.is_file():
         allowed = f"it has to be one of {', '.join(INPUTS)}, or a .npy file that exists"
         raise InputError("--inputs", repr(text), allowed, "--inputs sign")
-    rows = finite_array("--inputs", np.load(path, allow_pickle=False))
+    try:
+        rows = finite_array("--inputs", load_npy(path))
+    except ArrayFileError as problem:
+        received = f"{text!r} ({problem})"
+        raise InputError("--inputs", received, "it has to be a .npy file of numbers") from None
     if rows.ndim != 2 or rows.shape[1] != dimension:
         allowed = f"there have to be rows of --dimension {dimension} numbers"
         hint = f"--dimension {rows.shape[-1]}" if rows.ndim == 2 else ""

@@ -9,6 +9,17 @@ from tutelage._checks import InputError, shown
 from tutelage.cli import reading
 
 KEYS = ("verb", "keep", "seed", "scenario", "start", "fixed", "over", "points")
+# What is no argument of the function, and how it is given.
+OPTIONS = {
+    "store": "tutelage sweep FILE.toml --store FOLDER",
+    "workers": "tutelage sweep FILE.toml --workers 2",
+    "retry": "tutelage sweep FILE.toml --retry",
+    "start_over": "tutelage sweep FILE.toml --fresh",
+    "keep": 'keep = ["R"] at the top of the file',
+    "verb": 'verb = "online.evolve" at the top of the file',
+    "over": "[over]",
+}
+MAX_COUNT = 1_000_000  # values of one argument
 UNITS = ("activation", "student_activation", "teacher_activation")
 EXAMPLE = """\
 # The last error of two students over learning rate and weight decay, for three kinds of units.
@@ -62,10 +73,14 @@ def read(path: Path) -> dict[str, Any]:
         raise _refused("verb", shown(content.get("verb")), "it has to be a name", "online.evolve")
     if ("over" in content) == ("points" in content):
         raise _refused("over", "neither or both", "there is either [over] or [[points]]")
-    from tutelage.runs.recompute import public
+    from tutelage.runs.public_names import function
+    from tutelage.sweeps.study import check_from_file
 
-    given: dict[str, Any] = {"verb": public(content["verb"], "verb"), "over": _over(content)}
+    given: dict[str, Any] = {"verb": function(content["verb"], "verb"), "over": _over(content)}
     fixed = {name: _value(name, x) for name, x in _table(content, "fixed").items()}
+    for arguments in (fixed, given["over"]):
+        _check_options(arguments)
+        check_from_file(given["verb"], arguments)
     given |= {name: x for name, x in fixed.items() if name not in given}
     if "scenario" in content:
         given["scenario"] = _scenario(_table(content, "scenario"))
@@ -73,6 +88,13 @@ def read(path: Path) -> dict[str, Any]:
         if starts and "start" not in given["over"] and "start" not in given:
             given["start"] = _start(given["scenario"], _table(content, "start"))
     return given | {"keep": _keep(content.get("keep")), "seed": content.get("seed", 0)}
+
+
+def _check_options(arguments: Any) -> None:
+    """Refuse options of the command as arguments of the function."""
+    for name in (name for name in OPTIONS if name in arguments):
+        allowed = "it is given to the command" if "--" in OPTIONS[name] else "it has its own entry"
+        raise _refused(name, shown(arguments[name]), allowed, OPTIONS[name])
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -134,6 +156,8 @@ def _values(name: str, given: Any) -> list[Any]:
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
     if not numbers or not isinstance(count, int) or count < 2 or spacing not in ("linear", "log"):
         raise _refused(name, shown(given), "from and to are numbers, count is 2 or more")
+    if count > MAX_COUNT:
+        raise _refused(name, shown(given), f"count is at most {MAX_COUNT}")
     if spacing == "log" and not (first > 0 and last > 0):
         raise _refused(name, shown(given), "a logarithmic range has positive ends")
     make = np.geomspace if spacing == "log" else np.linspace
@@ -142,11 +166,11 @@ def _values(name: str, given: Any) -> list[Any]:
 
 def _value(name: str, given: Any) -> Any:
     """Names of units as units, and tables with a type as what they describe."""
-    from tutelage.runs.recompute import made
+    from tutelage.runs.recompute import from_json
 
     if name in UNITS and isinstance(given, str):
         return reading.activation(f"{name} in the file", given)
-    return made(given, name, "sweeps.run") if isinstance(given, dict) else given
+    return from_json(given, name, "sweeps.run") if isinstance(given, dict) else given
 
 
 def _scenario(given: dict[str, Any]) -> Any:

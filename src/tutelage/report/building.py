@@ -122,9 +122,10 @@ def _rows(parts: dict[Entry, Part]) -> list[dict[str, Any]]:
 
 
 def _write_rows(rows: list[dict[str, Any]], folder: Path) -> None:
-    files.write(folder / "rows.json", json.dumps(rows, indent=1, ensure_ascii=False))
+    text = json.dumps(rows, indent=1, ensure_ascii=False)
+    files.write(folder / "rows.json", text, follow_link=False)
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, fieldnames=list(rows[0]) if rows else [])
     writer.writeheader()
     writer.writerows(rows)
-    files.write(folder / "rows.csv", table.getvalue())
+    files.write(folder / "rows.csv", table.getvalue(), follow_link=False)

@@ -59,7 +59,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             command=command,
         )
     )
-    return files.write(folder / "index.html", text)
+    return files.write(folder / "index.html", text, follow_link=False)
 
 
 def _environment(folder: Path) -> Any:

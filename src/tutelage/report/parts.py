@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tutelage._checks import InputError
 from tutelage.papers import Entry, Row
 from tutelage.papers.section import Figure
 from tutelage.report.pictures import Picture, close, save
@@ -68,13 +69,17 @@ def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -
         else:
             part.rows.append(piece)
     content = {"key": key(entry, full), "sizes": _sizes(part, folder), **_as_dict(part)}
-    files.write(_file(entry, folder), json.dumps(content, indent=1, ensure_ascii=False))
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    files.write(_file(entry, folder), text, follow_link=False)
     return part
 
 
 def made(folder: Path) -> Path:
     """The folder of a report, with a place for parts and figures."""
     for name in ("", *PLACES):
+        if name and (folder / name).is_symlink():
+            allowed = f"the folder {name!r} in it must not be a link"
+            raise InputError("folder of the report", repr(str(folder)), allowed, "--out report")
         files.check_folder("folder of the report", folder / name, "--out report")
     return folder
 

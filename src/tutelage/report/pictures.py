@@ -39,7 +39,7 @@ def save(figure: Figure, stem: str, folder: Path) -> Picture:
     stem = "_".join(filter(None, (stem, figure.name)))
     with plt.rc_context({"svg.hashsalt": stem}):
         for suffix, metadata in METADATA.items():
-            with files.replacing(folder / f"{stem}.{suffix}") as file:
+            with files.replacing(folder / f"{stem}.{suffix}", follow_link=False) as file:
                 figure.picture.savefig(file, dpi=150, metadata=metadata)
     data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
     film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
@@ -63,6 +63,6 @@ def _save_data(dataset: Any, part: str, stem: str, folder: Path) -> str:
 
 def _save_film(film: Any, stem: str, folder: Path) -> str:
     name = f"{stem}.gif"
-    with files.replacing(folder / name) as file:
+    with files.replacing(folder / name, follow_link=False) as file:
         film.save(file, writer="pillow", fps=FRAMES_PER_SECOND)
     return name

@@ -1,10 +1,13 @@
 """Checksums: whether a file holds what was written to it."""
 
 import hashlib
+from collections.abc import Collection
 
 from tutelage._checks import InputError
 
 NAME = "checksum"
+WRITER = "written_by"  # an attribute of every saved file, in the file alone
+OURS = frozenset({WRITER, "computed_by", "tutelage_version"})  # each says that we wrote a file
 
 
 def of(*parts: bytes) -> str:
@@ -28,7 +31,25 @@ def check(wanted: str, found: str, path: str) -> None:
         )
 
 
-def unreadable(path: str, kind: str) -> InputError:
-    """A file that cannot be read at all."""
-    allowed = f"this file is not {kind}, or it is damaged or cut off"
+def is_ours(attributes: Collection[str]) -> bool:
+    """True if a file says that this package wrote it."""
+    return not OURS.isdisjoint(attributes)
+
+
+def missing(path: str) -> InputError:
+    """The refusal of a file of ours without its checksum."""
+    return InputError(
+        "path",
+        repr(path),
+        "this package wrote the file, but its checksum is missing: it was damaged, or changed by "
+        "another program",
+        "compute it again, or take another copy; or read it unchecked with "
+        "xarray.load_dataset(path), and save it anew",
+    )
+
+
+def unreadable(path: str, kind: str, why: str = "") -> InputError:
+    """The refusal of a file that cannot be read at all."""
+    because = f" ({why})" if why else ""
+    allowed = f"this file is not {kind}, or it is damaged or cut off{because}"
     return InputError("path", repr(path), allowed, "compute it again, or take another copy")

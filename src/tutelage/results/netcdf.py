@@ -7,11 +7,10 @@ from typing import Any
 
 import xarray as xr
 
+from tutelage import __version__
 from tutelage._checks import InputError
-from tutelage.results import checksum
+from tutelage.results import checksum, header
 
-# SciPy keeps the attributes of a file among its own: these would be lost or destroy it.
-TAKEN = ("dimensions", "variables", "mode", "filename", "fp", "version_byte", "use_mmap")
 # An attribute in NetCDF 3: the length of its name, the name, the type (2, letters), how many.
 PLACE = re.compile(rb"\0\0\0\x08checksum\0\0\0\x02\0\0\0\x40(.{64})", re.DOTALL)
 EMPTY = b"0" * 64
@@ -19,14 +18,14 @@ EMPTY = b"0" * 64
 
 def content(dataset: xr.Dataset) -> bytes:
     """The file; the checksum is that of all bytes with zeros in its own place."""
-    reserved = sorted(set(dataset.attrs) & set(TAKEN))
-    if reserved:
-        came = f"an attribute {reserved[0]!r}"
-        raise InputError("dataset", came, "SciPy's NetCDF files have taken this name", "another")
+    _check_attributes(dataset)
     attrs = {name: _storable(value) for name, value in dataset.attrs.items()}
     # First, so that nothing in front of it can be taken for it.
     made = dataset.copy()
-    made.attrs = {checksum.NAME: EMPTY.decode(), **attrs, checksum.NAME: EMPTY.decode()}
+    made.attrs = {
+        **{checksum.NAME: EMPTY.decode(), checksum.WRITER: f"tutelage {__version__}"},
+        **{name: x for name, x in attrs.items() if name not in (checksum.NAME, checksum.WRITER)},
+    }
     try:
         # SciPy comes with JAX: no further library is needed to write or read the file.
         file = bytes(made.to_netcdf(engine="scipy"))
@@ -37,18 +36,35 @@ def content(dataset: xr.Dataset) -> bytes:
     return file[:start] + checksum.of(file).encode() + file[end:]
 
 
+def _check_attributes(dataset: xr.Dataset) -> None:
+    """Refuse attributes that SciPy would take for its own."""
+    reserved = sorted(header.RESERVED & set(dataset.attrs))
+    for variable in dataset.variables.values():
+        reserved += sorted(header.RESERVED_OF_VARIABLES & set(variable.attrs))
+    if reserved:
+        received = f"an attribute {reserved[0]!r}"
+        raise InputError("dataset", received, "SciPy's NetCDF files use this name", "another name")
+
+
 def read(file: bytes, path: str) -> xr.Dataset:
-    """The Dataset; what has no checksum, as a file of another program, is read as it is."""
+    """Read a Dataset; a file of another program has no checksum, and is read without one."""
+    try:
+        attributes = header.check(file).attributes
+    except header.HeaderError as problem:
+        raise checksum.unreadable(path, "NetCDF 3, which save writes", str(problem)) from None
     place = _place(file)
-    if place:
+    if checksum.NAME in attributes and place:
         start, end = place
         found = checksum.of(file[:start], EMPTY, file[end:])
         checksum.check(file[start:end].decode("latin-1"), found, path)
+    elif checksum.is_ours(attributes):
+        raise checksum.missing(path)
     try:
         dataset = xr.load_dataset(io.BytesIO(file), engine="scipy")
     except Exception:  # whatever SciPy's arithmetic meets in bytes that are no NetCDF
         raise checksum.unreadable(path, "NetCDF 3, which save writes") from None
-    dataset.attrs.pop(checksum.NAME, None)
+    for name in (checksum.NAME, checksum.WRITER):
+        dataset.attrs.pop(name, None)
     return dataset
 
 

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,13 @@ import xarray as xr
 from tutelage._checks import InputError
 from tutelage.results import checksum
 
+# Types of columns, as `_type` writes them.
+TYPE = re.compile("float(16|32|64)|u?int(8|16|32|64)|bool|str|[<>|]U[0-9]{1,9}")
+ROWS_AT_ONCE = 4096
+MAX_HEAD_LINES = 10_000  # every line becomes Python objects of about a kilobyte
+MAX_COLUMNS = 2_000
+MAX_JSON_LETTERS = 1_000_000  # of a line that is parsed
+FEW_LETTERS = 1_000_000
 Indices = tuple[str, ...]
 Sizes = Mapping[str, int]
 HELP = (
@@ -57,16 +65,29 @@ def text(dataset: xr.Dataset) -> str:
 
 def read(file: bytes, path: str) -> xr.Dataset:
     """The Dataset that `text` has written, its numbers bit for bit."""
-    try:
-        # Mail and version control may change the ends of lines, and mean no harm.
-        first, _, below = file.decode().replace("\r\n", "\n").partition("\n")
-    except ValueError:
-        first, below = "", ""
-    if not first.startswith(f"# {checksum.NAME}: "):
+    # Mail and version control may change the ends of lines, and mean no harm.
+    first, _, below = file.replace(b"\r\n", b"\n").partition(b"\n")
+    if not first.startswith(f"# {checksum.NAME}: ".encode()):
         kind = "a table that save has written (pandas.read_csv reads others)"
         raise checksum.unreadable(path, kind)
-    checksum.check(first.rpartition(" ")[2], checksum.of(below.encode()), path)
-    return _dataset(below)
+    checksum.check(first.decode("latin-1").rpartition(" ")[2], checksum.of(below), path)
+    try:
+        return _dataset(below)
+    except (
+        csv.Error,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as why:
+        # The checksum is right: somebody has written a head that does not describe its rows.
+        raise checksum.unreadable(path, "a table that save has written", _brief(why)) from None
+
+
+def _brief(problem: Exception) -> str:
+    return " ".join(f"{type(problem).__name__}: {problem}".split())[:100]
 
 
 def _check(dataset: xr.Dataset) -> None:
@@ -111,8 +132,8 @@ def _written(attribute: Any) -> str:
 
 
 def _attribute(written: str) -> Any:
-    """A number or a text; what is made of several stays the JSON that it was."""
-    return written if _is_structure(written) else json.loads(written)
+    """A number or a text; lists, mappings, null, true and false stay the JSON that they were."""
+    return written if written[:1] in "[{nft" else json.loads(written)
 
 
 def _is_structure(text: str) -> bool:
@@ -174,22 +195,72 @@ def _cells(dataset: xr.Dataset, name: str, column: Column | None, block: Indices
     return ["" if x != x else x for x in spread.values.ravel().tolist()]
 
 
-def _dataset(below: str) -> xr.Dataset:
-    """From the head and the rows, which the checksum has found to be whole."""
-    sizes, columns, attrs, table = _head(below)
-    rows = csv.reader(io.StringIO(table, newline=""))
-    heading = next(rows)
+def _dataset(below: bytes) -> xr.Dataset:
+    """From the head and the rows."""
+    lines = io.TextIOWrapper(io.BytesIO(below), encoding="utf-8", newline="")
+    sizes, columns, attrs, heading = _head(lines)
+    _check_head(sizes, columns, len(below))
+    rows = csv.reader(lines, strict=True)
     blocks = _blocks(sizes, columns)
     found: dict[str, xr.Variable] = {}
     for block in blocks:
         shape = [sizes[index] for index in block]
-        cells = [next(rows) for _ in range(math.prod(shape))]
-        for name in _held(block, blocks, sizes, columns):
-            values = _values([row[heading.index(name)] for row in cells], columns[name].type)
+        names = list(_held(block, blocks, sizes, columns))
+        places = {name: heading.index(name) for name in names}
+        kinds = {name: columns[name].type for name in names}
+        for name, values in _read_block(rows, math.prod(shape), places, kinds).items():
             found[name] = _variable(xr.Variable(block, values.reshape(shape)), columns[name])
+    if next(rows, None) is not None:
+        raise ValueError("there are more rows than the sizes say")
     coordinates = {name: x for name, x in found.items() if columns[name].kind == "coordinate"}
     variables = {name: found[name] for name in columns if name not in coordinates}
     return xr.Dataset(variables, coordinates, attrs)
+
+
+def _check_head(sizes: Sizes, columns: Mapping[str, Column], table_bytes: int) -> None:
+    """Compare what the head announces with the bytes below it, before anything is allocated."""
+    if not all(_is_count(size) for size in sizes.values()):
+        raise ValueError("sizes have to be whole numbers")
+    if len(columns) > MAX_COLUMNS:
+        raise ValueError(f"there are more than {MAX_COLUMNS} columns")
+    for name, column in columns.items():
+        if column.kind not in ("coordinate", "variable") or not TYPE.fullmatch(column.type):
+            raise ValueError(f"column {name} is of an unknown kind or type")
+        if len(set(column.indices)) < len(column.indices):
+            raise ValueError(f"column {name} has an index twice")
+    blocks = _blocks(sizes, columns)
+    rows = sum(math.prod(sizes[index] for index in block) for block in blocks)
+    empty = max((math.prod(max(sizes[i], 1) for i in block) for block in blocks), default=0)
+    if max(rows, empty) > table_bytes:  # a row has at least the end of its line
+        raise ValueError("there are fewer rows than the sizes say")
+
+
+def _is_count(size: Any) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 0
+
+
+def _read_block(
+    rows: Iterator[list[str]], count: int, places: dict[str, int], kinds: dict[str, str]
+) -> dict[str, np.ndarray]:
+    """The columns of a block, in pieces: text of cells takes far more memory than numbers."""
+    texts: dict[str, str] = {}
+    pieces: dict[str, list[np.ndarray]] = {name: [] for name in places}
+    for begin in range(0, max(count, 1), ROWS_AT_ONCE):
+        cells = [next(rows) for _ in range(min(ROWS_AT_ONCE, count - begin))]
+        for name, place in places.items():
+            column = [row[place] for row in cells]
+            pieces[name].append(_values(column, kinds[name], texts))
+    return {name: _joined(parts, kinds[name]) for name, parts in pieces.items()}
+
+
+def _joined(parts: list[np.ndarray], kind: str) -> np.ndarray:
+    """Pieces of a column as one array; text of very different lengths stays Python's own."""
+    values = np.concatenate(parts)
+    if not kind.startswith("<U"):
+        return values
+    longest = max(map(len, values.tolist()), default=0)
+    total = sum(map(len, values.tolist()))
+    return values if longest * len(values) > FEW_LETTERS + 4 * total else values.astype(str)
 
 
 def _held(
@@ -209,34 +280,44 @@ def _variable(spread: xr.Variable, column: Column) -> xr.Variable:
     )
 
 
-def _head(below: str) -> tuple[dict[str, int], dict[str, Column], dict[str, Any], str]:
-    """Sizes, columns and attributes, and what is below them."""
+def _head(
+    lines: io.TextIOWrapper,
+) -> tuple[dict[str, int], dict[str, Column], dict[str, Any], list[str]]:
+    """Sizes, columns, attributes and the heading of the rows."""
     sizes: dict[str, int] = {}
     columns: dict[str, Column] = {}
     attrs: dict[str, Any] = {}
-    while below.startswith("# "):
-        line, _, below = below.partition("\n")
-        key, _, value = line.removeprefix("# ").partition(": ")
+    for number, line in enumerate(lines):
+        if not line.startswith("# "):
+            return sizes, columns, attrs, next(csv.reader([line]))
+        if number > MAX_HEAD_LINES:
+            raise ValueError("the head is too long")
+        key, _, value = line.removeprefix("# ").removesuffix("\n").partition(": ")
         what, _, name = key.partition(" ")
+        if what != "attribute" and len(value) > MAX_JSON_LETTERS:
+            raise ValueError("a line of the head is too long")
         if key == "sizes":
-            sizes = json.loads(value)
+            sizes = dict(json.loads(value))
         elif what == "column":
             entries = json.loads(value)
-            indices, attributes = tuple(entries["indices"]), entries.get("attributes", {})
-            columns[name] = Column(entries["kind"], indices, entries["type"], attributes)
+            indices, attributes = tuple(entries["indices"]), dict(entries.get("attributes", {}))
+            columns[name] = Column(entries["kind"], indices, str(entries["type"]), attributes)
         elif what == "attribute":
             attrs[name] = _attribute(value)
         elif what == "numbers":
             attrs[name] = np.array(json.loads(value))
-    return sizes, columns, attrs, below
+    raise ValueError("there is no heading")
 
 
-def _values(cells: list[str], kind: str) -> np.ndarray:
-    """Entries from their cells; the shortest text of a number is read back as the same number."""
+def _values(cells: list[str], kind: str, texts: dict[str, str]) -> np.ndarray:
+    """Entries from their cells; the shortest text of a number is read back as the same number.
+
+    texts: every text once, so that a text that is repeated takes memory once.
+    """
     if kind.startswith("float"):
         return np.array([float(cell) if cell else math.nan for cell in cells], dtype=kind)
     if kind == "bool":
         return np.array([cell == "True" for cell in cells], dtype=bool)
     if kind.startswith(("int", "uint")):
         return np.array([int(cell) for cell in cells], dtype=kind)
-    return np.array(cells, dtype=kind)
+    return np.array([texts.setdefault(cell, cell) for cell in cells], dtype=object)

@@ -19,6 +19,7 @@ import numpy as np
 
 from tutelage._checks import InputError
 from tutelage.runs import files
+from tutelage.runs.arrays import load_npz
 
 Tree = TypeVar("Tree")
 Content = Mapping[str, Any]
@@ -125,12 +126,11 @@ def _checked_path(path: Any) -> Path | None:
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """Whose it is, and what it holds; NumPy's files carry a checksum of every array."""
     try:
-        # NumPy leaves a file open that it cannot read; this one is closed.
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            content = dict(file)
+        content = load_npz(path)
         head = json.loads(str(content.pop("head")))
-        return head["identity"], {name: content[name] for name in head["names"]}
-    except Exception:  # whatever an archive can be damaged to
+        identity = {str(name): str(value) for name, value in head["identity"].items()}
+        return identity, {name: content[name] for name in head["names"]}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise InputError(
             "checkpoint",
             repr(str(path)),

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tutelage._checks import InputError
 
@@ -37,18 +37,23 @@ class NotWritten(OSError):
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
     """A name to write to; the file takes the place of ``path`` when the block ends well.
 
     The name ends as that of the file does, because many a library chooses the format by it.
-    A link stays one: the file that it leads to is replaced.
+
+    Args:
+        path: the file.
+        follow_link: whether a link is kept and the file that it leads to is replaced, as for a
+            name that a user has typed.  In a folder that may come from somebody else the link
+            itself is replaced.
     """
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(path)) if follow_link else Path(path)
     temporary = _beside(path)
     try:
         yield temporary
         _flush(temporary)
-        if path.exists():
+        if path.exists() and not path.is_symlink():
             shutil.copymode(path, temporary)
         temporary.replace(path)
     except OSError as problem:  # which names the other file, or none
@@ -57,9 +62,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write(path: Path, content: bytes | str) -> Path:
+def write(path: Path, content: bytes | str, *, follow_link: bool = True) -> Path:
     """Bytes, or a text in UTF-8, as a file."""
-    with replacing(path) as temporary:
+    with replacing(path, follow_link=follow_link) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
@@ -125,7 +130,7 @@ def locked(argument: str, folder: Path) -> Iterator[None]:
     """
     import fcntl
 
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+    with _opened_lock(argument, folder / LOCK) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -149,6 +154,23 @@ def remove_leftovers(folder: Path) -> None:
         with suppress(FileNotFoundError):  # the probe of a process that waits for the lock
             if TEMPORARY_NAME.fullmatch(path.name) and stat.S_ISREG(path.lstat().st_mode):
                 path.unlink()
+
+
+def _opened_lock(argument: str, path: Path) -> IO[str]:
+    """Open the file of a lock, made if it is missing; never what a link leads to."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o644)
+    except OSError as problem:
+        allowed = f"the file {path.name!r} in it cannot be opened, or it is a link"
+        received = f"{str(path.parent)!r} ({reason(problem)})"
+        raise InputError(argument, received, allowed, "remove it, or another folder") from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(handle)
+        allowed = f"the file {path.name!r} in it is no plain file, or is linked from elsewhere"
+        raise InputError(argument, repr(str(path.parent)), allowed, "remove it, or another folder")
+    return os.fdopen(handle, "r+", encoding="utf-8")
 
 
 def _is_file(path: Path) -> bool:

@@ -12,7 +12,6 @@ import json
 import platform
 from collections.abc import Callable, Mapping
 from functools import cache, partial, wraps
-from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -21,11 +20,10 @@ import xarray as xr
 
 from tutelage import __version__
 from tutelage._door import door
+from tutelage.runs.public_names import UNRECORDED, name_of
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
-# What has no influence on a result.
-UNRECORDED = ("checkpoint", "progress")
 # An array of more numbers than this does not belong into an attribute.
 MOST_NUMBERS = 10_000
 # Stands in the place of what cannot be written, with the reason.
@@ -97,7 +95,7 @@ def is_json(text: str) -> bool:
     try:
         json.loads(text)
         return True
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or lists inside of lists without end
         return False
 
 
@@ -114,8 +112,8 @@ def described(value: Any) -> Any:
         return int(value)
     if isinstance(value, Real):
         return float(value)
-    if isinstance(value, type) and value.__module__.startswith("tutelage."):
-        return {"class": _home(value)}
+    if isinstance(value, type) and name_of(value):
+        return {"class": name_of(value)}
     if isinstance(value, xr.Dataset):
         return {"dataset": {name: described(x) for name, x in value.attrs.items()}}
     if type(value).__module__.startswith("tutelage."):
@@ -143,24 +141,17 @@ def _array(array: np.ndarray) -> Any:
 
 
 def _object(value: Any) -> Any:
-    """The type, by its public name where it has one, and the arguments of its constructor."""
+    """The name of a value type and the arguments of its constructor."""
     kind = type(value)
-    if callable(value) and inspect.isfunction(value):
+    name = name_of(kind)
+    if name is None:
         return unwritten(value)
     defaults = constructor(kind)
     found = {name: getattr(value, name, NEEDED) for name in defaults}
     if any(x is NEEDED and defaults[name] is NEEDED for name, x in found.items()):
         return unwritten(value)
     arguments = {name: described(x) for name, x in found.items() if x is not NEEDED}
-    return {"type": _home(kind), **arguments}
-
-
-def _home(kind: type) -> str:
-    """Where a class is found, by its public name where it has one."""
-    room = kind.__module__.split(".")[1]
-    public = getattr(import_module(f"tutelage.{room}"), kind.__name__, None) is kind
-    home = room if public else kind.__module__.removeprefix("tutelage.")
-    return f"{home}.{kind.__name__}"
+    return {"type": name, **arguments}
 
 
 def constructor(kind: type) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 import inspect
 import json
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import LONGEST, InputError, shown
 from tutelage._door import door
-from tutelage.runs.provenance import UNRECORDED, UNWRITTEN, constructor, is_json
+from tutelage.runs.provenance import NEEDED, UNWRITTEN, constructor, is_json
+from tutelage.runs.public_names import function, only_from_callers, value_type
+
+# Results that no function computes from arguments, with the reason.
+NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only its user can run again"}
 
 
 @door
@@ -36,12 +39,27 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     if not isinstance(dataset, xr.Dataset):
         raise InputError("dataset", repr(dataset), "it has to be a Dataset", "tl.results.load")
     verb = _verb(dataset)
-    every = inspect.signature(verb).parameters.values()
+    own = inspect.signature(verb).parameters
+    withheld = only_from_callers(verb) - set(verb.held)  # type: ignore[attr-defined]
     call: dict[str, Any] = {}
-    for parameter in (one for one in every if one.name not in UNRECORDED):
+    for parameter in (one for one in own.values() if one.name not in withheld):
         value = argument(dataset, parameter.name)
-        call |= value if parameter.kind is parameter.VAR_KEYWORD else {parameter.name: value}
+        if parameter.kind is parameter.VAR_KEYWORD:
+            _check_keywords(value, own, _name(dataset))
+            call |= value
+        else:
+            call[parameter.name] = value
     return verb(**call)
+
+
+def _check_keywords(given: Any, own: Mapping[str, Any], verb: str) -> None:
+    """Refuse keywords of a file that would replace arguments of the function itself."""
+    if not isinstance(given, dict):
+        raise InputError("dataset", shown(given), f"{verb} takes further arguments by their names")
+    replaced = [name for name in given if name in own]
+    if replaced:
+        allowed = f"a file cannot set {replaced[0]} of {verb}: only the caller can"
+        raise InputError(replaced[0], shown(given[replaced[0]]), allowed, f"tl.{verb}(...)")
 
 
 def argument(dataset: xr.Dataset, name: str) -> Any:
@@ -63,7 +81,7 @@ def argument(dataset: xr.Dataset, name: str) -> Any:
         )
     value = dataset.attrs[name]
     plain = json.loads(value) if isinstance(value, str) and is_json(value) else value
-    return made(plain, name, _name(dataset))
+    return from_json(plain, name, _name(dataset))
 
 
 def _name(dataset: xr.Dataset) -> str:
@@ -71,50 +89,66 @@ def _name(dataset: xr.Dataset) -> str:
 
 
 def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
-    """The public function that has computed it."""
+    """Return the public function that computed a Dataset."""
     name = _name(dataset)
     if not name:
         allowed = "it has to be a result of a public function"
         raise InputError("dataset", "no attribute 'computed_by'", allowed)
-    verb = public(name, "dataset")
+    if name in NOT_RECOMPUTED:
+        raise InputError("dataset", f"a result of {name}", NOT_RECOMPUTED[name])
+    verb = function(name, "dataset")
     if not hasattr(verb, "held"):
         raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
     return verb
 
 
-def public(name: str, argument: str) -> Any:
-    """What is called tutelage.name; nothing outside the package."""
-    home, _, last = name.rpartition(".")
+def from_json(plain: Any, argument: str, verb: str) -> Any:
+    """Make the value that `described` has written as numbers, text, lists and mappings.
+
+    Args:
+        plain: what a file holds; from anybody.
+        argument: name of the argument, for messages.
+        verb: name of the function, for messages.
+    """
     try:
-        found = getattr(import_module(f"tutelage.{home}".rstrip(".")), last)
-    except (ImportError, AttributeError, ValueError):
-        found = None
-    if not str(getattr(found, "__module__", "")).startswith("tutelage."):
-        raise InputError(argument, repr(name), "the package has nothing of this name")
-    return found
+        return _from_json(plain, argument, verb)
+    except RecursionError:
+        allowed = "it has to be an argument that was recorded"
+        raise InputError(argument, "lists inside of lists without end", allowed) from None
 
 
-def made(plain: Any, argument: str, verb: str) -> Any:
-    """The value that `described` has put into numbers, text, lists and mappings."""
+def _from_json(plain: Any, argument: str, verb: str) -> Any:
     if isinstance(plain, list):
-        return [made(x, argument, verb) for x in plain]
+        return [_from_json(x, argument, verb) for x in plain]
     if not isinstance(plain, dict):
         return plain
     if UNWRITTEN in plain:
         raise InputError(
             argument,
-            plain[UNWRITTEN],
+            str(plain[UNWRITTEN])[:LONGEST],
             "a file holds its name, not what it does or contains",
             f"tl.{verb} with the same arguments",
         )
     if "dataset" in plain:
+        if not isinstance(plain["dataset"], dict):
+            raise InputError(argument, shown(plain), "it has to be the attributes of a Dataset")
         return recompute(xr.Dataset(attrs=plain["dataset"]))
     if "class" in plain:
-        return public(str(plain["class"]), argument)
+        return value_type(str(plain["class"]), argument)
     if "type" not in plain:
-        return {name: made(x, argument, verb) for name, x in plain.items()}
-    kind = public(str(plain["type"]), argument)
+        return {name: _from_json(x, argument, verb) for name, x in plain.items()}
+    kind = value_type(str(plain["type"]), argument)
     given = {name: x for name, x in plain.items() if name != "type"}
-    if not isinstance(kind, type) or not set(given) <= set(constructor(kind)):
-        raise InputError(argument, repr(plain), "it has to be an object of the package")
-    return kind(**{name: made(x, argument, verb) for name, x in given.items()})
+    defaults = constructor(kind)
+    needed = {name for name, default in defaults.items() if default is NEEDED}
+    if not needed <= set(given) <= set(defaults):
+        allowed = f"{plain['type']} has {', '.join(defaults) or 'no arguments'}"
+        raise InputError(argument, shown(plain), allowed)
+    arguments = {name: _from_json(x, argument, verb) for name, x in given.items()}
+    try:
+        return kind(**arguments)
+    except InputError:
+        raise
+    except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+        allowed = f"it is not a {plain['type']} ({problem})"
+        raise InputError(argument, shown(plain), allowed) from problem

@@ -7,6 +7,7 @@ import numpy as np
 
 from tutelage._checks import InputError
 from tutelage._door import door
+from tutelage.runs.arrays import load_npz
 from tutelage.spectra.examples import Examples, examples
 
 ENDINGS = (".mat", ".npz", ".csv")
@@ -40,8 +41,7 @@ def load_examples(path: str | Path, *, inputs: str = "X", labels: str = "y") -> 
 def _variables(path: Path, names: tuple[str, str]) -> tuple[Any, Any]:
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
-                found = {name: file[name] for name in file.files}
+            found = load_npz(path)
         else:
             from scipy.io import loadmat
 

@@ -24,7 +24,7 @@ import xarray as xr
 from tutelage._checks import InputError
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.runs.provenance import constructor
-from tutelage.runs.recompute import public
+from tutelage.runs.public_names import function
 from tutelage.sweeps.keeping import kept
 from tutelage.sweeps.pieces import as_dataset, stacked, variables
 from tutelage.sweeps.points import identity
@@ -86,7 +86,7 @@ def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]
 
 @cache
 def _parameters_of(verb: str) -> tuple[str, ...]:
-    return tuple(inspect.signature(public(verb, "verb")).parameters)
+    return tuple(inspect.signature(function(verb, "verb")).parameters)
 
 
 def seed_of(seed: int, key: str) -> int:
@@ -141,7 +141,7 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[xr.Dataset | s
             return [one for call in calls for one in _results(task, [call])]
         return [found]
     (call,) = calls
-    found = _attempt(lambda: public(task.verb, "verb")(**call))
+    found = _attempt(lambda: function(task.verb, "verb")(**call))
     return [found if isinstance(found, str) else result(found)]
 
 

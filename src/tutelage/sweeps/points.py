@@ -21,7 +21,7 @@ from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.results import checksum, netcdf
 from tutelage.runs.provenance import UNWRITTEN, described
-from tutelage.runs.recompute import made
+from tutelage.runs.recompute import from_json
 
 HINT = 'over={"learning_rate": [0.1, 0.2], "weight_decay": [0.0, 0.01]}'
 POINT = "point"  # the dimension of a table
@@ -90,8 +90,15 @@ class Points:
 
 
 def read(plain: Mapping[str, Any]) -> Points:
-    """What `written` has written."""
-    values = {name: made(x, name, "sweeps.run") for name, x in plain["values"].items()}
+    """Make the points that `written` has written; a file may hold anything in their place."""
+    lists = plain.get("values")
+    usable = isinstance(lists, dict) and isinstance(plain.get("table"), bool)
+    lists = lists if isinstance(lists, dict) else {}
+    if not usable or not lists or not all(isinstance(x, list) and x for x in lists.values()):
+        raise InputError("over", shown(plain), "it has to be the points of a study", HINT)
+    values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
+    if plain["table"] and len(set(map(len, values.values()))) != 1:
+        raise InputError("over", shown(plain), "all columns have to have as many values")
     return _table(values) if plain["table"] else _grid(values)
 
 

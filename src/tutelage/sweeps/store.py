@@ -7,10 +7,12 @@
 A file is written under another name, flushed and renamed, so that it is there as a whole or not at
 all whatever is killed, and a group is finished when its file is there: nothing else has to be
 written with it.  (A Zarr store has many files for each group, and a kill may leave some of them.)
-xarray opens the files without us; nothing in them is executed.
+xarray opens the files without us; nothing in them is executed, and links in the folder are never
+written through.  Only a process that holds the lock renames or writes anything.
 """
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +29,7 @@ from tutelage.sweeps.points import POINT
 
 MANIFEST = "manifest.json"
 DAMAGED = ".damaged"
+NUMBERED = re.compile("[0-9]{6,9}")  # names of groups
 HINT = "another folder, or start_over=True (what is there is kept under another name)"
 
 
@@ -35,21 +38,23 @@ class Store:
 
     folder: made if it is not there.
     identity: what has to be the same for points to be reused, by name.
+    put_aside: whether damaged files are renamed; only for a process that holds the lock.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]):
+    def __init__(self, folder: Path, identity: Mapping[str, Any], *, put_aside: bool):
         self.folder = folder
         there = manifest_of(folder)
         if there is not None:
             _check_same(folder, there["identity"], identity)
         self.identity = dict(identity)
-        self.groups = list(groups(folder))
+        self.groups = list(groups(folder, put_aside=put_aside))
 
     def begin(self, asked: Mapping[str, Any]) -> None:
         """Write the manifest: what is computed, and the points asked for.  The lock is held."""
         files.remove_leftovers(self.folder)
         content = {"identity": self.identity, "points": asked}
-        files.write(self.folder / MANIFEST, json.dumps(content, indent=1))
+        path = self.folder / MANIFEST
+        files.write(path, json.dumps(content, indent=1), follow_link=False)
 
     def finished(self, retry: bool) -> dict[str, tuple[int, int]]:
         """Which group has which point, and where; not those that failed, if these are retried."""
@@ -67,7 +72,8 @@ class Store:
         named = group.assign_coords({POINT: np.array(keys, dtype=str)})
         taken = (*_files(self.folder, ".nc"), *_files(self.folder, DAMAGED))
         last = max((int(path.stem) for path in taken), default=0)
-        results.save(named, self.folder / f"{last + 1:06d}.nc")
+        path = self.folder / f"{last + 1:06d}.nc"
+        files.write(path, results.netcdf.content(named), follow_link=False)
         self.groups.append(named)
 
 
@@ -92,32 +98,47 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
             raise InputError("store", f"{str(folder)!r} with {others[0]!r} in it", allowed, "study")
         return None
     try:
+        if not path.is_file():  # a pipe would be waited for
+            raise ValueError("it is no plain file")
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"identity": dict(found["identity"]), "points": dict(found["points"])}
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as problem:
         allowed = f"its manifest cannot be read ({problem})"
         raise InputError("store", repr(str(folder)), allowed, HINT) from None
 
 
-def groups(folder: Path) -> Iterator[xr.Dataset]:
-    """All that is finished; a file that is damaged is put aside, and its points computed again."""
+def groups(folder: Path, *, put_aside: bool) -> Iterator[xr.Dataset]:
+    """Read all finished groups; skip a damaged file with a warning.
+
+    put_aside: whether a damaged file gets another name, so that its points are computed again.
+    """
     for path in _files(folder, ".nc"):
         try:
-            group = results.load(path)
-            if POINT not in group.coords or FAILURE not in group:
-                raise InputError("store", path.name, "it is no group of a study")
+            yield _group(path)
         except InputError as problem:
-            path.rename(path.with_suffix(DAMAGED))
-            words = (
-                f"{path.name} in {str(folder)!r} is damaged: its points are computed again, and "
-            )
-            warnings.warn(f"{words}it is now called {path.stem}{DAMAGED} ({problem})", stacklevel=2)
-            continue
-        yield group
+            words = f"{path.name} in {str(folder)!r} is damaged: its points are "
+            if put_aside:
+                path.rename(path.with_suffix(DAMAGED))
+                words += f"computed again, and it is now called {path.stem}{DAMAGED}"
+            else:
+                words += "missing, until tl.sweeps.run computes them again"
+            warnings.warn(f"{words} ({problem})", stacklevel=2)
+
+
+def _group(path: Path) -> xr.Dataset:
+    group = results.load(path)
+    usable = all(
+        name in group.variables and group[name].dims == (POINT,) and group[name].dtype.kind in "OU"
+        for name in (POINT, FAILURE)
+    )
+    along = all(x.dims[:1] == (POINT,) for x in group.data_vars.values())
+    if not usable or not along:
+        raise InputError("store", path.name, "it is no group of a study")
+    return group
 
 
 def _files(folder: Path, suffix: str) -> list[Path]:
-    return sorted(path for path in folder.glob(f"[0-9]*{suffix}") if path.stem.isdigit())
+    return sorted(path for path in folder.glob(f"*{suffix}") if NUMBERED.fullmatch(path.stem))
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -18,8 +18,9 @@ from tutelage._names import unknown
 from tutelage.averages import Estimate
 from tutelage.runs import files
 from tutelage.runs.progress import Progress
-from tutelage.runs.provenance import UNRECORDED, attribute, recorded
-from tutelage.runs.recompute import made, public
+from tutelage.runs.provenance import attribute, recorded
+from tutelage.runs.public_names import UNRECORDED, function, only_from_callers
+from tutelage.runs.recompute import from_json
 from tutelage.runs.seed import check_seed
 from tutelage.sweeps import cluster, engine, store as stores
 from tutelage.sweeps.code import versions
@@ -32,20 +33,57 @@ from tutelage.sweeps.points import POINT, Points, identity, is_known, over_of, p
 from tutelage.sweeps.scenarios import PARTS
 
 NOT_COMPUTED = "not computed yet"
+# A store is loaded if it has at most this many points for each finished one and for the first:
+# every point takes about a kilobyte, and a manifest of a few lines can ask for millions.
+MAX_MISSING_POINTS = 50_000
 RESULTS = (xr.Dataset, Finding, Estimate, float, np.ndarray)
 # Rooms whose functions save, draw and collect what was computed.
 ELSEWHERE = ("results", "sweeps", "figures", "papers")
 
 
-def _json(name: str) -> Callable[[xr.Dataset], Any]:
-    return lambda dataset: made(json.loads(dataset.attrs[name]), name, "sweeps.run")
+def _mapping(dataset: xr.Dataset, name: str) -> dict[str, Any]:
+    """Read an attribute that holds a mapping in JSON."""
+    try:
+        found = json.loads(dataset.attrs[name])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        allowed = f"a study has an attribute {name!r} with a mapping in JSON"
+        raise InputError("dataset", shown(dataset.attrs.get(name)), allowed)
+    return found
 
 
-# How `recompute` finds the arguments that are not attributes as they are.
+def _verb(dataset: xr.Dataset) -> Any:
+    return function(str(dataset.attrs.get("verb", "")), "verb")
+
+
+def _over(dataset: xr.Dataset) -> Any:
+    over = _mapping(dataset, "over")
+    check_from_file(_verb(dataset), over.get("values", {}))
+    return over_of(over)
+
+
+def _fixed(dataset: xr.Dataset) -> Any:
+    fixed = _mapping(dataset, "fixed")
+    check_from_file(_verb(dataset), fixed)
+    # One by one: a mapping that has the name of an argument is no value by itself.
+    return {name: from_json(x, name, "sweeps.run") for name, x in fixed.items()}
+
+
+def check_from_file(verb: Any, arguments: Any) -> None:
+    """Refuse arguments that only a caller may give: of `run` itself, and paths of ``verb``."""
+    own = set(inspect.signature(run).parameters) - {"seed", "keep"}
+    for name in {*own, *only_from_callers(verb)} & set(arguments):
+        allowed = f"a file cannot set {name}: only the caller of tl.sweeps.run can"
+        raise InputError(name, shown(arguments[name]), allowed, f"tl.sweeps.run(..., {name}=...)")
+
+
+# How `recompute` makes the arguments that are not attributes as they are. No file can set where
+# a study is stored, who computes it, and whether it begins again.
 HELD: dict[str, Callable[[xr.Dataset], Any]] = {
-    "verb": lambda dataset: public(dataset.attrs["verb"], "verb"),
-    "over": lambda dataset: over_of(json.loads(dataset.attrs["over"])),
-    "fixed": _json("fixed"),
+    "verb": _verb,
+    "over": _over,
+    "fixed": _fixed,
     "store": lambda _: None,
     "workers": lambda _: 1,
     "retry": lambda _: False,
@@ -136,9 +174,13 @@ def plan(
     task, points = _prepared(verb, over, keep, seed, store, fixed)
     there: Mapping[str, Any] = {}
     if store is not None and Path(store).is_dir():
-        there = stores.Store(Path(store), _identity(task, points)).finished(retry=False)
+        there = _read_only(Path(store), task, points).finished(retry=False)
     wanted = [number for number, key in enumerate(points.keys()) if key not in there]
     return planned(task, points, wanted, _least(task))
+
+
+def _read_only(folder: Path, task: Task, points: Points) -> stores.Store:
+    return stores.Store(folder, _identity(task, points), put_aside=False)
 
 
 def _prepared(
@@ -174,13 +216,20 @@ def load(store: Path) -> xr.Dataset:
     if found is None:
         raise InputError("store", repr(str(store)), "there is no study in it", "the store of a run")
     points = read(found["points"])
-    groups = list(stores.groups(folder))
+    groups = list(stores.groups(folder, put_aside=False))
     places = {
         key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
     }
+    if len(points) > MAX_MISSING_POINTS * (1 + len(places)):
+        allowed = f"it holds {len(places)} of {len(points)} points, too few to be shown"
+        raise InputError("store", repr(str(store)), allowed, "tl.sweeps.run(..., store=...)")
     attrs = {name: attribute(value) for name, value in found["identity"].items()}
     asked = json.dumps(points.written())
-    return _arranged(points, groups, places).assign_attrs(attrs, over=asked)
+    try:
+        return _arranged(points, groups, places).assign_attrs(attrs, over=asked)
+    except (ValueError, TypeError, LookupError) as problem:
+        allowed = f"its groups do not fit together ({problem})"
+        raise InputError("store", repr(str(store)), allowed, stores.HINT) from problem
 
 
 def _computed(
@@ -192,7 +241,7 @@ def _computed(
     groups: list[xr.Dataset] = []
     places: dict[str, tuple[int, int]] = {}
     if folder is not None:
-        store = stores.Store(folder, _identity(task, points))
+        store = stores.Store(folder, _identity(task, points), put_aside=True)
         groups, places = store.groups, store.finished(retry)
         store.begin(points.written())
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
@@ -272,7 +321,7 @@ def _as_grid(table: xr.Dataset, points: Points) -> xr.Dataset:
 
 def _identity(task: Task, points: Points) -> dict[str, Any]:
     """What has to be the same for a point of a store to be reused."""
-    signature = inspect.signature(public(task.verb, "verb"))
+    signature = inspect.signature(function(task.verb, "verb"))
     defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
     left_out = {*UNRECORDED, *points.values, "seed" if task.seed is not None else ""}
     fixed = {n: x for n, x in {**defaults, **task.fixed}.items() if n not in left_out}

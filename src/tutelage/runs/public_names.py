@@ -1,0 +1,92 @@
+"""Names that a file may use: public functions that compute, and value types.
+
+A file writes a function as ``online.evolve`` and a type as ``activations.Erf``.  `function` and
+`value_type` look both up in the tables below and refuse every other name.  They import modules
+that the tables name, never a module that a file names.
+"""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from tutelage._checks import InputError, shown
+
+# Packages whose public functions compute a result from their arguments. "" is the root.
+COMPUTING = (
+    *("", "averages", "bridge", "deep", "deep.images", "equilibrium", "gates"),
+    *("online", "simulation", "spectra", "sweeps"),
+)
+# Types that are made of numbers, text and each other, and the module that exports them.
+# Making one neither reads nor writes anything.
+VALUE_TYPES = {
+    f"{package}.{name}": module
+    for package, module, names in (
+        (
+            "activations",
+            "activations",
+            "Erf GELU LeakyReLU Linear ReLU Sigmoid Softplus Swish Tanh",
+        ),
+        ("averages", "averages", "Erf Estimate Hermite Orthant Quadrature"),
+        ("deep", "deep", "Network"),
+        ("deep.images", "deep.images", "Recipe"),
+        ("equilibrium", "equilibrium", "Blocks"),
+        ("gates", "gates", "Bent Expectation Gate Interval Signal TwoSlopes"),
+        ("model", "model", "Committee Overlaps Scenario"),
+        ("online", "online", "Schedule SymmetricScenario SymmetricState"),
+        ("spectra", "spectra", "Adam Classifier SGD"),
+        ("sweeps", "sweeps.keeping", "Last"),
+    )
+    for name in names.split()
+}
+# Arguments without influence on a result. No file records them.
+UNRECORDED = ("checkpoint", "progress")
+
+
+def function(name: str, argument: str) -> Any:
+    """Return the public function that a file names."""
+    package, _, last = name.rpartition(".")
+    if package in COMPUTING:
+        module = _module(package)
+        found = getattr(module, last) if last in module.__all__ else None
+        if inspect.isfunction(found):
+            return found
+    allowed = "it has to be a public function of the package that computes a result"
+    raise InputError(argument, shown(name), allowed, "online.evolve")
+
+
+def value_type(name: str, argument: str) -> type:
+    """Return the value type that a file names."""
+    if name not in VALUE_TYPES:
+        allowed = "it has to be a value type of the package"
+        raise InputError(argument, shown(name), allowed, "activations.Erf")
+    return getattr(_module(VALUE_TYPES[name]), name.rpartition(".")[2])
+
+
+def name_of(kind: type) -> str | None:
+    """Return the name by which a file may use a type, or None.
+
+    >>> from tutelage import Committee, Erf
+    >>> name_of(Committee), name_of(Erf), name_of(Path)
+    ('model.Committee', 'activations.Erf', None)
+    """
+    for name, module in VALUE_TYPES.items():
+        known = name.rpartition(".")[2] == kind.__name__
+        if known and kind.__module__.startswith(f"tutelage.{module}"):
+            return name
+    return None
+
+
+def only_from_callers(function: Any) -> set[str]:
+    """Return the arguments of a function that no file may set: what it writes, reads and starts.
+
+    These are `UNRECORDED`, arguments annotated as a path, and those that the function itself
+    computes on a recomputation (`held` of `tutelage.runs.provenance.recorded`).
+    """
+    hints = get_type_hints(function)
+    paths = {name for name, kind in hints.items() if Path in (kind, *get_args(kind))}
+    return {*UNRECORDED, *paths, *getattr(function, "held", ())} - {"return"}
+
+
+def _module(name: str) -> Any:
+    return import_module(f"tutelage.{name}".rstrip("."))
