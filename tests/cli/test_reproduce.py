@@ -115,10 +115,10 @@ def full_disk(tmp_path, monkeypatch):
     replacing = files.replacing
 
     def fill(ending):
-        def tried(path):
+        def tried(path, **options):
             if "report" in Path(path).parts and str(path).endswith(ending):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return replacing(path)
+            return replacing(path, **options)
 
         monkeypatch.setattr(files, "replacing", tried)
 

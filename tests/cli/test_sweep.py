@@ -135,3 +135,29 @@ def test_what_is_wrong_in_a_call_is_refused_in_words(run, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     code, _, err = run("sweep", *arguments)
     assert code == 2 and words in err
+
+
+@pytest.mark.parametrize("table", ["fixed", "over"])
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("store", '"elsewhere"', "--store FOLDER"),
+        ("workers", "3", "--workers"),
+        ("retry", "true", "--retry"),
+        ("start_over", "true", "--fresh"),
+        ("checkpoint", '"run.npz"', "only the caller"),
+        ("verb", '"online.branch"', "at the top of the file"),
+    ],
+)
+def test_a_study_file_cannot_set_options_of_the_command(
+    run, tmp_path, monkeypatch, table, name, value, hint
+):
+    monkeypatch.chdir(tmp_path)
+    given = f"[{value}]" if table == "over" else value
+    heading = f"[{table}]\n"
+    assert heading in SMALL
+    text = SMALL.replace(heading, f"{heading}{name} = {given}\n")
+    (tmp_path / "study.toml").write_text(text)
+    code, out, err = run("sweep", "study.toml")
+    assert (code, out) == (2, "") and name in err and hint in err
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]

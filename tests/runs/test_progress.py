@@ -133,8 +133,11 @@ class Told(list):
 TOLD = {
     "spectra.train": ("spectra.training", "gradients"),
     "equilibrium.learning_curve": ("equilibrium.symmetric.curve", "states"),
-    "online.fixed_points": ("online.search", "starts"),
-    "online.critical_learning_rates": ("online.critical_rates", "critical learning rates"),
+    "online.fixed_points": ("online.stationary.search", "starts"),
+    "online.critical_learning_rates": (
+        "online.stationary.critical_rates",
+        "critical learning rates",
+    ),
     "online.evolve_symmetric": ("online.symmetric.trajectory", "time α"),
 }
 
