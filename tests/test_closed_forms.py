@@ -16,10 +16,13 @@ import tutelage as tl
 from tutelage import activations
 from tutelage._jax import jax, jnp
 from tutelage.activations.closed import ClosedForm
+from tutelage.activations.hermite import HermiteCoefficients, derivative_coefficients
 from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.averages.hermite.coefficients import expand_derivative
 from tutelage.averages.methods import Conditional, Erf, Orthant, chosen
 from tutelage.equilibrium.kernel.kernel import ClosedKernel, kernel_of
 from tutelage.equilibrium.kernel.pair import ClosedPair, pair_kernel
+from tutelage.equilibrium.kernel.series import hermite_data
 from tutelage.online.flow import moments
 from tutelage.online.moments.erf import ErfMoments
 from tutelage.online.moments.signs import SignMoments
@@ -194,6 +197,33 @@ def test_units_that_no_exact_method_has_are_left_to_one_that_has_them():
     assert type(chosen(None, (MIXED[0],) * 2)) is Conditional
     with pytest.raises(tl.InputError, match="orthant"):
         tl.averages.i2(MIXED[2], covariance(2), method="orthant")
+
+
+class Tripled(Scaled):
+    """3 g of a unit of which a Hermite series is known, and nothing else."""
+
+    factor: float = 3.0
+    of: tl.Activation = tl.GELU()
+
+    @property
+    def closed_form(self):
+        return None
+
+    def hermite_series(self, order, q):
+        series = self.of.hermite_series(order, q)
+        return HermiteCoefficients(3.0 * series.values, 3.0 * series.error)
+
+
+def test_a_closed_hermite_series_is_what_averages_of_the_derivative_and_kernels_have():
+    """Bit for bit: quadrature would have other last digits and larger errors."""
+    g, q = Tripled(), jnp.asarray([0.5, 2.0])
+    c = g.hermite_series(7, q)
+    found = expand_derivative(g, 6, q)
+    assert np.array_equal(found.values, derivative_coefficients(c.values, q))
+    assert np.array_equal(found.error, derivative_coefficients(c.error, q))
+    squares = hermite_data(g).squares
+    series = g.hermite_series(len(squares) - 1, jnp.ones(())).values
+    assert np.array_equal(squares, series**2)
 
 
 def asked_for(tree):
