@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import Ensemble
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.observables import DIMENSIONS
+from tutelage.simulation.observables import DIMENSIONS, _error
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.statistics import components
 
@@ -57,3 +57,21 @@ def test_it_is_relabelled_with_its_units(simulated):
     assert found["student_order"].values.tolist() == [[2, 1]]
     expected = simulated["cosine"].values[:1, :, ::-1, ::-1]
     np.testing.assert_array_equal(found["cosine"], expected)
+
+
+def branches(jaxpr):
+    """Numbers of branches of every conditional in a traced function."""
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        if equation.primitive.name == "cond":
+            yield len(equation.params["branches"])
+        for inner in jax.tree.leaves(list(equation.params.values())):
+            if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
+                yield from branches(inner)
+
+
+def test_a_state_with_a_second_layer_that_learns_computes_one_integration_rule():
+    """The rules are branches of a conditional; side by side every state would compute them all."""
+    one = tl.Committee(1, tl.Tanh())
+    scenario, state = tl.Scenario(one, one), [np.ones((3, 1, 1))] * 4
+    traced = jax.make_jaxpr(lambda *state: _error.__wrapped__(scenario, *state))(*state)
+    assert max(branches(traced)) > 2

@@ -146,10 +146,15 @@ def _at_once(scenario: Scenario) -> int:
 @eqx.filter_jit
 def _error(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
     Q, R, T = (jnp.asarray(x) for x in (Q, R, T))
-    if v is not None:
-        return jax.vmap(partial(_error_with_readout, scenario))(Q, R, v, T)
-    return generalization_error(scenario, Overlaps(Q, R, T))
+    if v is None:
+        return generalization_error(scenario, Overlaps(Q, R, T))
+    of_state = partial(_error_with_readout, scenario)
+    if is_exact(scenario):
+        return jax.vmap(lambda *state: of_state(state))(Q, R, v, T)
+    # Each state chooses its integration rule.  Under `vmap` every state would compute all of them.
+    return jax.lax.map(of_state, (Q, R, v, T))
 
 
-def _error_with_readout(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
+def _error_with_readout(scenario: Scenario, state: tuple[Any, Any, Any, Any]) -> Any:
+    Q, R, v, T = state
     return generalization_error(scenario.with_readout(v), Overlaps(Q, R, T))
