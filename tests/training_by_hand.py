@@ -22,16 +22,17 @@ def weights(seed=0, start=START, dimension=N):
     return tuple(np.array(W) for W in start.to_weights(dimension, seed))
 
 
-def trained(record, J, B, rate, steps, *, seed=0, inputs=None):
-    """Plain gradient descent on ½(σ - τ)², one new example for each step."""
-    rng = np.random.default_rng(seed)
+def trained(record, J, B, rate, steps, *, seed=0, inputs=None, momentum=0.0, decay=0.0):
+    """Gradient descent on ½(σ - τ)², one new example for each step, as PyTorch's SGD does it."""
+    rng, velocity = np.random.default_rng(seed), np.zeros_like(J)
     record(J)
     for _ in range(steps):
         ξ = rng.standard_normal(J.shape[1])
         ξ = ξ if inputs is None else inputs(ξ, rng)
         x, y = J @ ξ, B @ ξ
         δ = slope(x) * (erf(y).sum() - erf(x).sum())
-        J += rate * np.outer(δ, ξ)
+        velocity = momentum * velocity + np.outer(δ, ξ) - decay * J
+        J += rate * velocity
         record(J)
     return record
 

@@ -3,6 +3,7 @@
 In one file, because the frameworks take seconds to import.
 """
 
+import json
 import os
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
@@ -218,6 +219,77 @@ def test_more_units_than_inputs_are_measured_by_nobody():
     assert tl.bridge.scenario(in_equinox(w, v, jnp.tanh), w, activation=tl.Tanh()).K == 4
 
 
+class DroppingLinen(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        units = jnp.tanh(linen.Dense(K, use_bias=False)(x))
+        return linen.Dense(1, use_bias=False)(linen.Dropout(0.3, deterministic=True)(units))
+
+
+def dropping(framework, rate=0.3):
+    """Models with a dropout layer in the middle."""
+    if framework == "linen":
+        return DroppingLinen().bind(in_linen(J, V, jnp.tanh).variables)
+    if framework == "nnx":
+        net = Two(J, V, None)
+        return nnx.Sequential(net.hidden, jnp.tanh, nnx.Dropout(rate, deterministic=True), net.out)
+    if framework == "equinox":
+        hidden, out = in_equinox(J, V, jnp.tanh).layers
+        tanh, drop = eqx.nn.Lambda(jnp.tanh), eqx.nn.Dropout(rate, inference=True)
+        return eqx.nn.Sequential([hidden, tanh, drop, out])
+    model = in_keras(J, V, "tanh")
+    layers = [keras.Input((N,)), model.layers[0], keras.layers.Dropout(rate), model.layers[1]]
+    return keras.Sequential(layers)
+
+
+@pytest.mark.parametrize("framework", ["nnx", "linen", "equinox", "keras"])
+def test_dropout_is_found_and_stored_in_the_record(framework):
+    net = dropping(framework)
+    assert "(Dropout, rate 0.3)" in tl.bridge.describe(net).dropout[0]
+    assert "dropout" in repr(tl.bridge.describe(net))
+    record = tl.bridge.Recorder(B, 0.01, **TEACHER)
+    record(net)
+    assert "(Dropout, rate 0.3)" in record.dataset().attrs["dropout"]
+    if framework != "linen":
+        assert tl.bridge.describe(dropping(framework, 0.0)).dropout == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (lambda net, x: net.out(jnp.tanh(net.hidden(x))), "measured: Tanh"),
+        (
+            lambda net, x: 0.5 * net.out(jnp.tanh(net.hidden(x) / np.sqrt(N))),
+            "measured: Tanh of fields w·ξ/√N with outputs times 0.5",
+        ),
+        (lambda net, x: net.out(jnp.sin(net.hidden(x))), "measured: a function that is none of"),
+        (skipping, "not measured: its outputs are not"),
+    ],
+    ids=["tanh", "factors", "sin", "skip connection"],
+)
+def test_functions_in_the_code_of_a_model_are_measured(body, words):
+    scale = np.sqrt(N) if "w·ξ" in words else 1.0
+    found = tl.bridge.describe(Two(scale * J, V, body))
+    assert words in repr(found) and "not known" not in repr(found)
+
+
+def test_a_model_without_functions_in_its_structure_says_so():
+    found = tl.bridge.describe(in_linen(J, V, jnp.tanh))
+    assert "functions  none in the structure; measured: Tanh" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_keras_optimizers_are_read(name):
+    momentum = {"momentum": 0.9, "nesterov": True} if name == "SGD" else {}
+    optimizer = getattr(keras.optimizers, name)(0.01, weight_decay=0.1, **momentum)
+    record = tl.bridge.Recorder(B, optimizer=optimizer, activation=tl.ReLU())
+    record([J, V])
+    stored = json.loads(record.dataset().attrs["optimizer"])
+    assert stored["rates"] == pytest.approx([0.01], rel=1e-6)
+    assert (stored["name"], stored["momentum"]) == (name, momentum.get("momentum", 0.0))
+    assert stored["weight_decay"] == pytest.approx(0.1) and stored["decoupled"]
+
+
 def unbound():
     return linen.Dense(3)
 
@@ -288,6 +360,7 @@ def test_keras_tells_every_batch_of_a_fit():
         )
         expected += [w @ B.T] if k % 2 else []
     found = record.dataset()
+    assert json.loads(found.attrs["optimizer"])["name"] == "SGD"  # that of the model
     np.testing.assert_allclose(found.R[0], expected, atol=1e-6)  # in float32
     assert found.attrs["learning_rate"] == pytest.approx(2 * rate * N)
 

@@ -9,10 +9,11 @@ import tutelage as tl
 RATE, STEPS = 1.0 / N, 1000
 
 
-def recorded(*, said=RATE, seed=1, inputs=None, rows=None, **options):
+def recorded(*, said=RATE, rate=RATE, seed=1, inputs=None, rows=None, training=None, **options):
     J, B = weights(seed)
     record = recorder(B, said, inputs=rows, **options)
-    return trained(record, J, B, RATE, STEPS, seed=seed, inputs=inputs).dataset()
+    how = {"seed": seed, "inputs": inputs, **(training or {})}
+    return trained(record, J, B, rate, STEPS, **how).dataset()
 
 
 def causes(found):
@@ -80,6 +81,150 @@ def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
 
     assert abs(off(32)) < 1e-3
     assert off(16) / off(32) == pytest.approx(4, rel=0.1)
+
+
+def test_times_are_those_of_a_record_that_begins_later():
+    """The same weights at steps 0, 1, … and at steps 200, 201, …: all times are larger by 2."""
+    J, B = weights(1)
+    record, later = (recorder(B, 2 * RATE) for _ in range(2))
+    steps = iter(range(2 * N, 2 * N + STEPS + 1))
+    trained(lambda J: (record(J), later(J, step=next(steps))), J, B, RATE, STEPS, seed=1)
+    first, second = (tl.bridge.predict(one.dataset()) for one in (record, later))
+    assert not first.agrees and second.record.time.values[0] == 2
+    assert second.parts_at == pytest.approx(2 + first.parts_at, abs=1e-12)
+    assert second.time == pytest.approx(2 + first.time, abs=1e-12)
+
+
+def test_a_p_value_that_no_network_reaches_is_a_bound():
+    found = tl.bridge.predict(recorded(said=2 * RATE))
+    assert found.p_value == 1 / (1 + found.compared)
+    assert "p < 0.01;" in str(found) and "p = 0.0099" not in str(found)
+
+
+def test_equations_that_diverge_do_not_describe_a_run():
+    """A ReLU unit at η = 50, far beyond the rate up to which its norm stays finite."""
+    J, B = weights(1)
+    record = tl.bridge.Recorder(B, 50 * RATE, activation=tl.ReLU(), every=20)
+    for step in range(0, 600, 20):
+        record((1 + 1e-4 * step) * J, step=step)
+    with pytest.warns(RuntimeWarning, match="moves as with"):
+        found = tl.bridge.predict(record.dataset())
+    assert found.theory.attrs["outcome"] == "diverged"
+    assert not found.agrees and "the equations diverge at α = " in found.verdict
+    assert "inf" not in str(found)
+
+
+MOMENTUM = {"name": "SGD", "learning_rate": 0.2 * RATE, "momentum": 0.9}
+
+
+def test_momentum_is_named_with_the_rate_as_which_it_acts():
+    """η = 0.2 and μ = 0.9: the run is that of η = 2, and the advice makes the equations fit."""
+    training = {"rate": 0.2 * RATE, "training": {"momentum": 0.9}, "optimizer": MOMENTUM}
+    with pytest.warns(RuntimeWarning, match=r"momentum μ = 0.9 acts on-line .* η/\(1 - μ\) = 2;"):
+        found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
+    assert not found.agrees and causes(found)["momentum"] is True
+    assert "another learning rate" not in causes(found)
+    assert "learning_rate=0.02, ...)" in str(found) and "without its half" not in str(found)
+    assert tl.bridge.predict(recorded(said=2 * RATE, **training)).agrees
+
+
+def test_without_the_optimizer_momentum_is_one_of_the_questions():
+    training = {"rate": 0.2 * RATE, "training": {"momentum": 0.9}}
+    with pytest.warns(RuntimeWarning, match="moves as with"):
+        found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
+    assert causes(found)["optimizer"] is None
+    assert "Recorder(optimizer=optimizer) would tell" in str(found) and ": momentum, a" in str(
+        found
+    )
+
+
+def test_weight_decay_of_the_optimizer_is_named_and_goes_into_the_scenario():
+    """λ = 0.5 at ρ = 1/N: γ = N ρ λ = 0.5."""
+    optimizer = {"name": "SGD", "learning_rate": RATE, "weight_decay": 0.5}
+    record = recorded(training={"decay": 0.5}, optimizer=optimizer)
+    found = tl.bridge.predict(record)
+    assert causes(found)["weight decay"] is True
+    assert "weight_decay=0.5))" in str(found)
+    one = tl.Committee(1, tl.Erf())
+    scenario = tl.Scenario(one, one, weight_decay=0.5)
+    assert tl.bridge.predict(record, scenario=scenario).agrees
+
+
+@pytest.mark.parametrize(
+    ("attributes", "cause", "words"),
+    [
+        (
+            {"optimizer": '{"name": "Adam", "rates": [0.01]}'},
+            "optimizer",
+            "Adam, and the equations",
+        ),
+        ({"dropout": "1 (Dropout, rate 0.5)"}, "dropout", "1 (Dropout, rate 0.5), and"),
+        (
+            {
+                "optimizer": '{"name": "SGD", "rates": [0.01]}',
+                "optimizer_rate_factors": "[0.1, 1.0]",
+            },
+            "learning rate that changes",
+            "from 0.1 to 1 times",
+        ),
+    ],
+)
+def test_what_the_equations_do_not_have_is_named(attributes, cause, words):
+    record = recorded(said=2 * RATE)
+    found = tl.bridge.predict(record.assign_attrs(attributes))
+    assert causes(found)[cause] is True and words in str(found)
+    assert "another learning rate" not in causes(found)
+
+
+@pytest.mark.parametrize("name", ["optimizer", "resumed"])
+@pytest.mark.parametrize("text", ["[1]", "{}", "x", '{"name": "SGD", "rates": [1], "momentum": 2}'])
+def test_attributes_that_no_recorder_writes_are_refused(name, text):
+    record = recorded(said=2 * RATE).assign_attrs({name: text})
+    with pytest.raises(tl.InputError, match=r"Recorder|below 1"):
+        tl.bridge.predict(record)
+
+
+def test_gaps_of_a_resumed_training_are_left_out_of_the_rate_and_named():
+    """A record without its middle: a step across the gap is no step of the equations."""
+    from tutelage.bridge.comparison import Problem, shown_rate
+
+    record = recorded()
+    cut = record.isel(time=np.r_[0:6, 40:51]).assign_attrs(resumed="[[100, 800]]")
+    problem = Problem.of(cut, None, 100, 0, False)
+    assert problem.gaps == [(1.0, 8.0)]
+    parts = [
+        Problem.of(cut.isel(time=part), None, 100, 0, False) for part in (slice(6), slice(6, 17))
+    ]
+    rates = sorted(shown_rate(part)[0] for part in parts)
+    assert rates[0] <= shown_rate(problem)[0] <= rates[1]
+    blind = Problem.of(cut.assign_attrs(resumed="[]"), None, 100, 0, False)
+    across = shown_rate(blind)[0]
+    assert not rates[0] <= across <= rates[1]
+    found = tl.bridge.predict(cut)
+    assert causes(found)["resumed training"] is None
+    assert "from α = 1 to 8" in next(c.words for c in found.causes if c.name == "resumed training")
+
+
+def test_long_work_is_announced_with_its_cost(capsys):
+    """Smooth units with two layers, α = 20: named and timed before anything is computed."""
+    from tutelage.bridge import cost
+    from tutelage.bridge.comparison import Problem
+
+    rng = np.random.default_rng(0)
+    J, B = rng.standard_normal((4, 300)) / 300**0.5, rng.standard_normal((3, 300)) / 300**0.5
+    options = {"readout_rate": 6 / 300, "batch": 10}
+    record = tl.bridge.Recorder([B, np.ones(3)], 6 / 300, activation=tl.Tanh(), **options)
+    for step in (0, 6000):
+        record([J, np.ones(4)], step=step)
+    problem = Problem.of(record.dataset(), None, 100, 0, False)
+    assert cost.announce(problem, None) and not cost.announce(problem, False)
+    told = capsys.readouterr().err
+    assert "α = 20 (K = 4, M = 3, Tanh, both layers learn)" in told and "about" in told
+    assert "100 networks of N = 300 inputs for 6000 steps" in told
+    tl.bridge.predict(recorded())
+    assert capsys.readouterr().err == ""
+    tl.bridge.predict(recorded(), progress=True)
+    assert "predict integrates the equations to α = 10" in capsys.readouterr().err
 
 
 def colour(ξ, rng):

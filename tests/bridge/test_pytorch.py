@@ -1,9 +1,12 @@
 """PyTorch: run by `make test-all` where its CPU wheel can be installed."""
 
+import json
+
 import numpy as np
 import pytest
 
 import tutelage as tl
+from tutelage.bridge import optimizers
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make torch")
 from torch import nn  # noqa: E402
@@ -130,6 +133,50 @@ def test_a_training_is_recorded():
     np.testing.assert_allclose(found.Q[0, -1], w @ w.T, atol=1e-15)
     np.testing.assert_allclose(found.Q[0, 0], J @ J.T, atol=1e-15)
     np.testing.assert_allclose(found.readout[0, -1], student[2].weight.detach(), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda p: torch.optim.SGD(p, 0.01), ("SGD", 0.0, 0.0)),
+        (lambda p: torch.optim.SGD(p, 0.01, momentum=0.9, nesterov=True), ("SGD", 0.9, 0.0)),
+        (lambda p: torch.optim.SGD(p, 0.01, 0.5, dampening=0.1), ("SGD", 0.5, 0.1)),
+        (lambda p: torch.optim.AdamW(p, 0.01), ("AdamW", 0.0, 0.0)),
+    ],
+)
+def test_optimizers_are_read(make, expected):
+    student = chain(J, V, nn.ReLU())
+    optimizer = make(student.parameters())
+    record = tl.bridge.Recorder(chain(B, W, nn.ReLU()), optimizer=optimizer, every=1)
+    record(student)
+    stored = json.loads(record.dataset().attrs["optimizer"])
+    assert (stored["name"], stored["momentum"], stored["dampening"]) == expected
+    assert stored["rates"] == [0.01]
+    optimizer.param_groups[0]["lr"] = 0.001  # as a scheduler does
+    record(student)
+    assert record.dataset().attrs["optimizer_rate_factors"] == "[0.1, 1.0]"
+
+
+@pytest.mark.parametrize("settings", [{}, {"nesterov": True}, {"dampening": 0.5}])
+def test_momentum_acts_like_a_larger_learning_rate(settings):
+    """One constant gradient: what PyTorch's step tends to, against (1 - d)/(1 - μ)."""
+    w = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.SGD([w], 0.01, momentum=0.9, **settings)
+    for _ in range(400):
+        before = w.item()
+        w.grad = torch.ones_like(w)
+        optimizer.step()
+    factor = optimizers.read_optimizer(optimizer).rate_factor
+    # 0.9⁴⁰⁰ is below the rounding of w.
+    assert (before - w.item()) / 0.01 == pytest.approx(factor, rel=1e-9)
+
+
+def test_dropout_is_found_and_an_activation_in_the_code_is_measured():
+    drops = nn.Sequential(*chain(J, V, nn.ReLU())[:2], nn.Dropout(0.5), nn.Linear(K, 1, bias=False))
+    assert tl.bridge.describe(drops).dropout == ("2 (Dropout, rate 0.5)",)
+    assert tl.bridge.describe(nn.Sequential(drops[0], nn.Dropout(0.0))).dropout == ()
+    code = Two(J, V, lambda net, x: net.out(torch.tanh(net.hidden(x))))
+    assert "measured: Tanh" in repr(tl.bridge.describe(code))
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Lightning

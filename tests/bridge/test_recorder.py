@@ -1,5 +1,6 @@
 """Records of a training: what is in them, how much, and what a kill leaves of them."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -164,6 +165,78 @@ def test_a_training_goes_on_with_its_file(tmp_path, monkeypatch):
     xr.testing.assert_identical(record.dataset(), tl.results.load(tmp_path / "short.nc"))
     with pytest.raises(tl.InputError, match="another file name"):
         recorder(B, 2 * RATE, every=10, path=path)(J)
+
+
+def resumed(tmp_path, step, factor):
+    """A record of steps 0 to 60, resumed at a step with weights ``factor`` times the first."""
+    J, B = weights()
+    path = tmp_path / "run.nc"
+    record = recorder(B, RATE, every=10, path=path)
+    for done in range(61):
+        record((1 + 0.01 * done) * J, step=done)
+    record.dataset()
+    again = recorder(B, RATE, every=10, path=path)
+    again(factor * J, step=step)
+    return again.dataset()
+
+
+def test_a_training_that_is_resumed_later_than_its_record_says_so(tmp_path):
+    with pytest.warns(RuntimeWarning, match=r"ends at step 60, .* resumed at step 100.*save\(\)"):
+        found = resumed(tmp_path, 100, 2.0)
+    assert found.attrs["resumed"] == "[[60, 100]]"
+    np.testing.assert_allclose(found.time * N, [*range(0, 61, 10), 100])
+    assert tl.results.load(tmp_path / "run.nc").attrs["resumed"] == "[[60, 100]]"
+
+
+def test_a_training_that_is_resumed_in_time_has_no_gap(tmp_path):
+    assert resumed(tmp_path, 65, 1.65).attrs["resumed"] == "[[60, 65]]"  # not known to be the same
+    (tmp_path / "run.nc").unlink()
+    assert "resumed" not in resumed(tmp_path, 40, 1.4).attrs
+
+
+@pytest.mark.parametrize("step", [None, 40])
+def test_weights_that_are_not_those_of_the_record_are_refused(tmp_path, step):
+    """Newer ones without their step, or with another one: the file stays as it is."""
+    with pytest.raises(tl.InputError, match=r"not those of the record.*step=\.\.\."):
+        resumed(tmp_path, step, 1.6)
+    assert len(tl.results.load(tmp_path / "run.nc").time) == 7
+
+
+def test_settings_of_an_optimizer_are_stored():
+    J, B = weights()
+    settings = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.5, "weight_decay": 0.1}
+    record = recorder(B, None, optimizer=settings)
+    record(J)
+    assert record.rates[0] == pytest.approx(0.02 * N)
+    stored = json.loads(record.dataset().attrs["optimizer"])
+    assert stored["rates"] == [0.02]
+    assert (stored["name"], stored["momentum"], stored["weight_decay"]) == ("sgd", 0.5, 0.1)
+    recorder(B, 0.04, optimizer=settings)  # learning_rate/(1 - μ)
+
+
+@pytest.mark.parametrize(
+    ("rate", "optimizer", "words"),
+    [
+        (0.1, {"name": "sgd", "learning_rate": 0.02}, r"the optimizer has 0.02"),
+        (None, None, "there has to be one learning rate"),
+        (None, {"name": "sgd"}, "0 rates of the optimizer"),
+        (0.1, {"name": "sgd", "momentun": 0.9}, "'momentum'"),
+        (0.1, {"momentum": 0.9}, "needs the name"),
+        (0.1, {"name": "sgd", "momentum": 1.0}, "below 1"),
+        (0.1, {"name": "sgd", "weight_decay": np.nan}, "finite"),
+        (0.1, "sgd", "PyTorch or Keras optimizer"),
+    ],
+)
+def test_optimizers_that_tell_nothing_are_refused(rate, optimizer, words):
+    with pytest.raises(tl.InputError, match=words):
+        recorder(weights()[1], rate, optimizer=optimizer)
+
+
+def test_optax_does_not_tell_its_settings():
+    import optax
+
+    with pytest.raises(tl.InputError, match=r'Optax .* by hand.*"momentum"'):
+        recorder(weights()[1], 0.1, optimizer=optax.sgd(0.1, momentum=0.9))
 
 
 LOOP = """

@@ -80,6 +80,27 @@ def _check_measurable(argument: str, network: Description) -> None:
         raise InputError(argument, came, allowed, hint)
 
 
+def measured_words(network: Description) -> str:
+    """What evaluating a network shows of its units; empty where the structure tells, or weights.
+
+    Measured are the function of the units, and factors of their fields and of the outputs.
+    """
+    if network.ordered or network.call is None:
+        return ""
+    try:
+        found = units("network", network, None)
+    except InputError as problem:
+        return f"not measured: {problem.allowed}"
+    unknown = "a function that is none of tutelage's"
+    name = unknown if found.activation is None else found.activation.name
+    words = [f"measured: {name}"]
+    if found.scaled:
+        words.append("of fields w·ξ/√N")
+    if found.factor != 1:
+        words.append(f"with outputs times {found.factor:.6g}")
+    return " ".join(words)
+
+
 @dataclass(frozen=True)
 class Trial:
     """An activation with which the layers are the model: c v·g(w·ξ/s)."""

@@ -25,6 +25,9 @@ def lightning(record: "Recorder") -> Any:
         """Looks at the module before training and after each step of the optimizer."""
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            optimizers: Any = getattr(trainer, "optimizers", ())
+            if len(optimizers) == 1 and not record.knows_optimizer:
+                record.watch(optimizers[0])
             record(pl_module, step=trainer.global_step)
 
         def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
@@ -33,7 +36,7 @@ def lightning(record: "Recorder") -> Any:
     return Record()
 
 
-def keras(record: "Recorder") -> Any:
+def keras(record: "Recorder", step: int = 0) -> Any:
     """`on_train_begin` is the start, `on_train_batch_end` a step."""
     import keras
 
@@ -42,9 +45,11 @@ def keras(record: "Recorder") -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.step, self.before = 0, 0
+            self.step, self.before = step, step
 
         def on_train_begin(self, logs: Any = None) -> None:
+            if self.model.optimizer is not None and not record.knows_optimizer:
+                record.watch(self.model.optimizer)
             record(self.model, step=self.step)
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:

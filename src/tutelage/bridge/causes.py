@@ -1,5 +1,7 @@
 """Why a training may part from the equations, each reason tested on what was recorded."""
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +24,8 @@ from tutelage.bridge.inputs import Structure
 SEVERAL = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
+# Decays that differ by less, relative, are the same.
+SAME_DECAY = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,16 +51,112 @@ def causes_of(problem: Problem, parted: Deviation | None, level: float) -> Itera
     parts = parted is not None
     yield _finite_size(problem, parts)
     if parted is not None:
-        yield from _other_numbers(problem, parted.distance, level)
+        training = [*_optimizer(problem, parted.distance), *_dropout(problem)]
+        yield from training
+        if not any(cause.likely for cause in training):
+            yield from _other_numbers(problem, parted.distance, level)
     yield _batches(problem, parts)
     yield from _what_moves(problem)
     yield from _data(problem)
+    yield from _gaps(problem)
 
 
 def _finite_size(problem: Problem, parts: bool) -> Cause:
-    N = int(problem.record.attrs["dimension"])
+    N = problem.dimension
     words = "networks of this size go further by chance" if not parts else "chance does not do it"
     return Cause(f"finite size, N = {N}", not parts, words)
+
+
+def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
+    """What the optimizer does that the equations do not."""
+    optimizer = problem.optimizer
+    if optimizer is None:
+        words = "Recorder(optimizer=optimizer) would tell of momentum, weight decay or Adam"
+        yield Cause("optimizer", None, words)
+        return
+    if not optimizer.is_gradient_descent:
+        words = f"{optimizer.name}, and the equations describe plain gradient descent"
+        yield Cause("optimizer", True, words)
+        return
+    yield from _changing_rate(problem)
+    has_momentum, decays = problem.momentum_factor != 1, _unknown_decays(problem)
+    if not has_momentum and not decays:
+        words = f"{optimizer.name}, with nothing that the equations do not have"
+        yield Cause("optimizer", False, words)
+        return
+    other = deviation(problem.with_optimizer())
+    nearer, words = other.distance < distance, f"with it {other.p_words}"
+    if has_momentum:
+        yield Cause("momentum", nearer, f"{_momentum(problem)}; {words}: {_rate_hint(problem)}")
+    for name, λ, γ, present in decays:
+        said = (
+            f"the optimizer's {λ:g} is {γ:.6g} in the equations, and the scenario has {present:g}"
+        )
+        yield Cause(name.replace("_", " "), nearer, f"{said}; {words}: {_decay_hint(problem)}")
+
+
+def _momentum(problem: Problem) -> str:
+    """On-line momentum is a larger learning rate."""
+    optimizer = problem.optimizer
+    assert optimizer is not None
+    formula = "η (1 - d)/(1 - μ)" if optimizer.dampening else "η/(1 - μ)"
+    η = problem.momentum_factor * problem.rate
+    return f"μ = {optimizer.momentum:g} acts on-line like the learning rate {formula} = {η:.4g}"
+
+
+def _rate_hint(problem: Problem) -> str:
+    rate = problem.momentum_factor * problem.optimizer_rate
+    return f"Recorder(teacher, learning_rate={rate:.6g}, ...) takes it into account"
+
+
+def momentum_words(problem: Problem) -> str:
+    """What momentum does to the learning rate and how to say so; empty without momentum."""
+    if problem.momentum_factor == 1:
+        return ""
+    return f"momentum {_momentum(problem)}; {_rate_hint(problem)}"
+
+
+def _unknown_decays(problem: Problem) -> list[tuple[str, float, float, float]]:
+    """Name, λ of the optimizer, γ in the equations, and the scenario's, where these differ."""
+    optimizer, scenario = problem.optimizer, problem.scenario
+    assert optimizer is not None
+    present = (float(scenario.weight_decay), float(scenario.readout_decay))
+    rows = zip(("weight_decay", "readout_decay"), problem.decays, present, strict=True)
+    return [
+        (name, optimizer.weight_decay, γ, there)
+        for name, γ, there in rows
+        if not math.isclose(γ, there, rel_tol=SAME_DECAY)
+    ]
+
+
+def _decay_hint(problem: Problem) -> str:
+    named = zip(("weight_decay", "readout_decay"), problem.decays, strict=True)
+    given = ", ".join(f"{name}={γ:.6g}" for name, γ in named if γ)
+    committees = "recorder.scenario.student, recorder.scenario.teacher, recorder.scenario.T"
+    return f"predict(record, scenario=tl.Scenario({committees}, {given}))"
+
+
+def _changing_rate(problem: Problem) -> Iterator[Cause]:
+    text = problem.record.attrs.get("optimizer_rate_factors")
+    if text is not None:
+        least, most = json.loads(str(text))
+        words = f"from {least:.3g} to {most:.3g} times the first, and predict has one rate"
+        yield Cause("learning rate that changes", True, words)
+
+
+def _dropout(problem: Problem) -> Iterator[Cause]:
+    parts = problem.record.attrs.get("dropout")
+    if parts:
+        yield Cause("dropout", True, f"{parts}, and the equations have none")
+
+
+def _gaps(problem: Problem) -> Iterator[Cause]:
+    if problem.resumed:
+        times = ", ".join(f"{b / problem.dimension:.4g}" for _, b in problem.resumed)
+        gaps = ", ".join(f"α = {a:.4g} to {b:.4g}" for a, b in problem.gaps)
+        missing = f"records are missing from {gaps}" if gaps else "no records are missing"
+        words = f"at α = {times}; {missing}: do the weights belong to the steps that were given?"
+        yield Cause("resumed training", None, words)
 
 
 def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[Cause]:
@@ -71,14 +171,20 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
     every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in factors}
     found = {name: deviation(other) for name, other in every.items()}
     best = min(found, key=lambda name: found[name].distance)
-    p, likely = found[best].p_value, _explains(found[best], distance, level)
-    hint = ": a loss without its half, with another mean, or a rate times N?" if likely else ""
-    words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} p = {p:.2g}{hint}"
+    p, likely = found[best].p_words, _explains(found[best], distance, level)
+    hint = f": {_rate_questions(problem, larger=η > problem.rate)}?" if likely else ""
+    words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} {p}{hint}"
     yield Cause("another learning rate", likely, words)
     batch = 1 if problem.batch > 1 else SEVERAL
     other = deviation(problem.other(batch=batch))
-    words = f"with batch = {batch} p = {other.p_value:.2g}"
+    words = f"with batch = {batch} {other.p_words}"
     yield Cause("another batch", _explains(other, distance, level), words)
+
+
+def _rate_questions(problem: Problem, *, larger: bool) -> str:
+    """What makes a learning rate another one, or a larger one."""
+    usual = "a loss without its half, with another mean, or a rate times N"
+    return f"momentum, {usual}" if larger and problem.optimizer is None else usual
 
 
 def _explains(other: Deviation, distance: float, level: float) -> bool:
@@ -86,8 +192,7 @@ def _explains(other: Deviation, distance: float, level: float) -> bool:
 
 
 def _batches(problem: Problem, parts: bool) -> Cause:
-    N = int(problem.record.attrs["dimension"])
-    share = problem.batch / N
+    share = problem.batch / problem.dimension
     words = f"b/N = {share:.3g}, and the equations take batches that are small beside N"
     return Cause("batches", parts and share > LARGE_BATCH, words)
 

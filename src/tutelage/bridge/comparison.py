@@ -4,12 +4,14 @@ import json
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import equinox as eqx
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from tutelage import simulation
 from tutelage._checks import InputError
+from tutelage.bridge.optimizers import Optimizer, of_record
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.timing import rate_of
@@ -67,6 +69,64 @@ class Problem:
         )
 
     @property
+    def dimension(self) -> int:
+        """N."""
+        return int(self.record.attrs["dimension"])
+
+    @property
+    def optimizer(self) -> Optimizer | None:
+        """Settings of the optimizer, if the record has them."""
+        return of_record(self.record)
+
+    @property
+    def momentum_factor(self) -> float:
+        """(1 - d)/(1 - μ) of momentum that the given learning rate does not include, or 1."""
+        optimizer = self.optimizer
+        return 1.0 if optimizer is None else optimizer.effective_rate_factor(self.optimizer_rate)
+
+    @property
+    def optimizer_rate(self) -> float:
+        """The learning rate that was given to the recorder."""
+        return float(self.record.attrs["optimizer_rate"])
+
+    @property
+    def decays(self) -> tuple[float, float]:
+        """γ and γ_v of the optimizer's weight decay; those of the scenario if it is not known."""
+        optimizer = self.optimizer
+        if optimizer is None or not optimizer.is_gradient_descent:
+            return float(self.scenario.weight_decay), float(self.scenario.readout_decay)
+        readout = float(self.record.attrs["optimizer_readout_rate"])
+        γ, γ_v = (optimizer.decay(rate, self.dimension) for rate in (self.optimizer_rate, readout))
+        return γ, γ_v
+
+    def with_optimizer(self) -> "Problem":
+        """The same with the momentum and the weight decay of the optimizer."""
+
+        def decays(scenario: Scenario) -> tuple[object, object]:
+            return scenario.weight_decay, scenario.readout_decay
+
+        other = self.other(factor=self.momentum_factor)
+        return replace(other, scenario=eqx.tree_at(decays, self.scenario, self.decays))
+
+    @property
+    def gaps(self) -> list[tuple[float, float]]:
+        """Times between which records are missing, because the training was resumed later."""
+        if not self.resumed:
+            return []
+        N, stride = self.dimension, int(self.record.attrs["every"])
+        return [(a / N, b / N) for a, b in self.resumed if b - a > stride]
+
+    @property
+    def resumed(self) -> list[tuple[int, int]]:
+        """Last step before, and first step after the training was resumed."""
+        try:
+            pairs = json.loads(str(self.record.attrs.get("resumed", "[]")))
+            return [(int(pair[0]), int(pair[1])) for pair in pairs[:]]
+        except (ValueError, TypeError, LookupError):
+            allowed = "it has to be as tl.bridge.Recorder writes it"
+            raise InputError("record.attrs['resumed']", "no pairs of steps", allowed) from None
+
+    @property
     def times(self) -> Float[np.ndarray, " time"]:
         """At most `MOST_TIMES`, counted from the first."""
         t = self.record["time"].values
@@ -93,7 +153,7 @@ class Problem:
             self.scenario,
             self.start,
             self.rate,
-            dimension=int(self.record.attrs["dimension"]),
+            dimension=self.dimension,
             until=float(self.times[-1]),
             times=self.times,
             readout_rate=self.readout_rate,
@@ -137,12 +197,16 @@ def _scenario(record: xr.Dataset) -> Scenario:
 def shown_rate(problem: Problem) -> tuple[float, float]:
     """η with which the record moves, and its standard error.
 
-    dR/dα = η ⟨δ_i y_n⟩ has no term in η²: η is found by least squares over steps of the record,
-    each with the mean of ⟨δ_i y_n⟩ at its two ends.
+    dR/dα = η ⟨δ_i y_n⟩ - (γ + δ) R_in has no term in η²: η is found by least squares over steps of
+    the record, each with the means of ⟨δ_i y_n⟩ and R at its two ends.  Decay γ is that of the
+    optimizer where it is known.  Gaps in the record are left out.
     """
     record = problem.record.isel(run=0)
-    flow = Flow(problem.scenario, limit=True, readout_rate=float("readout" in record))
-    first = np.unique(np.linspace(0, record.sizes["time"] - 2, MOST_TIMES).round().astype(int))
+    shrinks = problem.decays[0] + float(problem.scenario.drift)
+    flow = Flow(_undamped(problem.scenario), limit=True, readout_rate=float("readout" in record))
+    usable = _without_gaps(problem)
+    chosen = np.linspace(0, len(usable) - 1, MOST_TIMES).round().astype(int)
+    first = usable[np.unique(chosen)]
     ends = [record.isel(time=first + k) for k in (0, 1)]
     T = np.asarray(problem.start.T)
 
@@ -155,10 +219,29 @@ def shown_rate(problem: Problem) -> tuple[float, float]:
 
     Δα = ends[1]["time"].values - ends[0]["time"].values
     step = Δα[:, None] * (speed(ends[0]) + speed(ends[1])) / 2
-    moved = (ends[1]["R"].values - ends[0]["R"].values).reshape(step.shape)
+    before, after = (end["R"].values.reshape(step.shape) for end in ends)
+    moved = after - before + shrinks * Δα[:, None] * (after + before) / 2
     squares = max(np.sum(step**2), np.finfo(float).tiny)
     η = float(np.sum(moved * step) / squares)
     return η, float(np.sqrt(np.mean((moved - η * step) ** 2) / squares))
+
+
+def _undamped(scenario: Scenario) -> Scenario:
+    """The same without decay and drift."""
+
+    def numbers(scenario: Scenario) -> tuple[object, ...]:
+        return scenario.weight_decay, scenario.readout_decay, scenario.drift
+
+    return eqx.tree_at(numbers, scenario, (0.0, 0.0, 0.0))
+
+
+def _without_gaps(problem: Problem) -> np.ndarray:
+    """Indices of records whose next record belongs to the same part of the training."""
+    t = problem.record["time"].values
+    middle = (t[1:] + t[:-1]) / 2
+    across = [(a < middle) & (middle < b) for a, b in problem.gaps]
+    usable = np.flatnonzero(~np.any(across, axis=0)) if across else np.arange(len(t) - 1)
+    return usable if len(usable) else np.arange(len(t) - 1)
 
 
 def is_far(problem: Problem, η: float, error: float) -> bool:
@@ -185,6 +268,20 @@ class Deviation(NamedTuple):
         larger = int(np.sum(self.law >= np.max(self.ratio)))
         return (1 + larger) / (1 + len(self.law))
 
+    @property
+    def p_words(self) -> str:
+        return p_in_words(self.p_value, len(self.law))
+
+
+def p_in_words(p: float, networks: int) -> str:
+    """A p-value; where no network went as far, the bound that their number allows.
+
+    >>> p_in_words(0.44, 100), p_in_words(1 / 101, 100)
+    ('p = 0.44', 'p < 0.01')
+    """
+    none = p * (1 + networks) < 1.5
+    return f"p < {1 / networks:.2g}" if none else f"p = {p:.2g}"
+
 
 def deviation(problem: Problem) -> Deviation:
     theory, networks = problem.theory(), problem.networks()
@@ -194,7 +291,8 @@ def deviation(problem: Problem) -> Deviation:
     run = problem.values(names)
     d = x[np.all(np.isfinite(x), axis=(1, 2))] - expected  # without those that have diverged
     if theory.attrs["outcome"] == "diverged" or len(d) < 2:
-        return Deviation(theory, networks, symbols, np.full_like(run, np.inf), np.zeros(1), np.inf)
+        law = np.zeros(problem.runs)  # the run goes further than any network, which do not end
+        return Deviation(theory, networks, symbols, np.full_like(run, np.inf), law, np.inf)
     allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
     squares = np.sum(d**2, axis=0)
     # Each network beside the others: it does not set its own scale.

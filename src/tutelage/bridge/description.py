@@ -44,6 +44,23 @@ class Function:
     jax: Callable[[Any], Any] | None = None
 
 
+@dataclass(frozen=True)
+class Dropout:
+    """A part that is random while a network is trained, and does nothing when it is evaluated.
+
+    rate: the share of units that it drops, or the size of its noise.
+    """
+
+    name: str
+    kind: str
+    rate: float
+
+    @property
+    def words(self) -> str:
+        """Such as "1 (Dropout, rate 0.5)"."""
+        return f"{self.name} ({self.kind}, rate {self.rate:g})".strip()
+
+
 @dataclass(frozen=True, repr=False)
 class Description(Finding):
     """A network as `tutelage.bridge` sees it; as a string, what was found in it.
@@ -55,6 +72,8 @@ class Description(Finding):
     strange: parts that are no layers of weights, by name and kind.
     call: the network itself, (examples, inputs) to (examples, outputs), in float64 where it can.
     precision: rounding of `call`, relative.
+    dropout: parts that are random during training, in words.
+    measured: what `describe` found by evaluating the network, in words; empty if it did not.
     """
 
     framework: str
@@ -64,6 +83,8 @@ class Description(Finding):
     strange: tuple[str, ...] = ()
     call: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
     precision: float = FLOAT64
+    dropout: tuple[str, ...] = ()
+    measured: str = ""
 
     @property
     def inputs(self) -> int:
@@ -73,10 +94,19 @@ class Description(Finding):
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "framework", self.framework
         yield "layers", "\n".join(map(_words, self.layers))
-        names = ", ".join(f.name for f in self.functions) or "not known"
-        yield "functions", names if self.ordered or not self.functions else f"{names}, somewhere"
+        yield "functions", self._functions()
         if self.strange:
             yield "strange", ", ".join(self.strange)
+        if self.dropout:
+            yield "dropout", ", ".join(self.dropout)
+
+    def _functions(self) -> str:
+        """Functions of the structure as they are called there, and what was measured."""
+        names = ", ".join(f.name for f in self.functions)
+        if self.ordered or not (names or self.measured):
+            return names or "not known"
+        seen = f"{names}, at unknown places" if names else "none in the structure"
+        return f"{seen}; {self.measured}" if self.measured else seen
 
 
 def _words(layer: Layer) -> str:

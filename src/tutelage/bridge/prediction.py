@@ -5,8 +5,9 @@ networks of the same N, from the same start: they give the spread of every overl
 and the law of the largest deviation.  What else may be the reason is tested on what was recorded.
 """
 
+import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -14,8 +15,9 @@ import xarray as xr
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
 from tutelage._findings import Finding
-from tutelage.bridge.causes import Cause, causes_of
-from tutelage.bridge.comparison import Problem, deviation, is_far, shown_rate
+from tutelage.bridge.causes import Cause, causes_of, momentum_words
+from tutelage.bridge.comparison import Problem, deviation, is_far, p_in_words, shown_rate
+from tutelage.bridge.cost import announce
 from tutelage.model import Scenario
 from tutelage.runs.seed import check_seed
 from tutelage.simulation.statistics import check_runs
@@ -28,6 +30,7 @@ class Prediction(Finding):
     theory: the equations from the recorded start, a Dataset of `tutelage.online.evolve`.
     record: the run that was recorded.
     networks: simulated networks of the same N from the same start.
+    compared: the number of these networks that did not diverge.
     p_value: how often such a network deviates from the equations as much as the run, or more.
     level: below which p_value they part.
     deviation: the largest deviation of the run, in units of the networks' root mean square.
@@ -40,6 +43,7 @@ class Prediction(Finding):
     theory: xr.Dataset
     record: xr.Dataset
     networks: xr.Dataset
+    compared: int
     p_value: float
     level: float
     deviation: float
@@ -59,17 +63,25 @@ class Prediction(Finding):
         N = int(self.record.attrs["dimension"])
         if self.agrees:
             return f"the equations describe the run, up to what N = {N} inputs do by chance"
+        if self.theory.attrs["outcome"] == "diverged":
+            ended = float(self.record["time"].values[0]) + float(self.theory.attrs["ended_at"])
+            return f"the equations diverge at α = {ended:.4g}, and the run does not"
+        if not math.isfinite(self.deviation):
+            return f"simulated networks of N = {N} inputs diverge, and the run does not"
         assert self.parts_at is not None
         return f"the run parts from the equations at α = {self.parts_at:.4g}"
 
     def __str__(self) -> str:
-        largest = (
-            f"largest deviation {self.deviation:.2f} times that of networks of the same size "
-            f"({self.quantity} at α = {self.time:.4g}), p = {self.p_value:.2g}; "
-            f"{self.threshold:.2f} at the level {self.level:g}"
-        )
-        told = [cause.brief for cause in self.causes if cause.likely or not self.agrees]
-        return "\n".join([self.verdict, largest, *told])
+        lines = [self.verdict]
+        if math.isfinite(self.deviation):
+            lines.append(
+                f"largest deviation {self.deviation:.2f} times that of networks of the same size "
+                f"({self.quantity} at α = {self.time:.4g}), "
+                f"{p_in_words(self.p_value, self.compared)}; "
+                f"{self.threshold:.2f} at the level {self.level:g}"
+            )
+        lines += [cause.brief for cause in self.causes if cause.likely or not self.agrees]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -82,7 +94,7 @@ def predict(
     level: float = 0.01,
     runs: int = 100,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Prediction:
     """The equations from the start of a recorded training, and where the training parts from them.
 
@@ -90,8 +102,10 @@ def predict(
     its root mean square over simulated networks of the same N, batch and start, the run is as far
     away as max |d_ct|/s_ct; how far chance goes is the same number of each of the networks.
 
-    If they part, these are tested: a learning rate or a batch that is another by a factor (dR/dα is
-    proportional to η, so that the record shows its rate: one that is far off is told at once);
+    If they part, these are tested: momentum and weight decay of ``Recorder(optimizer=...)``;
+    optimizers other than gradient descent, and dropout; a learning rate or a batch that is another
+    by a factor (dR/dα is proportional to η, so that the record shows its rate: one that is far off
+    is told at once);
     batches that are not small beside N; a second layer, or biases, that move although the theory
     has them fixed; and with ``Recorder(inputs=...)`` structure of the inputs, fields that are not
     Gaussian, and an error on the data that is not that of the overlaps.
@@ -103,7 +117,9 @@ def predict(
         level: how often a network that does follow the equations is said to part from them.
         runs: simulated networks; 1/level of them at least.
         seed: of the networks.
-        progress: show how far integrations and simulations are.
+        progress: show how far integrations and simulations are; by default where they take
+            longer than some 30 seconds.  What is computed, and about how long that takes, is
+            printed before the start.
 
     Returns:
         A `Prediction`: ``theory`` and ``record`` for `tutelage.figures.prediction`, ``agrees``,
@@ -121,8 +137,9 @@ def predict(
     if level >= 1 or positive_integer("runs", runs, "runs=100") * level < 1 - 1e-9:
         allowed = f"the level {level:g} needs at least {1 / level:.0f} runs, and is below 1"
         raise InputError("runs", f"{runs}", allowed, f"runs={1 / level:.0f}")
-    problem = Problem.of(record, scenario, runs, check_seed(seed), progress)
+    problem = Problem.of(record, scenario, runs, check_seed(seed), bool(progress))
     _warn_of_another_rate(problem)
+    problem = replace(problem, progress=announce(problem, progress))
     return _predicted(problem, float(level))
 
 
@@ -130,10 +147,13 @@ def _warn_of_another_rate(problem: Problem) -> None:
     """At once: the equations of a rate that is far too large may take hours."""
     η, error = shown_rate(problem)
     if is_far(problem, η, error):
+        usual = (
+            "tl.bridge.Recorder(teacher, learning_rate) takes the number that the optimizer has, "
+            "and makes η of it"
+        )
         warnings.warn(
             f"the record moves as with η = {η:.2g}, and by its learning_rate η is "
-            f"{problem.rate:.3g}: tl.bridge.Recorder(teacher, learning_rate) takes the number "
-            "that the optimizer has, and makes η of it",
+            f"{problem.rate:.3g}: {momentum_words(problem) or usual}",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -150,6 +170,7 @@ def _predicted(problem: Problem, level: float) -> Prediction:
         theory=found.theory,
         record=problem.record,
         networks=found.networks,
+        compared=len(found.law),
         p_value=found.p_value,
         level=level,
         deviation=float(found.ratio[t, c]),

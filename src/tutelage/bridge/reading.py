@@ -1,11 +1,13 @@
 """Whose object is it?  Found by the modules of its classes: nothing is imported to find out."""
 
 import importlib
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from tutelage._checks import InputError, shown
 from tutelage._door import door
+from tutelage.bridge.behaviour import measured_words
 from tutelage.bridge.description import Description
 
 # The reader of objects whose class, or a parent of it, is defined in a package of this name.
@@ -39,8 +41,10 @@ def describe(network: Any) -> Description:
 
     Returns:
         A `Description`: ``layers`` with weights (out, in) in float64 and biases, the functions
-        between them as far as the structure tells, and the names of parts that are no layers of
-        weights.
+        between them as far as the structure tells, the names of parts that are no layers of
+        weights, and dropout.  Functions in the code of a model with one hidden layer, which no
+        structure shows, are measured by evaluating the model: ``measured`` says what was found,
+        or why nothing could be.
 
     >>> import tutelage as tl
     >>> tl.bridge.describe([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]], [1.0, -1.0]])
@@ -50,7 +54,8 @@ def describe(network: Any) -> Description:
                  layer 2: 2 to 1, no bias
       functions  not known
     """
-    return read("network", network)
+    found = read("network", network)
+    return replace(found, measured=measured_words(found))
 
 
 def read(argument: str, network: Any) -> Description:

@@ -5,6 +5,8 @@ there are too many.  The file is written anew, as a whole, twice a minute, so th
 the one before.
 """
 
+import json
+import math
 import time
 import warnings
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from tutelage._door import door
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.inputs import Structure, check_inputs, structure
+from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_optimizer
 from tutelage.bridge.reading import read
 from tutelage.bridge.scenario import of_units
 from tutelage.model import Scenario
@@ -38,6 +41,10 @@ SHARE = 0.02
 RECORDS = 5
 # What has to be the same for a file to be gone on with.
 IDENTITY = ("scenario", "learning_rate", "readout_rate", "batch", "dimension")
+# Overlaps of the same weights in float32, read from two files.
+SAME_OVERLAPS = 1e-5
+# Attribute of a record with the steps at which the training was resumed.
+RESUMED = "resumed"
 
 
 def _not_held(record: xr.Dataset) -> Any:
@@ -70,6 +77,25 @@ class _Records:
         self.values = {name: kept(entries) for name, entries in self.values.items()}
 
 
+def _rate(given: float | None, optimizer: Optimizer | None) -> Any:
+    """The learning rate that is given, or else the optimizer's."""
+    rates = () if optimizer is None else optimizer.rates
+    if given is None:
+        if len(rates) == 1:
+            return rates[0]
+        received = f"{len(rates)} rates of the optimizer" if optimizer is not None else "none"
+        allowed = "there has to be one learning rate, that of the first layer"
+        raise InputError("learning_rate", received, allowed, "learning_rate=0.5 / N")
+    finite_number("learning_rate", given, above=0.0, hint="0.5 / N")
+    if optimizer is None or not rates or optimizer.includes_momentum(given):
+        return given
+    if not any(math.isclose(given, rate, rel_tol=SAME_RATE) for rate in rates):
+        received, allowed = f"{given:g}", f"the optimizer has {', '.join(f'{x:g}' for x in rates)}"
+        hint = "learning_rate=None to take that of the optimizer"
+        raise InputError("learning_rate", received, allowed, hint)
+    return given
+
+
 class Recorder:
     """Records Q, R and what follows from them while a network of the user's learns.
 
@@ -91,7 +117,9 @@ class Recorder:
 
     Args:
         teacher: anything that `describe` reads.
-        learning_rate: of the first layer, as the optimizer has it: a number.
+        learning_rate: of the first layer, as the optimizer has it: a number.  With momentum μ it
+            may be learning_rate/(1 - μ), as which momentum acts on-line.  None takes that of the
+            optimizer.
         every: steps between two records; by default about N/5.
         readout_rate: of the second layer, as the optimizer has it; 0 if that does not learn.
         batch: examples for each step, of whose errors the mean is taken.
@@ -102,9 +130,15 @@ class Recorder:
             enters the overlaps; how Gaussian the fields are is looked at on them at the start and
             at the end, for `predict`.
         activation, scaled: as for `tutelage.bridge.scenario`.
+        optimizer: whose name, learning rate, momentum and weight decay are stored in the record,
+            for `predict`: a PyTorch or Keras optimizer, or a description by hand such as
+            ``{"name": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}``.
+            Optax transformations are functions, which do not tell their settings: describe them.
         path: a file that ends in .nc or .csv, written twice a minute, by ``dataset`` and at the end
-            of ``with Recorder(...) as record:``; a training that goes on from a step goes on with
-            the file.
+            of ``with Recorder(...) as record:``.  A training that is resumed from a step goes on
+            with the file: ``record(student, step=5000)`` as its first call.  Weights that are not
+            those of the record at this step are refused; steps that are missing in between are
+            stored in the attribute ``resumed``, and a warning names them.
 
     Raises:
         InputError: if an argument, or the first student, is nothing that the theory covers.
@@ -116,7 +150,7 @@ class Recorder:
     def __init__(
         self,
         teacher: Any,
-        learning_rate: float,
+        learning_rate: float | None = None,
         *,
         every: int | None = None,
         readout_rate: float = 0.0,
@@ -126,14 +160,22 @@ class Recorder:
         inputs: Any = None,
         activation: Any = None,
         scaled: bool | None = None,
+        optimizer: Any = None,
         path: Any = None,
     ):
         self._teacher = units("teacher", read("teacher", teacher), scaled)
         self._activation, self._scaled = activation, scaled
         N = self.dimension
-        finite_number("learning_rate", learning_rate, above=0.0, hint="0.5 / N")
+        self._optimizer, self._settings = optimizer, None
+        self._rate_factors = (1.0, 1.0)
+        if optimizer is not None:
+            self._settings = read_optimizer(optimizer)
+        rate = finite_number(
+            "learning_rate", _rate(learning_rate, self._settings), above=0.0, hint="0.5 / N"
+        )
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="0.0")
-        self._optimizer_rates = float(learning_rate), float(readout_rate)
+        self._optimizer_rates = float(rate), float(readout_rate)
+        self._resumed: list[list[int]] = []
         self._batch = positive_integer("batch", batch, "batch=1")
         self._loss = loss
         every = max(1, N // RECORDS) if every is None else positive_integer("every", every)
@@ -149,6 +191,7 @@ class Recorder:
         self._next, self._ended = 0, -1
         self._student: Units | None = None
         self._scenario: Scenario | None = None
+        self._dropout: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -197,6 +240,7 @@ class Recorder:
             self._ended = self._records.steps[-1] if self._records.steps else 0
             return
         self._last = np.array(J), None if v is None else np.array(v)
+        self._note_rates()
         biases = float(np.max(np.abs(b), initial=0.0))
         values = {"Q": Q, "R": R, "largest_bias": np.float64(biases)}
         self._records.add(step, values if v is None else {**values, "readout": np.array(v)})
@@ -211,8 +255,26 @@ class Recorder:
             self._ended = self._records.steps[-1] if self._records.steps else 0
             return None
 
+    @property
+    def knows_optimizer(self) -> bool:
+        """Whether the settings of the optimizer are stored."""
+        return self._settings is not None
+
+    def watch(self, optimizer: Any) -> None:
+        """Store the settings of an optimizer that did not exist when the recorder was made."""
+        self._optimizer, self._settings = optimizer, read_optimizer(optimizer)
+
+    def _note_rates(self) -> None:
+        """The smallest and the largest learning rate so far, in units of the first."""
+        if self._settings is None or not self._settings.rates:
+            return
+        now = read_optimizer(self._optimizer).rates
+        factor = now[0] / self._settings.rates[0] if now and self._settings.rates[0] else 1.0
+        self._rate_factors = min(self._rate_factors[0], factor), max(self._rate_factors[1], factor)
+
     def _begin(self, network: Any, step: int) -> None:
         """The first student: everything is looked at."""
+        self._dropout = network.dropout
         self._student = units("student", network, self._scaled)
         J, B = self._student, self._teacher
         if J.weights.shape[1] != B.weights.shape[1]:
@@ -222,7 +284,7 @@ class Recorder:
         self._scenario = of_units(J, B, self._activation, T)
         self._first = np.array(J.weights), None if J.readout is None else np.array(J.readout)
         if self._path is not None and self._path.exists():
-            self._go_on(step)
+            self._go_on(step, network)
 
     def _weights(self, network: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """J, c v and biases of a student of which the first has been looked at."""
@@ -318,6 +380,14 @@ class Recorder:
             "every": self._records.stride,
         }
         found = {name: attribute(value) for name, value in given.items()}
+        if self._settings is not None:
+            found[ATTRIBUTE] = self._settings.attribute
+            if not np.allclose(self._rate_factors, 1.0, rtol=SAME_RATE):
+                found["optimizer_rate_factors"] = json.dumps(self._rate_factors)
+        if self._dropout:
+            found["dropout"] = ", ".join(self._dropout)
+        if self._resumed:
+            found[RESUMED] = json.dumps(self._resumed)
         if isinstance(self._structure, Structure):
             found |= {f"inputs_{n}": x for n, x in vars(self._structure).items()}
         return {"computed_by": "bridge.Recorder", **found, **versions()}
@@ -338,7 +408,7 @@ class Recorder:
             warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
         self._saved = time.monotonic()
 
-    def _go_on(self, step: int) -> None:
+    def _go_on(self, step: int, network: Any) -> None:
         """With the records of a file of the same training before this step."""
         assert isinstance(self._path, Path)
         there, ours = results.load(self._path), self._attributes()
@@ -348,7 +418,13 @@ class Recorder:
                 allowed = f"this one has {ours[name]}; the file is left as it is"
                 raise InputError("path", came[:300], allowed[:300], "another file name")
         steps = np.rint(there["time"].values * self.dimension).astype(int)
+        known = self._check_resumed(there, steps, step, network)
         kept = steps < step
+        self._resumed = json.loads(there.attrs.get(RESUMED, "[]"))
+        self._resumed = [pair for pair in self._resumed if pair[1] < step]
+        if kept.any() and not known:
+            self._resumed.append([int(steps[kept][-1]), step])
+            self._warn_of_gap(step, int(there.attrs["every"]))
         self._records.stride = max(self._records.stride, int(there.attrs["every"]))
         self._records.steps = steps[kept].tolist()
         names = [n for n in ("Q", "R", "largest_bias", "readout") if n in there]
@@ -357,6 +433,42 @@ class Recorder:
             v = self._student.readout
             values |= {} if v is None else {"readout": [v] * int(kept.sum())}
         self._records.values = values if kept.any() else {}
+
+    def _check_resumed(self, there: xr.Dataset, steps: np.ndarray, step: int, network: Any) -> bool:
+        """Refuse weights that are not those of the file at this step.
+
+        True if the file has this step, so that nothing is missing.
+        """
+        same = np.flatnonzero(steps == step)
+        if not len(same):
+            return False
+        J, v, _ = self._weights(network)
+        Q, R, _ = self._overlaps(J)
+        recorded = there.isel(run=0, time=int(same[0]))
+        pairs = [(Q, recorded["Q"].values), (R, recorded["R"].values)]
+        if v is not None and "readout" in recorded:
+            pairs.append((v, recorded["readout"].values))
+        if all(np.allclose(x, y, rtol=SAME_OVERLAPS, atol=SAME_OVERLAPS) for x, y in pairs):
+            return True
+        raise InputError(
+            "student",
+            f"weights at step {step} that are not those of the record {str(self._path)!r}",
+            f"the file has steps {steps[0]} to {steps[-1]}, and is left as it is",
+            "record(student, step=...) with the number of steps that made these weights, "
+            "or another file name for another training",
+        )
+
+    def _warn_of_gap(self, step: int, stride: int) -> None:
+        last = self._resumed[-1][0]
+        if step - last <= stride:
+            return
+        warnings.warn(
+            f"the record {str(self._path)!r} ends at step {last}, and the training is resumed at "
+            f"step {step}: the steps between are missing in it, which its attribute {RESUMED!r} "
+            "says; record.save() whenever the weights are saved leaves no gap",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
     def __enter__(self) -> "Recorder":
         return self
@@ -370,9 +482,12 @@ class Recorder:
         """A callback for the Trainer of PyTorch Lightning."""
         return callbacks.lightning(self)
 
-    def keras(self) -> Any:
-        """A callback for ``model.fit``; with steps_per_execution, a divisor of ``every``."""
-        return callbacks.keras(self)
+    def keras(self, *, step: int = 0) -> Any:
+        """A callback for ``model.fit``; with steps_per_execution, a divisor of ``every``.
+
+        step: the number of steps that a resumed training has behind it.
+        """
+        return callbacks.keras(self, step)
 
     def optax(self) -> Any:
         """A transformation for ``optax.chain(…, record.optax())``, which looks at the parameters.

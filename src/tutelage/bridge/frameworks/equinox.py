@@ -9,11 +9,11 @@ import equinox as eqx
 import numpy as np
 
 from tutelage._jax import jax, jnp
-from tutelage.bridge.description import Description, Function, Layer, layer
+from tutelage.bridge.description import Description, Dropout, layer
 from tutelage.bridge.frameworks.arrays import as_array
-from tutelage.bridge.frameworks.parts import assembled, in_float64, jax_function
+from tutelage.bridge.frameworks.parts import Part, assembled, in_float64, jax_function
 
-PASSIVE = ("Dropout", "Identity")
+PASSIVE = ("Identity",)
 
 
 def read(argument: str, module: Any) -> Description:
@@ -27,7 +27,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function | str]:
+def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
     kind = type(module).__name__
     own = type(module).__module__.startswith("equinox.")
     if isinstance(module, eqx.nn.Linear):
@@ -35,6 +35,8 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function |
         yield layer(argument, name or "linear", as_array(argument, module.weight), bias)
     elif isinstance(module, eqx.nn.MLP):
         yield from _perceptron(argument, module, name)
+    elif isinstance(module, eqx.nn.Dropout):
+        yield Dropout(name, kind, float(module.p))
     elif isinstance(module, eqx.nn.Lambda):
         yield jax_function(module.fn)
     elif isinstance(module, eqx.Module) and own and kind in PASSIVE:
@@ -51,7 +53,7 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function |
         yield jax_function(module)
 
 
-def _perceptron(argument: str, module: Any, name: str) -> Iterator[Layer | Function | str]:
+def _perceptron(argument: str, module: Any, name: str) -> Iterator[Part]:
     """Its layers with its activation between them; one at the end, unless it does nothing."""
     for i, one in enumerate(module.layers):
         if i:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError
-from tutelage.bridge.description import Description, Function, Layer, layer
+from tutelage.bridge.description import Description, Dropout, Function, layer
 from tutelage.bridge.frameworks.arrays import as_array
-from tutelage.bridge.frameworks.parts import assembled
+from tutelage.bridge.frameworks.parts import Part, assembled
 
-PASSIVE = ("InputLayer", "Dropout", "Flatten", "Identity")
+PASSIVE = ("InputLayer", "Flatten", "Identity")
 
 
 def read(argument: str, model: Any) -> Description:
@@ -30,7 +30,7 @@ def read(argument: str, model: Any) -> Description:
     )
 
 
-def _parts(argument: str, part: Any) -> Iterator[Layer | Function | str]:
+def _parts(argument: str, part: Any) -> Iterator[Part]:
     import keras
 
     kind = type(part).__name__
@@ -43,6 +43,8 @@ def _parts(argument: str, part: Any) -> Iterator[Layer | Function | str]:
             yield from _parts(argument, inner)
     elif kind in PASSIVE:
         return
+    elif "Dropout" in kind or kind == "GaussianNoise":
+        yield Dropout(part.name, kind, float(getattr(part, "rate", getattr(part, "stddev", 0.0))))
     elif isinstance(part, keras.layers.Activation):
         yield from _function(part.activation)
     else:

@@ -1,13 +1,14 @@
 """Flax linen modules that are bound to their variables: kernels are (in, out)."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.bridge.description import Description
+from tutelage.bridge.description import Description, Dropout
 from tutelage.bridge.frameworks import arrays
 from tutelage.bridge.frameworks.parts import in_float64
 
@@ -20,8 +21,42 @@ def read(argument: str, module: Any) -> Description:
     return replace(
         found,
         framework="Flax (linen)",
+        dropout=_dropout(plain, tree, found.inputs),
         call=lambda x: np.asarray(plain.apply(precise, jnp.asarray(x)), dtype=np.float64),
     )
+
+
+def _dropout(module: Any, variables: Any, inputs: int) -> tuple[str, ...]:
+    """Dropout layers, in words: they stand in the code of a module, and are seen when it runs."""
+    leaves, structure = jax.tree.flatten(variables)
+    shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)) for x in leaves)
+    try:
+        return _traced_dropout(module, structure, shapes, inputs)
+    except TypeError:  # a module with fields that cannot be hashed
+        return _traced_dropout.__wrapped__(module, structure, shapes, inputs)
+
+
+@lru_cache(maxsize=16)  # a recorder reads the same module at every record
+def _traced_dropout(
+    module: Any, structure: Any, shapes: tuple[Any, ...], inputs: int
+) -> tuple[str, ...]:
+    from flax import linen
+
+    seen: dict[str, Dropout] = {}
+
+    def note(call: Any, args: Any, options: Any, context: Any) -> Any:
+        if isinstance(context.module, linen.Dropout):
+            name = str(context.module.name)
+            seen[name] = Dropout(name, "Dropout", float(context.module.rate))
+        return call(*args, **options)
+
+    variables = jax.tree.unflatten(structure, shapes)
+    try:
+        with linen.intercept_methods(note):
+            jax.eval_shape(module.apply, variables, jax.ShapeDtypeStruct((1, inputs), float))
+    except Exception:  # a module that needs more than an input was seen as far as it ran
+        pass
+    return tuple(one.words for one in seen.values() if one.rate > 0)
 
 
 def functional(argument: str, module: Any) -> tuple[Any, Any]:

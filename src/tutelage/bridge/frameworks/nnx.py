@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tutelage._jax import jax, jnp
-from tutelage.bridge.description import Description, Function, Layer, layer
+from tutelage.bridge.description import Description, Dropout, layer
 from tutelage.bridge.frameworks.arrays import as_array
-from tutelage.bridge.frameworks.parts import assembled, in_float64, jax_function
+from tutelage.bridge.frameworks.parts import Part, assembled, in_float64, jax_function
 
-PASSIVE = ("Dropout", "Rngs", "RngStream")
+PASSIVE = ("Rngs", "RngStream")
 
 
 def read(argument: str, module: Any) -> Description:
@@ -27,7 +27,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function | str]:
+def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
     from flax import nnx
 
     kind = type(module)
@@ -35,6 +35,8 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function |
         bias = None if module.bias is None else as_array(argument, module.bias)
         weights = as_array(argument, module.kernel)
         yield layer(argument, name or "linear", weights, bias, transposed=True)
+    elif isinstance(module, nnx.Dropout):
+        yield Dropout(name, kind.__name__, float(module.rate))
     elif isinstance(module, nnx.Variable):
         yield f"{name} (a parameter without a layer)"
     elif isinstance(module, nnx.Module | list | tuple | Mapping):

@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 
 from tutelage._jax import jnp
-from tutelage.bridge.description import Description, Function, Layer, described
+from tutelage.bridge.description import Description, Dropout, Function, Layer, described
 
 IDENTITY = Function("identity", lambda x: x, lambda x: x)
+# A text is a part that the theory does not have.
+Part = Layer | Function | Dropout | str
 
 
 def assembled(
     argument: str,
     framework: str,
-    parts: Iterable[Layer | Function | str],
+    parts: Iterable[Part],
     *,
     ordered: bool,
     **known: Any,
@@ -27,7 +29,9 @@ def assembled(
     if ordered and layers:
         functions, odd = _between(every)
         strange += odd
+    dropout = tuple(part.words for part in every if isinstance(part, Dropout) and part.rate > 0)
     known |= {"functions": tuple(functions), "strange": tuple(strange), "ordered": ordered}
+    known |= {"dropout": dropout}
     return described(argument, framework, layers, **known)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.bridge.description import Description, Function, Layer, layer
+from tutelage.bridge.description import Description, Dropout, Function, layer
 from tutelage.bridge.frameworks.arrays import as_array
-from tutelage.bridge.frameworks.parts import assembled
+from tutelage.bridge.frameworks.parts import Part, assembled
 
 # Do nothing to an input when a network is not being trained.
-PASSIVE = ("Identity", "Dropout", "AlphaDropout", "Flatten")
+PASSIVE = ("Identity", "Flatten")
 # Hold others, and say in which order they stand, or not.
 CHAIN, CONTAINERS = "Sequential", ("ModuleList", "ModuleDict")
 
@@ -28,7 +28,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function | str]:
+def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
     kind = type(module).__name__
     own = type(module).__module__.startswith("torch.nn.modules")
     if own and kind in ("Linear", "LazyLinear"):
@@ -36,6 +36,8 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Layer | Function |
         yield layer(argument, name or "linear", as_array(argument, module.weight), bias)
     elif own and kind in PASSIVE:
         return
+    elif own and "Dropout" in kind:
+        yield Dropout(name, kind, float(module.p))
     elif own and kind not in (CHAIN, *CONTAINERS):
         plain = not [*module.parameters()] and not [*module.buffers()]
         yield _function(module) if plain else f"{name} ({kind})".strip()

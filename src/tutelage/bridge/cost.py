@@ -1,0 +1,72 @@
+"""What `predict` computes, and about how long it takes.
+
+Processor seconds as measured with JAX 0.10 on two cores of a server of 2024.  They are a guide
+to whether to wait, and not more: the number of steps of the integration depends on the run.
+"""
+
+import sys
+
+from tutelage.averages.generalization import is_exact
+from tutelage.averages.methods import Conditional, chosen
+from tutelage.bridge.comparison import MOST_TIMES, Problem
+from tutelage.runs.progress import in_words
+
+# Shorter work is not announced unless progress is asked for; longer work says what takes less.
+SILENT_SECONDS, LONG_SECONDS = 30.0, 180.0
+# Compiling the equations and the simulation: units with closed forms, and others.
+COMPILE_EXACT, COMPILE_INTEGRATED = 10.0, 40.0
+# Steps of the integration: at the start, and for each unit of time; right-hand sides of a step.
+FIRST_STEPS, STEPS_PER_TIME, STAGES = 60, 10, 6
+# Of one right-hand side with averages that are integrated: for each pair of students and field.
+SECONDS_PER_PAIR_AND_FIELD = 3e-4
+# Of ε_g of one state that is integrated, for each pair of fields.
+SECONDS_PER_PAIR_OF_FIELDS = 1e-4
+# Of one example of one simulated network, for each field.
+SECONDS_PER_EXAMPLE_AND_FIELD = 1e-7
+# Alternatives that are computed if the run departs: two rates and a batch.
+ALTERNATIVES = 3
+
+
+def seconds(problem: Problem) -> tuple[float, float]:
+    """About the processor time for the verdict, and for each alternative after a departure."""
+    scenario, n = problem.scenario, problem.scenario.K + problem.scenario.M
+    until = float(problem.times[-1])
+    examples = until * problem.dimension * problem.batch * problem.runs
+    work = examples * n * SECONDS_PER_EXAMPLE_AND_FIELD
+    units = (scenario.student.activation, scenario.teacher.activation)
+    if isinstance(chosen(None, units), Conditional):
+        pairs, K = scenario.K * (scenario.K + 1) / 2, scenario.K
+        right_hand_sides = STAGES * (FIRST_STEPS + STEPS_PER_TIME * until)
+        work += right_hand_sides * pairs * n * SECONDS_PER_PAIR_AND_FIELD
+        states = problem.runs * min(MOST_TIMES, len(problem.times))
+        work += states * (n**2 - K * scenario.M) * SECONDS_PER_PAIR_OF_FIELDS
+    compiling = COMPILE_EXACT if is_exact(scenario) else COMPILE_INTEGRATED
+    return compiling + work, work
+
+
+def announce(problem: Problem, progress: bool | None) -> bool:
+    """Print what will be computed and about how long it takes; return whether to show progress."""
+    first, each = seconds(problem)
+    wanted = first > SILENT_SECONDS if progress is None else progress
+    if progress or (progress is None and wanted):
+        print(f"tutelage: {words(problem, first, each)}", file=sys.stderr, flush=True)
+    return wanted
+
+
+def words(problem: Problem, first: float, each: float) -> str:
+    """One line, or two if it takes long."""
+    scenario, until = problem.scenario, float(problem.times[-1])
+    name = scenario.student.activation.name
+    layers = "both layers learn" if problem.readout_rate else "the first layer learns"
+    steps = round(until * problem.dimension)
+    text = (
+        f"predict integrates the equations to α = {until:.4g} (K = {scenario.K}, "
+        f"M = {scenario.M}, {name}, {layers}) and simulates {problem.runs} networks of "
+        f"N = {problem.dimension} inputs for {steps} steps: about {in_words(first)} of processor "
+        f"time, and about {in_words(ALTERNATIVES * each)} more if the run departs from them"
+    )
+    if first < LONG_SECONDS:
+        return text
+    integrated = "" if is_exact(scenario) else f"{name} units have no closed forms, erf and ReLU do"
+    shorter = "record.isel(time=slice(0, n)) of n records takes less"
+    return f"{text}; {'; '.join(filter(None, (integrated, shorter)))}"
