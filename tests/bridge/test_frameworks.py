@@ -222,22 +222,24 @@ def test_more_units_than_inputs_are_measured_by_nobody():
 class DroppingLinen(linen.Module):
     @linen.compact
     def __call__(self, x):
-        units = jnp.tanh(linen.Dense(K, use_bias=False)(x))
+        units = jax.nn.relu(linen.Dense(K, use_bias=False)(x))
         return linen.Dense(1, use_bias=False)(linen.Dropout(0.3, deterministic=True)(units))
 
 
 def dropping(framework, rate=0.3):
     """Models with a dropout layer in the middle."""
     if framework == "linen":
-        return DroppingLinen().bind(in_linen(J, V, jnp.tanh).variables)
+        return DroppingLinen().bind(in_linen(J, V, jax.nn.relu).variables)
     if framework == "nnx":
         net = Two(J, V, None)
-        return nnx.Sequential(net.hidden, jnp.tanh, nnx.Dropout(rate, deterministic=True), net.out)
+        return nnx.Sequential(
+            net.hidden, jax.nn.relu, nnx.Dropout(rate, deterministic=True), net.out
+        )
     if framework == "equinox":
-        hidden, out = in_equinox(J, V, jnp.tanh).layers
-        tanh, drop = eqx.nn.Lambda(jnp.tanh), eqx.nn.Dropout(rate, inference=True)
-        return eqx.nn.Sequential([hidden, tanh, drop, out])
-    model = in_keras(J, V, "tanh")
+        hidden, out = in_equinox(J, V, jax.nn.relu).layers
+        relu, drop = eqx.nn.Lambda(jax.nn.relu), eqx.nn.Dropout(rate, inference=True)
+        return eqx.nn.Sequential([hidden, relu, drop, out])
+    model = in_keras(J, V, "relu")
     layers = [keras.Input((N,)), model.layers[0], keras.layers.Dropout(rate), model.layers[1]]
     return keras.Sequential(layers)
 

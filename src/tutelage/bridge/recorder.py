@@ -47,11 +47,6 @@ SAME_OVERLAPS = 1e-5
 RESUMED = "resumed"
 
 
-def _not_held(record: xr.Dataset) -> Any:
-    allowed = "a record does not hold the training of which it is"
-    raise InputError("teacher", "a network of the user's", allowed, "the same training once more")
-
-
 @dataclass
 class _Records:
     """What is kept, at multiples of a stride of steps; when full, every second one is dropped."""
@@ -143,8 +138,6 @@ class Recorder:
     Raises:
         InputError: if an argument, or the first student, is nothing that the theory covers.
     """
-
-    held: dict[str, Any] = {"teacher": _not_held}  # noqa: RUF012  (read by `results.recompute`)
 
     @door
     def __init__(
