@@ -36,7 +36,8 @@ explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
 # What these tests compile runs for milliseconds: not optimized and in one piece, it is compiled in half the time.
 # `make test-all` compiles as users do.
 test: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
-	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1
+	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
+	--xla_cpu_use_fusion_emitters=false
 test: .venv/test.stamp browser  ## all tests but the slow ones
 	$(PYTEST)
 

@@ -13,19 +13,14 @@ puts published numbers beside computed ones; `explorer` is a page of sliders and
 the command ``tutelage``.
 
 Numbers are float64, settled here: an array that a user makes after ``import tutelage`` has the
-precision of those the package makes.  Names are loaded when they are first used, so that
-``import tutelage`` and ``tutelage --help`` answer at once.
+precision of those the package makes.  Nothing else of the user's process is changed.  Names are
+loaded when they are first used, so that ``import tutelage`` and ``tutelage --help`` answer at once.
 """
 
-import os
-import sys
-
 from tutelage._lazy import names_of
+from tutelage._precision import enable_float64
 
-if "jax" in sys.modules:
-    sys.modules["jax"].config.update("jax_enable_x64", True)
-else:
-    os.environ["JAX_ENABLE_X64"] = "1"
+enable_float64()
 
 __version__ = "0.1.0"
 

@@ -6,11 +6,14 @@ are not known yet; there only shapes can be checked, and the caller keeps the pr
 """
 
 import math
+import sys
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from tutelage._precision import OPTION
 
 # Sums of 10⁶ float64 products are off by about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest
 # term, so that a covariance that was honestly computed is never further off than this.
@@ -62,6 +65,13 @@ def is_traced(value: Any) -> bool:
     import jax
 
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def check_float64() -> None:
+    """Refuse to compute after the user has switched float64 off."""
+    if "jax" in sys.modules and not sys.modules["jax"].config.jax_enable_x64:
+        allowed = "tutelage computes in float64, which `import tutelage` has switched on for JAX"
+        raise InputError(OPTION, "False", allowed, f'jax.config.update("{OPTION}", True)')
 
 
 def positive_integer(argument: str, value: Any, hint: str = "") -> int:

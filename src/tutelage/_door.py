@@ -1,9 +1,9 @@
 """What a signature says of its arguments is asked of them, before any work.
 
-`door` stands before every public function.  It refuses an argument that the function does not have
-(`_names`), and one whose kind is not that of its annotation: a `Scenario`, a whole number, a
-number, True or False, a text, a function, a Dataset.  What an annotation cannot say, a range or a
-shape, the function checks itself, through `_checks`.
+`door` stands before every public function.  It refuses to compute in less than float64,
+an argument that the function does not have (`_names`), and one whose kind is not that of its
+annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
+What an annotation cannot say, a range or a shape, the function checks itself, through `_checks`.
 Arrays are annotated as ``Any`` or by their shape, and pass.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from tutelage._checks import InputError, is_number, is_traced, shown
+from tutelage._checks import InputError, check_float64, is_number, is_traced, shown
 from tutelage._names import bound
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -68,6 +68,7 @@ def door(verb: Verb) -> Verb:
 
     @wraps(verb)
     def entered(*args: Any, **options: Any) -> Any:
+        check_float64()
         kinds, call = _kinds(verb), bound(signature, called, args, options)
         for name, value in call.arguments.items():
             kind = kinds.get(name, Any)

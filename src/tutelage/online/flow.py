@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float
 
 from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
@@ -200,7 +200,7 @@ def readout_gradient(
     return scenario.output_scale[0] * coefficients(scenario) @ products.T
 
 
-@eqx.filter_jit
+@jit_older_generator
 def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
     """ε_g of states as vectors, compiled."""
     return flow.errors(y, T)

@@ -12,13 +12,12 @@ and by no small amounts; nothing is inverted.  As b → ∞ this is gradient des
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector, unchecked
@@ -82,7 +81,7 @@ def iterate(
     return _dataset(flow, np.asarray(states), np.asarray(errors), float(batch))
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _iterated(
     flow: Flow, y: Float[Array, " d"], eta: Any, eta_v: Any, batch: Any, steps: int
 ) -> tuple[Array, Array]:

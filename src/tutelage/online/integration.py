@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import InputError
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
@@ -214,7 +214,7 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
     return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _compiled(
     flow: Flow | Flows,
     begin: Walk,

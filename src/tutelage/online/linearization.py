@@ -12,11 +12,10 @@ A second layer that learns at η_v = κη adds κ ⟨(τ_c - σ_c) g(x_i)⟩ to 
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow, readout_gradient
@@ -86,7 +85,7 @@ def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 # Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
 # the derivative with respect to η is known without any further compilation.
-@eqx.filter_jit
+@jit_older_generator
 def _first(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         return flow.at_states(one, y, flow.scenario.T)
@@ -105,7 +104,7 @@ def _first(flow: Flow, y: Float[Array, " d"]):
     return rates(y), jax.jacfwd(rates)(y)
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _second(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         return flow.at_states(one, y, flow.scenario.T)

@@ -2,11 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
 from tutelage.solve.stepping import Walk, every_step
@@ -79,7 +78,7 @@ def steps(
     return Steps(t, y, error, slope, OUTCOMES[int(reason)])
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _compiled(
     flow: Flow, y0: Array, rate: Rate, until: Any, tolerance: Any, longest: Any, solved: Any
 ):

@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage._memory import check_memory
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
@@ -272,7 +271,7 @@ def _outcomes(
     return names
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
     jacobian = jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
     return jnp.max(jnp.linalg.eigvals(jacobian).real)
@@ -333,6 +332,6 @@ def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
     return np.asarray(error if np.all(resolved) else _compiled_error(flow, y, T)[0])
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _compiled_error(flow: Flow, y: Any, T: Any) -> tuple[Any, Any]:
     return flow.errors(y, T), flow.resolves(y, T)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.averages.generalization import generalization_error, is_exact
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.teachers import parted, turns
@@ -143,7 +142,7 @@ def _at_once(scenario: Scenario) -> int:
     return AT_ONCE if exact else AT_ONCE_INTEGRATED
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _error(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
     Q, R, T = (jnp.asarray(x) for x in (Q, R, T))
     if v is None:

@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
@@ -174,17 +174,17 @@ def _pace(looks: int, seconds: float) -> int:
     return max(1, looks // 2) if seconds > PATIENCE else looks
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _initial(system: System, keys: Any, runs: Any) -> Any:
     return system.initial(keys, runs)
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _observe(system: System, state: Any) -> Any:
     return system.observe(state)
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _advance(
     system: System, state: Any, keys: Any, ended: Any, first: Any, last: Any, stride: Any, end: Any
 ) -> Any:

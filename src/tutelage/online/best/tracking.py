@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from tutelage._checks import InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -148,7 +148,7 @@ class Followed:
         return point.generalization_error, np.asarray(_slope(flow, jnp.asarray(y))) @ change
 
 
-@eqx.filter_jit
+@jit_older_generator
 def _slope(flow: Flow, y: Float[Array, " d"]) -> Float[Array, " d"]:
     return jax.grad(lambda y: flow.errors(y, flow.scenario.T))(y)
 

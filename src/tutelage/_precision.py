@@ -1,0 +1,40 @@
+"""Float64 for JAX, without importing JAX and without changing the environment.
+
+An environment variable would do the same, and child processes of the user would inherit it.
+"""
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+OPTION = "jax_enable_x64"
+
+
+def enable_float64() -> None:
+    """Switch on float64: at once if JAX is imported, else as soon as it is."""
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update(OPTION, True)
+    else:
+        sys.meta_path.insert(0, _OnImportOfJax())  # type: ignore[arg-type]
+
+
+class _OnImportOfJax:
+    """Finds JAX as the other finders do, and switches on float64 when it is loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "jax":
+            return None
+        others = [finder for finder in sys.meta_path if finder is not self]
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next(filter(None, found), None)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_enable(module: ModuleType) -> None:
+                load(module)
+                module.config.update(OPTION, True)
+                sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+
+            spec.loader.exec_module = load_and_enable  # type: ignore[method-assign]
+        return spec
