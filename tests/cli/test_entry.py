@@ -30,6 +30,32 @@ def test_help_of_a_command_shows_an_example_of_it(run, command):
     assert code == 0 and f"Example: tutelage {command}" in " ".join(out.split())
 
 
+def test_no_summary_is_cut_and_each_has_one_line_of_80_columns(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run("--help")
+    lines = out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lines] == list(COMMANDS), "a line for each"
+    assert not any("..." in line or len(line) > 80 for line in lines)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = " ".join(run("--help")[1].split())
+    for line in lines:
+        assert " ".join(line.split()) in narrow
+
+
+@pytest.mark.parametrize("columns", [30, 40, 59])
+def test_help_fits_a_narrow_terminal(run, monkeypatch, columns):
+    for command in ([], *([name] for name in COMMANDS)):
+        monkeypatch.setenv("COLUMNS", "80")
+        words = run(*command, "--help")[1].split()
+        monkeypatch.setenv("COLUMNS", str(columns))
+        code, out, _ = run(*command, "--help")
+        assert code == 0
+        if columns >= 40:
+            assert max(map(len, out.splitlines())) <= columns, command
+        # A name with a hyphen, or one that is longer than a line, may be broken.
+        assert "".join(out.split()) == "".join(words), "nothing is left out"
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -3,12 +3,17 @@
 ``docs/not_here.md`` has the whole list, and where to find each thing.
 """
 
+import shutil
+import textwrap
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from tutelage._checks import InputError
 from tutelage._names import PAGE, unknown
+from tutelage.cli.encoding import encodable
 
 # Arguments of Python that have another name among the options of a command.
 OPTIONS = {
@@ -21,9 +26,44 @@ UNITS = {
     "sign": "its derivative is a delta function, and gradient descent has nowhere to go",
     "softmax": "the theory has units that see one field each",
 }
+# Below this width descriptions have too little space next to the options.
+NARROW_COLUMNS = 60
+# More letters than a summary has.
+UNLIMITED = 1000
 
 
-class Command(TyperCommand):
+class Narrow:
+    """Help that fits a narrow terminal; click writes 50 columns at least."""
+
+    def get_help(self, context: Any) -> str:
+        columns = shutil.get_terminal_size().columns
+        formatter = context.make_formatter()
+        if columns < NARROW_COLUMNS:
+            formatter.width = columns
+            formatter.write_dl = partial(_write_below, formatter)
+        self.format_help(context, formatter)  # type: ignore[attr-defined]
+        return encodable(formatter.getvalue().rstrip("\n"))
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The whole summary, on several lines where one is too short."""
+        return super().get_short_help_str(UNLIMITED)  # type: ignore[misc]
+
+
+def _write_below(formatter: Any, rows: Iterable[tuple[str, str]]) -> None:
+    """Write descriptions below what they describe, not next to it."""
+    for name, description in rows:
+        for text, indent in ((name, "  "), (description, "      ")):
+            lines = textwrap.wrap(
+                text, formatter.width, initial_indent=indent, subsequent_indent=indent
+            )
+            formatter.write("".join(f"{line}\n" for line in lines))
+
+
+class Group(Narrow, TyperGroup):
+    """The command ``tutelage`` before its subcommands."""
+
+
+class Command(Narrow, TyperCommand):
     """A command that says where to find what it does not have."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:

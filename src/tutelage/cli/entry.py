@@ -8,7 +8,7 @@ import typer
 
 import tutelage
 from tutelage._checks import InputError
-from tutelage.cli.elsewhere import Command
+from tutelage.cli.elsewhere import Command, Group
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.explore import explore
 from tutelage.cli.keeping import NOTHING, is_of_output, say, say_interrupted, unprinted
@@ -21,6 +21,7 @@ from tutelage.cli.sweep import sweep
 from tutelage.runs.compiled import forgotten, keep_compiled_code
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the same plain help on a terminal and in a log

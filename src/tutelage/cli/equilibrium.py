@@ -57,10 +57,11 @@ def equilibrium(
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
-    """Find where hidden units specialize in equilibrium, at high temperature.
+    """Find the loads at which hidden units specialize.
 
-    Shows the loads ALPHA = beta P/(K N) at which a specialized state appears, wins and is
-    the only one left, whether the transition is continuous, and all states along the way.
+    In equilibrium at high temperature: shows the loads ALPHA = beta P/(K N) at which a
+    specialized state appears, wins and is the only one left, whether the transition is
+    continuous, and all states along the way.
     """
     files = Files(out=out, plot=plot)
     if load is not None and not (math.isfinite(load) and load >= 0):

@@ -62,11 +62,12 @@ def online(
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
-    """Follow a student that learns from a teacher, example by example.
+    """Follow the overlaps of a student that learns from a teacher.
 
-    Integrates the equations of the overlaps R and Q, at any learning rate, and shows how
-    the run ended: converged (at rest in a stable state, perhaps with an error), plateau
-    (beside an unstable one), diverged (norms beyond 10⁶), or reached the last time.
+    The student learns example by example, at any learning rate. The equations of its overlaps
+    R and Q are integrated. Shows how the run ended: converged (at rest in a stable state,
+    perhaps with an error), plateau (beside an unstable one), diverged (norms beyond 10⁶), or
+    reached the last time.
     """
     files = Files(out=out, plot=plot)
     scenario = reading.scenario(

@@ -73,7 +73,7 @@ def reproduce(
         "report"
     ),
 ) -> None:
-    """Draw the papers' figures and compare published numbers with computed ones.
+    """Draw the papers' figures and check their published numbers.
 
     The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows;
     printed are how many have which verdict, and those that differ, depend on something that is

@@ -74,7 +74,7 @@ def simulate(
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
-    """Simulate students that learn from a teacher, example by example.
+    """Simulate finite networks that learn from a teacher.
 
     Shows mean and standard deviation over runs of the final overlaps and error, units
     relabelled so that every run has specialized in the same way, and with --theory

@@ -63,11 +63,11 @@ def specialize(
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
-    """Train over-realized ReLU students on the outputs of a teacher of the same depth.
+    """Train over-realized ReLU students on a teacher's outputs.
 
-    Shows for each hidden layer which fraction of teacher nodes has a student node that
-    follows it, which node follows which in the first run, and the mean of the best
-    correlations. The sizes by default take seconds;
+    Students are as deep as the teacher. Shows for each hidden layer which fraction of teacher
+    nodes has a student node that follows it, which node follows which in the first run, and
+    the mean of the best correlations. The sizes by default take seconds;
     those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
     """
     files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)

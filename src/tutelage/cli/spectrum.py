@@ -100,10 +100,11 @@ def spectrum(
         typer.Option(metavar="FILE.gif", help="The eigenvalues through training, as a film."),
     ] = None,
 ) -> None:
-    """Train classifiers, and compute all eigenvalues of their exact Hessians on the way.
+    """Train classifiers and compute the spectra of their Hessians.
 
-    Shows loss, accuracy, zero residuals and the fractions of negative (α) and zero (γ)
-    eigenvalues at every epoch that was watched.
+    All eigenvalues of the exact Hessian are computed during training. Shows loss, accuracy,
+    zero residuals and the fractions of negative (α) and zero (γ) eigenvalues at every epoch
+    that was watched.
     """
     files = Files(out=out, plot=plot, animation=animation)
     _check_not_replaced(data, out)

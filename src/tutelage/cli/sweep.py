@@ -52,7 +52,7 @@ def sweep(
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
-    """Compute a function at many points: a study, described by a file.
+    """Compute a function at many points, described by a file.
 
     ``example`` prints such a file with comments. ``status STORE`` says how much of a study is
     done, ``show STORE`` its numbers, and draws them with --plot.

@@ -1,0 +1,62 @@
+"""Readable output on a terminal or in a file that lacks our letters, such as one in ASCII."""
+
+import codecs
+import sys
+import unicodedata
+from typing import Any, TextIO
+
+NAME = "tutelage.readable"
+WORDS = {
+    **{"±": "+/-", "√": "sqrt", "·": "*", "×": "x", "⁄": "/", "∞": "inf", "∂": "d", "∇": "grad"},
+    **{"Σ": "sum", "∑": "sum", "∫": "integral", "∘": "o", "∈": "in", "∖": "-", "⟂": "perp"},
+    **{"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∝": "~", "≪": "<<", "≫": ">>"},
+    **{"–": "-", "—": "-", "−": "-", "…": "...", "⋯": "...", "•": "*", "→": "->", "←": "<-"},
+    **{"′": "'", "’": "'", "‘": "'", "“": '"', "”": '"', "⟨": "<", "⟩": ">"},
+    **{"‖": "||", "∥": "||", "⌈": "ceil(", "⌉": ")", "λ": "lambda", "Λ": "Lambda", "ς": "sigma"},
+    **{"ø": "o", "ß": "ss"},
+}
+
+
+def make_encodable(stream: TextIO | None) -> None:
+    """Have a stream write other letters for those that its encoding lacks, instead of failing."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors=NAME)
+
+
+def encodable(text: str) -> str:
+    """A text as standard output shows it; click would write UTF-8 to a terminal in ASCII."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, NAME).decode(encoding)
+
+
+def readable(letter: str) -> str:
+    r"""A letter in ASCII.
+
+    >>> [readable(letter) for letter in "ηΔ⁶⁻₁ℝé½"], readable("\udcff")
+    (['eta', 'Delta', '^6', '^-', '_1', 'R', 'e', '1/2'], '\\udcff')
+    """
+    if letter in WORDS:
+        return WORDS[letter]
+    name = unicodedata.name(letter, "")
+    if name.startswith("GREEK "):
+        word = name.split(" LETTER ")[-1].split()[0].lower()
+        return word.capitalize() if "CAPITAL" in name else word
+    if name.startswith("BOX DRAWINGS"):
+        return {"HORIZONTAL": "-", "VERTICAL": "|"}.get(name.split()[-1], "+")
+    mark = "^" if name.startswith("SUPERSCRIPT") else "_" if name.startswith("SUBSCRIPT") else ""
+    plain = "".join(WORDS.get(x, x) for x in unicodedata.normalize("NFKD", letter))
+    plain = plain.encode("ascii", "ignore").decode()
+    if unicodedata.combining(letter):  # an accent on the letter before it
+        return ""
+    return f"{mark}{plain}" if plain else letter.encode("ascii", "backslashreplace").decode()
+
+
+def _replaced(problem: Any) -> tuple[str, int]:
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    letters = problem.object[problem.start : problem.end]
+    return "".join(map(readable, letters)), problem.end
+
+
+codecs.register_error(NAME, _replaced)
