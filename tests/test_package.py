@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "tutelage"
 
 # Rooms in the order in which data flows; a room imports only what stands before it.
 ROOMS = [
-    *("_lazy", "_jax", "_checks", "_names", "_door", "_memory", "_findings"),
+    *("_lazy", "_precision", "_jax", "_checks", "_names", "_door", "_memory", "_findings"),
     *("activations", "model", "runs", "solve", "averages", "online"),
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results"),
     *("bridge", "sweeps", "figures", "papers", "report", "explorer", "cli"),
@@ -34,7 +34,7 @@ OFFER = "Other packages may use the module"
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *("_jax", "_lazy", "_checks", "_names", "_door", "_memory", "_findings"),
+    *("_jax", "_lazy", "_precision", "_checks", "_names", "_door", "_memory", "_findings"),
     *("activations", "model", "runs", "averages.generalization"),
 }
 
@@ -136,7 +136,8 @@ def test_nothing_is_offered_that_nobody_uses():
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_only_one_module_chooses_the_precision(path):
-    assert "enable_x64" not in path.read_text(encoding="utf-8").lower()
+    chooses = "enable_x64" in path.read_text(encoding="utf-8").lower()
+    assert chooses == (path.name == "_precision.py")
 
 
 def test_import_tutelage_loads_neither_jax_nor_matplotlib():

@@ -69,7 +69,7 @@ def is_traced(value: Any) -> bool:
 
 def check_float64() -> None:
     """Refuse to compute after the user has switched float64 off."""
-    if "jax" in sys.modules and not sys.modules["jax"].config.jax_enable_x64:
+    if "jax" in sys.modules and not sys.modules["jax"].config.x64_enabled:
         allowed = "tutelage computes in float64, which `import tutelage` has switched on for JAX"
         raise InputError(OPTION, "False", allowed, f'jax.config.update("{OPTION}", True)')
 

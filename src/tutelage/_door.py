@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from tutelage._checks import InputError, check_float64, is_number, is_traced, shown
-from tutelage._names import bound
+from tutelage._names import WORKERS, bound
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -152,7 +152,19 @@ def refuse(name: str, value: Any, kind: Any) -> None:
     parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     allowed = " or ".join(dict.fromkeys(map(_words, parts)))
     hints = [MADE_BY[part.__name__] for part in parts if getattr(part, "__name__", "") in MADE_BY]
+    if name == "workers" and str in parts:
+        hints = [f"workers=4, or {WORKERS['client']}"]
+    if any(_is_entry(value, part) for part in parts):
+        hints = [f"{name}=[...], a list with this one in it"]
     raise InputError(name, shown(value), f"it has to be {allowed}", hints[0] if hints else "")
+
+
+def _is_entry(value: Any, kind: Any) -> bool:
+    """True for one value where a list of such values is needed."""
+    inner = get_args(kind)
+    if get_origin(kind) not in (Sequence, Iterable, list) or not inner or inner[0] is Any:
+        return False
+    return fits(value, inner[0])
 
 
 def _words(kind: Any) -> str:

@@ -57,7 +57,7 @@ def jit_older_generator(function: Function) -> Function:
     >>> float(jit_older_generator(lambda x: x * x)(jnp.asarray(3.0)))
     9.0
     """
-    return eqx.filter_jit(function, compiler_options=OLDER_GENERATOR)
+    return eqx.filter_jit(function, compiler_options=OLDER_GENERATOR)  # type: ignore[call-overload]
 
 
 def _number(x: object) -> bool:

@@ -47,6 +47,27 @@ HOMES = {
     "seed": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
     "runs": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
 }
+# How to give workers to a sweep, by the names that other libraries have for it.
+WORKERS = {
+    **dict.fromkeys(
+        (
+            "n_workers",
+            "num_workers",
+            "n_jobs",
+            "njobs",
+            "jobs",
+            "processes",
+            "n_processes",
+            "cores",
+        ),
+        "workers=4, a number of processes on this machine",
+    ),
+    **dict.fromkeys(
+        ("client", "scheduler", "cluster", "address", "executor", "pool"),
+        'workers="tcp://HOST:8786", the address of a Dask scheduler; of a client it is '
+        "workers=client.scheduler.address",
+    ),
+}
 # Suggested are names that differ by a slip, not by a meaning.
 ALIKE = 0.7
 

@@ -16,7 +16,7 @@ def enable_float64() -> None:
     if "jax" in sys.modules:
         sys.modules["jax"].config.update(OPTION, True)
     else:
-        sys.meta_path.insert(0, _OnImportOfJax())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _OnImportOfJax())
 
 
 class _OnImportOfJax:

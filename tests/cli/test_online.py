@@ -3,11 +3,12 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
 import tutelage
 from tutelage import results
-from tutelage.cli import online
+from tutelage.cli import online, telling
 
 # One erf unit compiles fastest; what is said here does not depend on the activation.
 SMALL = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "20"]
@@ -169,3 +170,27 @@ def test_it_refuses_what_it_cannot_use(run, arguments, message):
     assert (code, out) == (2, "")
     assert err.startswith("tutelage: ") and message in err
     assert "Traceback" not in err
+
+
+def test_the_table_of_fixed_points_says_which_are_unstable_and_what_to_do(capsys):
+    state = tutelage.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    values = {"generalization_error": 0.25, "residual": 0.0, "labels": ("R_11", "Q_11")}
+    saddle, stable = (
+        tutelage.online.FixedPoint(
+            overlaps=state,
+            readout=np.ones((1, 1)),
+            eigenvalues=np.array([rate, -1.0], complex),
+            eigenvectors=np.eye(2, dtype=complex),
+            **values,
+        )
+        for rate in (0.5, -0.5)
+    )
+    telling.show(online._points_table([saddle, stable]))
+    out = capsys.readouterr().out
+    first, second = (line.split() for line in out.splitlines()[1:3])
+    assert first[:5] == ["1", "0.250000", "no", "1", "0.500000"]
+    assert second[:5] == ["2", "0.250000", "yes", "0", "-0.500000"]
+    assert "Runs leave a point that has unstable directions" in out
+    telling.show(online._points_table([stable]))
+    assert "Runs leave" not in capsys.readouterr().out
+    assert online._point_for_json(saddle)["unstable_directions"] == 1

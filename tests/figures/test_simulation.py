@@ -1,10 +1,12 @@
 """Pictures of simulations: honest distributions, and both exponents."""
 
 import numpy as np
+import pytest
 import xarray as xr
 from made_up_runs import ensemble, theory
 
 from tutelage import figures
+from tutelage._checks import InputError
 from tutelage.simulation import escape_times, finite_size
 
 
@@ -30,3 +32,10 @@ def test_finite_size_shows_both_exponents():
     for text, name in zip(legend(axes), ("mean", "spread"), strict=True):
         assert f"x = {found.attrs[f'{name}_exponent']:.3f}" in text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_one_ensemble_in_the_place_of_a_list_is_answered_with_a_list():
+    with pytest.raises(
+        InputError, match=r"^ensembles: got .* has to be a list\. Try: ensembles=\["
+    ):
+        figures.escapes(xr.Dataset())

@@ -263,3 +263,21 @@ def test_what_is_told_while_it_runs_has_the_points_that_failed(monkeypatch):
         bar.rename("points, 3 failed")
         bar.show(500)
     assert bar.words(20.0).startswith("500 of 1000 points, 3 failed after 20 s")
+
+
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        *((name, "workers=4, a number") for name in ("n_workers", "n_jobs", "processes")),
+        *((name, 'workers="tcp://HOST:8786"') for name in ("client", "cluster", "scheduler")),
+        ("address", "workers=client.scheduler.address"),
+    ],
+)
+def test_other_names_for_workers_are_answered_with_workers(guess, words):
+    with pytest.raises(InputError, match=f"^{guess}: .* given by workers=. Try: .*{words}"):
+        study(**{guess: object()})
+
+
+def test_a_client_is_answered_with_its_address():
+    with pytest.raises(InputError, match=r"^workers: .*Try: .*workers=client\.scheduler\.address"):
+        study(workers=object())

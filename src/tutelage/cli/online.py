@@ -21,6 +21,10 @@ CRITICAL = {
     "loses_stability": "final state unstable above",
     "diverges": "norms diverge above",
 }
+UNSTABLE = (
+    "Runs leave a point that has unstable directions, at the rate of the largest λ. Where to: "
+    "tutelage online with --start-q and --start-r next to it."
+)
 
 
 def online(
@@ -145,6 +149,7 @@ def _point_for_json(point: "FixedPoint") -> dict[str, Any]:
         "readout": point.readout.tolist(),
         "generalization_error": point.generalization_error,
         "stable": point.stable,
+        "unstable_directions": point.unstable_directions.shape[1],
         "residual": point.residual,
         "eigenvalues": telling.for_json([[float(x.real), float(x.imag)] for x in values]),
     }
@@ -202,12 +207,17 @@ def _sweep_table(run: "xr.Dataset") -> "Table":
 def _points_table(points: Sequence["FixedPoint"]) -> "Table":
     """One row for each fixed point: error, stability, state."""
     learns = any(label.startswith("v_") for point in points for label in point.labels)
-    table = telling.table("fixed point", "error", "stable", "largest λ", "R", "Q", *["v"] * learns)
+    headings = ("fixed point", "error", "stable", "unstable directions", "largest λ", "R", "Q")
+    table = telling.table(*headings, *["v"] * learns)
+    if not all(point.stable for point in points):
+        table.caption = UNSTABLE
+        table.caption_justify = "left"
     for number, point in enumerate(points, start=1):
         table.add_row(
             str(number),
             f"{abs(point.generalization_error):.6f}",
             "yes" if point.stable else "no",
+            str(point.unstable_directions.shape[1]),
             f"{point.eigenvalues[0].real:.6f}" if len(point.eigenvalues) else "–",
             telling.matrix(point.overlaps.R),
             telling.matrix(point.overlaps.Q),

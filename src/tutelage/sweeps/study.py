@@ -14,7 +14,7 @@ import xarray as xr
 from tutelage._checks import InputError, shown
 from tutelage._door import door, fits, refuse
 from tutelage._findings import Finding
-from tutelage._names import unknown
+from tutelage._names import WORKERS, unknown
 from tutelage.averages import Estimate
 from tutelage.runs import files
 from tutelage.runs.progress import Progress
@@ -362,6 +362,9 @@ def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, A
         if argument not in own and argument not in parts:
             came = f"an argument that {name} does not have"
             there = [*own, *(part for part in parts if part not in own)]
+            if argument in WORKERS:
+                allowed = "processes and clusters are given by workers="
+                raise InputError(argument, came, allowed, WORKERS[argument])
             raise unknown(argument, came, there, f"there is {', '.join(there)}")
     needed = [n for n, p in own.items() if p.default is p.empty]
     for argument in needed:

@@ -1,5 +1,7 @@
 """Fixed points with known positions and eigenvalues, and the search for all of them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scenarios import GRADED, ONE, PERCEPTRON, TWO
@@ -173,3 +175,37 @@ def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monk
     y = flow.vector(tl.Overlaps.from_weights(np.eye(2), np.diag([1.0, np.sqrt(2.0)])))
     states = list(search._slow_states(flow, rate_of(1.0), y))
     assert len(states) == 1 and np.array_equal(states[0], y)
+
+
+def test_what_is_printed_says_how_many_directions_lead_away_and_how_fast():
+    """A noisy teacher of one unit, and two students too many that stay identical by symmetry."""
+    scenario = tl.Scenario(tl.Committee(3, tl.Erf()), tl.Committee(1, tl.Erf()), label_noise=0.1)
+    Q = 0.53 * np.eye(3) - 0.08
+    start = tl.Overlaps(Q=Q, R=[[0.29]] * 3, T=[[1.0]])
+    point = tl.online.fixed_point(scenario, start, 1.0)
+    assert not point.stable
+    grows = point.eigenvalues.real > 1e-6
+    assert 0 < np.sum(grows) < len(grows)
+    words = f"unstable: {np.sum(grows)} of {len(grows)} directions lead away, growth rate at most "
+    assert f"stability             {words}{np.max(point.eigenvalues.real):.4g}\n" in repr(point)
+    assert "Where to: tl.online.evolve\n" in repr(point)
+    # The rate at which a run leaves: log of the distance against time, by `evolve` itself.
+    direction = point.unstable_directions[:, 0].real
+    shifted = tl.Overlaps(
+        Q=point.overlaps.Q, R=point.overlaps.R + 1e-4 * direction[:3, None], T=point.overlaps.T
+    )
+    run = tl.online.evolve(scenario, shifted, 1.0, times=[0.0, 40.0, 80.0], until=80.0)
+    away = np.ptp(run.R.values, axis=(1, 2))
+    rate = np.log(away[2] / away[1]) / 40
+    np.testing.assert_allclose(rate, np.max(point.eigenvalues.real), rtol=0.05)
+
+
+def test_what_is_printed_says_that_a_point_is_stable_or_marginal():
+    one = tl.Committee(1, tl.Erf())
+    solved = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
+    point = tl.online.fixed_point(tl.Scenario(one, one), solved, 1.0)
+    slowest = -np.max(point.eigenvalues.real)
+    assert f"stable: every small disturbance decays, at the rate {slowest:.4g} or" in repr(point)
+    values = np.array([0.0, *point.eigenvalues[1:]])
+    marginal = dataclasses.replace(point, eigenvalues=values)
+    assert "marginal: no direction leads away, but 1 of 2 eigenvalues vanish" in repr(marginal)

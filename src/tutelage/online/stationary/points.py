@@ -1,5 +1,6 @@
 """Fixed points of on-line learning, and where they lead."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,31 @@ class FixedPoint(Finding):
         Along a family of solutions, where an eigenvalue vanishes, it does not.
         """
         return bool(self.eigenvalues[0].real < -ZERO)
+
+    @property
+    def stability(self) -> str:
+        """In words: how many directions lead away and how fast, and what to do next."""
+        largest, count = float(self.eigenvalues[0].real), len(self.eigenvalues)
+        away = self.unstable_directions.shape[1]
+        if self.stable:
+            return f"stable: every small disturbance decays, at the rate {-largest:.4g} or faster"
+        if not away:
+            zero = int(np.sum(np.abs(self.eigenvalues.real) <= ZERO))
+            return (
+                f"marginal: no direction leads away, but {zero} of {count} eigenvalues vanish,\n"
+                "as they do along a family of fixed points"
+            )
+        verb = "leads" if away == 1 else "lead"
+        return (
+            f"unstable: {away} of {count} directions {verb} away, "
+            f"growth rate at most {largest:.4g}\n"
+            "Runs that start next to this point leave it.  Where to: tl.online.evolve\n"
+            "from a start with slightly different overlaps.  Others: tl.online.fixed_points"
+        )
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for name, text in super()._rows():
+            yield ("stability", self.stability) if name == "stable" else (name, text)
 
     @property
     def shares(self) -> dict[str, Float[np.ndarray, " d"]]:
