@@ -89,13 +89,25 @@ class Points:
         }
 
 
-def read(plain: Mapping[str, Any]) -> Points:
-    """Make the points that `written` has written; a file may hold anything in their place."""
+def count_of(plain: Mapping[str, Any]) -> int:
+    """Count the points that `written` has written, without making them."""
+    lengths = [len(values) for values in _lists(plain).values()]
+    return max(lengths) if plain["table"] else math.prod(lengths)
+
+
+def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
+    """The values of written points; a file may hold anything in their place."""
     lists = plain.get("values")
     usable = isinstance(lists, dict) and isinstance(plain.get("table"), bool)
     lists = lists if isinstance(lists, dict) else {}
     if not usable or not lists or not all(isinstance(x, list) and x for x in lists.values()):
         raise InputError("over", shown(plain), "it has to be the points of a study", HINT)
+    return lists
+
+
+def read(plain: Mapping[str, Any]) -> Points:
+    """Make the points that `written` has written."""
+    lists = _lists(plain)
     values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
     if plain["table"] and len(set(map(len, values.values()))) != 1:
         raise InputError("over", shown(plain), "all columns have to have as many values")

@@ -29,7 +29,16 @@ from tutelage.sweeps.groups import Group, Queue, shapes
 from tutelage.sweeps.keeping import check_keep
 from tutelage.sweeps.pieces import FAILURE, joined
 from tutelage.sweeps.plan import Plan, planned
-from tutelage.sweeps.points import POINT, Points, identity, is_known, over_of, points_of, read
+from tutelage.sweeps.points import (
+    POINT,
+    Points,
+    count_of,
+    identity,
+    is_known,
+    over_of,
+    points_of,
+    read,
+)
 from tutelage.sweeps.scenarios import PARTS
 
 NOT_COMPUTED = "not computed yet"
@@ -215,14 +224,15 @@ def load(store: Path) -> xr.Dataset:
     found = stores.manifest_of(folder) if folder.is_dir() else None
     if found is None:
         raise InputError("store", repr(str(store)), "there is no study in it", "the store of a run")
-    points = read(found["points"])
     groups = list(stores.groups(folder, put_aside=False))
     places = {
         key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
     }
-    if len(points) > MAX_MISSING_POINTS * (1 + len(places)):
-        allowed = f"it holds {len(places)} of {len(points)} points, too few to be shown"
+    count = count_of(found["points"])
+    if count > MAX_MISSING_POINTS * (1 + len(places)):
+        allowed = f"it holds {len(places)} of {count} points, too few to be shown"
         raise InputError("store", repr(str(store)), allowed, "tl.sweeps.run(..., store=...)")
+    points = read(found["points"])
     attrs = {name: attribute(value) for name, value in found["identity"].items()}
     asked = json.dumps(points.written())
     try:
