@@ -35,7 +35,17 @@ class Running:
 
     def __enter__(self) -> "Running":
         self.begun = time.monotonic()
-        command = [sys.executable, "-c", START, "explore", "--port", "0", "--no-browser"]
+        command = [
+            sys.executable,
+            "-c",
+            START,
+            "explore",
+            "--port",
+            "0",
+            "--no-browser",
+            "--token",
+            "",
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address = re.search(r"http://\S+", self.process.stdout.readline()).group()
         self.listening = time.monotonic() - self.begun

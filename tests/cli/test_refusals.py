@@ -22,7 +22,7 @@ CHEAP = {
     "specialize": "--teacher 2 --multiple 1 --inputs 4 --outputs 3 --epochs 1 --examples 32 "
     "--evaluation 50 --runs 1",
     "sweep": "nowhere.toml",
-    "explore": "--token nobody",  # which only a public page has: nothing is served
+    "explore": "--token nobody",  # too short: nothing is served
     "reproduce": "nobody1999",
 }
 TEXTS = {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from browser import CHROMIUM
 from explorer.pages import OPTIONS
-from explorer.running import explorer
+from explorer.running import entered, explorer
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=120) as one:
+    with entered(address) as one:
         yield one
 
 

@@ -394,7 +394,7 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(b"no such file", "text/plain", 404)
             self.answer(file.read_bytes(), KINDS[file.suffix])
         elif path == "/api/views":
-            self.tell({"views": VIEWS, "token_needed": False})
+            self.tell({"views": VIEWS})
         elif path == "/api/papers":
             self.tell({"figures": FIGURES})
         elif path == "/api/files":

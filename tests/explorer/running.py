@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = Path(__file__).parents[2] / ".pytest_cache" / "jax"
 START = "from tutelage.cli import main; main()"
@@ -16,7 +18,9 @@ START = "from tutelage.cli import main; main()"
 
 @contextlib.contextmanager
 def explorer(*options: str, started: list | None = None) -> Iterator[str]:
-    """``tutelage explore`` at a free port; gives its address, and ends it.
+    """``tutelage explore`` at a free port; gives the printed address, and ends it.
+
+    The address has the token, unless ``--token ""`` is among the options.
 
     started: a list to which the process is added.
     """
@@ -49,3 +53,11 @@ def explorer(*options: str, started: list | None = None) -> Iterator[str]:
             raise
         finally:
             process.stdout.close()
+
+
+@contextlib.contextmanager
+def entered(address: str, timeout: float = 120) -> Iterator[httpx.Client]:
+    """A client that has opened the printed address, and so has the cookie."""
+    with httpx.Client(base_url=address.partition("?")[0], timeout=timeout) as one:
+        assert one.get(address).status_code == 303
+        yield one

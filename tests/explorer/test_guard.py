@@ -6,7 +6,7 @@ import pytest
 
 from tutelage.explorer.guard import HEADERS, Guard
 
-TOKEN = "a token of many letters"
+TOKEN = "a-token-of-many-letters"
 HERE = {"host": "127.0.0.1:8765"}
 
 
@@ -15,7 +15,7 @@ async def _nothing(scope, receive, send):
     await send({"type": "http.response.body", "body": b"passed"})
 
 
-def asked(headers, *, method="GET", path="/api/picture", query="", token=None):
+def asked(headers, *, method="GET", path="/api/picture", query="", token=None, public=False):
     """Status and headers of the answer."""
     scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
     scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
@@ -24,7 +24,7 @@ def asked(headers, *, method="GET", path="/api/picture", query="", token=None):
     async def send(message):
         told.append(message)
 
-    asyncio.run(Guard(8765, token).around(_nothing)(scope, None, send))
+    asyncio.run(Guard(8765, token, public).around(_nothing)(scope, None, send))
     return told[0]["status"], {n.decode(): v.decode() for n, v in told[0]["headers"]}
 
 
@@ -93,21 +93,34 @@ def test_every_answer_has_the_headers():
     assert "unsafe-eval" not in HEADERS["content-security-policy"]
 
 
-def test_a_public_page_needs_its_token():
-    public = {"host": "192.0.2.7:8765"}
-    for path in ("/", "/api/picture", "/static/main.js"):
-        assert status(public, path=path, token=TOKEN) == 403
-        assert status(public, path=path, query="token=another", token=TOKEN) == 403
-    code, headers = asked(list(public.items()), path="/", query="token=a+token+of+many+letters",
-                          token=TOKEN)  # fmt: skip
+PLACES = {"loopback": (HERE, False), "public": ({"host": "192.0.2.7:8765"}, True)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_is_answered_without_the_token(place):
+    host, public = PLACES[place]
+    how = {"token": TOKEN, "public": public}
+    paths = ("/", "/api/picture", "/api/runs", "/static/main.js", "/plotly.min.js", "/docs/online")
+    for path in paths:
+        assert status(host, path=path, **how) == 403
+        assert status(host, path=path, query="token=another", **how) == 403
+        assert status({**host, "cookie": f"tutelage_token_8765={TOKEN}"}, path=path, **how) == 200
+    assert status(host, path="/api/stop", method="POST", **how) == 403
+    code, headers = asked(list(host.items()), path="/", query=f"token={TOKEN}", **how)
     assert code == 303 and headers["location"] == "/"
+    assert headers["set-cookie"].startswith(f"tutelage_token_8765={TOKEN}; ")
     assert "HttpOnly" in headers["set-cookie"] and "SameSite=Strict" in headers["set-cookie"]
-    assert status({**public, "cookie": "tutelage_token=wrong"}, token=TOKEN) == 403
-    assert status({**public, "cookie": 'tutelage_token="'}, token=TOKEN) == 403
+    # The token in the address opens the page and nothing else.
+    assert status(host, query=f"token={TOKEN}", **how) == 403
+    for cookie in ("wrong", '"', "", TOKEN[:-1], TOKEN + "x"):
+        assert status({**host, "cookie": f"tutelage_token_8765={cookie}"}, **how) == 403
+    # The cookie of a server at another port.
+    assert status({**host, "cookie": f"tutelage_token_8766={TOKEN}"}, **how) == 403
 
 
-def test_the_cookie_lets_in():
-    token = "a-token-of-many-letters"
-    public = {"host": "192.0.2.7:8765", "cookie": f"other=1; tutelage_token={token}"}
-    assert status(public, token=token) == 200
-    assert status({**public, "origin": "http://evil.example"}, token=token) == 403
+def test_with_the_token_other_pages_and_hosts_are_still_refused():
+    cookie = {"cookie": f"other=1; tutelage_token_8765={TOKEN}"}
+    assert status({**HERE, **cookie}, token=TOKEN) == 200
+    assert status({**HERE, **cookie, "origin": "http://evil.example"}, token=TOKEN) == 403
+    assert status({"host": "evil.example:8765", **cookie}, token=TOKEN) == 403
+    assert status({"host": "evil.example:8765", **cookie}, token=TOKEN, public=True) == 200

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 import strict_json
 import xarray as xr
-from explorer.running import explorer
+from explorer.running import entered, explorer
 
 import tutelage as tl
+from tutelage.explorer.connections import HEAD_SECONDS
 from tutelage.explorer.views import VIEWS
 
 ERF = {"activation": "erf", "until": "30"}
@@ -97,11 +98,70 @@ def test_another_address_of_this_machine_is_refused(client):
         assert client.get("/api/views", headers=headers).status_code == 403
 
 
-async def raw(address, target):
-    """Status and content of what a client answers that writes its requests by hand."""
+def test_without_the_token_nothing_is_answered(address, client):
+    with httpx.Client(base_url=client.base_url) as stranger:
+        for path in (
+            "/",
+            "/static/main.js",
+            "/api/views",
+            "/api/files",
+            "/api/runs",
+            "/docs/online",
+        ):
+            answer = stranger.get(path)
+            assert answer.status_code == 403 and "token" in answer.json()["error"]
+        assert stranger.post("/api/stop").status_code == 403
+    other = httpx.get(address.replace("token=", "token=x"))
+    assert other.status_code == 403 and "set-cookie" not in other.headers
+
+
+def test_a_token_is_the_default_and_can_be_switched_off_or_chosen():
+    token = importlib.import_module("tutelage.explorer.serve")._token
+    assert len(token(False, None)) >= 32 and token(False, None) != token(False, None)
+    assert token(True, None) and token(False, "") is None
+    assert token(False, "a-token-of-my-own") == "a-token-of-my-own"
+
+
+@pytest.mark.slow
+def test_a_server_whose_token_is_switched_off():
+    with explorer("--token", "", "--workers", "1") as open_to_all:
+        assert "token" not in open_to_all
+        assert httpx.get(f"{open_to_all}api/views").status_code == 200
+
+
+def test_half_sent_requests_do_not_keep_others_from_being_answered(address, client):
     at = urlsplit(address)
+    half = [socket.create_connection((at.hostname, at.port)) for _ in range(520)]
+    try:
+        for connection in half:
+            connection.sendall(b"GET /api/views HTTP/1.1\r\nHost: x")
+        for _ in range(3):
+            with httpx.Client(cookies=client.cookies, base_url=client.base_url) as another:
+                assert another.get("/api/views").status_code == 200
+    finally:
+        for connection in half:
+            connection.close()
+
+
+@pytest.mark.slow
+def test_the_head_of_a_request_has_a_time_limit(address):
+    at = urlsplit(address)
+    with socket.create_connection((at.hostname, at.port), timeout=HEAD_SECONDS + 20) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        begun = time.monotonic()
+        while time.monotonic() - begun < HEAD_SECONDS - 2:  # a letter now and then
+            time.sleep(0.5)
+            connection.sendall(b"a")
+        assert connection.recv(100) == b""
+        assert time.monotonic() - begun < HEAD_SECONDS + 5
+
+
+async def raw(address, target):
+    """Status and content of the answer to a request that is written by hand."""
+    at = urlsplit(address)
+    cookie = f"Cookie: tutelage_token_{at.port}={at.query.removeprefix('token=')}\r\n"
     reader, writer = await asyncio.open_connection(at.hostname, at.port)
-    writer.write(b"GET " + target + f" HTTP/1.1\r\nHost: {at.netloc}\r\n".encode())
+    writer.write(b"GET " + target + f" HTTP/1.1\r\nHost: {at.netloc}\r\n{cookie}".encode())
     writer.write(b"Connection: close\r\n\r\n")
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
@@ -154,9 +214,10 @@ def test_bytes_that_are_no_requests_leave_it_serving(client, address):
 
 
 @pytest.mark.slow
-def test_fifty_clients_at_once(address):
+def test_fifty_clients_at_once(client):
     async def everybody():
-        async with httpx.AsyncClient(base_url=address, timeout=120) as one:
+        how = {"base_url": client.base_url, "cookies": client.cookies, "timeout": 120}
+        async with httpx.AsyncClient(**how) as one:
             rates = [0.5 + 0.01 * i for i in range(50)]
             asked = [
                 one.get("/api/picture", params={**ERF, "learning_rate": rate, "client": f"c{i}"})
@@ -235,12 +296,12 @@ def children(pid):
 def test_workers_that_are_killed_are_replaced_and_all_end_with_the_server():
     with (
         explorer("--workers", "1", started=(process := [])) as address,
-        httpx.Client(timeout=60) as one,
+        entered(address, 60) as one,
     ):
-        assert one.get(f"{address}api/picture", params=ERF).status_code == 200
+        assert one.get("/api/picture", params=ERF).status_code == 200
         (worker,) = children(process[0].pid)
         os.kill(worker, signal.SIGKILL)
-        again = one.get(f"{address}api/picture", params={**ERF, "learning_rate": "0.8"})
+        again = one.get("/api/picture", params={**ERF, "learning_rate": "0.8"})
         assert again.status_code == 200
         (other,) = children(process[0].pid)
         assert other != worker
@@ -308,8 +369,9 @@ def test_a_missing_package_is_named(monkeypatch):
     ("argument", "given"),
     [
         ("port", {"port": 70_000}),
-        ("token", {"token": "a token of many letters"}),
-        ("token", {"public": True, "token": "short"}),
+        ("token", {"token": "short"}),
+        ("token", {"token": "a token with spaces between its words"}),
+        ("token", {"public": True, "token": ""}),
         ("workers", {"port": 0, "workers": 0}),
         ("files", {"files": "nowhere"}),
     ],

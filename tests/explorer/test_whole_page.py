@@ -21,7 +21,7 @@ def place(tmp_path_factory) -> Iterator[str]:
     small = {"inputs": 4, "outputs": 3, "epochs": 3, "examples": 64, "evaluation": 50, "runs": 2}
     tl.results.save(tl.deep.train(2, 2, **small), folder / "small.nc")
     with explorer("--workers", "2", "--files", str(folder), "--report", str(folder)) as found:
-        yield found.rstrip("/")
+        yield found
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def opened(place, browser):
     used = []
 
     def open_(words, **options):
-        watched = Watched(browser.new_context(**{**WIDE, **options}), place)
+        watched = Watched(browser.new_context(**{**WIDE, **options}), place.partition("?")[0])
         used.append(watched)
-        watched.page.goto(f"{place}/#{words}")
+        watched.page.goto(f"{place}#{words}")
         settled(watched.page)
         return watched.page
 

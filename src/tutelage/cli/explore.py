@@ -13,11 +13,13 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Listen on all interfaces; whoever asks needs the token."),
+        typer.Option("--public", help="Listen on all interfaces, not on this machine alone."),
     ] = False,
     token: Annotated[
         str | None,
-        typer.Option(metavar="TOKEN", help="Of a public page; a random one by default."),
+        typer.Option(
+            metavar="TOKEN", help="Needed to open the page; random by default, '' for none."
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -39,8 +41,8 @@ def explore(
 ) -> None:
     """Open a page where sliders move and pictures follow.
 
-    The page is served on this machine and to this machine alone, and asks nobody else for
-    anything. Ctrl-C ends it.
+    The page is served to this machine alone. Its address has a token, without which no account of
+    this machine can open it. Ctrl-C ends it.
     """
     if export is not None:
         from tutelage.explorer import export as write

@@ -1,4 +1,8 @@
-"""Who may ask: this machine's own page, and with ``--public`` whoever has the token.
+"""Check every request: it comes from the explorer's own page, and it has the token.
+
+The address that is opened has the token, and the answer to it sets a cookie, which all later
+requests bring along: the page, its files, pictures and streams.  Without the token another account
+of this machine could open the page, since any account can connect to the loopback interface.
 
 A page on the web can make a browser send requests to this machine.  They carry its Origin, or say
 in ``Sec-Fetch-Site`` that they come from elsewhere, or name another Host, as after a change of its
@@ -19,7 +23,6 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-COOKIE = "tutelage_token"
 LONGEST_QUERY = 8192
 # Nothing from elsewhere, and of styles in elements nothing but those that Plotly gives them.
 POLICY = (
@@ -42,10 +45,17 @@ HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:
 
 
 class Guard:
-    """port: where the server listens; token: None where none is needed, on this machine."""
+    """Refuse requests from other pages, other hosts, and without the token.
 
-    def __init__(self, port: int, token: str | None = None):
-        self.port, self.token = port, token
+    port: of the server.
+    token: None switches the check of the token off.
+    public: whether the server may be reached under any name, not only those of the loopback.
+    """
+
+    def __init__(self, port: int, token: str | None, public: bool = False):
+        self.port, self.token, self.public = port, token, public
+        # Browsers send a cookie to every port of a host: each server has a name of its own.
+        self.cookie = f"tutelage_token_{port}"
 
     def around(self, app: Any) -> Any:
         """The application behind these checks, with the headers of every answer."""
@@ -85,8 +95,8 @@ class Guard:
         return None if self.token is None else self._without_token(scope, headers)
 
     def _is_ours(self, host: str) -> bool:
-        """This machine by its own names; with a token, any name that leads here."""
-        if self.token is not None:
+        """This machine by its loopback names; any name for a public server."""
+        if self.public:
             return HOST.fullmatch(host) is not None
         return host.lower() in {f"{name}:{self.port}" for name in NAMES}
 
@@ -104,13 +114,13 @@ class Guard:
     def _without_token(
         self, scope: Scope, headers: dict[str, list[str]]
     ) -> tuple[int, dict[str, str], str] | None:
-        """Come in with the token in the address, stay with the cookie."""
+        """Refuse a request without the token; exchange a token in the address for the cookie."""
         if scope["path"] == "/":
             given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
             if self._is_token(given[0]):
-                cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+                cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
                 return 303, {"location": "/", "set-cookie": cookie}, "welcome"
-        if any(self._is_token(value) for value in _cookies(headers)):
+        if any(self._is_token(value) for value in _cookies(headers, self.cookie)):
             return None
         return 403, {}, "open the address with ?token=… that the server has printed"
 
@@ -126,17 +136,18 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
     return found
 
 
-def _cookies(headers: dict[str, list[str]]) -> list[str]:
-    found = []
+def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
+    """Values of the cookie of this name."""
+    values = []
     for line in headers.get("cookie", []):
         cookie: SimpleCookie = SimpleCookie()
         try:
             cookie.load(line)
         except CookieError:
             continue
-        if COOKIE in cookie:
-            found.append(cookie[COOKIE].value)
-    return found
+        if name in cookie:
+            values.append(cookie[name].value)
+    return values
 
 
 async def _answer(send: Send, status: int, headers: dict[str, str], reason: str) -> None:

@@ -1,6 +1,7 @@
 """Start the page: a server on this machine, and a browser that shows it."""
 
 import os
+import re
 import secrets
 import socket
 from collections.abc import Callable
@@ -13,9 +14,8 @@ from tutelage._door import door
 
 PORT = 8765
 NEEDED = ("fastapi", "uvicorn", "plotly")
-SHORTEST_TOKEN = 16
-# Of connections at a time; more are answered with 503.
-MOST_CONNECTIONS = 500
+TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # as it may be written in an address and a cookie
+MAX_CONNECTIONS = 500  # further ones are answered with 503
 
 
 def check_installed() -> None:
@@ -42,8 +42,10 @@ def serve(
 
     Args:
         port: where to listen; 0 for any that is free.
-        public: listen on all interfaces, not on this machine alone; whoever asks needs the token.
-        token: of a public page; a random one by default.
+        public: listen on all interfaces, not on this machine alone.
+        token: every request needs it, in the address that is opened or in the cookie that the
+            answer sets; a random one by default. "" switches it off: then every account of this
+            machine can use the page and see the files. A public page always has a token.
         workers: processes that compute; by default as many as there are processors, 2 to 4.
         report: folder of the report of ``tutelage reproduce``, whose figures are shown.
         files: a folder with saved trainings, which can be played back.
@@ -56,6 +58,7 @@ def serve(
     import uvicorn
 
     from tutelage.explorer import files as folders
+    from tutelage.explorer.connections import LimitedConnection
     from tutelage.explorer.guard import Guard
     from tutelage.explorer.server import application
     from tutelage.runs.compiled import keep_compiled_code
@@ -67,7 +70,7 @@ def serve(
     count = max(2, min(4, os.cpu_count() or 2))
     if workers is not None:
         count = positive_integer("workers", workers, "workers=2")
-    token = _token(public, token)
+    key = _token(public, token)
     listening = _socket(port, public)
     at = listening.getsockname()[1]
     address = f"http://{socket.gethostname() if public else '127.0.0.1'}:{at}/"
@@ -76,16 +79,17 @@ def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if opened is not None and self.started:
-                opened(address if token is None else f"{address}?token={token}")
+                opened(address if key is None else f"{address}?token={key}")
 
     config = uvicorn.Config(
-        application(count, Guard(at, token)),
+        application(count, Guard(at, key, public)),
+        http=LimitedConnection,
         log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
     with suppress(KeyboardInterrupt):  # which is how it ends
@@ -93,14 +97,15 @@ def serve(
 
 
 def _token(public: bool, token: str | None) -> str | None:
-    if not public:
-        if token is not None:
-            raise InputError("token", "one", "only a public page needs it", "public=True")
+    """The token to ask for; None if it is switched off."""
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if token == "" and not public:
         return None
-    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
-        allowed = f"it has to have at least {SHORTEST_TOKEN} plain letters"
+    if not TOKEN.fullmatch(token):
+        allowed = "it has to have 16 to 200 letters, digits, or any of . _ ~ -"
         raise InputError("token", f"{len(token)} letters", allowed, "none, for a random one")
-    return token or secrets.token_urlsafe(24)
+    return token
 
 
 def _socket(port: int, public: bool) -> socket.socket:

@@ -184,7 +184,7 @@ def application(workers: int, guard: Guard) -> Any:
     app.add_exception_handler(404, _nothing)
     app.add_exception_handler(405, _nothing)
     _pages(app)
-    _api(app, explorer, guard)
+    _api(app, explorer)
     return guard.around(app)
 
 
@@ -236,13 +236,13 @@ def plotly_file() -> Path:
     return Path(package.origin).parent / "package_data" / "plotly.min.js"
 
 
-def _api(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
+def _api(app: FastAPI, explorer: Explorer) -> None:
     """What the page asks for."""
 
     @app.get("/api/views")
     async def views() -> Response:
         listed = [described(view) for view in VIEWS.values()]
-        return _json(as_json({"views": listed, "token_needed": guard.token is not None}))
+        return _json(as_json({"views": listed}))
 
     @app.get("/api/picture")
     async def picture(request: Request) -> Response:

@@ -1,0 +1,55 @@
+"""Limits of a connection that does not send its request.
+
+uvicorn waits for ever for the rest of a request that has begun.  Several hundred half-sent requests
+would use up all connections, and everybody else would be answered with 503.  Here the head of a
+request has a time limit, and where too many connections are without a request, the oldest of them
+is closed.
+"""
+
+import asyncio
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_SECONDS = 10.0  # from the connection, or from the first byte of a further request
+MAX_WITHOUT_REQUEST = 100  # connections; less than `serve.MAX_CONNECTIONS`
+
+
+class LimitedConnection(H11Protocol):
+    """A connection that is closed if the head of its request does not come in time."""
+
+    # In the order in which they began to wait: a dictionary keeps it.
+    _without_request: ClassVar[dict["LimitedConnection", asyncio.TimerHandle]] = {}
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._wait_for_request()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_request(self) -> None:
+        """Start the time limit, once: bytes that trickle in do not prolong it."""
+        waiting = self._without_request
+        if self in waiting or self.transport.is_closing():
+            return
+        waiting[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
+        if len(waiting) > MAX_WITHOUT_REQUEST:
+            next(iter(waiting))._give_up()
+
+    def _stop_waiting(self) -> None:
+        timer = self._without_request.pop(self, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        self.transport.close()
