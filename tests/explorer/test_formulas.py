@@ -89,7 +89,51 @@ def test_a_tower_of_powers_is_read_at_once():
 def test_parity_and_kinks(text, parity, kinks):
     tree = formulas.read(text)
     assert formulas.parity(tree) == parity
-    assert formulas.kinks(tree) == kinks
+    assert list(formulas.kinks(tree)) == kinks
+
+
+def test_kinks_are_found_to_the_last_digit():
+    # Rounded to 14 digits after the point, from a root to 1e-15.
+    assert formulas.kinks(formulas.read("abs(x^2 - 2)")) == pytest.approx(
+        (-math.sqrt(2), math.sqrt(2)), abs=1e-14, rel=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("abs(" * 24 + "x" + ")" * 24, "24 times, and at most 6"),
+        ("+".join(["x"] * 90), "89 operations, and at most 30"),
+        ("relu(x)+max(x,1)+min(x,2)" + "+abs(x)" * 5, "8 times"),
+    ],
+)
+def test_a_formula_that_takes_long_is_refused_before_it_is_computed(text, words, monkeypatch):
+    monkeypatch.setattr(formulas, "value_of", None)  # whatever computes fails
+    with pytest.raises(tl.InputError, match=words):
+        formulas.read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("sin(3x)", "sin(3*x)"),
+        ("2x + 3 pi x", "2*x+3*pi*x"),
+        ("2(x + 1)(x - 1)", "2*(x+1)*(x-1)"),
+        ("x tanh(x)", "x*tanh(x)"),
+    ],
+)
+def test_a_missing_product_is_shown(text, hint):
+    with pytest.raises(tl.InputError) as refused:
+        formulas.read(text)
+    assert refused.value.hint == hint
+    formulas.read(hint)
+
+
+@pytest.mark.parametrize("text", ["1/x", "log(x)", "sqrt(x)", "exp(x^2)", "2", "3y", "x +", "abs x"])
+def test_hints_are_formulas(text):
+    with pytest.raises(tl.InputError) as refused:
+        formulas.activation(text)
+    formulas.read(refused.value.hint)
 
 
 def test_a_typed_unit_is_the_unit():

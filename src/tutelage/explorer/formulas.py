@@ -6,9 +6,10 @@
     power    = atom (("^" | "**") sign)?
     atom     = number | "x" | "pi" | "e" | name "(" sum ("," sum)* ")" | "(" sum ")"
 
-A formula is at most so long and so deep, and a name is one of `FUNCTIONS`.  What is read is a tree,
-from which the value follows node by node, its parity by the rules of odd and even functions, and
-its kinks from where the arguments of abs, relu, max and min change sign.
+A formula has a largest length, depth, number of operations and number of kinked functions, so that
+its cost is bounded before anything is computed; a name is one of `FUNCTIONS`.  What is read is a
+tree, from which the value follows node by node, its parity by the rules of odd and even functions,
+and its kinks from where the arguments of abs, relu, max and min change sign.
 """
 
 import math
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
 
 LONGEST, DEEPEST = 200, 25
+# Compiling takes longer with every operation, averages with every kink: 24 nested abs took 52 s.
+MAX_OPERATIONS, MAX_BENT = 30, 6
 MOST_POWER = 20
 EXAMPLE = "x/(1 + exp(-x))"
 # name: how many arguments, and what it is in Python with jax.numpy, jax.nn and jax.scipy.
@@ -73,8 +76,8 @@ class Node:
     number: float = 0.0
 
 
-def refused(text: str, allowed: str) -> InputError:
-    return InputError("formula", shown(text), allowed, EXAMPLE)
+def refused(text: str, allowed: str, hint: str = EXAMPLE) -> InputError:
+    return InputError("formula", shown(text), allowed, hint)
 
 
 def read(text: str) -> Node:
@@ -90,7 +93,46 @@ on. Try: x/(1 + exp(-x)).
     """
     if len(text) > LONGEST:
         raise refused(text, f"it has at most {LONGEST} letters")
-    return Reader(text).all()
+    try:
+        tree = Reader(text).all()
+    except InputError as problem:
+        raise _missing_product(text) or problem from None
+    _check_cost(text, tree)
+    return tree
+
+
+def _missing_product(text: str) -> InputError | None:
+    """The error for a formula such as ``sin(3x)``, which can be read with ``3*x``; else None.
+
+    >>> read("sin(3x)")
+    Traceback (most recent call last):
+        ...
+    tutelage._checks.InputError: formula: got 'sin(3x)', but a product is written with *. \
+Try: sin(3*x).
+    """
+    try:
+        tokens = _tokens(text)
+        words = tokens[:1]
+        for before, after in zip(tokens, tokens[1:], strict=False):
+            ends = before == ")" or (before[0].isalnum() and before not in FUNCTIONS)
+            begins = after == "(" or after[0].isalnum() or after[0] == "."
+            words += ["*", after] if ends and begins else [after]
+        Reader("".join(words)).all()
+    except InputError:
+        return None
+    return refused(text, "a product is written with *", "".join(words))
+
+
+def _check_cost(text: str, tree: Node) -> None:
+    """Refuse a formula that would take long to compute."""
+    names = [node.name for node in nodes(tree) if node.parts]
+    bent = sum(name in BENT for name in names)
+    if bent > MAX_BENT:
+        kinked = ", ".join(sorted(BENT))
+        raise refused(text, f"{kinked} stand in it {bent} times, and at most {MAX_BENT} are allowed")
+    if len(names) > MAX_OPERATIONS:
+        count = f"it has {len(names)} operations"
+        raise refused(text, f"{count}, and at most {MAX_OPERATIONS} are allowed")
 
 
 class Reader:
@@ -287,17 +329,18 @@ def parity(node: Node) -> str:
     return "odd" if node.name in ODD else "none"
 
 
-def kinks(node: Node) -> list[float]:
-    """Where arguments of abs, relu, max and min change sign.
+@lru_cache(maxsize=50)
+def kinks(node: Node) -> tuple[float, ...]:
+    """Positions where arguments of abs, relu, max and min change sign.
 
     >>> kinks(read("max(x, 1) + abs(x)"))
-    [0.0, 1.0]
+    (0.0, 1.0)
     """
-    found = set[float]()
+    zeros = set[float]()
     for bent in (part for part in nodes(node) if part.name in BENT):
         inner = bent.parts[0] if len(bent.parts) == 1 else Node("-", bent.parts)
-        found |= _zeros(inner)
-    return sorted(found)
+        zeros |= _zeros(inner)
+    return tuple(sorted(zeros))
 
 
 def _zeros(node: Node) -> set[float]:
@@ -344,9 +387,8 @@ def activation(text: str) -> "Activation":
             parity(tree),  # type: ignore
         )
     except InputError as problem:
-        raise InputError(
-            "formula", problem.came, problem.allowed, problem.hint or EXAMPLE
-        ) from None
+        # Its hint is for Python, which a formula is not.
+        raise InputError("formula", problem.came, problem.allowed, EXAMPLE) from None
 
 
 def imports(text: str) -> list[str]:
@@ -359,7 +401,7 @@ def imports(text: str) -> list[str]:
 def code(text: str) -> str:
     """The same in Python."""
     tree = read(text)
-    more = f", kinks={tuple(kinks(tree))}" if kinks(tree) else ""
+    more = f", kinks={kinks(tree)}" if kinks(tree) else ""
     kind = parity(tree)
     more += f", parity={kind!r}" if kind != "none" else ""
     return f"tl.Activation.from_function(lambda x: {written(tree)}, 'g'{more})"
