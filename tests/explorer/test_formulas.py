@@ -113,6 +113,12 @@ def test_a_formula_that_takes_long_is_refused_before_it_is_computed(text, words,
         formulas.read(text)
 
 
+def test_a_formula_with_many_kinks_is_refused_before_its_averages_are_computed(monkeypatch):
+    monkeypatch.setattr(tl.Activation, "from_function", None)
+    with pytest.raises(tl.InputError, match="13 kinks from -20 to 20, and at most 4"):
+        formulas.activation("abs(sin(x))")
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -129,7 +135,9 @@ def test_a_missing_product_is_shown(text, hint):
     formulas.read(hint)
 
 
-@pytest.mark.parametrize("text", ["1/x", "log(x)", "sqrt(x)", "exp(x^2)", "2", "3y", "x +", "abs x"])
+@pytest.mark.parametrize(
+    "text", ["1/x", "log(x)", "sqrt(x)", "exp(x^2)", "2", "3y", "x +", "abs x"]
+)
 def test_hints_are_formulas(text):
     with pytest.raises(tl.InputError) as refused:
         formulas.activation(text)

@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
+from explorer import training_files
 
 import tutelage as tl
 from tutelage.explorer.parameters import state_of
@@ -210,32 +211,16 @@ def test_starts_of_figures_3_and_4():
     assert np.array_equal(Q, np.diag([0.2, 0.3, 0.25])) and np.sum(R) == R[0][0] == 1e-3
 
 
-def training():
-    """A training that was never done: two runs, three epochs."""
-    import xarray as xr
-
-    values = np.arange(12.0).reshape(2, 3, 2)
-    return xr.Dataset(
-        {"eigenvalues": (("run", "epoch", "eigenvalue"), values),
-         "loss": (("run", "epoch"), values[..., 0]),
-         "strength_1": (("run", "epoch", "student_1"), values),
-         "student_correlation_1": (("run", "epoch", "student_1"), values / 12),
-         "teacher_correlation_1": (("run", "epoch", "teacher_1"), values / 12),
-         "correlation_1": (("run", "epoch", "student_1", "teacher_1"),
-                           np.stack([values, values], -1) / 12)},
-        {"epoch": [0, 5, 10], "run": [0, 1]},
-    )  # fmt: skip
-
-
 def test_a_saved_training_is_played_back(tmp_path, monkeypatch):
     from tutelage.explorer import files
 
     monkeypatch.setenv(files.REPORT, str(tmp_path / "none"))
     monkeypatch.setenv(files.FILES, str(tmp_path))
     for name in ("a.nc", "b.csv"):
-        tl.results.save(training(), tmp_path / name)
+        tl.results.save(training_files.training(), tmp_path / name)
     (tmp_path / "c.nc").write_text("nothing")
-    assert [file["name"] for file in files.playable()] == ["a.nc", "b.csv"]
+    names = [file["name"] for file in files.playable()]
+    assert [name for name in names if name not in files.recorded()] == ["a.nc", "b.csv"]
     _, picture = drawn("playback", file="b.csv", run=2)
     assert [frame["label"] for frame in picture["frames"]] == ["epoch 0", "epoch 5", "epoch 10"]
     assert set(picture["frames"][0]["traces"]) == {"eigenvalues", "nodes", "correlations"}
@@ -246,18 +231,6 @@ def test_a_saved_training_is_played_back(tmp_path, monkeypatch):
                   {"file": "a.nc", "setting": "2"}):  # fmt: skip
         with pytest.raises(tl.InputError):
             playback.draw(state_of(playback.PARAMETERS, given))
-
-
-def test_without_a_report_papers_say_how_to_make_one(tmp_path, monkeypatch):
-    from tutelage.explorer import files
-
-    monkeypatch.setenv(files.REPORT, str(tmp_path / "none"))
-    monkeypatch.setenv(files.FILES, "")
-    listed = papers.figures()
-    assert "make reproduce" in listed["message"]
-    assert listed["figures"] and all(figure["picture"] is None for figure in listed["figures"])
-    with pytest.raises(tl.InputError, match="make reproduce"):
-        playback.draw(state_of(playback.PARAMETERS, {}))
 
 
 def test_branches_that_coincide_have_one_curve_and_both_names():

@@ -1,27 +1,36 @@
-"""Files that the page may show: by their names, from two folders and from nowhere else.
+"""Files that the page may show: by their names, from three folders and from nowhere else.
 
-The folder of the report of ``tutelage reproduce``, and one that was given with ``--files``.  The
-server tells its workers by the environment which these are; a client never names a path.
+They are the folder of ``--files``, that of the report of ``tutelage reproduce``, and the recorded
+trainings of the package.  The server tells its workers by the environment which folders were
+chosen; a client never names a path.  Links are not followed: a link in one of these folders could
+lead to any file that the user can read.
 """
 
 import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutelage._checks import InputError, shown
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 REPORT, FILES = "TUTELAGE_EXPLORER_REPORT", "TUTELAGE_EXPLORER_FILES"
 ENDINGS = (".nc", ".csv")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-# What a training is known by, and what it is called.
+PACKAGE = Path(__file__).parents[1] / "papers"
+# Variables by which a training is recognized, and their names on the page.
 PLAYED = {
     "eigenvalues": "eigenvalues",
     "student_correlation_1": "student nodes",
     "teacher_correlation_1": "teacher nodes",
+    "best_correlation_1": "teacher nodes",
     "correlation_1": "who follows whom",
+    "training_loss": "loss",
 }
+HEAD_LINES, MAX_LINE = 200, 100_000  # of a table, read for the names of its columns
 LARGEST = 200 * 2**20  # bytes of a file that is played
 
 
@@ -36,75 +45,137 @@ def report() -> Path:
     return Path(os.environ.get(REPORT) or "report")
 
 
-def _folders() -> list[Path]:
-    given = os.environ.get(FILES)
-    return [*([Path(given)] if given else []), report() / "figures"]
+def _is_own(path: Path, folder: Path) -> bool:
+    """Whether a path is a file of this folder, and no link on the way leads out of it."""
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+        return inside and not path.is_symlink() and path.is_file()
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
+
+
+def _listed(folder: Path, inner: str = "") -> dict[str, Path]:
+    """Saved results of a folder by their names."""
+    here = folder / inner
+    paths = sorted(here.iterdir()) if here.is_dir() else []
+    return {
+        path.name: path
+        for path in paths
+        if NAME.fullmatch(path.name) and path.suffix in ENDINGS and _is_own(path, folder)
+    }
+
+
+def recorded() -> dict[str, Path]:
+    """Results that are recorded in the package, by paper and name.
+
+    >>> "tian2020_layers_code.nc" in recorded()
+    True
+    """
+    paths = sorted(PACKAGE.glob("*/recorded/*.nc"))
+    return {f"{path.parents[1].name}_{path.name}": path for path in paths}
 
 
 def results() -> dict[str, Path]:
-    """Saved results by their names; those that were given hide those of the report."""
-    found: dict[str, Path] = {}
-    for folder in reversed(_folders()):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            if NAME.fullmatch(path.name) and path.suffix in ENDINGS and path.is_file():
-                found[path.name] = path
-    return found
+    """Saved results by their names; of equal names, that of --files, then that of the report."""
+    given = os.environ.get(FILES)
+    return {
+        **recorded(),
+        **_listed(report(), "figures"),
+        **(_listed(Path(given)) if given else {}),
+    }
 
 
 def path_of(name: str) -> Path:
-    """A saved result, by its name."""
-    found = results()
-    if name not in found:
-        listed = f"there are {len(found)} results here" if found else "there are no results here"
-        hint = next(iter(found), "make reproduce, or tutelage explore --files FOLDER")
-        raise InputError("file", shown(name), listed, hint)
-    if found[name].stat().st_size > LARGEST:
+    """The path of a saved result."""
+    available = results()
+    if name not in available:
+        hint = next(iter(available), "make reproduce, or tutelage explore --files FOLDER")
+        raise InputError("file", shown(name), f"there are {len(available)} results here", hint)
+    if available[name].stat().st_size > LARGEST:
         allowed = f"a file has at most {LARGEST // 2**20} MB here"
         raise InputError("file", shown(name), allowed, "a smaller one")
-    return found[name]
+    return available[name]
+
+
+def load(name: str) -> "xr.Dataset":
+    """A saved result; what is wrong with the file is reported without the path of its folder."""
+    from tutelage import results as saved
+
+    path = path_of(name)
+    try:
+        return saved.load(path)
+    except MemoryError:
+        raise
+    except InputError as problem:
+        raise InputError("file", shown(name), problem.allowed, "another file") from None
+    except Exception as problem:
+        raise malformed(name, problem) from None
+
+
+def malformed(name: str, problem: Exception) -> InputError:
+    """The error for a file whose content is not that of a training."""
+    allowed = f"it cannot be read as a training ({type(problem).__name__})"
+    return InputError("file", shown(name), allowed, "another file")
 
 
 def playable() -> list[dict[str, str]]:
     """Results of trainings, which have epochs to play back."""
-    found = []
+    trainings = []
     for name, path in results().items():
         what = next((words for key, words in PLAYED.items() if key in _variables(path)), None)
         if what is not None:
-            found.append({"name": name, "label": f"{path.stem}: {what}", "view": "playback"})
-    return found
+            label = f"{name.rpartition('.')[0]}: {what}"
+            trainings.append({"name": name, "label": label, "view": "playback"})
+    return trainings
 
 
 def _variables(path: Path) -> set[str]:
-    """Names in a file, from its head alone; none if it has no epochs, or cannot be read."""
+    """Names of the variables of a file; none if it has no epochs, or cannot be read."""
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8") as file:
-                head = [file.readline() for _ in range(200)]
+                head = [file.readline(MAX_LINE) for _ in range(HEAD_LINES)]
             named = {line.split()[2].rstrip(":") for line in head if line.startswith("# column ")}
             return named if "epoch" in named else set()
         from scipy.io import netcdf_file
 
         with netcdf_file(path, "r", mmap=False) as file:
             return set(file.variables) if "epoch" in file.dimensions else set()
-    except (OSError, ValueError, TypeError, IndexError, AssertionError):
+    except Exception:  # whatever a malformed file makes the readers raise
         return set()
 
 
-def picture(name: str) -> Path | None:
-    """A picture of the report, by its name."""
-    path = report() / "figures" / name
-    return path if NAME.fullmatch(name) and path.suffix == ".svg" and path.is_file() else None
+def picture(name: Any) -> bytes | None:
+    """The content of a picture of the report."""
+    if not has_picture(name):
+        return None
+    try:
+        # A link that has taken the place of the file since it was looked at is not followed.
+        handle = os.open(report() / "figures" / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(handle, "rb") as file:
+            return file.read(LARGEST)
+    except OSError:
+        return None
+
+
+def has_picture(name: Any) -> bool:
+    """Whether the report has a picture of this name."""
+    if not isinstance(name, str) or not NAME.fullmatch(name) or not name.endswith(".svg"):
+        return False
+    return _is_own(report() / "figures" / name, report())
 
 
 def parts() -> dict[str, list[str]]:
     """Names of the pictures of each section that the report has."""
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     folder = report() / "parts"
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        if not _is_own(path, report()):
+            continue
         try:
             content: Any = json.loads(path.read_text(encoding="utf-8"))
             names = [entry["svg"] for entry in content["pictures"]]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
-        found[path.stem] = [name for name in names if picture(name) is not None]
-    return found
+        sections[path.stem] = [name for name in names if has_picture(name)]
+    return sections

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
 
 LONGEST, DEEPEST = 200, 25
-# Compiling takes longer with every operation, averages with every kink: 24 nested abs took 52 s.
-MAX_OPERATIONS, MAX_BENT = 30, 6
+# Compiling takes longer with every operation, averages with every kink: 24 nested abs took 52 s,
+# a sum with six kinks takes 40 s of one core.
+MAX_OPERATIONS, MAX_BENT, MAX_KINKS = 30, 6, 4
 MOST_POWER = 20
 EXAMPLE = "x/(1 + exp(-x))"
 # name: how many arguments, and what it is in Python with jax.numpy, jax.nn and jax.scipy.
@@ -129,7 +130,9 @@ def _check_cost(text: str, tree: Node) -> None:
     bent = sum(name in BENT for name in names)
     if bent > MAX_BENT:
         kinked = ", ".join(sorted(BENT))
-        raise refused(text, f"{kinked} stand in it {bent} times, and at most {MAX_BENT} are allowed")
+        raise refused(
+            text, f"{kinked} stand in it {bent} times, and at most {MAX_BENT} are allowed"
+        )
     if len(names) > MAX_OPERATIONS:
         count = f"it has {len(names)} operations"
         raise refused(text, f"{count}, and at most {MAX_OPERATIONS} are allowed")
@@ -359,7 +362,7 @@ def _zeros(node: Node) -> set[float]:
     for i in range(STEPS):
         if values[i] * values[i + 1] < 0:
             found.add(round(float(brentq(f, grid[i], grid[i + 1], xtol=1e-15)), 14))
-    return found if len(found) <= 20 else set()
+    return found
 
 
 @lru_cache(maxsize=50)
@@ -379,6 +382,9 @@ def activation(text: str) -> "Activation":
     }
     if constant(tree) is not None:
         raise refused(text, "a unit has to depend on x")
+    if len(kinks(tree)) > MAX_KINKS:
+        count = f"it has {len(kinks(tree))} kinks from {-FURTHEST:g} to {FURTHEST:g}"
+        raise refused(text, f"{count}, and at most {MAX_KINKS} are allowed")
     try:
         return tl.Activation.from_function(
             lambda x: value_of(tree, x, known),

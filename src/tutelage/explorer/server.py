@@ -120,9 +120,7 @@ class Explorer:
             return Answer(200, self.kept[key])
         answer = await self.pool.ask(asked.job())
         if answer.status == 200:
-            self.kept[key] = answer.body
-            if len(self.kept) > KEPT:
-                self.kept.popitem(last=False)
+            self._keep(key, answer.body)
         return answer
 
     async def listed(self, task: str) -> Response:
@@ -130,6 +128,22 @@ class Explorer:
         job = Job(task, "papers", {}, self.nobody.next(), 0, ())
         answer = await self.pool.ask(job)
         return _json(answer.body, answer.status)
+
+    async def drawn(self, section: str) -> Answer:
+        """A figure of a paper, drawn or kept."""
+        key = ("drawn", section)
+        if key in self.kept:
+            return Answer(200, self.kept[key])
+        job = Job("drawn", "papers", {"section": section}, self.nobody.next(), 0, ())
+        answer = await self.pool.ask(job)
+        if answer.status == 200:
+            self._keep(key, answer.body)
+        return answer
+
+    def _keep(self, key: Key, body: bytes) -> None:
+        self.kept[key] = body
+        if len(self.kept) > KEPT:
+            self.kept.popitem(last=False)
 
     def warm_up(self) -> None:
         """Draw what every page draws first, so that it is there when the page is."""
@@ -278,12 +292,19 @@ def _api(app: FastAPI, explorer: Explorer) -> None:
 
     @app.get("/api/report/{name}")
     async def report(name: str) -> Response:
-        file = files.picture(name)
-        if file is None:
+        content = files.picture(name)
+        if content is None:
             return _json(
                 as_json({"error": "the report has no such picture", "parameter": None}), 404
             )
-        return FileResponse(file, media_type=TYPES[".svg"])
+        return Response(content, media_type=TYPES[".svg"])
+
+    @app.get("/api/drawn/{name}")
+    async def drawn(request: Request, name: str) -> Response:
+        answer = await _while_wanted(request, explorer.drawn(name.removesuffix(".svg")))
+        if answer.status != 200:
+            return _json(answer.body, answer.status)
+        return Response(answer.body, media_type=TYPES[".svg"])
 
     @app.get("/api/runs")
     async def runs(request: Request) -> Response:

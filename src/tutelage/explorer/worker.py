@@ -113,6 +113,8 @@ def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], byte
             return {"status": 200}, as_json(_run(job))
         if job.task in LISTS:
             return {"status": 200}, as_json(LISTS[job.task]())
+        if job.task == "drawn":
+            return {"status": 200}, papers.drawn(job.state["section"])
         if job.task == "data":
             return {"status": 200}, _file(job)
         return {"status": 200}, _picture(job, begun, compiled)

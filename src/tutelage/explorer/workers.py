@@ -21,7 +21,7 @@ from tutelage.explorer.pictures import as_json
 # Seconds that a request may take in all, by its task: compiling takes most of it.
 LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
 SHORT = 60.0  # for all other tasks
-LONG = frozenset({"details", "runs"})  # tasks that never have the last process
+LONG = frozenset({"details", "runs", "drawn"})  # tasks that never have the last process
 WAITING = 30.0  # seconds that a request waits for a process, those that take long ten times that
 MOST_WAITING = 200
 GIGABYTES = 6.0

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tutelage._checks import InputError, shown
 from tutelage.explorer import files
 from tutelage.explorer.parameters import Parameter, State
 from tutelage.explorer.pictures import Picture
@@ -12,9 +13,24 @@ STREAMS, DETAILS = False, False
 PARAMETERS: list[Parameter] = []
 
 MISSING = (
-    "There is no report here yet. Make one with `make reproduce` (or `tutelage reproduce`), in the "
-    "folder in which `tutelage explore` is started, or name its folder: `--report FOLDER`."
+    "There is no report here yet: these figures are drawn from data that are recorded in the "
+    "package, or in a second. Make all of them with `make reproduce` (or `tutelage reproduce`), in "
+    "the folder in which `tutelage explore` is started, or name the folder of a report: "
+    "`--report FOLDER`."
 )
+# Sections whose first figure takes at most 2 s of one core, and most of it to draw.
+SMALL = (
+    "oostwal2019_fig1",
+    *(f"tian2020_fig{n}" for n in (3, 4, 5, 6, 7, 8, 11, 12)),
+)
+# Recorded trainings, in the place of those of a report.
+RECORDED = {
+    "fig4": "layers_code",
+    "fig6": "followed_code",
+    "fig7": "recovery_code",
+    "fig8": "images_same",
+    "fig12": "uniform_code",
+}
 
 _LIMIT: State = {"activation": "relu", "learning_rate": 0.0}
 _GRADED: State = {
@@ -86,31 +102,59 @@ def figures() -> dict[str, Any]:
     """Every section of the papers that has a picture or opens in a view."""
     from tutelage.papers import sections
 
-    drawn, known = files.parts(), set(files.results())
-    found = []
+    report, available = files.parts(), set(files.results())
+    cards = []
     for entry in sections():
-        opens = _opens((entry.paper.key, entry.section.name), known)
-        pictures = drawn.get(entry.stem, [])
-        for number, name in enumerate(pictures or [None]):
-            if name is not None or opens is not None:
-                found.append({
+        opens = _opens((entry.paper.key, entry.section.name), available)
+        pictures = [f"/api/report/{name}" for name in report.get(entry.stem, [])]
+        if not report and entry.stem in SMALL:
+            pictures = [f"/api/drawn/{entry.stem}.svg"]
+        for number, address in enumerate(pictures or [None]):
+            if address is not None or opens is not None:
+                cards.append({
                     "paper": f"{entry.paper.title} ({entry.paper.key})",
                     "title": entry.section.title,
                     "caption": entry.section.caption if number == 0 else "",
-                    "picture": None if name is None else f"/api/report/{name}",
+                    "picture": address,
                     "opens": opens if number == 0 else None,
                 })  # fmt: skip
-    return {"figures": found, "message": "" if drawn else MISSING}
+    return {"figures": cards, "message": "" if report else MISSING}
 
 
-def _opens(key: tuple[str, str], known: set[str]) -> dict[str, Any] | None:
-    """A saved training can be opened where the report has it."""
-    if key not in OPENS:
-        return None
-    view, state = OPENS[key]
-    if "file" in state and state["file"] not in known:
-        return None
-    return {"view": view, "state": state}
+def _opens(key: tuple[str, str], available: set[str]) -> dict[str, Any] | None:
+    """The view of a section; that of a training only if its file, or a recorded one, is there."""
+    paper, section = key
+    if key in OPENS:
+        view, state = OPENS[key]
+        if "file" not in state or state["file"] in available:
+            return {"view": view, "state": state}
+    if paper == "tian2020" and section in RECORDED:
+        return {"view": "playback", "state": {"file": f"{paper}_{RECORDED[section]}.nc"}}
+    return None
+
+
+def drawn(section: str) -> bytes:
+    """The first figure of one of the sections `SMALL`, as SVG."""
+    import io
+
+    import matplotlib as mpl
+
+    if section not in SMALL:
+        allowed = f"it has to be one of {', '.join(SMALL)}"
+        raise InputError("section", shown(section), allowed, SMALL[0])
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from tutelage.papers import Row, sections
+
+    paper, _, name = section.partition("_")
+    (entry,) = sections([paper], name)
+    # What comes after the first figure is not computed.
+    figure = next(part for part in entry.section.compute(False) if not isinstance(part, Row))
+    file = io.BytesIO()
+    figure.picture.savefig(file, format="svg")
+    plt.close(figure.picture)
+    return file.getvalue()
 
 
 def program(state: State) -> tuple[Any, ...]:
@@ -124,8 +168,6 @@ def draw(state: State) -> Picture:
 
 def dataset(state: State) -> Any:
     """Every figure has its own."""
-    from tutelage._checks import InputError
-
     raise InputError("view", "'papers'", "a figure has data, papers have none", "view=online")
 
 

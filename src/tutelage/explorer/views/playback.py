@@ -1,5 +1,7 @@
 """Trainings played back: correlations of nodes, or eigenvalues of the Hessian, over epochs."""
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tutelage._checks import InputError
@@ -24,9 +26,10 @@ STREAMS, DETAILS = False, False
 
 FILE, WHICH = "Training", "Which of them"
 MOST_FRAMES, MOST_POINTS, MOST_LINES = 60, 4000, 40
+LAYER = re.compile(r"(strength|correlation|teacher_correlation|best_correlation)_[0-9]{1,3}")
 
 PARAMETERS: list[Parameter] = [
-    Parameter("file", "saved training", "", "of the report, or of the folder of --files", FILE,
+    Parameter("file", "saved training", "", "of --files, of the report, or of the package", FILE,
               "file", "", longest=100),
     integer("layer", "hidden layer", "l", "1 is the lowest", WHICH, 1, 1, 20),
     integer("run", "run", "", "0: all runs together", WHICH, 0, 0, 10_000, scale="linear"),
@@ -41,9 +44,7 @@ def program(state: State) -> tuple[Any, ...]:
 
 def dataset(state: State) -> "xr.Dataset":
     """The whole file."""
-    import tutelage as tl
-
-    return tl.results.load(files.path_of(_name(state)))
+    return files.load(_name(state))
 
 
 def _name(state: State) -> str:
@@ -59,9 +60,18 @@ def _name(state: State) -> str:
 
 
 def draw(state: State) -> Picture:
-    """Panels that stand still over all epochs, and those that move."""
+    """Panels over all epochs, and panels that change from frame to frame."""
     whole = dataset(state)
-    if "epoch" not in whole.dims:
+    try:
+        return _picture(whole, state)
+    except (InputError, MemoryError):
+        raise
+    except Exception as problem:  # variables of other names, axes or types than a training has
+        raise files.malformed(_name(state), problem) from None
+
+
+def _picture(whole: "xr.Dataset", state: State) -> Picture:
+    if not whole.sizes.get("epoch"):
         raise InputError("file", repr(_name(state)), "it has no epochs to play", "another file")
     one, words = _chosen(whole, state)
     picture = Picture(messages=words)
@@ -72,12 +82,16 @@ def draw(state: State) -> Picture:
         _nodes(picture, one, epochs, state["layer"])
     if f"correlation_{state['layer']}" in one:
         _followed(picture, one, epochs, state["layer"])
-    if f"teacher_correlation_{state['layer']}" in one:
-        picture.panels.append(_teachers(one, state["layer"]))
+    for name in ("teacher_correlation", "best_correlation"):
+        if f"{name}_{state['layer']}" in one:
+            picture.panels.append(_teachers(one[f"{name}_{state['layer']}"], state["layer"]))
     picture.panels += _curves(one)
     if not picture.panels:
-        layers = sorted({int(str(n).rpartition("_")[2]) for n in one if "_correlation_" in str(n)})
-        raise InputError("layer", str(state["layer"]), f"this file has {layers}", "1")
+        layers = sorted({int(n.rpartition("_")[2]) for n in map(str, one) if LAYER.fullmatch(n)})
+        if not layers:
+            allowed = "it has nothing that is drawn over epochs"
+            raise InputError("file", repr(_name(state)), allowed, "another file")
+        raise InputError("layer", str(state["layer"]), f"this file has {layers}", str(layers[0]))
     picture.numbers = _numbers(one, state)
     picture.next = {"file": _name(state)} if not state["file"] else {}
     return picture
@@ -182,12 +196,13 @@ def _nodes(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -
 
 
 def _followed(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -> None:
-    """A map of correlations; of the first run where there are several."""
+    """A map of correlations, of the first run if the file has several."""
     name = f"correlation_{layer}"
     axes = (f"student_{layer}", f"teacher_{layer}")
 
     def traces(now: "xr.Dataset") -> list[Trace]:
-        z = now[name].isel(run=0).transpose(*axes).values
+        others = {d: 0 for d in now[name].dims if d not in axes}
+        z = now[name].isel(others).transpose(*axes).values
         x, y = list(range(1, z.shape[1] + 1)), list(range(1, z.shape[0] + 1))
         return [Trace("correlation", "ρ", x, y, kind="heat", z=z)]
 
@@ -198,14 +213,12 @@ def _followed(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int
     _frames(picture, one, epochs, "correlations", traces)
 
 
-def _teachers(one: "xr.Dataset", layer: int) -> Panel:
-    best = one[f"teacher_correlation_{layer}"].mean("run")
-    nodes = best.sizes[f"teacher_{layer}"]
-    epoch = one["epoch"].values
+def _teachers(correlation: "xr.DataArray", layer: int) -> Panel:
+    axis = f"teacher_{layer}"
+    best = _over_runs(correlation, "mean")
+    nodes, epoch = best.sizes[axis], best["epoch"].values
     lines = [
-        Trace(
-            f"teacher node {j + 1}", "teacher", epoch, best.isel({f"teacher_{layer}": j}).values, j
-        )
+        Trace(f"teacher node {j + 1}", "teacher", epoch, best.isel({axis: j}).values, j)
         for j in range(min(nodes, MOST_LINES))
     ]
     words = f"Best correlation of {nodes} teacher nodes of layer {layer} over epochs, mean of runs."
@@ -215,56 +228,68 @@ def _teachers(one: "xr.Dataset", layer: int) -> Panel:
 
 
 CURVES = {
-    "loss": ("Loss", ("loss", "evaluation_loss"), ("linear", "log")),
-    "indices": ("Indices of the Hessian", ("negative_fraction", "zero_fraction"), ("linear",)),
+    "loss": ("Loss", ("loss", "training_loss", "evaluation_loss"), "log"),
+    "accuracy": ("Accuracy", ("accuracy",), "linear"),
+    "indices": ("Indices of the Hessian", ("negative_fraction", "zero_fraction"), "linear"),
 }
 WORDS = {
     "loss": "loss",
+    "training_loss": "training loss",
     "evaluation_loss": "evaluation loss",
+    "accuracy": "accuracy",
     "negative_fraction": "negative eigenvalues",
     "zero_fraction": "zero eigenvalues",
 }
 
 
+def _over_runs(values: "xr.DataArray", how: str) -> "xr.DataArray":
+    """The mean or median over runs; the values themselves where a file has no axis of runs."""
+    return getattr(values, how)("run") if "run" in values.dims else values
+
+
+def _over_epochs(one: "xr.Dataset", names: Iterable[str]) -> "dict[str, xr.DataArray]":
+    """Medians over runs of the variables that depend on the epoch alone."""
+    here = [v for v in names if v in one and {"epoch"} <= set(one[v].dims) <= {"run", "epoch"}]
+    return {v: _over_runs(one[v], "median").dropna("epoch") for v in here}
+
+
 def _curves(one: "xr.Dataset") -> list[Panel]:
     """Medians over runs."""
-    found = []
-    for name, (title, variables, scales) in CURVES.items():
-        here = [v for v in variables if v in one and set(one[v].dims) <= {"run", "epoch"}]
-        middle = [one[v].median("run").dropna("epoch") for v in here]
+    panels = []
+    for name, (title, variables, scale) in CURVES.items():
+        medians = _over_epochs(one, variables)
         traces = [
             Trace(WORDS[v], v, m["epoch"].values, m.values, i)
-            for i, (v, m) in enumerate(zip(here, middle, strict=True))
+            for i, (v, m) in enumerate(medians.items())
         ]
         if traces:
             x = Axis("epoch", "", "linear", ("linear", "log"))
-            y = Axis(
-                ", ".join(WORDS[v] for v in here),
-                "",
-                "log" if "log" in scales else "linear",
-                scales,
-            )
-            words = f"{title} over epochs, median of {one.sizes['run']} runs."
-            found.append(Panel(name, title, words, x, y, traces))
-    return found
+            scales = ("linear", "log") if scale == "log" else ("linear",)
+            y = Axis(", ".join(WORDS[v] for v in medians), "", scale, scales)
+            words = f"{title} over epochs, median of {one.sizes.get('run', 1)} runs."
+            panels.append(Panel(name, title, words, x, y, traces))
+    return panels
 
 
 def _numbers(one: "xr.Dataset", state: State) -> list[Number]:
-    found = [
+    numbers = [
         Number("file", "", _name(state)),
         Number("runs", "", float(one.sizes.get("run", 1))),
         Number("epochs", "", float(one["epoch"][-1])),
     ]
-    for v in WORDS:
-        if v in one and set(one[v].dims) <= {"run", "epoch"}:
-            last = one[v].dropna("epoch", how="all").isel(epoch=-1).median("run")
-            found.append(Number(f"{WORDS[v]} at the end, median", "", float(last)))
-    return found
+    ends = {v: m for v, m in _over_epochs(one, WORDS).items() if m.size}
+    return numbers + [
+        Number(f"{WORDS[v]} at the end, median", "", float(m[-1])) for v, m in ends.items()
+    ]
 
 
 def python(state: State) -> str:
     """Open the same file."""
     name = _name(state)
+    path = files.path_of(name)
+    if path == files.recorded().get(name):
+        call = f'recorded.kept("{path.parents[1].name}", "{path.stem}")'
+        return f"from tutelage.papers import recorded\n\nresult = {call}\nprint(result)\n"
     return f'import tutelage as tl\n\nresult = tl.results.load("{name}")\nprint(result)\n'
 
 
