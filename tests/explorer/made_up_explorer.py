@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from tutelage.explorer.views import VIEWS as REAL
+
 ROOT = Path(__file__).parents[2] / "src/tutelage/explorer/static"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 POLICY = (
@@ -22,7 +24,6 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-FORMULA = "<math><mi>R</mi><mo>=</mo><mi>η</mi><mi>α</mi></math>"
 
 
 def plotly() -> Path:
@@ -55,7 +56,7 @@ VIEWS = [
     {
         "name": "online",
         "title": "On-line learning",
-        "formula": FORMULA,
+        "formula": REAL["online"].FORMULA,
         "formula_text": "d R over d alpha equals eta R",
         "documentation": "https://example.org/online",
         "streams": True,
@@ -91,7 +92,7 @@ VIEWS = [
     {
         "name": "transitions",
         "title": "Phase transitions",
-        "formula": FORMULA,
+        "formula": REAL["transitions"].FORMULA,
         "formula_text": "free energy",
         "documentation": None,
         "streams": False,
@@ -103,7 +104,7 @@ VIEWS = [
     {
         "name": "activation",
         "title": "Which activation",
-        "formula": FORMULA,
+        "formula": REAL["activation"].FORMULA,
         "formula_text": "Hermite coefficients",
         "documentation": None,
         "streams": False,
@@ -122,7 +123,7 @@ VIEWS = [
     {
         "name": "playback",
         "title": "Deep students and spectra",
-        "formula": FORMULA,
+        "formula": REAL["playback"].FORMULA,
         "formula_text": "correlations",
         "documentation": None,
         "streams": False,
@@ -198,7 +199,11 @@ def online(state):
             f"R{i + 1}{j + 1}",
             "R",
             x,
-            [math.tanh((1 + rate) * a / (10 + 3 * i + j)) * (1 if i == j else 0.3) for a in x],
+            [
+                math.tanh((1 + rate) * a / (10 + 3 * i + j))
+                * (1 if i == j else 0.3 - 0.08 * i + 0.04 * j)
+                for a in x
+            ],
             state["K"] * i + j,
         )
         for i in range(state["K"])
@@ -255,6 +260,9 @@ def transitions(state):
     }
 
 
+COMMON = [0.001 + 0.5 * i for i in range(200)]
+
+
 def activation(state):
     if "(" not in state["formula"]:
         raise ValueError("formula: a call such as tanh(x) is needed")
@@ -275,6 +283,16 @@ def activation(state):
                 [
                     trace("scattered", "a", [0, 1, 2], [1, None, 2]),
                     trace("a line", "b", [0, 1, 2, 3], [1, None, 2, 3]),
+                ],
+            ),
+            panel(
+                "close",
+                "On top of each other",
+                axis("α"),
+                axis("y"),
+                [
+                    trace(name, "R", COMMON, [math.tanh(rate * a) for a in COMMON], i)
+                    for i, (name, rate) in enumerate([("R12", 2), ("R21", 2.3), ("R22", 0.02)])
                 ],
             ),
         ],

@@ -1,5 +1,6 @@
 """The explorer's page in a browser: what it shows, and what it complains of."""
 
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -39,8 +40,17 @@ def settled(page) -> None:
     page.evaluate(FRAMES)
 
 
+def until(page, condition):
+    """Wait until a condition holds; what it gives.  It is asked again while the page goes on."""
+    end = time.monotonic() + LONG / 1000
+    while not (value := condition()):
+        assert time.monotonic() < end, "it has not come to hold"
+        page.wait_for_timeout(20)
+    return value
+
+
 def number(page, label):
-    """What the table beside the picture says."""
+    """What the table beside the picture says now; `until` waits for it."""
     return page.locator("#numbers tr", has_text=label).locator("td").all_inner_texts()
 
 

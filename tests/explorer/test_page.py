@@ -11,7 +11,6 @@ import pytest
 from browser import needs_chromium
 from explorer.made_up_explorer import DRAW, FIGURES, VIEWS, Server, checked, plotly
 from explorer.pages import (
-    FRAMES,
     LONG,
     PHONE,
     WIDE,
@@ -21,6 +20,7 @@ from explorer.pages import (
     fragment,
     number,
     settled,
+    until,
 )
 
 import tutelage as tl
@@ -177,7 +177,8 @@ def test_what_takes_long_says_so_and_stops(opened, server):
     expect(page.get_by_role("status").first).to_have_text("compiling K = 2…")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("status").first).to_contain_text("Stopped")
-    assert asked_for(server, "/api/stop")[0]["slot"] == "a"
+    # The page does not wait for the answer to this request.
+    assert until(page, lambda: asked_for(server, "/api/stop"))[0]["slot"] == "a"
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     server.delay = 0.0
 
@@ -204,12 +205,10 @@ def test_back_goes_back_by_one_move(opened):
     page.get_by_role("link", name="Phase transitions").click()
     settled(page)
     page.go_back()
-    settled(page)
-    assert page.get_by_label("students K", exact=True).input_value() == "3"
+    expect(page.get_by_label("students K", exact=True)).to_have_value("3")
     page.go_back()
-    settled(page)
-    assert page.get_by_label("students K", exact=True).input_value() == "2"
-    assert len(drawn(page)["names"]) == 6
+    expect(page.get_by_label("students K", exact=True)).to_have_value("2")
+    until(page, lambda: len(drawn(page)["names"]) == 6)
     page.get_by_label("noise, slider").evaluate(
         """slider => [0.1, 0.2, 0.3].forEach((value) => {
           slider.value = value;
@@ -220,8 +219,7 @@ def test_back_goes_back_by_one_move(opened):
     settled(page)
     assert fragment(page)["noise"] == "0.3"
     page.go_back()
-    settled(page)
-    assert fragment(page)["noise"] == "0"
+    until(page, lambda: fragment(page)["noise"] == "0")
 
 
 def test_the_load_dragged_up_and_down_shows_hysteresis(opened):
@@ -240,7 +238,7 @@ def test_runs_are_drawn_on_top_and_stop(opened, server):
     page = opened("view=online&runs=2")
     page.get_by_role("button", name="Run finite networks").click()
     expect(page.get_by_role("status").first).to_have_text("2 runs of N = 1000")
-    assert {"run 1", "run 2"} <= set(drawn(page, 1)["names"])
+    until(page, lambda: {"run 1", "run 2"} <= set(drawn(page, 1)["names"]))
     page.get_by_label("runs", exact=True).fill("1000")  # more than the slider has
     page.get_by_label("runs", exact=True).press("Tab")
     page.get_by_label("runs", exact=True).fill("20")
@@ -249,11 +247,7 @@ def test_runs_are_drawn_on_top_and_stop(opened, server):
     expect(page.get_by_role("status").first).to_contain_text(" of 20")
     page.get_by_role("button", name="Stop the runs").click()
     expect(page.get_by_role("status").first).to_have_text("Stopped.")
-    for _ in range(100):
-        if not server.streaming.is_set():
-            break
-        page.wait_for_timeout(50)
-    assert not server.streaming.is_set()
+    until(page, lambda: not server.streaming.is_set())
     assert len(asked_for(server)) == 1  # runs alone need no other picture
     page.get_by_label("noise, slider").fill("0.2")
     settled(page)
@@ -262,13 +256,14 @@ def test_runs_are_drawn_on_top_and_stop(opened, server):
 
 def test_two_settings_have_the_same_axes(opened):
     page = opened("view=online&learning_rate=0.1&compare=1&b.learning_rate=10")
-    assert drawn(page, 1)["y"] == drawn(page, 3)["y"]
+    until(page, lambda: len(number(page, "final error")) == 2)
+    until(page, lambda: page.locator(".plot.js-plotly-plot").count() == 4)
+    until(page, lambda: drawn(page, 1)["y"] == drawn(page, 3)["y"])
     a, b = number(page, "final error")
     assert float(a) == pytest.approx(0.0369, abs=1e-4) and float(b) < 1e-10
-    assert "B: 10" in page.locator(".field", has_text="learning rate").inner_text()
+    expect(page.locator(".field", has_text="learning rate")).to_contain_text("B: 10")
     page.get_by_label("Compare two settings").uncheck()
-    settled(page)
-    assert page.locator(".setting").count() == 1
+    expect(page.locator(".setting")).to_have_count(1)
 
 
 def test_a_training_plays_back(opened):
@@ -292,8 +287,7 @@ def test_points_between_gaps_are_seen(opened):
 def test_figures_of_papers_open_in_other_views(opened):
     page = opened("view=papers")
     page.get_by_role("link", name=re.compile("Open in On-line.*Figure 1")).click()
-    settled(page)
-    assert page.get_by_label("students K", exact=True).input_value() == "3"
+    expect(page.get_by_label("students K", exact=True)).to_have_value("3")
     assert fragment(page)["learning_rate"] == "0.5"
 
 
@@ -304,8 +298,8 @@ def test_what_is_seen_can_be_taken_along(opened, server):
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == "tl.online.evolve(scenario, start, learning_rate=0.5)"
     page.get_by_role("button", name="Copy as command").click()
-    page.wait_for_timeout(50)
-    assert page.evaluate("navigator.clipboard.readText()") == "tutelage online --learning-rate 0.5"
+    command = "tutelage online --learning-rate 0.5"
+    until(page, lambda: page.evaluate("navigator.clipboard.readText()") == command)
     data = page.get_by_role("link", name="Data (NetCDF)").get_attribute("href")
     assert "format=nc" in data and "learning_rate=0.5" in data
     with page.expect_download() as found:
@@ -340,14 +334,14 @@ def test_all_can_be_reached_and_moved_by_keys(opened):
     button = page.get_by_role("button", name="log y axis of Overlaps")
     button.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
-    assert fragment(page)["axes"] == "overlaps.y:log"
+    until(page, lambda: fragment(page).get("axes") == "overlaps.y:log")
 
 
 def test_curves_are_taken_away_by_their_names(opened):
     page = opened("view=online")
+    assert "R12" in drawn(page)["names"]
     page.get_by_role("button", name="R12", exact=True).click()
-    page.evaluate(FRAMES)
-    assert "R12" not in drawn(page)["names"]
+    until(page, lambda: "R12" not in drawn(page)["names"])
 
 
 @pytest.fixture(scope="module")
@@ -378,8 +372,7 @@ def test_an_exported_page_works_from_the_disk(exported, browser):
     assert page.get_by_text("The nearest computed point: learning_rate = 0.5").is_visible()
     before = number(page, "final error")
     page.get_by_label("learning rate, slider").press("ArrowRight")
-    settled(page)
-    assert number(page, "final error") != before
+    until(page, lambda: number(page, "final error") != before)
     assert fragment(page)["learning_rate"] == "1"
     assert page.locator("footer").inner_text() == "Computed before, </script><b>by hand</b>."
     assert not page.get_by_role("button", name="Run finite networks").is_visible()
@@ -401,8 +394,9 @@ def test_sliders_change_numbers_to_what_the_library_gives(address, browser):
     page.goto(f"{address}#view=transitions&K=2&load=30")
     settled(page)
     slider = page.get_by_label("load, slider")
+    (before,) = number(page, "generalization error")
     slider.press("ArrowRight")
-    settled(page)
+    until(page, lambda: number(page, "generalization error") != [before])
     load = float(fragment(page)["load"])
     assert load > 30
     found = tl.equilibrium.states(tl.Erf(), 2, load)[0]
@@ -432,13 +426,76 @@ def test_no_two_curves_of_a_panel_look_alike(scheme, opened):
     assert len(set(looks)) == len(looks) == 12
 
 
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_formulas_of_the_heading_are_seen_whole(size, opened):
+    """No numerator above, and no end of an equation beside what the page shows."""
+    for view in NAMES:
+        page = opened(f"view={view}", **size)
+        outside = page.locator("#formula").evaluate(
+            """p => {
+              const {left, right, top, bottom} = p.getBoundingClientRect();
+              const inside = (r) => r.left >= left && r.right <= right + 1 && r.top >= top
+                && r.bottom <= bottom;
+              return [...p.querySelectorAll("math *")].filter((e) => e.getClientRects().length)
+                .filter((e) => !inside(e.getBoundingClientRect())).map((e) => e.outerHTML);
+            }"""
+        )
+        assert outside == [], view
+
+
+def test_the_last_number_of_an_axis_is_seen(opened):
+    page = opened("view=online")
+    texts = page.locator(".plot").first.evaluate(
+        """async (plot) => {
+          await Plotly.relayout(plot, {"xaxis.range": [0, 2000]});
+          const seen = (t) => getComputedStyle(t).display !== "none"
+            && getComputedStyle(t).visibility !== "hidden" && getComputedStyle(t).opacity > 0;
+          return [...plot.querySelectorAll(".xtick text")].filter(seen).map((t) => t.textContent);
+        }"""
+    )
+    assert texts[0] == "0" and texts[-1] == "2000"
+
+
+def test_every_point_of_a_curve_is_drawn(opened):
+    """Plotly leaves out points that hardly bend a line; the corners could be seen."""
+    page = opened("view=online")
+    curve = page.locator(".plot").nth(1)
+    path = curve.locator(".scatterlayer .js-line").first.get_attribute("d")
+    points = curve.evaluate("p => p.data[0].x.length")
+    assert len(re.findall("[ML]", path)) == points == 120
+
+
+def test_curves_on_top_of_each_other_are_one_with_both_names(opened):
+    """R12 and R21 part only at small α, which logarithms show."""
+    page = opened("view=activation")
+    assert drawn(page, 2)["names"] == ["R12, R21", "R22"]
+    legend = page.get_by_label("curves of On top of each other")
+    expect(legend.get_by_role("button")).to_have_text(["R12, R21", "R22"])
+    page.get_by_role("button", name="log x axis of On top").click()
+    until(page, lambda: drawn(page, 2)["names"] == ["R12", "R21", "R22"])
+
+
+def test_what_is_of_an_older_setting_is_dimmed(opened, server):
+    page = opened("view=online")
+    old = re.compile(r"\bold\b")
+    for place in ("#numbers", "#messages", "#stage"):
+        expect(page.locator(place)).not_to_have_class(old)
+    server.delay = 2.0
+    page.get_by_label("noise, slider").fill("0.7")
+    for place in ("#numbers", "#messages", "#stage"):
+        expect(page.locator(place)).to_have_class(old)
+    server.delay = 0.0
+    for place in ("#numbers", "#messages", "#stage"):
+        expect(page.locator(place)).not_to_have_class(old)
+
+
 def test_paper_is_light_and_has_no_controls(opened):
     page = opened("view=online", color_scheme="dark")
     colour = "p => p.data[0].line.color"
     on_screen = page.locator(".plot").first.evaluate(colour)
+    assert on_screen != "#0072b2"
     page.emulate_media(media="print")
-    page.evaluate(FRAMES)
-    assert page.locator(".plot").first.evaluate(colour) == "#0072b2" != on_screen
-    assert page.get_by_text("learning rate η = 1").is_visible()  # what was set, in words
+    until(page, lambda: page.locator(".plot").first.evaluate(colour) == "#0072b2")
+    expect(page.get_by_text("learning rate η = 1")).to_be_visible()  # what was set, in words
     assert not page.locator("#controls").is_visible()
     page.emulate_media(media="screen")

@@ -115,6 +115,22 @@ def test_copied_code_gives_states_and_transitions(given):
             assert shown[f"R ({kind})"]["y"] == missing_as_none(stable)
 
 
+def test_the_error_has_a_logarithmic_axis():
+    """On a linear one the plateau of erf units cannot be seen."""
+    for name, given in (("online", {"activation": "erf", "until": 30}),
+                        ("transitions", {"K": 2, "load": 30.0}), ("activation", {})):  # fmt: skip
+        axes = {panel["name"]: panel["y"] for panel in drawn(name, **given)[1]["panels"]}
+        assert axes["error"]["scale"] == "log" and "linear" in axes["error"]["scales"]
+
+
+def test_the_derivative_has_a_gap_where_it_jumps():
+    slope = traces(drawn("activation", activation="relu")[1])["g′(x)"]
+    at = slope["x"].index(0.0)
+    assert slope["y"][at - 1 : at + 2] == [0.0, None, 1.0]
+    assert slope["x"][at + 1] - slope["x"][at - 1] < 1e-8
+    assert set(slope["y"]) == {0.0, None, 1.0}
+
+
 def test_a_minimum_keeps_the_student_until_it_is_gone():
     erf = {"activation": "erf", "K": 5}  # α_s = 44.3, α_c = 45.9, α_d = 62.2
     for load, before, after in (

@@ -198,6 +198,110 @@ def test_what_a_process_was_at_when_it_was_killed_is_done_by_another():
     assert answer.status == 200 and int(answer.body) != pid
 
 
+async def killed(pool):
+    """Kill all processes, and wait until others have taken their places."""
+    before = list(pool.workers)
+    for worker in before:
+        worker.process.kill()
+    while any(worker in before for worker in pool.workers) or not pool.workers:
+        await asyncio.sleep(0.01)
+
+
+def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch):
+    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.5)
+
+    async def asked(pool):
+        await killed(pool)
+        begun = time.monotonic()
+        late = await pool.ask(job(program=("a",), sleeps=3))
+        seconds = time.monotonic() - begun
+        # Its process goes on, and has what it compiled for the next request.
+        (worker,) = pool.workers
+        return late, seconds, await pool.ask(job(program=("a",))), worker.process.pid
+
+    late, seconds, again, pid = pooled(1)(asked)
+    assert late.status == 503 and b"have to compile this again" in late.body
+    assert seconds < 2.5
+    assert again.status == 200 and int(again.body) == pid
+
+
+def test_a_request_whose_process_is_killed_is_refused_in_words_if_it_takes_long(monkeypatch):
+    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.5)
+
+    async def asked(pool):
+        task = asyncio.create_task(pool.ask(job(sleeps=20)))
+        await asyncio.sleep(0.05)
+        await killed(pool)
+        return await task
+
+    begun = time.monotonic()
+    answer = pooled(1)(asked)
+    assert answer.status == 503 and b"have to compile this again" in answer.body
+    assert time.monotonic() - begun < 15
+
+
+def test_without_a_kill_a_request_has_its_whole_time(monkeypatch):
+    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.1)
+
+    async def asked(pool):
+        await killed(pool)
+        return [await pool.ask(job()), await pool.ask(job(sleeps=0.5))]
+
+    assert [answer.status for answer in pooled(1)(asked)] == [200, 200]
+
+
+def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
+    monkeypatch.setattr(workers, "START", "import time; time.sleep(20)")
+    monkeypatch.setattr(workers, "WAITING", 0.2)
+
+    async def asked():
+        pool = Pool(1)
+        pool.start()
+        try:
+            return await asyncio.wait_for(pool.ask(job("details")), 10)
+        finally:
+            await pool.close()
+
+    answer = asyncio.run(asked())
+    assert answer.status == 503 and b"no process could be started" in answer.body
+
+
+def test_networks_get_a_further_process_where_others_take_long(monkeypatch):
+    """A page with a slow plateau was waited for, for minutes."""
+    monkeypatch.setattr(workers, "EXTRA_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(workers, "EXTRA_IDLE_SECONDS", 0.2)
+
+    async def asked(pool):
+        plateau = asyncio.create_task(pool.ask(job("details", sleeps=20)))
+        await asyncio.sleep(0.05)
+        networks = asyncio.create_task(pool.ask(job("runs", client="c", sleeps=0.1)))
+        await asyncio.sleep(0)
+        why = pool.progress(("c", "a"))["message"]
+        answer = await networks
+        while len(pool.workers) > 2:
+            await asyncio.sleep(0.01)
+        plateau.cancel()
+        return why, answer
+
+    why, answer = pooled(2)(asked)
+    assert why == "waiting for a process: the others compute a plateau"
+    assert answer.status == 200
+
+
+def test_a_process_that_has_ended_is_left_to_asyncio(monkeypatch):
+    """Popen.poll takes its exit code, and asyncio prints "Unknown child process pid"."""
+    polled = []
+
+    async def ended(pool):
+        (worker,) = pool.workers
+        monkeypatch.setattr(subprocess.Popen, "poll", lambda self: polled.append(self.pid))
+        worker.end("the first time")
+        worker.end("and again")
+
+    pooled(1)(ended)
+    assert polled == []
+
+
 def test_what_is_stopped_ends():
     told = []
 

@@ -11,7 +11,7 @@ from typing import Any
 import tutelage
 from tutelage._door import door
 from tutelage.explorer.parameters import state_of
-from tutelage.explorer.pictures import as_json
+from tutelage.explorer.pictures import Picture, as_json
 from tutelage.explorer.serve import check_installed
 from tutelage.explorer.views import VIEWS, described
 from tutelage.runs import files
@@ -85,12 +85,23 @@ def _relative(view: dict[str, Any]) -> dict[str, Any]:
 def _picture(view: Any, given: dict[str, str]) -> dict[str, Any]:
     state = state_of(view.PARAMETERS, given)
     texts = {"python": view.python(state), "command": view.command(state)}
-    told = as_json(view.draw(state), **texts, seconds=0.0, state=state, compiled=False)
+    drawing = view.draw(state)
+    if view.DETAILS:
+        _add(drawing, view.exported_details(state))
+    told = as_json(drawing, **texts, seconds=0.0, state=state, compiled=False)
     picture = json.loads(told)
     for panel in picture["panels"]:
         for trace in panel["traces"]:
             trace.update({name: _rounded(trace[name]) for name in ("x", "y")})
     return picture
+
+
+def _add(picture: Picture, details: Picture) -> None:
+    """Put marks, numbers and panels that a server would send later into the picture."""
+    for panel in picture.panels:
+        panel.marks.extend(details.panel_marks.get(panel.name, []))
+    picture.panels += details.panels
+    picture.numbers += details.numbers
 
 
 def _rounded(value: Any) -> Any:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutelage._checks import InputError, shown
@@ -114,7 +115,7 @@ Try: sin(3*x).
     try:
         tokens = _tokens(text)
         words = tokens[:1]
-        for before, after in zip(tokens, tokens[1:], strict=False):
+        for before, after in pairwise(tokens):
             ends = before == ")" or (before[0].isalnum() and before not in FUNCTIONS)
             begins = after == "(" or after[0].isalnum() or after[0] == "."
             words += ["*", after] if ends and begins else [after]

@@ -39,7 +39,7 @@ FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
 FIRST = ("online", "transitions")  # what is drawn before anybody asks
 # Pictures that were drawn lately: another client, the back button, the first of all.
 KEPT = 200
-LOOK = 0.5  # seconds between looks whether somebody still waits
+POLL_SECONDS = 0.5  # between checks whether the client still waits, and whether its request does
 # What the address of a request says beside the state.
 OURS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
@@ -318,7 +318,7 @@ def _api(app: FastAPI, explorer: Explorer) -> None:
 async def _while_wanted(request: Request, asked: Coroutine[Any, Any, Answer]) -> Answer:
     """An answer; if whoever asked has gone, nobody computes it any more."""
     task = asyncio.create_task(asked)
-    while not (await asyncio.wait([task], timeout=LOOK))[0]:
+    while not (await asyncio.wait([task], timeout=POLL_SECONDS))[0]:
         if await request.is_disconnected():
             task.cancel()
             raise Cancelled
@@ -343,12 +343,20 @@ async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
         finally:
             await events.put(None)
 
-    task = asyncio.create_task(finish())
+    async def say_why_it_waits() -> None:
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            told = explorer.pool.progress(asked.owner)
+            if told["state"] == "waiting":
+                await events.put(_event("progress", as_json(told)))
+
+    tasks = [asyncio.create_task(finish()), asyncio.create_task(say_why_it_waits())]
     try:
         while (event := await events.get()) is not None:
             yield event
     finally:
-        task.cancel()
+        for task in tasks:
+            task.cancel()
         explorer.pool.stop(asked.owner)
 
 

@@ -1,13 +1,17 @@
 """Processes that compute for the server, and the order in which they do.
 
 A request goes to a process that has compiled its program before, if one is free; what takes long
-never has the last process; what nobody waits for any more is ended when its process is needed; and
-nothing takes longer than it may.  The server itself computes nothing and is never busy.
+never has the last process, and finite networks that would wait for it get a further process; what
+nobody waits for any more is ended when its process is needed; and nothing takes longer than it may.
+After processes were killed, a request is answered or refused within `RECOVERY_SECONDS`.  The server
+itself computes nothing and is never busy.
 """
 
 import asyncio
 import itertools
+import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -24,6 +28,12 @@ SHORT = 60.0  # for all other tasks
 LONG = frozenset({"details", "runs", "drawn"})  # tasks that never have the last process
 WAITING = 30.0  # seconds that a request waits for a process, those that take long ten times that
 MOST_WAITING = 200
+# Networks that a reader has asked for wait so long for the tasks of other pages; then a further
+# process starts, and ends when it has been idle.
+EXTRA_AFTER_SECONDS, EXTRA_IDLE_SECONDS = 2.0, 60.0
+# A request whose process was killed, or that a process computes which took the place of a killed
+# one, is answered or refused within this time.
+RECOVERY_SECONDS = 25.0
 GIGABYTES = 6.0
 # A process that knows a program, or compiles it now, is waited for so long before another one
 # compiles it, too.
@@ -35,6 +45,17 @@ PATIENCE = 1.0
 GRACE = 0.5  # seconds that a process has to stop by itself
 TICK = 0.1
 BY_ITSELF = "the process that computed this has ended, perhaps for lack of memory; try again"
+RECOVERING = (
+    "processes have ended, perhaps for lack of memory, and new ones have to compile this again, "
+    f"which takes longer than {RECOVERY_SECONDS:g} s; try again in a moment"
+)
+WORDS = {
+    "picture": "a picture",
+    "details": "a plateau",
+    "runs": "finite networks",
+    "data": "data",
+    "drawn": "a figure of a paper",
+}
 START = (
     "import sys; sys.path[:] = {path!r}; from tutelage.explorer.worker import main; main({most})"
 )
@@ -74,6 +95,7 @@ class Job:
     begun: float = 0.0
     stale: bool = False
     again: bool = False
+    refuse_at: float = math.inf  # when it is refused because processes were killed
     answer: asyncio.Future[Answer] = field(default_factory=asyncio.Future)
 
     @property
@@ -83,7 +105,7 @@ class Job:
 
     @property
     def patience(self) -> float:
-        """Seconds that it may wait."""
+        """Seconds that it may wait for a process, where processes are ready."""
         return WAITING * (10 if self.task in LONG else 1)
 
     @property
@@ -116,6 +138,9 @@ class Worker:
         self.job: Job | None = None
         self.known: set[tuple[Any, ...]] = set()
         self.ended = ""  # why the server has ended it, in words
+        self.replaces_killed = False  # and has answered nothing yet
+        self.extra = False  # it is not started again after its end
+        self.idle_since = time.monotonic()
 
     @classmethod
     async def started(cls) -> "Worker":
@@ -147,6 +172,8 @@ class Worker:
 
     def begin(self, job: Job) -> None:
         self.job, job.begun = job, time.monotonic()
+        if self.replaces_killed:
+            job.refuse_at = min(job.refuse_at, job.asked + RECOVERY_SECONDS)
         header = {name: getattr(job, name) for name in ("id", "task", "view", "state", "format")}
         self._send(header)
 
@@ -157,8 +184,11 @@ class Worker:
     def end(self, why: str) -> None:
         """At once; what it was doing is answered with the reason."""
         self.ended = self.ended or why
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        # Not `process.kill()`, which asks for the exit code before it kills: of a process that has
+        # just ended it takes the code away from asyncio, which then prints "Unknown child process".
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
 
     async def gone(self) -> int:
         """Its exit code, once it has ended."""
@@ -181,6 +211,7 @@ class Pool:
         self.waiting: list[Job] = []
         self.latest: dict[tuple[str, str], int] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._extra: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
     def start(self) -> None:
@@ -197,7 +228,8 @@ class Pool:
             worker.end("the server has ended")
         *lives, watch = self._tasks
         watch.cancel()
-        await asyncio.gather(*lives, watch, return_exceptions=True)
+        extra = [] if self._extra is None else [self._extra]
+        await asyncio.gather(*lives, *extra, watch, return_exceptions=True)
 
     async def ask(self, job: Job) -> Answer:
         """The answer to a request; `Cancelled` if a newer one has taken its place."""
@@ -258,14 +290,23 @@ class Pool:
         for job in self._of(owner):
             worker = next((w for w in self.workers if w.job is job), None)
             if worker is None:
-                ready = any(w.ready for w in self.workers)
-                words = "waiting for a free process" if ready else "starting"
+                words = self._why_waiting()
                 return {"state": "waiting", "seconds": now - job.asked, "message": words}
             new = job.key not in worker.known
             words = "compiling: the first picture of its kind takes longer" if new else "computing"
             state = "compiling" if new else "computing"
             return {"state": state, "seconds": now - job.asked, "message": words}
         return {"state": "idle", "seconds": 0.0, "message": ""}
+
+    def _why_waiting(self) -> str:
+        """What the processes do instead, in words."""
+        if not any(worker.ready for worker in self.workers):
+            return "starting"
+        tasks = [worker.job.task for worker in self.workers if worker.job is not None]
+        busy = " and ".join(dict.fromkeys(WORDS.get(task, "a list") for task in tasks))
+        starts = any(not worker.ready for worker in self.workers)
+        more = "; another process starts" if starts else ""
+        return f"waiting for a process: the others compute {busy}{more}" if busy else "starting"
 
     def _assign(self) -> None:
         """Give waiting requests to free processes, in the order in which they came."""
@@ -289,7 +330,8 @@ class Pool:
 
     def _is_last(self, free: list[Worker]) -> bool:
         long = sum(worker.job is not None and worker.job.task in LONG for worker in self.workers)
-        return self.count > 1 and long >= self.count - 1
+        count = self.count + any(worker.extra and worker.ready for worker in self.workers)
+        return count > 1 and long >= count - 1
 
     async def _watch(self) -> None:
         """Look after limits: of time, of patience."""
@@ -301,11 +343,47 @@ class Pool:
                 if job is not None and now - job.begun > LIMITS.get(job.task, SHORT):
                     seconds = f"{LIMITS.get(job.task, SHORT):g} s"
                     worker.end(f"this takes longer than {seconds}, the most a request may take")
-            for job in [job for job in self.waiting if now - job.asked > job.patience]:
-                self.waiting.remove(job)
-                job.finish(refused(503, "all processes are busy; try again in a moment"))
+            ready = any(worker.ready for worker in self.workers)
+            words = "all processes are busy" if ready else "no process could be started in time"
+            for job in list(self.waiting):
+                if now - job.asked > (job.patience if ready else WAITING):
+                    self.waiting.remove(job)
+                    job.finish(refused(503, f"{words}; try again in a moment"))
+            self._refuse_late(now)
             self._assign()
             self._make_room(now)
+            self._start_extra(now)
+            self._end_extra(now)
+
+    def _refuse_late(self, now: float) -> None:
+        """Refuse what is late because processes were killed; a process that is at it goes on.
+
+        What it compiles is there for the next request.
+        """
+        running = [worker.job for worker in self.workers if worker.job is not None]
+        for job in [job for job in (*self.waiting, *running) if now > job.refuse_at]:
+            if job in self.waiting:
+                self.waiting.remove(job)
+            job.finish(refused(503, RECOVERING))
+            job.stale = True
+
+    def _start_extra(self, now: float) -> None:
+        """One further process, where networks wait for tasks of other pages."""
+        late = [
+            job.task == "runs" and now - job.asked > EXTRA_AFTER_SECONDS for job in self.waiting
+        ]
+        if any(late) and self._extra is None:
+            self._extra = asyncio.create_task(self._life(extra=True))
+
+    def _end_extra(self, now: float) -> None:
+        """End one process too many, once it has been idle."""
+        if self._extra is not None and self._extra.done():
+            self._extra = None
+        if self._extra is None or len(self.workers) <= self.count:
+            return
+        for worker in self.workers:
+            if worker.extra and worker.free and now - worker.idle_since > EXTRA_IDLE_SECONDS:
+                worker.end("it was not needed any more")
 
     def _make_room(self, now: float) -> None:
         """End what nobody waits for, if somebody waits for its process."""
@@ -317,17 +395,22 @@ class Pool:
             if worker.job.key != job.key or worker.job.key in worker.known:
                 worker.end("stopped")
 
-    async def _life(self) -> None:
-        """A process, and the next one after its end."""
+    async def _life(self, extra: bool = False) -> None:
+        """Run one process; start the next one after its end, unless it is an extra one."""
+        killed = False
         while not self._closing.is_set():
             begun = time.monotonic()
             worker = await Worker.started()
+            worker.extra, worker.replaces_killed = extra, killed
             self.workers.append(worker)
             if not self._closing.is_set():
                 await self._listen(worker)
             worker.end(BY_ITSELF)
             self.workers.remove(worker)
             self._lost(worker, await worker.gone())
+            killed = worker.ended == BY_ITSELF
+            if extra:
+                return
             if not worker.ready and time.monotonic() - begun < 5.0:
                 with suppress(asyncio.TimeoutError):  # not a thousand times a second
                     await asyncio.wait_for(self._closing.wait(), 1.0)
@@ -346,6 +429,7 @@ class Pool:
             self._assign()
 
     async def _told(self, worker: Worker, job: Job, header: dict[str, Any], body: bytes) -> None:
+        worker.replaces_killed, job.refuse_at = False, math.inf  # it answers
         if header["kind"] == "event":
             if header["event"] == "traces":  # whatever had to be compiled is
                 worker.known.add(job.key)
@@ -354,7 +438,7 @@ class Pool:
             return
         if header["status"] == 200:
             worker.known.add(job.key)
-        worker.job = None
+        worker.job, worker.idle_since = None, time.monotonic()
         job.finish(Answer(header["status"], body, header["compiled"]))
         if len(worker.known) >= MOST_KNOWN:
             worker.end("another process takes its place")
@@ -366,6 +450,8 @@ class Pool:
             return
         if worker.ended == BY_ITSELF and not job.again and not job.stale:
             job.again = True
+            job.asked = time.monotonic()
+            job.refuse_at = job.asked + RECOVERY_SECONDS
             self.waiting.insert(0, job)
             return
         job.finish(refused(503 if code else 500, worker.ended))

@@ -79,7 +79,7 @@ async function enter() {
   say(find("title"), view.title);
   find("formula").innerHTML = view.formula ?? "";
   find("formula").hidden = !view.formula;
-  find("formula").querySelector("math")?.setAttribute("aria-label", view.formula_text ?? "");
+  find("formula").setAttribute("aria-label", view.formula_text ?? "");
   for (const sign of find("formula").querySelectorAll("mo")) sign.setAttribute("stretchy", "false");
   const documentation = find("documentation");
   documentation.hidden = !view.documentation;
@@ -201,7 +201,9 @@ function drawNow() {
   drawChoice();
   drawLine();
   const any = Object.values(pictures)[0];
-  find("stage").classList.toggle("old", Object.values(settings).some((s) => s.failure));
+  // What is seen is of an older setting: the last request has failed, or is still computed.
+  const old = Object.values(settings).some((s) => s.failure || s.quick.waiting);
+  for (const id of ["stage", "numbers", "messages"]) find(id).classList.toggle("old", old);
   player.show(any?.frames ?? [], page.frame);
   find("numbers").replaceChildren(...table(pictures));
   const messages = [...new Set(Object.values(pictures).flatMap((p) => p.messages))];

@@ -16,9 +16,13 @@ const COLOURS = 7;
 const LETTER = 7; // pixels of a letter beside a mark
 const LONGEST = 30; // letters of the name of an ordinate in one line
 const ROW = 15;
+const RIGHT = 24; // pixels right of a panel: half of the last number below it
 const CLOSE = 1e-3; // of the width of a panel
 const WIDE_WIDTH = 560; // pixels of a panel, about
 const NARROW_WIDTH = 290;
+const HEIGHT = 250;
+const WIDTH = 2.2; // pixels of a line
+const LINES = ["line", "dashed", "dotted"];
 
 export async function plotly() {
   const script = document.getElementById("plotly");
@@ -54,7 +58,7 @@ export function figure(panel, theme, options) {
     font: { family: theme.font, size: narrow ? 12 : 13, color: theme.ink },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: 62, r: 12, t: 10 + ROW * lines.rows, b: 46 },
+    margin: { l: 62, r: RIGHT, t: 10 + ROW * lines.rows, b: 46 },
     xaxis: axis("x", x, ranges.x, theme),
     yaxis: axis("y", narrow ? { ...y, label: y.symbol || y.label } : y, ranges.y, theme),
     showlegend: legend && named.length > 1,
@@ -67,6 +71,50 @@ export function figure(panel, theme, options) {
     annotations: lines.annotations,
   };
   return { data: traces, layout };
+}
+
+// Curves of a family that lie on top of each other become one, with all their names: two dashes on
+// top of each other would look like a third one. On other scales they may be told apart again.
+export function merged(panel, { scales, ranges }) {
+  const axes = ["x", "y"].map((name) => {
+    const scale = scales[name] ?? panel[name].scale;
+    return { log: scale === "log", range: ranges[name] ?? panel[name].range ?? extent([panel], name, scale) };
+  });
+  if (axes.some(({ range }) => !range)) return panel;
+  const groups = [];
+  for (const trace of panel.traces) {
+    const line = LINES.includes(trace.kind) ? pixels(trace, axes) : [];
+    const same = (group) => alike(group.traces[0], trace) && near(group.line, line) && near(line, group.line);
+    const group = line.length ? groups.find(same) : null;
+    if (group) group.traces.push(trace);
+    else groups.push({ line, traces: [trace] });
+  }
+  const joined = ({ traces }) => ({ ...traces[0], name: traces.map((trace) => trace.name).join(", ") });
+  return { ...panel, traces: groups.map((group) => (group.traces.length > 1 ? joined(group) : group.traces[0])) };
+}
+
+function alike(one, two) {
+  return one.family === two.family && one.kind === two.kind && !one.error && !two.error;
+}
+
+function pixels({ x, y }, [horizontal, vertical]) {
+  const at = (v, { range, log }, size) => (v === null || (log && v <= 0) ? null : size * place(v, range, log));
+  const points = x.map((v, i) => [at(v, horizontal, WIDE_WIDTH), at(y[i], vertical, HEIGHT)]);
+  return points.filter(([a, b]) => a !== null && b !== null);
+}
+
+// Whether the points of one line, or a hundred of them, are on another line.
+function near(line, other) {
+  const step = Math.max(1, Math.floor(line.length / 100));
+  const some = line.filter((_, i) => i % step === 0 || i === line.length - 1).reverse();
+  return other.length > 0 && some.every((point) => other.some((end, i) => distance(point, other[i - 1] ?? end, end) <= WIDTH));
+}
+
+function distance([x, y], [a, b], [c, d]) {
+  const [dx, dy] = [c - a, d - b];
+  const long = dx * dx + dy * dy;
+  const part = long ? Math.min(Math.max(((x - a) * dx + (y - b) * dy) / long, 0), 1) : 0;
+  return Math.hypot(x - a - part * dx, y - b - part * dy);
 }
 
 // The least and the largest number of an axis in some panels of one name, for equal axes.
@@ -133,10 +181,11 @@ function drawn(trace, colour, panel) {
     return [{ ...common, ...label, mode: "markers", marker, error_y }];
   }
   if (trace.kind === "faint") {
-    const line = { color: colour, width: 1 };
+    const line = { color: colour, width: 1, simplify: false };
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
-  const line = { color: colour, width: 2.2, dash: dashOf(trace, panel) };
+  // Plotly would leave out points that hardly bend a line, and the corners that remain can be seen.
+  const line = { color: colour, width: WIDTH, dash: dashOf(trace, panel), simplify: false };
   const mode = scattered(trace.y) ? "markers" : "lines";
   const marker = { color: colour, size: 6 };
   return [...band(trace, colour), { ...common, ...label, mode, line, marker }];

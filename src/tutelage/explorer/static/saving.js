@@ -1,5 +1,5 @@
-// What is seen, to take along: code, data, pictures.
-import { figure, plotly, themeOf } from "./picture.js";
+// Save or copy what is seen: code, data, pictures.
+import { figure, merged, plotly, themeOf } from "./picture.js";
 import { find, make } from "./words.js";
 
 const WIDTH = 720;
@@ -64,7 +64,7 @@ export function save(content, name, type) {
 
 async function drawn(Plotly, panel, theme, options) {
   const size = { format: "svg", width: WIDTH, height: HEIGHT };
-  const address = await Plotly.toImage(figure(panel, theme, options), size);
+  const address = await Plotly.toImage(figure(merged(panel, options), theme, options), size);
   return decodeURIComponent(address.slice(address.indexOf(",") + 1));
 }
 

@@ -1,7 +1,7 @@
 // The pictures on the page: for each setting its panels, drawn again in place without a flicker.
 import { framed } from "./player.js";
 import { legend } from "./legend.js";
-import { bounds, entries, extent, figure, plotly, themeOf } from "./picture.js";
+import { bounds, entries, extent, figure, merged, plotly, themeOf } from "./picture.js";
 import { make, say } from "./words.js";
 
 const OPTIONS = { displayModeBar: false, displaylogo: false, doubleClick: "reset" };
@@ -48,10 +48,11 @@ export class Stage {
         const chosen = { ...options(panel, pictures, axes, key), off };
         const plot = plots.get(panel.name);
         this.#caption(plot, panel, chosen.scales, slots.length > 1 ? slot : "");
-        const { data, layout } = figure(panel, theme, chosen);
+        const shown = merged(panel, chosen);
+        const { data, layout } = figure(shown, theme, chosen);
         Plotly.react(plot, data, layout, OPTIONS);
         plot.parentElement.classList.toggle("old", Boolean(panel.stale));
-        legend(plot.nextElementSibling, entries(panel, theme), off, this.again);
+        legend(plot.nextElementSibling, entries(shown, theme), off, this.again);
       }
     }
   }

@@ -11,7 +11,7 @@ export class Tools {
     this.python = make("pre", { tabindex: 0, role: "group", "aria-label": "Python" });
     this.command = make("pre", { tabindex: 0, role: "group", "aria-label": "command" });
     this.told = make("p", { role: "status", class: "told" });
-    this.heading = make("h2", {}, "Take along");
+    this.heading = make("h2", {}, "Save or copy");
     this.commandButton = this.#button("Copy as command", () => this.#copied(this.command));
     this.nc = make("a", { class: "button", download: "" }, "Data (NetCDF)");
     this.csv = source.offline
@@ -36,7 +36,7 @@ export class Tools {
     this.#seen = { view, page, pictures, slot };
     const picture = pictures[slot];
     const which = Object.keys(pictures).length > 1 ? ` setting ${slot.toUpperCase()}` : "";
-    say(this.heading, `Take along${which}`);
+    say(this.heading, `Save or copy${which}`);
     say(this.python, picture.python ?? "");
     say(this.command, picture.command ?? "");
     this.command.hidden = this.commandButton.hidden = !picture.command;

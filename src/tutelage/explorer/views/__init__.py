@@ -3,7 +3,8 @@
 A view has ``NAME``, ``TITLE``, ``FORMULA`` (MathML) with ``FORMULA_TEXT``, ``DOCUMENTATION``,
 ``PARAMETERS``, and
 
-- ``draw(state)``: the `Picture`; ``details(state)``, if ``DETAILS``: what takes longer;
+- ``draw(state)``: the `Picture`; ``details(state)``, if ``DETAILS``: what takes longer, and
+  ``exported_details(state)``: the part of it that an exported page has;
 - ``stream(state)``, if ``STREAMS``: traces that grow;
 - ``dataset(state)``: what is downloaded;
 - ``python(state)``, ``command(state)``: what is copied;

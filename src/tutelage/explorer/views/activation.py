@@ -19,7 +19,7 @@ NAME, TITLE = "activation", "Which activation"
 FORMULA = (
     "<math><mi>g</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</mo><munder><mo>∑</mo><mi>n</mi></munder>"
     "<msub><mi>c</mi><mi>n</mi></msub><msub><mi>h</mi><mi>n</mi></msub><mo>(</mo><mi>x</mi>"
-    "<mo>)</mo><mo>,</mo><mspace width='1em'/><mfrac><mn>1</mn><mrow><mi>α</mi><mo>(</mo><mi>R</mi>"
+    "<mo>)</mo><mo>,</mo></math> <math><mfrac><mn>1</mn><mrow><mi>α</mi><mo>(</mo><mi>R</mi>"
     "<mo>)</mo></mrow></mfrac><mo>=</mo><mo>(</mo><mn>1</mn><mo>−</mo><msup><mi>R</mi><mn>2</mn>"
     "</msup><mo>)</mo><munder><mo>∑</mo><mrow><mi>n</mi><mo>≥</mo><mn>2</mn></mrow></munder>"
     "<mi>n</mi><msubsup><mi>c</mi><mi>n</mi><mn>2</mn></msubsup><msup><mi>R</mi><mrow><mi>n</mi>"
@@ -33,6 +33,7 @@ UNIT, STUDENT = "Unit", "Student and teacher"
 ORDER = 20
 TOLD = 5  # coefficients among the numbers
 FURTHEST, POINTS = 4.0, 161
+BESIDE_KINK = 1e-9  # no pixel, and many roundings of a field
 
 PARAMETERS: list[Parameter] = [
     units.choice("activation", "activation", UNIT, "relu", ((units.FORMULA, "a formula"),)),
@@ -59,7 +60,7 @@ def draw(state: State) -> Picture:
     found, curves, kind = _transitions(g, state)
     values = g.hermite(ORDER)
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
-    y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
+    y = Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log"))
     traces = transitions.error_branches(curves)
     words = f"Generalization error over the load; the transition is {_order(kind)}."
     marks = transitions.marks(found, state)
@@ -93,10 +94,14 @@ def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Datase
 def _unit_panel(g: "Activation") -> Panel:
     import numpy as np
 
-    x = np.linspace(-FURTHEST, FURTHEST, POINTS)
+    kinks = np.array([float(kink.position) for kink in g.kinks])
+    sides = [kinks - BESIDE_KINK, kinks, kinks + BESIDE_KINK]
+    x = np.unique(np.concatenate([np.linspace(-FURTHEST, FURTHEST, POINTS), *sides]))
+    # The derivative jumps at a kink: a gap, not a slope from one side to the other.
+    slope = np.where(np.isin(x, kinks), np.nan, np.asarray(g.derivative(x)))
     traces = [
         Trace("g(x)", "g", x, np.asarray(g(x))),
-        Trace("g′(x)", "g", x, np.asarray(g.derivative(x)), 1, "dashed"),
+        Trace("g′(x)", "g", x, slope, 1, "dashed"),
     ]
     description = "What a unit does with its field x, and the derivative."
     return Panel(

@@ -13,10 +13,10 @@ STREAMS, DETAILS = False, False
 PARAMETERS: list[Parameter] = []
 
 MISSING = (
-    "There is no report here yet: these figures are drawn from data that are recorded in the "
-    "package, or in a second. Make all of them with `make reproduce` (or `tutelage reproduce`), in "
-    "the folder in which `tutelage explore` is started, or name the folder of a report: "
-    "`--report FOLDER`."
+    "There is no report here yet: the figures below are drawn from data that are recorded in the "
+    "package, or computed in seconds. For all figures make a report with `make reproduce` (or "
+    "`tutelage reproduce`) in the folder in which `tutelage explore` is started, or name the "
+    "folder of a report: `--report FOLDER`."
 )
 # Sections whose first figure takes at most 2 s of one core, and most of it to draw.
 SMALL = (

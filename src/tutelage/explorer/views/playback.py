@@ -17,7 +17,7 @@ NAME, TITLE = "playback", "Deep students and spectra"
 FORMULA = (
     "<math><msub><mi>ρ</mi><mrow><mi>j</mi><mi>k</mi></mrow></msub><mo>=</mo><mi>corr</mi>"
     "<mo>(</mo><msub><mi>f</mi><mi>j</mi></msub><mo>,</mo><msubsup><mi>f</mi><mi>k</mi><mo>*</mo>"
-    "</msubsup><mo>)</mo><mo>,</mo><mspace width='1em'/><mi>H</mi><msub><mi>u</mi><mi>i</mi></msub>"
+    "</msubsup><mo>)</mo><mo>,</mo></math> <math><mi>H</mi><msub><mi>u</mi><mi>i</mi></msub>"
     "<mo>=</mo><msub><mi>λ</mi><mi>i</mi></msub><msub><mi>u</mi><mi>i</mi></msub></math>"
 )
 FORMULA_TEXT = "ρ_jk = corr(f_j, f*_k) of student and teacher nodes; H u_i = λ_i u_i of the Hessian"

@@ -18,7 +18,7 @@ FORMULA = (
     "<math><mfrac><mrow><mi>β</mi><mi>f</mi></mrow><mi>K</mi></mfrac><mo>=</mo><mi>α</mi><msub>"
     "<mi>ε</mi><mi>g</mi></msub><mo>(</mo><mi>R</mi><mo>,</mo><mi>S</mi><mo>,</mo><mi>C</mi>"
     "<mo>)</mo><mo>−</mo><mfrac><mrow><mi>s</mi><mo>(</mo><mi>R</mi><mo>,</mo><mi>S</mi><mo>,</mo>"
-    "<mi>C</mi><mo>)</mo></mrow><mi>K</mi></mfrac><mo>,</mo><mspace width='1em'/><mi>α</mi>"
+    "<mi>C</mi><mo>)</mo></mrow><mi>K</mi></mfrac><mo>,</mo></math> <math><mi>α</mi>"
     "<mo>=</mo><mfrac><mrow><mi>β</mi><mi>P</mi></mrow><mrow><mi>K</mi><mi>N</mi></mrow></mfrac>"
     "</math>"
 )
@@ -197,7 +197,7 @@ def _error_panel(
     traces = error_branches(curves)
     traces.append(Trace("now", "error", [here.load], [here.generalization_error], kind="points"))
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
-    y = Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log"))
+    y = Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log"))
     description = (
         f"Generalization error of every branch; at the load it is {here.generalization_error:.4g}."
     )

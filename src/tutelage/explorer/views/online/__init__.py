@@ -3,7 +3,7 @@
 from tutelage.explorer.views.online.controls import PARAMETERS
 from tutelage.explorer.views.online.copying import command, python, python_of_runs
 from tutelage.explorer.views.online.panels import draw
-from tutelage.explorer.views.online.plateau import details
+from tutelage.explorer.views.online.plateau import details, plateau_of
 from tutelage.explorer.views.online.runs import stream
 from tutelage.explorer.views.online.setting import dataset, program
 
@@ -13,6 +13,7 @@ __all__ = [
     "dataset",
     "details",
     "draw",
+    "exported_details",
     "program",
     "python",
     "python_of_runs",
@@ -23,7 +24,7 @@ NAME, TITLE = "online", "On-line learning"
 FORMULA = (
     "<math><mfrac><mrow><mi>d</mi><msub><mi>R</mi><mrow><mi>i</mi><mi>n</mi></mrow></msub></mrow>"
     "<mrow><mi>d</mi><mi>α</mi></mrow></mfrac><mo>=</mo><mi>η</mi><mo>⟨</mo><msub><mi>δ</mi>"
-    "<mi>i</mi></msub><msub><mi>y</mi><mi>n</mi></msub><mo>⟩</mo><mo>,</mo><mspace width='1em'/>"
+    "<mi>i</mi></msub><msub><mi>y</mi><mi>n</mi></msub><mo>⟩</mo><mo>,</mo></math> <math>"
     "<mfrac><mrow><mi>d</mi><msub><mi>Q</mi><mrow><mi>i</mi><mi>k</mi></mrow></msub></mrow><mrow>"
     "<mi>d</mi><mi>α</mi></mrow></mfrac><mo>=</mo><mi>η</mi><mo>⟨</mo><msub><mi>δ</mi><mi>i</mi>"
     "</msub><msub><mi>x</mi><mi>k</mi></msub><mo>+</mo><msub><mi>δ</mi><mi>k</mi></msub><msub>"
@@ -33,3 +34,4 @@ FORMULA = (
 FORMULA_TEXT = "dR_in/dα = η⟨δ_i y_n⟩, dQ_ik/dα = η⟨δ_i x_k + δ_k x_i⟩ + η²⟨δ_i δ_k⟩"
 DOCUMENTATION = "online"
 STREAMS, DETAILS = True, True
+exported_details = plateau_of

@@ -35,7 +35,7 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
     error = Trace("ε_g", "error", time, [float(e) if e > below else None for e in errors])
     panels = [
         Panel("error", "Generalization error", _describe_error(run), x,
-              Axis("ε_g, generalization error", "ε_g", "linear", ("linear", "log")), [error]),
+              Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log")), [error]),
         Panel("overlaps", "Overlaps", _describe_overlaps(run), x,
               Axis("overlaps R and Q", "R, Q"), overlap_traces(run)),
     ]  # fmt: skip

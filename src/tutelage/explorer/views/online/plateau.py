@@ -14,27 +14,36 @@ OTHERS = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
 MOST_KNOWN = 50
 KNOWN: dict[tuple[Any, ...], Any] = {}
 CRITICAL = {
-    "non_monotonic": "above it the error is not monotonic",
-    "plateau_vanishes": "above it there is no plateau",
-    "loses_stability": "above it the final state is unstable",
-    "diverges": "above it the norms diverge",
+    "non_monotonic": "the error is not monotonic",
+    "plateau_vanishes": "the plateau does not exist",
+    "loses_stability": "the final state is unstable",
+    "diverges": "the norms diverge",
 }
 
 
 def details(state: State) -> Picture:
     """The plateau with its eigenvalues, and the critical learning rates."""
+    scenario = scenario_of(state)
+    picture = plateau_of(state)
+    rates = _rates(state, scenario, start_of(state, scenario))
+    picture.numbers += _rate_numbers(rates)
+    picture.slider_marks = {"learning_rate": _rate_marks(rates)}
+    return picture
+
+
+def plateau_of(state: State) -> Picture:
+    """The plateau with its eigenvalues, which an exported page has for every learning rate."""
     import tutelage as tl
 
     scenario = scenario_of(state)
-    start = start_of(state, scenario)
     steps = {name: state[name] for name in ("readout_rate", "batch")}
-    plateau = tl.online.plateau(scenario, start, state["learning_rate"], **steps)
-    rates = _rates(state, scenario, start)
-    picture = Picture(numbers=[*_plateau_numbers(plateau), *_rate_numbers(rates)])
+    plateau = tl.online.plateau(
+        scenario, start_of(state, scenario), state["learning_rate"], **steps
+    )
+    picture = Picture(numbers=_plateau_numbers(plateau))
     if plateau.point is not None:
         picture.panels = [_eigenvalues(plateau.point)]
         picture.panel_marks = _plateau_marks(plateau)
-    picture.slider_marks = {"learning_rate": _rate_marks(rates)}
     return picture
 
 
@@ -69,7 +78,9 @@ def _plateau_numbers(plateau: Any) -> list[Number]:
 
 def _rate_numbers(rates: Any) -> list[Number]:
     return [
-        estimate(words, "η", getattr(rates, name), rates.reasons.get(name))
+        estimate(
+            f"learning rate above which {words}", "η", getattr(rates, name), rates.reasons.get(name)
+        )
         for name, words in CRITICAL.items()
     ]
 
@@ -77,7 +88,7 @@ def _rate_numbers(rates: Any) -> list[Number]:
 def _rate_marks(rates: Any) -> list[dict[str, Any]]:
     found = {name: getattr(rates, name) for name in CRITICAL}
     return [
-        {"at": float(rate.value), "label": CRITICAL[name]}
+        {"at": float(rate.value), "label": f"and above: {CRITICAL[name]}"}
         for name, rate in found.items()
         if rate is not None
     ]
