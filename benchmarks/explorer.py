@@ -44,7 +44,7 @@ class Running:
             "0",
             "--no-browser",
             "--token",
-            "",
+            "none",
         ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address = re.search(r"http://\S+", self.process.stdout.readline()).group()

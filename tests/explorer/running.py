@@ -20,7 +20,7 @@ START = "from tutelage.cli import main; main()"
 def explorer(*options: str, started: list | None = None) -> Iterator[str]:
     """``tutelage explore`` at a free port; gives the printed address, and ends it.
 
-    The address has the token, unless ``--token ""`` is among the options.
+    The address has the token, unless ``--token none`` is among the options.
 
     started: a list to which the process is added.
     """

@@ -118,13 +118,13 @@ def test_without_the_token_nothing_is_answered(address, client):
 def test_a_token_is_the_default_and_can_be_switched_off_or_chosen():
     token = importlib.import_module("tutelage.explorer.serve")._token
     assert len(token(False, None)) >= 32 and token(False, None) != token(False, None)
-    assert token(True, None) and token(False, "") is None
+    assert token(True, None) and token(False, "none") is None
     assert token(False, "a-token-of-my-own") == "a-token-of-my-own"
 
 
 @pytest.mark.slow
 def test_a_server_whose_token_is_switched_off():
-    with explorer("--token", "", "--workers", "1") as open_to_all:
+    with explorer("--token", "none", "--workers", "1") as open_to_all:
         assert "token" not in open_to_all
         assert httpx.get(f"{open_to_all}api/views").status_code == 200
 
@@ -371,7 +371,8 @@ def test_a_missing_package_is_named(monkeypatch):
         ("port", {"port": 70_000}),
         ("token", {"token": "short"}),
         ("token", {"token": "a token with spaces between its words"}),
-        ("token", {"public": True, "token": ""}),
+        ("token", {"public": True, "token": "none"}),
+        ("token", {"token": ""}),
         ("workers", {"port": 0, "workers": 0}),
         ("files", {"files": "nowhere"}),
     ],

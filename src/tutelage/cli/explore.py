@@ -18,7 +18,7 @@ def explore(
     token: Annotated[
         str | None,
         typer.Option(
-            metavar="TOKEN", help="Needed to open the page; random by default, '' for none."
+            metavar="TOKEN", help="Needed to open the page; random by default; none: switched off."
         ),
     ] = None,
     workers: Annotated[

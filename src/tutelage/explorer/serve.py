@@ -15,6 +15,7 @@ from tutelage._door import door
 PORT = 8765
 NEEDED = ("fastapi", "uvicorn", "plotly")
 TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # as it may be written in an address and a cookie
+WITHOUT_TOKEN = "none"
 MAX_CONNECTIONS = 500  # further ones are answered with 503
 
 
@@ -44,7 +45,7 @@ def serve(
         port: where to listen; 0 for any that is free.
         public: listen on all interfaces, not on this machine alone.
         token: every request needs it, in the address that is opened or in the cookie that the
-            answer sets; a random one by default. "" switches it off: then every account of this
+            answer sets; a random one by default. "none" switches it off: then every account of this
             machine can use the page and see the files. A public page always has a token.
         workers: processes that compute; by default as many as there are processors, 2 to 4.
         report: folder of the report of ``tutelage reproduce``, whose figures are shown.
@@ -100,11 +101,11 @@ def _token(public: bool, token: str | None) -> str | None:
     """The token to ask for; None if it is switched off."""
     if token is None:
         return secrets.token_urlsafe(24)
-    if token == "" and not public:
+    if token == WITHOUT_TOKEN and not public:
         return None
     if not TOKEN.fullmatch(token):
         allowed = "it has to have 16 to 200 letters, digits, or any of . _ ~ -"
-        raise InputError("token", f"{len(token)} letters", allowed, "none, for a random one")
+        raise InputError("token", f"{len(token)} letters", allowed, "no token, for a random one")
     return token
 
 

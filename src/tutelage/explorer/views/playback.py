@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutelage._checks import InputError
 from tutelage.explorer import files
@@ -227,7 +227,7 @@ def _teachers(correlation: "xr.DataArray", layer: int) -> Panel:
     return Panel("teachers", "Teacher nodes", words, x, y, lines)
 
 
-CURVES = {
+CURVES: dict[str, tuple[str, tuple[str, ...], Literal["linear", "log"]]] = {
     "loss": ("Loss", ("loss", "training_loss", "evaluation_loss"), "log"),
     "accuracy": ("Accuracy", ("accuracy",), "linear"),
     "indices": ("Indices of the Hessian", ("negative_fraction", "zero_fraction"), "linear"),
