@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import GRADED, GRADED_START
+import scipy.special
+from scenarios import GRADED, GRADED_START, TWO
 
 import tutelage as tl
 from tutelage._checks import InputError
@@ -13,7 +14,7 @@ from tutelage.online.stationary import critical_rates, stability
 from tutelage.online.stationary.critical_rates import critical_learning_rates
 from tutelage.online.stationary.plateaus import plateau
 from tutelage.online.stationary.points import fixed_point
-from tutelage.online.stationary.stability import loss_of_stability
+from tutelage.online.stationary.stability import loss_of_stability, solution_loses_stability
 from tutelage.online.steps import Steps
 from tutelage.online.trajectory import evolve
 
@@ -51,20 +52,110 @@ def ended_at(scenario, teachers):
     return flow, Steps(zero, flow.vector(close)[None], zero, zero, "converged")
 
 
+def unstable_above(slope, K):
+    """η_c of K students that have learned orthonormal teachers, from the moments of g' alone.
+
+    Orthogonal to the teachers E_ij = e_i·e_j moves by
+    -η(AE + EA)_ij + η²⟨g_i' g_j' Σ g_k' g_l' E_kl⟩ with A_ij = ⟨g_i' g_j'⟩; the mode that grows
+    first has E_ii = p and E_ij = q.  Units are independent: all averages are products of
+    m_n = ⟨g'ⁿ⟩, here by the trapezoidal rule.
+    """
+    x = np.linspace(-12.0, 12.0, 4800, endpoint=False) + 0.0025  # kinks at 0 between two points
+    weight = np.exp(-(x**2) / 2)
+    weight /= np.sum(weight)
+    a, b, c, d = (float(weight @ slope(x) ** n) for n in (1, 2, 3, 4))
+    decay = -2 * np.array([[b, (K - 1) * a**2], [a**2, b + (K - 2) * a**2]])
+    growth = np.array(
+        [
+            [d + (K - 1) * b**2, 2 * (K - 1) * c * a + (K - 1) * (K - 2) * b * a**2],
+            [
+                2 * c * a + (K - 2) * a**2 * b,
+                2 * b**2 + 4 * (K - 2) * b * a**2 + (K - 2) * (K - 3) * a**4,
+            ],
+        ]
+    )
+    if K == 1:
+        return -decay[0, 0] / growth[0, 0]
+    rates = np.linalg.eigvals(np.linalg.solve(-decay, growth))
+    return 1 / np.max(rates.real)
+
+
+def holds_from_both_sides(estimate, exact, rounding=1.0):
+    """True error ≤ estimate ≤ 100 times the true error, or so many roundings of the value."""
+    true = abs(estimate.value - exact)
+    return true <= estimate.error <= 100 * max(true, rounding * np.spacing(exact))
+
+
 @pytest.mark.parametrize("teachers", [[0, 1], [1, 0]])
-def test_the_solution_is_recognised_whichever_student_learned_which_teacher(teachers):
-    """T = diag(1, 2): η² - 6η + 6 = 0 (the determinant in test_fixed_points), η = 3 - √3."""
-    value, error = loss_of_stability(*ended_at(GRADED, teachers), 0.5, 2.0)
-    assert abs(value - (3 - math.sqrt(3))) <= error
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_the_solution_is_recognised_whichever_student_learned_which_teacher(teachers, size):
+    """η_c = 3 - √3 for two orthogonal teachers, of any length: rates scale with T, so do errors."""
+    exact = 3 - math.sqrt(3)
+    assert unstable_above(lambda x: x > 0, 2) == pytest.approx(exact, rel=1e-14)
+    scenario = tl.Scenario(TWO, TWO, teacher_overlaps=size * np.asarray(GRADED.T))
+    estimate = loss_of_stability(*ended_at(scenario, teachers), 0.5, 2.0)
+    assert holds_from_both_sides(estimate, exact)
 
 
-def test_the_solution_of_correlated_teachers_has_their_correlations():
-    """Renaming students renames rows of R, and rows and columns of Q."""
+@pytest.mark.parametrize(("g", "exact"), [(tl.ReLU(), 2.0), (tl.Erf(), math.pi * math.sqrt(5 / 3))])
+def test_the_error_of_the_rate_of_instability_holds_from_both_sides(g, exact):
+    one = tl.Committee(1, g)
+    scenario = tl.Scenario(one, one)
+    for estimate in (
+        loss_of_stability(*ended_at(scenario, [0]), 0.5, 8.0),
+        solution_loses_stability(scenario),
+    ):
+        assert holds_from_both_sides(estimate, exact)
+
+
+def swish_slope(x):
+    s = scipy.special.expit(x)
+    return s + x * s * (1 - s)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("g", "slope", "K"),
+    [
+        (tl.Softplus(), scipy.special.expit, 1),
+        (tl.Swish(), swish_slope, 1),
+        (tl.Swish(), swish_slope, 2),
+        (tl.ReLU(), lambda x: x > 0, 3),
+    ],
+)
+def test_the_error_holds_for_units_without_closed_forms_and_for_three(g, slope, K):
+    """Derivatives of averages by conditioning lose eight digits where fields coincide."""
+    units = tl.Committee(K, g)
+    scenario = tl.Scenario(units, units, teacher_overlaps=np.eye(K))
+    exact = unstable_above(slope, K)
+    estimate = loss_of_stability(*ended_at(scenario, [*range(K)]), 0.2, 1.7 * exact)
+    assert holds_from_both_sides(estimate, exact)
+
+
+@pytest.mark.slow
+def test_the_rate_of_instability_of_relus_does_not_depend_on_the_length_of_teachers():
+    """Three correlated teachers; nothing is known exactly, but a factor of T changes nothing."""
+    three, B = tl.Committee(3, tl.ReLU()), np.random.default_rng(0).normal(size=(3, 4))
+    found = [
+        loss_of_stability(*ended_at(tl.Scenario(three, three, c * (B @ B.T)), order), 0.05, 2.0)
+        for c, order in ((1.0, [0, 1, 2]), (1.7, [1, 2, 0]), (3.3, [2, 1, 0]))
+    ]
+    errors = sum(estimate.error for estimate in found)
+    spread = np.ptp([estimate.value for estimate in found])
+    assert spread <= errors <= 100 * spread
+
+
+@pytest.mark.parametrize("c", [0.3, 1.2, -0.7])
+def test_the_solution_of_correlated_teachers_has_their_correlations(c):
+    """Renaming students renames rows of R, and rows and columns of Q.
+
+    At c = 1.2 a student that has learned the shorter teacher has a larger overlap with the other.
+    """
     two = tl.Committee(2, tl.Erf())
-    scenario = tl.Scenario(two, two, teacher_overlaps=[[1.0, 0.3], [0.3, 2.0]])
+    scenario = tl.Scenario(two, two, teacher_overlaps=[[1.0, c], [c, 2.0]])
     flow, run = ended_at(scenario, [1, 0])
-    y = stability._attractor(flow, run, 0.5)
-    exact = tl.Overlaps(Q=[[2.0, 0.3], [0.3, 1.0]], R=[[0.3, 2.0], [1.0, 0.3]], T=scenario.T)
+    y = stability._solution(flow, run)
+    exact = tl.Overlaps(Q=[[2.0, c], [c, 1.0]], R=[[c, 2.0], [1.0, c]], T=scenario.T)
     np.testing.assert_array_equal(y, flow.vector(exact))
 
 

@@ -4,6 +4,7 @@ import abc
 from typing import ClassVar
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import as_data, jnp
@@ -14,6 +15,8 @@ from tutelage.model import Overlaps, Scenario
 
 # Closed forms lose some digits where fields nearly coincide, and are tested to be right to this.
 EXACT = 1e-10
+# Rounding of a sum over products of closed forms, relative to its largest term.
+SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 class Moments(eqx.Module):
@@ -81,6 +84,10 @@ class Moments(eqx.Module):
     @abc.abstractmethod
     def error(self, overlaps: Overlaps) -> float:
         """A bound on the error of both at a state, in the largest entry."""
+
+    def derivative_error(self, overlaps: Overlaps) -> float:
+        """The error of derivatives where student and teacher fields coincide, relative to them."""
+        return SUM_ROUNDING if self.method.exact else self.error(overlaps)
 
 
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:

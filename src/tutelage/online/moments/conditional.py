@@ -8,6 +8,7 @@ is one quadratic form for every pair (i, k), whatever the number of fields; ⟨�
 mean Jacobian (`tutelage.averages.pairs`).
 """
 
+import math
 from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
@@ -19,11 +20,11 @@ from jaxtyping import Array, Bool, Float, Int
 from tutelage._jax import hardly_used, jax, jnp
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
-from tutelage.averages.conditional.kernel import Units, given_first, over_batch, quadratic
+from tutelage.averages.conditional.kernel import PRIVATE, Units, given_first, over_batch, quadratic
 from tutelage.averages.generalization import coefficients, couplings
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.online.moments.base import Moments
+from tutelage.online.moments.base import SUM_ROUNDING, Moments
 
 # Rounding of sums over some thousand nodes.
 ROUNDING = 1e-13
@@ -93,6 +94,10 @@ class ConditionalMoments(Moments):
         if not all(np.all(level.resolved) for level in levels.values()):
             moments, levels = self, _levels(self, C)
         return ROUNDING + max(moments._change(C, kind, level) for kind, level in levels.items())
+
+    def derivative_error(self, overlaps: Overlaps) -> float:
+        """Rounding over the spread √PRIVATE that coinciding fields keep: ∂s/∂C = 1/(2s)."""
+        return SUM_ROUNDING / math.sqrt(PRIVATE)
 
     @property
     def _units(self) -> Units:

@@ -1,7 +1,5 @@
 """Where fixed points lose their stability, and where a branch of them turns round."""
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import brentq
 
@@ -12,12 +10,18 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.linearization import first_order, linearized, second_order, system
+from tutelage.online.linearization import decays, first_order, linearized, second_order, system
 from tutelage.online.stationary.points import fixed_point, polished
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 CLOSE = 1e-12
+# Rates that averages leave at an exact solution, relative to the overlaps: those of closed forms
+# are right to this (`tutelage.online.moments.base.EXACT`).
+SOLVED = 1e-10
+# Of an error that is estimated from three values.
+SAFETY = 10.0
+CLOSED_IN = 4 * float(np.finfo(float).eps)  # interval of a root, relative to it
 TOO_LARGE = 1e3  # norms on a branch that goes to infinity
 # Learning rates between which the unspecialized saddle is followed.
 LOWEST, HIGHEST = 0.02, 1000.0
@@ -25,46 +29,87 @@ LOWEST, HIGHEST = 0.02, 1000.0
 
 def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
     """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
-    y = _attractor(flow, run, eta)
-    if y is None:
+    y = _solution(flow, run)
+    solved = y is not None
+    y = _polished(flow, run, eta) if y is None else y
+    if y is None or _stability(linearized(flow, y, eta).jacobian) < CLOSE:
         return None
-    here = linearized(flow, y, eta)
-    if _stability(here.jacobian) < CLOSE:
-        return None
-    if np.max(np.abs(here.by_rate)) > CLOSE:
+    if not solved:
         return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
-    return _stays(lambda eta: _stability(linearized(flow, y, eta).jacobian), eta, top)
-
-
-def _stays(stability: Callable[[float], float], eta: float, top: float) -> Estimate | None:
-    """The root for a solution that does not depend on η.
-
-    It must not move by rounding either: beside it, where C is singular, J has another limit.
-    """
+    # The solution does not depend on η, and must not move by rounding either: beside it, where C
+    # is singular, J has another limit.
+    F, G = _derivatives(flow, y)
     etas = np.linspace(eta, top, 65)
-    below = np.flatnonzero([stability(eta) < 0 for eta in etas])
-    if not below.size:
+    below = np.flatnonzero([_stability(F + eta * G) < 0 for eta in etas])
+    return _root(flow, y, etas[below[0] - 1], etas[below[0]]) if below.size else None
+
+
+def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
+    """The exact solution in which a run ends, a fixed point at every η; None if it ends elsewhere.
+
+    C is singular there, so that Newton's method would not come as close.
+    """
+    scenario = flow.scenario
+    end = to_overlaps(jnp.asarray(run.states[-1]), scenario.T, scenario.K)
+    if run.outcome != "converged" or end.K != end.M:
         return None
-    low, high = etas[below[0] - 1], etas[below[0]]
-    root = brentq(stability, low, high, xtol=1e-14, rtol=1e-14)
-    slope = (stability(low) - stability(high)) / (high - low)
-    return number(root, 1e-12 / slope)
+    T = np.asarray(scenario.T)
+    # The nearest one, |J_i - B_n|² less Q_ii: R_in may be larger for a longer teacher.
+    teacher = np.argmin(np.diag(T) - 2 * np.asarray(end.R), axis=1)
+    y = np.asarray(to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T)))
+    y = np.append(y, run.states[-1][len(y) :])
+    disturbed = (scenario.label_noise, *np.atleast_1d(decays(flow)))
+    return y if _left(flow, y) < SOLVED and not np.any(disturbed) else None
 
 
-def _attractor(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
-    """The end of a run, polished; solutions are exact, as C is singular there."""
-    end = to_overlaps(jnp.asarray(run.states[-1]), flow.scenario.T, flow.scenario.K)
-    if run.outcome == "converged" and end.K == end.M:
-        teacher = np.argmax(np.asarray(end.R), axis=1)
-        T = np.asarray(flow.scenario.T)
-        y = np.asarray(to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T)))
-        y = np.append(y, run.states[-1][len(y) :])
-        if np.max(np.abs(linearized(flow, y, eta).rates)) < CLOSE:
-            return y
+def _left(flow: Flow, y: np.ndarray) -> float:
+    """The largest rate, relative to T; at a solution it is the error of the averages."""
+    rates = [order(flow, y)[0] for order in (first_order, second_order)]
+    return float(np.max(np.abs(rates)) / np.max(np.abs(np.asarray(flow.scenario.T))))
+
+
+def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
+    """The fixed point at the end of a run."""
     try:
         return polished("start", flow, rate_of(eta), run.states[-1])[0]
     except InputError:
         return None
+
+
+def _derivatives(flow: Flow, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """F and G of the Jacobian F + ηG at a state."""
+    return first_order(flow, y)[1], second_order(flow, y)[1]
+
+
+def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
+    """Where a solution loses its stability, and how far the error of derivatives moves that."""
+    F, G = _derivatives(flow, y)
+
+    def stability(eta: float) -> float:
+        return _stability(F + eta * G)
+
+    eta = float(brentq(stability, low, high, xtol=CLOSED_IN, rtol=CLOSED_IN))
+    slope = (stability(low) - stability(high)) / (high - low)
+    state = to_overlaps(jnp.asarray(y), flow.scenario.T, flow.scenario.K)
+    noise = flow.moments.derivative_error(state) * float(np.linalg.norm(F + eta * G))
+    noise += _left(flow, y) + SAFETY * _spread_over_names(flow, state, eta)
+    return number(eta, noise / slope + 2 * CLOSED_IN * eta)
+
+
+def _spread_over_names(flow: Flow, state: Overlaps, eta: float) -> float:
+    """How much the stability changes when students are renamed, which it does by rounding alone.
+
+    Derivatives of averages of several fields have a root where two of them coincide.
+    """
+    if flow.trained or not flow.scenario.student.uniform:
+        return 0.0
+    Q, R, T = (np.asarray(x) for x in (state.Q, state.R, state.T))
+    found = []
+    for names in (np.arange(len(Q)), np.roll(np.arange(len(Q)), 1), np.arange(len(Q))[::-1]):
+        y = np.asarray(to_vector(unchecked(Q[np.ix_(names, names)], R[names], T)))
+        F, G = _derivatives(flow, y)
+        found.append(_stability(F + eta * G))
+    return float(np.ptp(found))
 
 
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
@@ -91,17 +136,10 @@ def solution_loses_stability(scenario: Scenario) -> Estimate:
     """The learning rate at which the largest eigenvalue of f_1' + η f_2' at Q = R = T is zero."""
     solution = Overlaps(Q=scenario.T, R=scenario.T, T=scenario.T)
     flow, y = Flow(scenario), np.asarray(to_vector(solution))
-    F, G = (order(flow, y)[1] for order in (first_order, second_order))
-
-    def growth(eta: float) -> float:
-        return -_stability(F + eta * G)
-
-    high = LOWEST
-    while growth(high) < 0:
+    (F, G), high = _derivatives(flow, y), LOWEST
+    while _stability(F + high * G) > 0:
         high *= 2
-    eta = brentq(growth, high / 2, high, xtol=1e-13)
-    slope = (growth(high) - growth(high / 2)) / (high / 2)
-    return number(eta, (flow.moments.error(solution) + 1e-12) / slope)
+    return _root(flow, y, high / 2, high)
 
 
 def _stability(jacobian: np.ndarray) -> float:
