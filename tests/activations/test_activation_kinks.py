@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from activations.activation_reference import CASES, gaussian_panels, shifted
 
-from tutelage.activations import LeakyReLU, Linear, ReLU
+from tutelage.activations import Activation, LeakyReLU, Linear, ReLU
 from tutelage.activations.base import Kink
 
 
@@ -27,6 +27,15 @@ def test_jumps():
     ((position, jump),) = shifted().kinks
     # Extrapolated one-sided derivatives: seven roundings.
     assert position == 0.3 and np.isclose(jump, 1.0, rtol=0, atol=1e-14)
+
+
+def test_derivatives_at_a_kink_are_the_mean_of_both_sides():
+    """(x < 0.3 ? x³ : 2x²): g' is 0.27 and 1.2 there, g'' is 1.8 and 4, none of them opposite."""
+    g = Activation.from_function(lambda x: jnp.where(x < 0.3, x**3, 2 * x**2), kinks=(0.3,))
+    # One-sided derivatives are extrapolated, with seven roundings of them.
+    np.testing.assert_allclose(g.derivative(0.3), (0.27 + 1.2) / 2, rtol=1e-14)
+    np.testing.assert_allclose(g.second_derivative(0.3), (1.8 + 4.0) / 2, rtol=1e-14)
+    np.testing.assert_allclose(g.derivative([0.2, 0.4]), [0.12, 1.6], rtol=1e-15)
 
 
 def test_smooth_activations_have_no_kinks():

@@ -104,6 +104,16 @@ def test_a_scenario_of_weights_needs_their_activation():
     np.testing.assert_allclose(found.T, B @ B.T, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("v", "plain"), [([[1.0, 1.0]], True), ([[1.0, 2.0]], False), ([[1.0, 1.0], [1.0, 1.0]], False)]
+)
+def test_only_a_readout_of_ones_is_none(v, plain):
+    found = tl.bridge.scenario([J, v], [B, np.ones((len(v), len(B)))], activation=tl.ReLU())
+    assert (found.student.readout is None) == plain
+    if not plain:
+        np.testing.assert_array_equal(found.student.readout, v)
+
+
 def test_biases_are_refused_by_the_scenario():
     biased = {"fc1.weight": J, "fc1.bias": [0.0, 0.1], "fc2.weight": V}
     with pytest.raises(tl.InputError, match=r"student: got biases of up to 0\.1"):

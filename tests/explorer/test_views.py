@@ -221,6 +221,17 @@ def test_they_are_those_of_the_papers(key):
         assert np.array_equal(mine, theirs)
 
 
+# K of the captions of oostwal2019, and of the text of its Section III A.
+UNITS = {"fig2": 5, "text3a": math.inf, "fig3": 10, "fig4": math.inf, "fig5": 5, "eq32": 1}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_figures_of_equilibrium_open_with_as_many_units_as_the_paper(name):
+    view, given = papers.OPENS["oostwal2019", name]
+    units = math.inf if given.get("infinite") else given["K"]
+    assert (view, units) == ("transitions", UNITS[name])
+
+
 def test_starts_of_figures_3_and_4():
     given = {"K": "3", "M": "2", "start_norms": "0.2, 0.3, 0.25", "start_first": "true"}
     Q, R = setting.given(state_of(online.PARAMETERS, given))

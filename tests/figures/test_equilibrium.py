@@ -37,6 +37,16 @@ def test_a_state_that_is_stable_only_while_units_stay_alike_is_a_thin_line(erf_c
     assert thin.get_linewidth() < thick.get_linewidth()
 
 
+def test_a_style_is_that_of_one_curve_and_one_kind_of_state(erf_curves):
+    plain, styled = (
+        lines(tl.figures.order_parameters(erf_curves, styles=styles))
+        for styles in (None, {("S", "R > S"): "-."})
+    )
+    named = [name for name in plain if not name.startswith("_")]
+    changed = {name for name in named if plain[name].get_ls() != styled[name].get_ls()}
+    assert changed == {"$S$, $R > S$"} and styled["$S$, $R > S$"].get_ls() == "-."
+
+
 def test_the_error_starts_at_a_third(erf_curves):
     """ε_g = 1/3 without data (oostwal2019 below eq. (12))."""
     drawn = lines(tl.figures.order_parameters(erf_curves, which=["generalization_error"]))[

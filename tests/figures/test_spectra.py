@@ -104,13 +104,18 @@ def test_a_density_is_drawn_with_its_error_and_the_exact_one():
     found = xr.Dataset(
         {
             "density": ("eigenvalue", np.full(50, 0.5)),
-            "density_error": ("eigenvalue", grid * 0),
+            "density_error": ("eigenvalue", 0.05 * (2 + grid)),
             "width": 0.1,
         },
         coords={"eigenvalue": grid},
     )
     axes = tl.figures.spectral_density(found, eigenvalues=[0.0])
     assert axes.lines[1].get_ydata().max() == pytest.approx(1 / (0.1 * np.sqrt(2 * np.pi)), 0.03)
+    (band,) = axes.collections
+    x, y = band.get_paths()[0].vertices.T
+    for place, error in ((-1.0, 0.05), (1.0, 0.15)):
+        edges = y[x == place]
+        assert [edges.min(), edges.max()] == pytest.approx([0.5 - 2 * error, 0.5 + 2 * error])
 
 
 @pytest.mark.parametrize(

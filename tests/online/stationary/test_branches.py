@@ -8,6 +8,7 @@ import tutelage as tl
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
+from tutelage.online.stationary import branches
 from tutelage.online.stationary.branches import branch
 from tutelage.online.stationary.identical import one_for_all
 
@@ -31,6 +32,21 @@ def test_noise_moves_the_fixed_point_along_a_branch_that_solves_the_equations(no
     # In units of η, which is one at the end.
     np.testing.assert_allclose(along.eigenvalue.values[-1], again.eigenvalues.real, atol=1e-11)
     assert tl.results.recompute(along).identical(along)
+
+
+@pytest.mark.parametrize(
+    ("R", "Q", "eta", "until", "reason"),
+    [
+        (0.5, 1.0, 0.7, 2.0, None),
+        (0.5, 1.1e6, 0.7, 2.0, "norms beyond 10⁶"),  # one number is enough
+        (-1.1e6, 1e13, 0.7, 2.0, "norms beyond 10⁶"),
+        (0.5, 1.0, 0.0, 2.0, "learning rate 0"),
+        (0.5, 1.0, 0.0, 0.0, None),  # where it was to go
+        (1.1, 1.0, 0.7, 2.0, "not positive semi-definite"),
+    ],
+)
+def test_a_branch_ends_where_it_leaves_what_makes_sense(noisy, R, Q, eta, until, reason):
+    assert branches._ending(noisy, until)(np.array([R, Q, eta]), []) == reason
 
 
 def test_bad_input_is_refused(noisy):

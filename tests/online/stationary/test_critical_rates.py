@@ -172,6 +172,27 @@ def test_the_error_of_a_bisection_is_what_a_wider_tolerance_changes(coarse):
     assert abs(coarse) <= found.error <= 1.5 * abs(coarse) + 3 * width
 
 
+@pytest.mark.parametrize("critical", [1e-4, 0.1, 0.5, 0.7, 5.0, 40.0])
+def test_a_rate_is_bracketed_from_below_and_from_above(critical):
+    """By factors of two from η = 1, in a number of runs that is bounded."""
+    tried = []
+
+    def escapes(eta):
+        tried.append(eta)
+        assert len(tried) < 40
+        return eta > critical
+
+    low, high = critical_rates._bracket(escapes, 64.0)
+    assert low <= critical < high and high == 2 * low
+
+
+def test_a_rate_that_is_not_there_is_no_bracket():
+    with pytest.raises(critical_rates._Missing, match="bounded at every learning rate up to 64"):
+        critical_rates._bracket(lambda eta: False, 64.0)
+    with pytest.raises(critical_rates._Missing, match="down to 1e-6"):
+        critical_rates._bracket(lambda eta: True, 64.0)
+
+
 def test_a_single_relu_has_neither_a_plateau_nor_a_rising_error(of_single):
     assert of_single.plateau_vanishes is None and "saddle" in of_single.reasons["plateau_vanishes"]
     assert of_single.non_monotonic is None and "falls" in of_single.reasons["non_monotonic"]

@@ -164,6 +164,30 @@ def test_a_family_of_solutions_is_reported_once():
     assert np.min(np.abs(perfect[0].eigenvalues)) < 1e-7
 
 
+def shared_teacher(share, error=0.0):
+    """Two students that share one teacher, J_1 = a B and J_2 = (1 - a) B, as if it were found."""
+    J = np.array([[share], [1 - share]])
+    nothing = np.zeros(5, dtype=complex)
+    return tl.online.FixedPoint(
+        overlaps=tl.Overlaps.from_weights(J, np.ones((1, 1))),
+        readout=np.ones((1, 2)),
+        residual=0.0,
+        eigenvalues=nothing,
+        eigenvectors=np.eye(5, dtype=complex),
+        labels=("R_11", "R_21", "Q_11", "Q_12", "Q_22"),
+        generalization_error=error,
+    )
+
+
+@pytest.mark.parametrize(("error", "kept"), [(0.0, 1), (0.1, 2)])
+def test_of_a_family_without_error_one_member_is_kept(error, kept):
+    """K = 2 > M = 1: the same student function for every share a; states with an error differ."""
+    found = search._Collection(Flow(tl.Scenario(TWO, ONE)))
+    for share in (0.3, 0.4, 0.7):  # the last is the first with its students renamed
+        found.add(shared_teacher(share, error))
+    assert len(found.points) == kept
+
+
 def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monkeypatch):
     """An eigenvalue of exactly η on the way from a start, met by chance at η = 1.25."""
 
