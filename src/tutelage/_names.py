@@ -26,19 +26,11 @@ NOT_HERE = {
     "epochs": "every example is seen once, until the last time",
     "examples": "every example is seen once, until the last time",
 }
-# Arguments that are known, and often looked for in another place.
+OF_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
+# Arguments that are known, and often looked for in another place; `tutelage.model.numbers` adds
+# the numbers of a scenario.
 HOMES = {
-    **dict.fromkeys(
-        (
-            "weight_decay",
-            "readout_decay",
-            "drift",
-            "label_noise",
-            "output_scale",
-            "teacher_overlaps",
-        ),
-        "tl.Scenario(student, teacher, {name}=...)",
-    ),
+    "teacher_overlaps": OF_SCENARIO,
     "activation": "tl.Committee(2, tl.ReLU())",
     "readout": "tl.Committee(2, tl.ReLU(), readout=[1, -1])",
     "readout_rate": "tl.online.evolve(scenario, start, 0.5, until=100, readout_rate=0.5)",

@@ -27,6 +27,7 @@ UNSTABLE = (
 )
 
 
+@reading.with_numbers
 def online(
     student: reading.Student = 2,
     teacher: reading.Teacher = 2,
@@ -40,14 +41,10 @@ def online(
     teacher_norms: reading.TeacherNorms = None,
     start_q: reading.StartQ = None,
     start_r: reading.StartR = "1e-3",
-    output_scale: reading.OutputScale = "1",
-    label_noise: reading.LabelNoise = 0.0,
-    weight_decay: reading.WeightDecay = 0.0,
-    drift: reading.Drift = 0.0,
+    numbers: reading.Numbers = None,
     readout: reading.Readout = None,
     teacher_readout: reading.TeacherReadout = None,
     readout_rate: reading.ReadoutRate = 0.0,
-    readout_decay: reading.ReadoutDecay = 0.0,
     batch: reading.Batch = 1,
     sweep_learning_rate: Annotated[
         str | None,
@@ -78,12 +75,8 @@ def online(
         (student, teacher),
         (activation, teacher_activation),
         teacher_norms,
-        output_scale,
         (readout, teacher_readout),
-        label_noise=label_noise,
-        weight_decay=weight_decay,
-        drift=drift,
-        readout_decay=readout_decay,
+        numbers,
     )
     start = reading.start(scenario, start_q, start_r)
     rate: Any = learning_rate

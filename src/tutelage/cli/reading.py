@@ -1,7 +1,10 @@
 """What the commands read: options that several of them have, and the texts behind options."""
 
 import dataclasses
+import inspect
 import math
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +14,7 @@ from tutelage import activations
 from tutelage._checks import ROUNDING, InputError, finite_number
 from tutelage._memory import check_memory
 from tutelage.cli.elsewhere import unknown_unit
+from tutelage.model.numbers import NUMBERS, Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,17 +77,6 @@ StartR = Annotated[
         metavar="R11,R22,...", help="Overlaps R_ii at time 0; one number is meant for all."
     ),
 ]
-OutputScale = Annotated[
-    str,
-    typer.Option(metavar="S | SK,SM", help="Factor of the outputs, or one for each network."),
-]
-LabelNoise = Annotated[
-    float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
-]
-WeightDecay = Annotated[float, typer.Option(metavar="GAMMA", help="Pull of the weights to zero.")]
-Drift = Annotated[
-    float, typer.Option(metavar="DELTA", help="Rate at which teachers walk at random, norms kept.")
-]
 Readout = Annotated[
     str | None,
     typer.Option(
@@ -96,9 +89,6 @@ TeacherReadout = Annotated[
 ]
 ReadoutRate = Annotated[
     float, typer.Option(metavar="ETA_V", help="Step of the second layer; 0 keeps it as it is.")
-]
-ReadoutDecay = Annotated[
-    float, typer.Option(metavar="GAMMA_V", help="Pull of a second layer that learns to zero.")
 ]
 Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples for each step; α = steps/N.")]
 Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
@@ -117,6 +107,49 @@ Out = Annotated[
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE.png", help="Draw the curves; also .pdf or .svg.")
 ]
+
+
+# The numbers of a scenario by name: `with_numbers` makes an option of each.
+Numbers = Mapping[str, Any] | None
+
+
+def with_numbers(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each number of a scenario, where its argument ``numbers`` is."""
+
+    @wraps(command)
+    def with_options(**options: Any) -> None:
+        given = {number.name: _number(number, options.pop(number.name)) for number in NUMBERS}
+        command(numbers=given, **options)
+
+    own = inspect.signature(command, eval_str=True).parameters
+    parameters = [
+        parameter
+        for name, one in own.items()
+        for parameter in ([_option(n) for n in NUMBERS] if name == "numbers" else [one])
+    ]
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_options
+
+
+def _option(number: Number) -> inspect.Parameter:
+    kind = str if number.is_pair else float
+    default: Any = f"{number.default:g}" if number.is_pair else number.default
+    option = typer.Option(metavar=number.metavar, help=number.help)
+    return inspect.Parameter(
+        number.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
+
+
+def _number(number: Number, value: Any) -> Any:
+    """The value of an option; two numbers with a comma between them are a pair."""
+    if not number.is_pair:
+        return value
+    pair = numbers(f"--{number.name.replace('_', '-')}", value, 1, 2)
+    return tuple(pair) if len(pair) == 2 else pair[0]
 
 
 def check_seed(seed: int) -> None:
@@ -225,11 +258,13 @@ def scenario(
     sizes: tuple[int, int],
     units: tuple[str, str | None],
     teacher_norms: str | None,
-    output_scale: str,
-    readouts: tuple[str | None, str | None] = (None, None),
-    **noise: float,
+    readouts: tuple[str | None, str | None],
+    given: Numbers,
 ) -> "Scenario":
-    """Student and teacher; the teacher's units are the student's where they are not named."""
+    """Student and teacher; the teacher's units are the student's where they are not named.
+
+    given: the numbers of the scenario by name, from `with_numbers`.
+    """
     import numpy as np
 
     from tutelage.model import Committee, Scenario
@@ -251,10 +286,8 @@ def scenario(
     student = Committee(K, activation("--activation", units[0]), v)
     teacher = Committee(M, activation("--teacher-activation", units[1] or units[0]), teacher_v)
     norms = numbers("--teacher-norms", teacher_norms or "1", 1, teacher.units)
-    scale = numbers("--output-scale", output_scale, 1, 2)
-    scales: Any = tuple(scale) if len(scale) == 2 else scale[0]
     T = np.diag(np.broadcast_to(norms, teacher.units))
-    return Scenario(student, teacher, T, output_scale=scales, **noise)
+    return Scenario(student, teacher, T, **(given or {}))
 
 
 def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps":

@@ -29,6 +29,7 @@ class Simulator(StrEnum):
     network = "network"
 
 
+@reading.with_numbers
 def simulate(
     student: reading.Student = 2,
     teacher: reading.Teacher = 2,
@@ -57,14 +58,10 @@ def simulate(
     teacher_norms: reading.TeacherNorms = None,
     start_q: reading.StartQ = None,
     start_r: reading.StartR = "1e-3",
-    output_scale: reading.OutputScale = "1",
-    label_noise: reading.LabelNoise = 0.0,
-    weight_decay: reading.WeightDecay = 0.0,
-    drift: reading.Drift = 0.0,
+    numbers: reading.Numbers = None,
     readout: reading.Readout = None,
     teacher_readout: reading.TeacherReadout = None,
     readout_rate: reading.ReadoutRate = 0.0,
-    readout_decay: reading.ReadoutDecay = 0.0,
     batch: reading.Batch = 1,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
@@ -87,12 +84,8 @@ def simulate(
         (student, teacher),
         (activation, teacher_activation),
         teacher_norms,
-        output_scale,
         (readout, teacher_readout),
-        label_noise=label_noise,
-        weight_decay=weight_decay,
-        drift=drift,
-        readout_decay=readout_decay,
+        numbers,
     )
     _check_dimension(scenario, dimension)
     start = reading.start(scenario, start_q, start_r)

@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.axes import drawing, finished, new_axes, shades
+from tutelage.model.numbers import SYMBOLS as SYMBOLS_OF_NUMBERS
 from tutelage.sweeps.points import POINT
 
 # Numbers that are all positive and spread so widely have a logarithmic axis.
@@ -17,10 +18,8 @@ MISSING = "0.85"
 BORDER = 0.08
 PANEL = (4.2, 3.4)
 SYMBOLS = {
+    **SYMBOLS_OF_NUMBERS,
     "learning_rate": r"$\eta$",
-    "weight_decay": r"$\gamma$",
-    "label_noise": r"$\varsigma$",
-    "drift": r"$\delta$",
     "load": r"$\alpha$",
     "beta": r"$\beta$",
     "units": "$K$",

@@ -1,10 +1,9 @@
 """Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both,
-and their one layout as a vector (`layout`).
+their one layout as a vector (`layout`), and the table of the numbers of a scenario (`numbers`).
 
-Other packages may use the module `layout`.
+Other packages may use the modules `layout` and `numbers`.
 """
 
-from tutelage.model.overlaps import Overlaps
-from tutelage.model.scenario import Committee, Scenario
+from tutelage._lazy import names_of
 
-__all__ = ["Committee", "Overlaps", "Scenario"]
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

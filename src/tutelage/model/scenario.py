@@ -12,7 +12,6 @@ from tutelage._checks import (
     InputError,
     covariance,
     finite_array,
-    finite_numbers,
     is_traced,
     positive_integer,
     shape_of,
@@ -21,6 +20,7 @@ from tutelage._jax import jnp
 from tutelage._memory import check_memory
 from tutelage._names import named
 from tutelage.activations import Activation
+from tutelage.model.numbers import NUMBERS, flat, mapped, numbers_of
 from tutelage.model.overlaps import Overlaps
 from tutelage.model.teachers import check_orthogonal
 
@@ -128,11 +128,9 @@ class Scenario(eqx.Module):
         self.teacher = check_committee("teacher", teacher)
         self.alike = eqx.tree_equal(student.activation, teacher.activation) is True
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
-        self.output_scale = _output_scale(output_scale)
-        self.label_noise = finite_numbers("label_noise", label_noise, at_least=0.0)
-        self.weight_decay = finite_numbers("weight_decay", weight_decay, at_least=0.0)
-        self.drift = finite_numbers("drift", drift, at_least=0.0)
-        self.readout_decay = finite_numbers("readout_decay", readout_decay, at_least=0.0)
+        given = locals()
+        for number in NUMBERS:
+            setattr(self, number.name, number.checked(given[number.name]))
         _check_outputs(student, teacher)
         lengths = {len(x) for x in self._several}
         if len(lengths) > 1:
@@ -145,8 +143,7 @@ class Scenario(eqx.Module):
     @property
     def _several(self) -> list[np.ndarray]:
         """What there is once for each run."""
-        decays = (self.weight_decay, self.readout_decay, self.drift)
-        numbers = (*self.output_scale, self.label_noise, *decays)
+        numbers = flat(numbers_of(self))
         units = (*self.student.activation.several.values(),)
         units = (*units, *self.teacher.activation.several.values())
         arrays = (self.T, self.student.readout, self.teacher.readout)
@@ -177,11 +174,7 @@ class Scenario(eqx.Module):
                 student,
                 teacher,
                 array(self.T),
-                output_scale=tuple(one(s) for s in self.output_scale),
-                label_noise=one(self.label_noise),
-                weight_decay=one(self.weight_decay),
-                drift=one(self.drift),
-                readout_decay=one(self.readout_decay),
+                **mapped(one, numbers_of(self)),
             )
 
         return [of_run(run) for run in range(*self.leading)] if self.leading else [self]
@@ -349,14 +342,3 @@ def _teacher_overlaps(value: Any, M: int) -> Float[Array, "... M M"]:
         allowed = f"its shape has to be ({M}, {M}), or (n, {M}, {M}) for n runs"
         raise InputError("teacher_overlaps", f"shape {shape}", allowed)
     return jnp.asarray(covariance("teacher_overlaps", value, M))
-
-
-def _output_scale(value: Any) -> tuple[Any, Any]:
-    """(s_K, s_M)."""
-    pair = tuple(value) if isinstance(value, tuple | list) else (value, value)
-    if len(pair) != 2:
-        raise InputError(
-            "output_scale", repr(value), "it has to be one number or two, (s_K, s_M)", "1.0"
-        )
-    s_K, s_M = (finite_numbers("output_scale", s, above=0.0) for s in pair)
-    return s_K, s_M

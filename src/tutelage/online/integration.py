@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from tutelage._checks import InputError
 from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.model.layout import realizable
+from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import TOGETHER, Flow, Flows, errors_of
@@ -265,7 +266,7 @@ def _walked(
 
     # Noise, decay and drift drive a run away from the solution: there the error says nothing.
     scenario = flow.scenario
-    driven = (scenario.label_noise, scenario.weight_decay, scenario.drift, scenario.readout_decay)
+    driven = [getattr(scenario, number.name) for number in NUMBERS if number.drives]
     stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven))
 
     def ends(t: Array, y: Array, slope: Array) -> Array:

@@ -14,6 +14,7 @@ from tutelage._memory import check_memory
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_vector, unchecked
+from tutelage.model.numbers import labelled, numbers_of
 from tutelage.model.scenario import check_fits
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
@@ -232,20 +233,10 @@ def _with_teachers(states: xr.Dataset, start: Overlaps, teachers: Teachers) -> x
 
 def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
     """What may differ between runs, by name."""
-    s_K, s_M = scenario.output_scale
-    scales = (
-        {"output_scale": s_K}
-        if np.array_equal(s_K, s_M)
-        else {"output_scale": s_K, "teacher_scale": s_M}
-    )
     return {
         "learning_rate": rate.first if isinstance(rate, Rate) else rate.function,
         "readout_rate": rate.readout,
-        "weight_decay": scenario.weight_decay,
-        "readout_decay": scenario.readout_decay,
-        "label_noise": scenario.label_noise,
-        "drift": scenario.drift,
-        **scales,
+        **labelled(numbers_of(scenario)),
         **_parameters(scenario),
     }
 

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.model.numbers import COORDINATES
+
 # Parameters of units, of the student and, where it has others, of the teacher.
 PARAMETERS = ("slope", "beta", "offset")
 # Numbers of which there may be one for each run.
 NUMBERS = (
-    *("learning_rate", "readout_rate", "weight_decay", "readout_decay", "label_noise", "drift"),
-    *("output_scale", "teacher_scale"),
+    *("learning_rate", "readout_rate"),
+    *COORDINATES,
     *PARAMETERS,
     *(f"teacher_{name}" for name in PARAMETERS),
 )

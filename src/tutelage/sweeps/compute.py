@@ -23,6 +23,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.model.numbers import NAMES
 from tutelage.runs.provenance import constructor
 from tutelage.runs.public_names import function
 from tutelage.sweeps.keeping import kept
@@ -30,10 +31,8 @@ from tutelage.sweeps.pieces import as_dataset, stacked, variables
 from tutelage.sweeps.points import identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
 
-# What may differ between the runs of one call, besides parameters of units and readouts.
-NUMBERS = ("output_scale", "label_noise", "weight_decay", "drift", "readout_decay")
 RATES = ("learning_rate", "readout_rate")
-JOINED = (*NETWORKS, *NUMBERS, "teacher_overlaps")
+JOINED = (*NETWORKS, *NAMES, "teacher_overlaps")
 
 
 class Task(NamedTuple):
@@ -217,7 +216,7 @@ def _joined(scenarios: Sequence[Scenario]) -> Scenario:
     """One scenario with the numbers of all of them; T of each, so that it has runs in any case."""
     first = scenarios[0]
     given = {name: getattr(first, name) for name in constructor(Scenario)}
-    for name in NUMBERS:
+    for name in NAMES:
         given[name] = _numbers([getattr(scenario, name) for scenario in scenarios])
     for network in NETWORKS:
         given[network] = _committee([getattr(scenario, network) for scenario in scenarios])

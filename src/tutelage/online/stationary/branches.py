@@ -8,6 +8,7 @@ import xarray as xr
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.numbers import NUMBERS
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow, errors_of
@@ -108,7 +109,8 @@ def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
     finite_number("until", until, at_least=0.0, hint="until=2.0")
     if until == learning_rate:
         raise InputError("until", repr(until), "it has to differ from learning_rate")
-    if until == 0 and scenario.weight_decay + scenario.drift + scenario.readout_decay > 0:
+    rates = sum(getattr(scenario, number.name) for number in NUMBERS if number.is_rate)
+    if until == 0 and rates > 0:
         raise InputError(
             "until",
             "0 with weight decay or drift",

@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from tutelage.model import Committee, Scenario
 from tutelage.model.layout import Layout
+from tutelage.model.numbers import in_units_of_time, numbers_of
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import rates_and_jacobian, second_order
@@ -34,11 +35,7 @@ def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
         Committee(1, scenario.student.activation, K * scenario.student.weights[:, :1]),
         scenario.teacher,
         scenario.T,
-        output_scale=scenario.output_scale,
-        label_noise=scenario.label_noise,
-        weight_decay=scenario.weight_decay * unit,
-        drift=scenario.drift * unit,
-        readout_decay=scenario.readout_decay * unit,
+        **in_units_of_time(numbers_of(scenario), unit),
     )
     return single, rate if rate.limit else rate_of(rate.first / K)
 

@@ -20,6 +20,7 @@ from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Scenario
 from tutelage.model.layout import unchecked
+from tutelage.model.numbers import numbers_of
 from tutelage.model.timing import rate_of
 from tutelage.online.symmetric.patterns import PatternAverages, pattern_averages
 from tutelage.online.symmetric.scenario import (
@@ -69,18 +70,12 @@ class SymmetricFlow(eqx.Module):
         self.method = None if method is None else self.averages.single.method
         # As arrays, these numbers are data: another K needs no other program.
         positive_integer("batch", batch, "batch=1")
-        self.K, self.batch, self.label_noise, self.weight_decay, self.drift, self.readout_decay = (
-            jnp.asarray(x, dtype=jnp.float64)
-            for x in (
-                symmetric.units,
-                batch,
-                symmetric.label_noise,
-                symmetric.weight_decay,
-                symmetric.drift,
-                symmetric.readout_decay,
-            )
-        )
-        self.output_scale = jnp.asarray(symmetric.output_scale[0], dtype=jnp.float64)
+        # The scale of the teacher's output is in `scales`.
+        own = {
+            name: x[0] if isinstance(x, tuple) else x for name, x in numbers_of(symmetric).items()
+        }
+        for name, x in {"K": symmetric.units, "batch": batch, **own}.items():
+            setattr(self, name, jnp.asarray(x, dtype=jnp.float64))
         self.scales, self.teacher_overlaps = (
             jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in pair])
             for pair in (symmetric.scales, symmetric.teacher_overlaps)

@@ -16,6 +16,7 @@ from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.model.numbers import NAMES, numbers_of
 from tutelage.model.scenario import check_committee, check_scenario
 from tutelage.model.teachers import check_orthogonal
 
@@ -78,6 +79,7 @@ class SymmetricScenario(eqx.Module):
         drift: Any = 0.0,
         readout_decay: Any = 0.0,
     ):
+        given = locals()
         check_committee("student", student)
         check_committee("teacher", teacher)
         K, M = student.units, teacher.units
@@ -101,16 +103,11 @@ class SymmetricScenario(eqx.Module):
         one = Scenario(
             Committee(1, student.activation),
             Committee(1, teacher.activation),
-            output_scale=output_scale,
-            label_noise=label_noise,
-            weight_decay=weight_decay,
-            drift=drift,
-            readout_decay=readout_decay,
+            **{name: given[name] for name in NAMES},
         )
         check_scenario(one)
-        self.output_scale, self.label_noise = one.output_scale, one.label_noise
-        self.weight_decay, self.drift = one.weight_decay, one.drift
-        self.readout_decay = one.readout_decay
+        for name, value in numbers_of(one).items():
+            setattr(self, name, value)
         check_orthogonal(self.drift, matrix(2 if K > 1 else 1, t, u))
 
     @property
@@ -141,11 +138,7 @@ class SymmetricScenario(eqx.Module):
             scenario.student,
             scenario.teacher,
             (t, u),
-            output_scale=scenario.output_scale,
-            label_noise=scenario.label_noise,
-            weight_decay=scenario.weight_decay,
-            drift=scenario.drift,
-            readout_decay=scenario.readout_decay,
+            **numbers_of(scenario),
         )
 
 

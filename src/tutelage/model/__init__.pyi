@@ -1,0 +1,2 @@
+from .overlaps import Overlaps as Overlaps
+from .scenario import Committee as Committee, Scenario as Scenario

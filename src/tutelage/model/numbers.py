@@ -1,0 +1,189 @@
+"""The numbers of a scenario: one table that every reader uses.
+
+A row here is an argument of `tutelage.Scenario`, which may have one value per run; a coordinate of
+results, a symbol in figures, an option of ``tutelage online`` and ``tutelage simulate``, a slider
+of the explorer, a part of a scenario that a study may sweep, and a hint where somebody looks for it
+in another place.  What the number does stands in `tutelage.online` and, written independently, in
+`tutelage.simulation`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from tutelage._checks import InputError, finite_numbers
+from tutelage._names import HOMES, OF_SCENARIO
+
+
+class Number(NamedTuple):
+    """A number of a scenario.
+
+    name: the argument.
+    symbol: its letter, as in the papers.
+    tex: the same for figures.
+    title: a few words for a page.
+    help: one line for people who read ``--help``.
+    metavar: what stands for the value in ``--help``.
+    acts_on: what the number changes.
+    default: the value without effect.
+    at_least, above: bounds.
+    is_pair: whether student and teacher may have different values.
+    is_rate: whether it is a rate per time α, which scales with the unit of time.
+    drives: whether a value other than the default keeps a run away from the exact solution.
+    slider: first and last value other than the default, on a logarithmic scale.
+    """
+
+    name: str
+    symbol: str
+    tex: str
+    title: str
+    help: str
+    metavar: str
+    acts_on: Literal["outputs", "labels", "first layer", "second layer", "teacher"]
+    default: float
+    slider: tuple[float, float]
+    at_least: float = -math.inf
+    above: float = -math.inf
+    is_pair: bool = False
+    is_rate: bool = False
+    drives: bool = False
+
+    def checked(self, value: Any) -> Any:
+        """Return a value within bounds, or one per run; a pair for a number of both networks."""
+        bounds = {"at_least": self.at_least, "above": self.above}
+        if not self.is_pair:
+            return finite_numbers(self.name, value, **bounds)
+        pair = tuple(value) if isinstance(value, tuple | list) else (value, value)
+        if len(pair) != 2:
+            allowed = f"it has to be one number or two, ({self.symbol}_K, {self.symbol}_M)"
+            raise InputError(self.name, repr(value), allowed, f"{self.default}")
+        return tuple(finite_numbers(self.name, x, **bounds) for x in pair)
+
+
+NUMBERS = (
+    Number(
+        "output_scale",
+        symbol="s",
+        tex="s",
+        title="scale of the outputs",
+        help="Factor of the outputs, or one for each network.",
+        metavar="S | SK,SM",
+        acts_on="outputs",
+        default=1.0,
+        slider=(0.01, 10.0),
+        above=0.0,
+        is_pair=True,
+    ),
+    Number(
+        "label_noise",
+        symbol="ς",
+        tex=r"\varsigma",
+        title="noise on the labels",
+        help="Standard deviation of noise on the labels.",
+        metavar="STD",
+        acts_on="labels",
+        default=0.0,
+        slider=(1e-3, 3.0),
+        at_least=0.0,
+        drives=True,
+    ),
+    Number(
+        "weight_decay",
+        symbol="γ",
+        tex=r"\gamma",
+        title="weight decay",
+        help="Pull of the weights to zero.",
+        metavar="GAMMA",
+        acts_on="first layer",
+        default=0.0,
+        slider=(1e-5, 1.0),
+        at_least=0.0,
+        is_rate=True,
+        drives=True,
+    ),
+    Number(
+        "drift",
+        symbol="δ",
+        tex=r"\delta",
+        title="drift of the teacher",
+        help="Rate of a random walk of the teachers at fixed norms.",
+        metavar="DELTA",
+        acts_on="teacher",
+        default=0.0,
+        slider=(1e-5, 1.0),
+        at_least=0.0,
+        is_rate=True,
+        drives=True,
+    ),
+    Number(
+        "readout_decay",
+        symbol="γ_v",
+        tex=r"\gamma_v",
+        title="decay of the second layer",
+        help="Pull of a second layer that learns to zero.",
+        metavar="GAMMA_V",
+        acts_on="second layer",
+        default=0.0,
+        slider=(1e-5, 1.0),
+        at_least=0.0,
+        is_rate=True,
+        drives=True,
+    ),
+)
+NAMES = tuple(number.name for number in NUMBERS)
+
+
+def numbers_of(scenario: Any) -> dict[str, Any]:
+    """Return the numbers of a scenario by name, as its constructor takes them."""
+    return {name: getattr(scenario, name) for name in NAMES}
+
+
+def flat(numbers: Mapping[str, Any]) -> list[Any]:
+    """Return all values one by one, those of a pair too."""
+    parts = (x if isinstance(x, tuple) else (x,) for x in numbers.values())
+    return [x for part in parts for x in part]
+
+
+def mapped(function: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a function to every value, to those of a pair one by one."""
+    return {
+        name: tuple(map(function, x)) if isinstance(x, tuple) else function(x)
+        for name, x in numbers.items()
+    }
+
+
+def in_units_of_time(numbers: Mapping[str, Any], unit: Any) -> dict[str, Any]:
+    """Multiply every rate by the length of a unit of time."""
+    rates = {number.name for number in NUMBERS if number.is_rate}
+    return {name: x * unit if name in rates else x for name, x in numbers.items()}
+
+
+def labelled(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers by the names of coordinates: the second of an unequal pair is the teacher's.
+
+    >>> labelled({"output_scale": (1.0, 0.5), "drift": 0.0})
+    {'output_scale': 1.0, 'teacher_scale': 0.5, 'drift': 0.0}
+    """
+    import numpy as np
+
+    by_name: dict[str, Any] = {}
+    for name, x in numbers.items():
+        by_name[name] = x[0] if isinstance(x, tuple) else x
+        if isinstance(x, tuple) and not np.array_equal(*x):
+            by_name[of_teacher(name)] = x[1]
+    return by_name
+
+
+def of_teacher(name: str) -> str:
+    """Return the name of the teacher's value of a pair.
+
+    >>> of_teacher("output_scale")
+    'teacher_scale'
+    """
+    return f"teacher_{name.removeprefix('output_')}"
+
+
+COORDINATES = (*NAMES, *(of_teacher(number.name) for number in NUMBERS if number.is_pair))
+SYMBOLS = {number.name: f"${number.tex}$" for number in NUMBERS}
+# So that `tl.online.evolve(..., drift=0.1)` is answered with where the number belongs.
+HOMES.update(dict.fromkeys(NAMES, OF_SCENARIO))
