@@ -1,6 +1,7 @@
 """What does not fit in memory is refused at once, with the size that would fit."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,6 +9,8 @@ import tutelage as tl
 from tutelage import _memory
 from tutelage._checks import InputError
 from tutelage._memory import check_memory, memory_there
+from tutelage.averages import Estimate
+from tutelage.averages.conditional.derivatives import Average, estimate
 from tutelage.model.layout import unchecked
 from tutelage.online.trajectory import bytes_of_a_run
 
@@ -61,6 +64,47 @@ def test_the_averages_of_a_run_take_no_more_than_is_said(activation, K):
     compiled = jax.jit(rates).lower(0.5 * eye, 0.1 * eye, eye).compile()
     taken = compiled.memory_analysis().temp_size_in_bytes
     assert 0 < taken < runs * bytes_of_a_run(scenario, None, 2)
+
+
+def temporary_bytes(function, *arguments):
+    """What XLA allocates besides arguments and results."""
+    return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+
+
+def test_gradients_of_many_averages_take_the_memory_of_one():
+    """A stand-in with 10⁴ nodes, each with ten numbers that reverse mode would store."""
+    nodes = np.linspace(0, 1, 10**4)
+
+    def value(c):
+        def add(total, node):
+            return total + jnp.sum(jnp.tanh(node * c) ** 3 * np.ones((10, 1))), None
+
+        return jax.lax.scan(add, 0.0, nodes)[0]
+
+    average = Average(lambda c: Estimate(value(c), jnp.zeros(())), value)
+    many = np.random.default_rng(0).normal(size=(100, 3))
+    plain, bounded = (
+        jax.vmap(jax.grad(f)) for f in (value, lambda c: estimate((c,), average=average).value)
+    )
+    assert temporary_bytes(bounded, many) < 10**5 < 10**7 < temporary_bytes(plain, many)
+    np.testing.assert_allclose(jax.jit(bounded)(many), jax.jit(plain)(many), rtol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "size", "most"), [("i2", 2, 10**7), ("i4", 4, 10**8)])
+def test_gradients_of_averages_of_smooth_units_take_bounded_memory(kind, size, most):
+    """One hundred covariances in one compiled call; in reverse mode I4 of tanh takes 606 GB."""
+    A = np.random.default_rng(0).normal(size=(100, size, 6)) / 6**0.5
+    C, average = jnp.asarray(A @ np.swapaxes(A, -1, -2)), getattr(tl.averages, kind)
+    gradient = jax.jit(jax.vmap(jax.grad(lambda C: average(tl.Tanh(), C))))
+    compiled = gradient.lower(C).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < most
+    D = 1e-5 * (np.ones((size, size)) + np.eye(size))
+    up, down = (average(tl.Tanh(), C[:2] + step) for step in (D, -D))
+    # Central differences: the square of the step, and rounding over the step.
+    assert np.all(
+        np.abs(np.sum(compiled(C)[:2] * D, axis=(1, 2)) - (up - down) / 2) < 1e-9 * np.sum(D)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Saad and Solla's closed forms against signs seen through noise and against 30 digits."""
 
+from functools import cache
+
 import numpy as np
 import pytest
+from mpmath import mp
 from problems import problems
 from units import covariances, true_errors
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import hardly_used, jax, jnp
 from tutelage.activations import Erf
 from tutelage.averages import erf
 from tutelage.averages.orthant import averages as orthant
@@ -45,6 +48,80 @@ def test_large_variances_turn_erf_into_a_sign():
         assert np.all(np.isfinite(jax.grad(lambda c: erf.i2((Erf(), Erf()), c).value)(C)))
 
 
+def four_point(C):
+    """Λ0, Λ1, Λ2 and Λ4 of Saad and Solla (1995) in 300 digits."""
+    c = mp.matrix(C)
+    for a in range(4):
+        c[a, a] += 1
+    L4 = c[0, 0] * c[1, 1] - c[0, 1] ** 2
+
+    def Lambda(a, b):
+        crossed = c[0, 1] * (c[0, a] * c[1, b] + c[0, b] * c[1, a])
+        return L4 * c[a, b] - c[1, a] * c[1, b] * c[0, 0] - c[0, a] * c[0, b] * c[1, 1] + crossed
+
+    sine = Lambda(2, 3) / mp.sqrt(Lambda(2, 2) * Lambda(3, 3))
+    return 4 / mp.pi**2 / mp.sqrt(L4) * mp.asin(sine)
+
+
+def differences(C):
+    """Symmetric D with dI4 = Σ D_ab dC_ab by central differences: the step is 10⁻⁶⁰."""
+    D, h = np.zeros((4, 4)), mp.mpf(10) ** -60
+    for a in range(4):
+        for b in range(a, 4):
+            E = mp.zeros(4)
+            E[a, b] = E[b, a] = h
+            change = four_point(mp.matrix(C) + E) - four_point(mp.matrix(C) - E)
+            D[a, b] = D[b, a] = float(change / (2 * h)) / (1 if a == b else 2)
+    return D
+
+
+WEIGHTS = {
+    "rank 4": [[3, 0, 1, -1], [1, 2, 0, 1], [-1, 1, 3, 0], [0, 1, -1, 2]],
+    "rank 3": [[3, 0, 1], [1, 2, 0], [-1, 1, 3], [0, 1, -1]],
+    "rank 2": [[3, 0], [1, 2], [-1, 1], [2, 1]],
+    "rank 1": [[3], [1], [-1], [2]],
+    "u = v": [[3, 0, 1], [3, 0, 1], [-1, 1, 3], [0, 1, -1]],
+    "u = w, v = z": [[3, 0], [1, 2], [3, 0], [1, 2]],
+}
+# Two eliminations of dependent fields that differ leave rounding of the size of C, as the rounding
+# of C itself would, beside the noise of variance 1; the others nothing of that kind.
+DEPENDENT = ("rank 3", "rank 2")
+derivatives = hardly_used(jax.value_and_grad(lambda C: erf.i4((Erf(),) * 4, C).value))
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("power", [0, 3, 8, 16, 50, 90])
+def test_gradients_of_large_and_singular_covariances_are_differences(kind, power):
+    """Of size 10 to 10⁵⁵, powers of two times whole numbers: the covariances are exact."""
+    W = 2.0**power * np.array(WEIGHTS[kind])
+    C = W @ W.T
+    if kind in DEPENDENT and power > 16:
+        assert np.all(np.isfinite(derivatives(C)[1]))  # nothing but rounding is left
+        return
+    value, gradient = derivatives(C)
+    with mp.workdps(300):
+        exact, expected = float(four_point(C.tolist())), differences(C.tolist())
+    s = np.sqrt(np.diag(C))
+    wrong = np.abs(gradient + gradient.T - 2 * expected) / 2 * np.outer(s, s)
+    scale = abs(exact) + np.max(np.abs(expected) * np.outer(s, s))
+    relative = 64 * EPSILON * (np.max(C) if kind in DEPENDENT else 1)
+    assert np.all(wrong <= relative * scale)
+    assert abs(value - exact) <= relative * scale
+
+
+@pytest.mark.parametrize("kind", ["i2", "i3", "i4", "slopes"])
+def test_gradients_are_finite_for_covariances_of_every_size(kind):
+    """Up to 10²⁹⁰, of every rank, with fields that coincide up to rounding."""
+    size = {"i2": 2, "i3": 3, "i4": 4, "slopes": 2}[kind]
+    rng, units = np.random.default_rng(21), (Erf(),) * COUNT.get(kind, 2)
+    both = hardly_used(jax.vmap(jax.value_and_grad(lambda C: getattr(erf, kind)(units, C).value)))
+    for rank in (1, 2, 3, 4):
+        W = rng.normal(size=(4, 1000, size, rank)) * 10.0 ** rng.uniform(0, 145, (4, 1000, 1, 1))
+        W[:, :, 1] = W[:, :, 0] + np.array([0, 1e-8, 1e-4, 1])[:, None, None] * W[:, :, 1]
+        value, slope = both((W @ np.swapaxes(W, -1, -2)).reshape(-1, size, size))
+        assert np.all(np.isfinite(value)) and np.all(np.isfinite(slope))
+
+
 def test_derivatives_are_right_where_student_and_teacher_coincide():
     """dI2/dR = 2/(π√3) at Q = R = T = 1, where the determinant vanishes."""
 
@@ -52,6 +129,13 @@ def test_derivatives_are_right_where_student_and_teacher_coincide():
         return erf.i2((Erf(), Erf()), jnp.array([[1.0, R], [R, 1.0]])).value
 
     assert abs(jax.grad(average)(1.0) - 2 / (np.pi * np.sqrt(3))) <= 4 * EPSILON
+
+
+@cache
+def gradient(kind):
+    """Compiled once."""
+    units = (Erf(),) * COUNT.get(kind, 2)
+    return hardly_used(jax.grad(lambda C: getattr(erf, kind)(units, C).value))
 
 
 @pytest.mark.parametrize("kind", ["i2", "i3", "i4", "slopes"])
@@ -63,8 +147,7 @@ def test_derivatives_are_continuous_across_coinciding_fields(kind, excess):
 
     def slope(share):
         C = same * (1 + share * (1 - np.eye(size)))
-        units = (Erf(),) * COUNT.get(kind, 2)
-        return jax.grad(lambda C: getattr(erf, kind)(units, C).value)(jnp.asarray(C))
+        return gradient(kind)(jnp.asarray(C))
 
     inside, outside = slope(-excess), slope(excess)
     assert np.all(np.abs(inside - outside) <= 20 * excess)  # second derivatives are of order one

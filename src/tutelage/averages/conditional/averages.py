@@ -11,9 +11,11 @@ from jaxtyping import Array, Float, Int
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.conditional import effort
+from tutelage.averages.conditional.derivatives import Average, estimate
 from tutelage.averages.conditional.kernel import PRIVATE, Units, over_batch, product, quadratic
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
+from tutelage.model.layout import upper_triangle
 
 # Relative rounding of sums over some thousand nodes.
 ROUNDING = 1e-14
@@ -32,12 +34,7 @@ i3, slopes = quadrature.i3, quadrature.slopes
 @eqx.filter_jit
 def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩, w given u; the error as for `i4`."""
-    units = Units(tuple((g, 1) for g in activations))
-    return over_batch(lambda C: _judged(units, C, 1, partial(_product, units, C)), C)
-
-
-def _product(units: Units, C: Float[Array, "2 2"], rule: Any) -> tuple[Array, float]:
-    return product(units, C, rule), 0.0
+    return over_batch(lambda C: _estimate(_product, activations, C, 1), C)
 
 
 @eqx.filter_jit
@@ -46,21 +43,46 @@ def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estim
 
     The error is the change with the rule next to the one that was good enough.
     """
-    return over_batch(lambda C: _i4(activations, C), C)
+    return over_batch(lambda C: _estimate(_four_point, activations, C, 2), C)
 
 
-def _i4(activations: tuple[Activation, ...], C: Float[Array, "4 4"]) -> Estimate:
-    g1, g2, h, k = activations
-    units = Units(((g1, 1), (g2, 1), (h, 1), (k, 1)))
+def _estimate(compute: Any, activations: tuple[Activation, ...], C: Array, given: int) -> Estimate:
+    """Average at one covariance as a function of its different entries and the units' parameters.
+
+    compute: from units, covariance and rule to the value and what the series leaves out.
+    """
+    parameters, rest = eqx.partition(activations, eqx.is_array)
+    leaves, structure = jax.tree.flatten(parameters)
+
+    def problem(c: Array, *leaves: Array) -> tuple[Units, Array]:
+        units = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
+        return Units(tuple((g, 1) for g in units)), c[upper_triangle(len(C))]
+
+    def judged(*numbers: Array) -> Estimate:
+        units, C = problem(*numbers)
+        return _judged(units, C, given, partial(compute, units, C))
+
+    def alone(*numbers: Array) -> Array:
+        units, C = problem(*numbers)
+        choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
+        return effort.with_rule(choice, C, seen, lambda rule: compute(units, C, rule)[0])
+
+    entries = (0.5 * (C + C.T))[np.triu_indices(len(C))]
+    return estimate((entries, *leaves), average=Average(judged, alone))
+
+
+def _product(units: Units, C: Float[Array, "2 2"], rule: Any) -> tuple[Array, Array]:
+    return product(units, C, rule), jnp.zeros(())
+
+
+def _four_point(units: Units, C: Float[Array, "4 4"], rule: Any) -> tuple[Array, Array]:
+    (g1, _), (g2, _), *_ = units.runs
     both = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
 
     def slopes(x: Float[Array, "2 p"]) -> Float[Array, " p"]:
         return g1.derivative(x[0]) * g2.derivative(x[1])
 
-    def compute(rule: Any) -> tuple[Array, Array]:
-        return quadratic(slopes, units, C, both, 0.0, 2, rule)
-
-    return _judged(units, C, 2, compute)
+    return quadratic(slopes, units, C, both, 0.0, 2, rule)
 
 
 def square(

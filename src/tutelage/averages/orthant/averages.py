@@ -229,7 +229,7 @@ def normalised(C: Float[Array, "... n n"]) -> tuple[Covariance, list[Number]]:
     variance = [jax.lax.stop_gradient(C[..., i, i]) for i in n]
     zero = [v < 1e-290 for v in variance]
     amplitude = [
-        _power_of_two(jnp.sqrt(jnp.where(z, 1.0, v))) for z, v in zip(zero, variance, strict=True)
+        power_of_two(jnp.sqrt(jnp.where(z, 1.0, v))) for z, v in zip(zero, variance, strict=True)
     ]
     unit = {
         (i, j): jnp.where(
@@ -245,7 +245,7 @@ def normalised(C: Float[Array, "... n n"]) -> tuple[Covariance, list[Number]]:
     return computed_once(unit), factors
 
 
-def _power_of_two(x: Number) -> Number:
+def power_of_two(x: Number) -> Number:
     """The largest power of two that is not above x > 0."""
     bits = jax.lax.bitcast_convert_type(x, jnp.uint64)
     return jax.lax.bitcast_convert_type(bits & jnp.uint64(0x7FF0_0000_0000_0000), jnp.float64)
