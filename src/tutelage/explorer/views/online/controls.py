@@ -2,6 +2,7 @@
 
 from tutelage.explorer import units
 from tutelage.explorer.parameters import Parameter, integer, number
+from tutelage.model.numbers import NUMBERS
 
 SAME = "same"
 STUDENT, TEACHER, START, NOISE, TIME, FINITE = (
@@ -54,12 +55,8 @@ PARAMETERS: list[Parameter] = [
            0.5, 0.01, 3.0, shown_when=RANDOM, step=0.01),
     integer("start_seed", "seed of the start", "", "another seed, other weights", START,
             0, 0, 9999, shown_when=RANDOM),
-    number("label_noise", "noise on the labels", "ς", "its standard deviation", NOISE,
-           0.0, 1e-3, 3.0, scale="log", zero=True),
-    number("weight_decay", "weight decay", "γ", "pull of the weights to zero", NOISE,
-           0.0, 1e-5, 1.0, scale="log", zero=True),
-    number("drift", "drift of the teacher", "δ", "rate of its random walk; norms are kept", NOISE,
-           0.0, 1e-5, 1.0, scale="log", zero=True),
+    *(number(n.name, n.title, n.symbol, n.help[:1].lower() + n.help[1:].rstrip("."), NOISE,
+             n.default, *n.slider, scale="log", zero=n.default == 0) for n in NUMBERS),
     number("until", "last time", "α", "examples for each input", TIME, 200.0, 1.0, 1e5,
            scale="log"),
     integer("dimension", "inputs of the networks", "N", "finite networks have so many inputs",

@@ -34,7 +34,7 @@ def _setting(state: State) -> list[str]:
         f"    student=tl.Committee({state['K']}, {student}{_second_layer(state, 'K')}),",
         f"    teacher=tl.Committee({state['M']}, {teacher}{_second_layer(state, 'M')}),",
         f"    teacher_overlaps={setting.teacher_overlaps(state)},",
-        *(f"    {name}={value!r}," for name, value in setting.noise(state).items()),
+        *(f"    {name}={value!r}," for name, value in setting.numbers(state).items()),
         ")",
         f"start = {_start(state)}",
     ]
@@ -91,7 +91,7 @@ def command(state: State) -> str | None:
         "teacher-norms": _commas(np.diag(setting.teacher_overlaps(state))),
         "start-q": _commas(setting.diagonal(state)),
         "start-r": _commas(np.diag(setting.given(state)[1])),
-        **setting.noise(state),
+        **setting.numbers(state),
         **{name: _commas(v) for name, v in readouts.items() if v is not None},
     }
     words = [f"--{name.replace('_', '-')} {value}" for name, value in options.items()]

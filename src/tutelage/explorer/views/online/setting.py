@@ -6,6 +6,7 @@ from tutelage._checks import InputError
 from tutelage.explorer import units
 from tutelage.explorer.parameters import State
 from tutelage.explorer.views.online.controls import PARAMETERS, SAME
+from tutelage.model.numbers import NUMBERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +20,9 @@ TIMES = 401
 def program(state: State) -> tuple[Any, ...]:
     """What is compiled: another value of anything else needs no other program."""
     names = ("K", "M", "activation", "teacher_activation", "batch")
-    numbers = ("learning_rate", "readout_rate", "label_noise", "drift")
+    rates = ("learning_rate", "readout_rate", *(n.name for n in NUMBERS if n.default == 0))
     layers = (bool(state["readout"]), bool(state["teacher_readout"]))
-    limits = tuple(state[name] > 0 for name in numbers)
+    limits = tuple(state[name] > 0 for name in rates)
     return (*(state[name] for name in names), *limits, *layers)
 
 
@@ -59,11 +60,12 @@ def scenario_of(state: State) -> "Scenario":
 
     student = tl.Committee(state["K"], units.unit(state["activation"], state), readout(state, "K"))
     teacher = tl.Committee(state["M"], units.unit(*teacher_unit(state)), readout(state, "M"))
-    return tl.Scenario(student, teacher, teacher_overlaps(state), **noise(state))
+    return tl.Scenario(student, teacher, teacher_overlaps(state), **numbers(state))
 
 
-def noise(state: State) -> dict[str, float]:
-    return {n: state[n] for n in ("label_noise", "weight_decay", "drift") if state[n]}
+def numbers(state: State) -> dict[str, float]:
+    """The numbers of the scenario that differ from their defaults."""
+    return {n.name: state[n.name] for n in NUMBERS if state[n.name] != n.default}
 
 
 def teacher_unit(state: State) -> tuple[str, State, str]:
