@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.special
 from scenarios import GRADED, GRADED_START, TWO
 
@@ -285,6 +286,27 @@ def test_the_run_diverges_just_above_and_converges_just_below(of_graded):
         for side in (-1, 1)
     ]
     assert outcomes == ["converged", "diverged"]
+
+
+@pytest.mark.slow
+def test_the_errors_of_both_rates_hold_from_both_sides(of_graded, monkeypatch):
+    """Against tolerances a hundred times smaller, and no slope that counts as integration error."""
+    flow = Flow(GRADED)
+    y0 = flow.vector(GRADED_START)
+
+    def escapes(eta):
+        return critical_rates._run(flow, y0, eta, 1e-12).outcome == "diverged"
+
+    def rise(eta):
+        return critical_rates._fastest_rise(flow, y0, eta, 1e-12)
+
+    value = of_graded.diverges.value
+    exact = np.mean(critical_rates._bisect(escapes, value - 1e-7, value + 1e-7, 1e-12))
+    assert holds_from_both_sides(of_graded.diverges, exact)
+    monkeypatch.setattr(critical_rates, "RISING", 1e-12)
+    value = of_graded.non_monotonic.value
+    exact = scipy.optimize.brentq(rise, value - 1e-5, value + 1e-5, xtol=1e-12)
+    assert holds_from_both_sides(of_graded.non_monotonic, exact)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from tutelage._jax import jnp
 from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow, errors_of
+from tutelage.online.stationary import plateaus
 from tutelage.online.stationary.plateaus import plateau, saddle
 from tutelage.online.stationary.points import polished
 from tutelage.online.steps import Steps, steps
@@ -63,6 +64,17 @@ def test_the_ends_of_the_plateau_are_where_evolve_has_a_tenth_more_and_less(foun
     expected = found.height.value * np.array([1.1, 0.9])
     np.testing.assert_allclose(error, expected, atol=1e-7 + found.length.error)
     assert found.length.value == pytest.approx(found.ends - found.begins)
+
+
+@pytest.mark.parametrize("rate", [0.2, ETA, 1.5])
+def test_the_error_of_the_length_holds_from_both_sides(rate):
+    """Against a thousand times smaller a tolerance, which is exact by comparison."""
+    scenario, start = erf()
+    found, flow = plateau(scenario, start, rate), Flow(scenario)
+    run = steps(flow, flow.vector(start), rate, 2 * found.ends, tolerance=1e-13)
+    begins, ends = plateaus._beside(run, found.point.generalization_error)
+    true = abs(found.length.value - (ends - begins))
+    assert true <= found.length.error <= 100 * true
 
 
 def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):

@@ -27,6 +27,8 @@ from tutelage.online.steps import Steps, steps
 
 # "Beside the plateau": an error within a tenth of the height.
 BESIDE = 0.1
+# Tolerances of the integration: ends of a plateau move in proportion to them.
+FINE, COARSE = 1e-10, 1e-9
 # Longest run, in units of 1/η.
 LONGEST = 1e5
 
@@ -64,7 +66,7 @@ def plateau(
 
     length = t_last - t_first with |ε_g(t) - height| <= height/10 at both, a definition of ours:
     straat2019 and citton2025 show plateaus and give no number.  The estimated error of the
-    length is what a tolerance a hundred times wider changes.
+    length is how far a tolerance ten times wider moves its two ends.
 
     Args:
         scenario: who learns from whom.
@@ -88,15 +90,16 @@ def plateau(
     flow = Flow(scenario, method, batch=batch, readout_rate=ratio)
     y0 = flow.vector(start)
     until = LONGEST / float(rate_of(eta).unit)
-    run = steps(flow, y0, eta, until)
+    run = steps(flow, y0, eta, until, tolerance=FINE)
     point = saddle(flow, run, eta)
     if point is None:
         return _none(run)
     there = scenario.with_readout(jnp.asarray(point.readout))
     height = generalization_error(there, point.overlaps, method=method, return_error=True)
     begins, ends = _beside(run, point.generalization_error)
-    coarse = _beside(steps(flow, y0, eta, until, tolerance=1e-8), point.generalization_error)
-    error = abs(coarse[1] - coarse[0] - (ends - begins)) + 1e-9 * ends
+    coarse = _beside(steps(flow, y0, eta, until, tolerance=COARSE), point.generalization_error)
+    # The two ends may move together, and their difference by less than its error.
+    error = abs(coarse[0] - begins) + abs(coarse[1] - ends) + 1e-9 * ends
     return Plateau(point, number(*height), number(ends - begins, error), begins, ends, {})
 
 
