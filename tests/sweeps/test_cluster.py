@@ -163,6 +163,7 @@ def test_the_same_call_goes_on_after_a_kill(whole, tmp_path, seed, workers):
     assert there.any()
     assert np.array_equal(part.R.values[there], whole.R.values[there])
     same(study(OVER, store=store), whole)
+    assert not list(store.glob(".*")), "the next writer removes what a killed one has left"
 
 
 @pytest.mark.slow

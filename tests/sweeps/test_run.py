@@ -1,5 +1,6 @@
 """A sweep is the loop that a user would write, with all results in one Dataset."""
 
+import contextlib
 import inspect
 import math
 from typing import get_type_hints
@@ -145,6 +146,27 @@ def test_no_argument_of_a_verb_is_hidden_by_one_of_a_sweep():
             # A part of channels, a number, is no `keep` of a sweep, which refuses it.
             known = {"keep"} if name == "deep.images.train_on_images" else set()
             assert own & {*inspect.signature(verb).parameters} == known, name
+
+
+@pytest.mark.parametrize(
+    ("kind", "swept"),
+    [
+        *((kind, True) for kind in (xr.Dataset, float, np.ndarray, tl.averages.Estimate)),
+        *((kind, True) for kind in (tl.online.FixedPoint, list[tl.online.FixedPoint])),
+        *((kind, False) for kind in (list[float], str, None)),
+        (tuple[tl.online.FixedPoint, ...], True),
+    ],
+)
+def test_a_function_is_swept_if_it_returns_numbers_or_findings(kind, swept):
+    with contextlib.nullcontext() if swept else pytest.raises(InputError, match="has to compute"):
+        _check_result("online.fixed_points", kind)
+
+
+def test_workers_take_shapes_that_nobody_works_on_also_if_another_has_more_points():
+    shapes = ["one"] * 4 + ["other"] * 20 + ["third"] * 4
+    queue = groups.Queue(list(range(28)), shapes, least=2)
+    queue.share(["a", "b", "c"])
+    assert [queue.take(worker).shape for worker in "abc"] == ["one", "other", "third"]
 
 
 def test_a_worker_does_not_compile_what_another_has_nearly_finished():
