@@ -15,7 +15,7 @@ from studies import FIXED, GRID, ONE, SCENARIO, START, error_at, study
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.runs import progress
-from tutelage.sweeps import compute, groups
+from tutelage.sweeps import compute, groups, pieces
 from tutelage.sweeps.study import _check_result
 
 TWO = tl.Committee(2, tl.ReLU())
@@ -303,3 +303,28 @@ def test_other_names_for_workers_are_answered_with_workers(guess, words):
 def test_a_client_is_answered_with_its_address():
     with pytest.raises(InputError, match=r"^workers: .*Try: .*workers=client\.scheduler\.address"):
         study(workers=object())
+
+
+@pytest.mark.parametrize("name", ["over", "fixed"])
+@pytest.mark.parametrize("text", [None, "", "[]", "3", "[" * 100_000])
+def test_a_study_without_a_mapping_cannot_be_computed_again(found, name, text):
+    damaged = found.copy()
+    del damaged.attrs[name]
+    damaged.attrs |= {} if text is None else {name: text}
+    with pytest.raises(InputError, match=f"an attribute '{name}' with a mapping in JSON"):
+        tl.results.recompute(damaged)
+
+
+def test_axes_of_arrays_in_findings_are_counted_from_1():
+    one = tl.online.FixedPoint(
+        overlaps=START,
+        readout=np.ones((1, 1)),
+        residual=0.0,
+        eigenvalues=np.array([-1.0, -2.0]),
+        eigenvectors=np.eye(2),
+        labels=("R_11", "Q_11"),
+        generalization_error=0.0,
+    )
+    table = pieces.as_dataset(one)
+    assert table.eigenvectors.dims == ("eigenvectors_1", "eigenvectors_2")
+    assert table.eigenvalues.dims == ("eigenvalues_1",)

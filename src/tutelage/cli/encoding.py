@@ -53,8 +53,7 @@ def readable(letter: str) -> str:
 
 
 def _replaced(problem: Any) -> tuple[str, int]:
-    if not isinstance(problem, UnicodeEncodeError):
-        raise problem
+    """The handler of a `UnicodeEncodeError`: the text to write instead, and where to go on."""
     letters = problem.object[problem.start : problem.end]
     return "".join(map(readable, letters)), problem.end
 
