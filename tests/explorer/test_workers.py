@@ -272,7 +272,7 @@ def test_networks_get_a_further_process_where_others_take_long(monkeypatch):
     monkeypatch.setattr(workers, "EXTRA_IDLE_SECONDS", 0.2)
 
     async def asked(pool):
-        plateau = asyncio.create_task(pool.ask(job("details", sleeps=20)))
+        plateau = asyncio.create_task(pool.ask(job("details", sleeps=60)))
         await asyncio.sleep(0.05)
         networks = asyncio.create_task(pool.ask(job("runs", client="c", sleeps=0.1)))
         await asyncio.sleep(0)

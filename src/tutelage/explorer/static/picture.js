@@ -59,8 +59,11 @@ export function figure(panel, theme, options) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     margin: { l: 62, r: RIGHT, t: 10 + ROW * lines.rows, b: 46 },
-    xaxis: axis("x", x, ranges.x, theme),
-    yaxis: axis("y", narrow ? { ...y, label: y.symbol || y.label } : y, ranges.y, theme),
+    xaxis: { ...axis("x", x, ranges.x, theme), ...steps(panel, "x", x, ranges.x) },
+    yaxis: {
+      ...axis("y", narrow ? { ...y, label: y.symbol || y.label } : y, ranges.y, theme),
+      ...steps(panel, "y", y, ranges.y),
+    },
     showlegend: legend && named.length > 1,
     legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 } },
     hovermode: "closest",
@@ -273,6 +276,14 @@ function axis(name, { label, scale, range }, shared, theme) {
     autorange: !usable,
     range: usable ? wanted.map((v) => (log ? Math.log10(v) : v)) : undefined,
   };
+}
+
+// Over one to three decades Plotly writes all digits from 2 to 9, which hide each other: 2 and 5 only.
+function steps(panel, name, { scale, range }, shared) {
+  if (scale !== "log") return {};
+  const [low, high] = shared ?? range ?? extent([panel], name, scale) ?? [1, 1];
+  const decades = Math.log10(high / low);
+  return decades > 1 && decades < 3 ? { dtick: "D2" } : {};
 }
 
 // A long name beside a panel takes two lines.
