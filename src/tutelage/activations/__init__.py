@@ -4,6 +4,8 @@ Each knows its value, its derivatives (with kinks as delta functions in g''), it
 normalised Hermite coefficients at any variance, and which averages of it are known exactly.
 They are frozen equinox modules: values that can be compared, passed through ``jit`` and
 differentiated with respect to their parameters.
+
+Other packages may use the module `units`, the table of those that have a name.
 """
 
 from tutelage._lazy import names_of

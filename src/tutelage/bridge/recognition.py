@@ -18,6 +18,7 @@ from tutelage import activations
 from tutelage._checks import InputError
 from tutelage._jax import jnp
 from tutelage.activations import Activation
+from tutelage.activations.units import UNITS
 from tutelage.bridge.description import Function
 
 FIELDS = np.linspace(-6.0, 6.0, 241)
@@ -68,18 +69,10 @@ def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
         except InputError:  # a slope or a steepness that no activation has
             return
 
-    odd = up - down
-    yield from one(activations.Linear, up)
-    yield from one(activations.ReLU, up)
-    yield from one(activations.LeakyReLU, up, -down / up if up else np.nan)
-    yield from one(activations.Tanh, up / math.tanh(1.0))
-    scale = odd / (2 * math.erf(math.sqrt(0.5)))
-    yield from one(activations.Erf, scale, zero / scale if scale else np.nan)
-    yield from one(activations.GELU, odd)
-    yield from one(activations.Softplus, odd)
-    for kind, scale in ((activations.Sigmoid, up + down), (activations.Swish, odd)):
-        share = up / scale if scale else np.nan
-        yield from one(kind, scale, math.log(share / (1 - share)) if 0 < share < 1 else np.nan)
+    fits = [(getattr(activations, unit.kind), unit.fit(up, zero, down)) for unit in UNITS.values()]
+    # Those with the fewest numbers first: a straight line is `Linear`, not `LeakyReLU(1)`.
+    for kind, numbers in sorted(fits, key=lambda fit: len(fit[1])):
+        yield from one(kind, *numbers)
 
 
 def custom(argument: str, function: Function) -> Activation:

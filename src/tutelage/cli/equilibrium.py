@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage._checks import InputError
+from tutelage.activations.units import UNITS
 from tutelage.cli import reading, telling
 from tutelage.cli.keeping import Files
 from tutelage.cli.telling import waiting
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.equilibrium import State, Transitions
 
-FAMILIES = {"swish": "beta", "leaky": "slope"}  # units with a parameter
+FAMILIES = {name: unit.parameter for name, unit in UNITS.items() if unit.parameter is not None}
 BEYOND = 1.6  # curves go on for this multiple of the last transition
 WITHOUT = 50.0  # where there is no transition
 POINTS = 801
@@ -50,7 +51,7 @@ def equilibrium(
         str | None,
         typer.Option(
             metavar="FIRST:LAST:COUNT",
-            help="Instead of curves, a diagram over the parameter of swish or leaky.",
+            help=f"Instead of curves, a diagram over the parameter of {' or '.join(FAMILIES)}.",
         ),
     ] = None,
     as_json: reading.Json = False,
@@ -166,7 +167,7 @@ def _tell_diagram(
         allowed = f"a phase diagram needs a unit with a parameter: {' or '.join(FAMILIES)}"
         hint = "--activation swish --phase-diagram 0.5:8:60"
         raise InputError("--activation", repr(activation), allowed, hint)
-    x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=family == "leaky")
+    x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=FAMILIES[family].low == 0)
     with files:
         diagram = _diagram(family, x, loads, K)
         files.save(diagram, "the diagram")
@@ -184,7 +185,7 @@ def _diagram(
 
     from tutelage import activations, equilibrium, sweeps
 
-    units = [getattr(activations, reading.UNITS[name])(float(x)) for x in parameters]
+    units = [getattr(activations, UNITS[name].kind)(float(x)) for x in parameters]
     if loads is None:
         ends = [equilibrium.transitions(g, K) for g in (units[0], units[-1])]
         first = min(
@@ -207,7 +208,7 @@ def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
     for number in shown:
         row = diagram.isel(activation=number)
         loads = [telling.known(row[name].item(), ".6f") for name in LOADS]
-        parameter = row[f"activation_{FAMILIES[family]}"].item()
+        parameter = row[f"activation_{FAMILIES[family].name}"].item()
         table.add_row(f"{parameter:.4g}", *loads, str(row["order"].item()))
     if len(shown) < count:
         table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"

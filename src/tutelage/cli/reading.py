@@ -13,6 +13,7 @@ import typer
 from tutelage import activations
 from tutelage._checks import ROUNDING, InputError, finite_number
 from tutelage._memory import check_memory
+from tutelage.activations.units import UNITS
 from tutelage.cli.elsewhere import unknown_unit
 from tutelage.model.numbers import NUMBERS, Number
 
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.model import Overlaps, Scenario
 
-# Every activation that has a name: relu, leaky, linear, erf, ...
-UNITS = {
-    name.lower().replace("leakyrelu", "leaky"): name
-    for name in dir(activations)
-    if name != "Activation"
-}
 FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part
 
 
@@ -162,7 +157,7 @@ def activation(option: str, text: str) -> "Activation":
     name, colon, parameter = text.partition(":")
     if name.lower() not in UNITS:
         raise unknown_unit(option, text, UNITS)
-    kind = getattr(activations, UNITS[name.lower()])
+    kind = getattr(activations, UNITS[name.lower()].kind)
     if not colon:
         return kind()
     if not dataclasses.fields(kind):

@@ -1,0 +1,83 @@
+"""The table of units that have a name: the commands, the page and `bridge` take them from here.
+
+A new activation is a row.  Nothing is imported for it: ``--help`` must not wait for JAX.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+# Factor c and parameters of c g from its values at 1, 0 and −1; not finite where there are none.
+Fit = Callable[[float, float, float], tuple[float, ...]]
+
+
+class UnitParameter(NamedTuple):
+    """The parameter of a unit that can be chosen on a page.
+
+    name: of the argument.
+    symbol, label, help: for readers.
+    default, low, high: of a slider, which is logarithmic if so said.
+    """
+
+    name: str
+    symbol: str
+    label: str
+    help: str
+    default: float
+    low: float
+    high: float
+    logarithmic: bool = False
+
+
+class NamedUnit(NamedTuple):
+    """An activation of the package.
+
+    kind: the name of its class.
+    label: its name for readers.
+    fit: its factor and parameters from three values.
+    parameter: what can be chosen on a page, if anything.
+    """
+
+    kind: str
+    label: str
+    fit: Fit
+    parameter: UnitParameter | None = None
+
+
+def _ratio(x: float, y: float) -> float:
+    return x / y if y else math.nan
+
+
+def _erf(up: float, zero: float, down: float) -> tuple[float, float]:
+    factor = (up - down) / (2 * math.erf(math.sqrt(0.5)))
+    return factor, _ratio(zero, factor)
+
+
+def _logistic(up: float, factor: float) -> tuple[float, float]:
+    """β of c σ(βx) from its value at 1."""
+    share = _ratio(up, factor)
+    return factor, math.log(share / (1 - share)) if 0 < share < 1 else math.nan
+
+
+_SLOPE = UnitParameter("slope", "a", "slope", "slope of the leaky ReLU for x < 0", 0.1, 0.0, 1.0)
+_SWISH = UnitParameter(
+    "beta", "β", "steepness", "steepness of Swish, x/(1 + exp(−βx))", 1.0, 0.1, 20.0, True
+)
+_SIGMOID = _SWISH._replace(help="steepness of the sigmoid, 1/(1 + exp(−βx))")
+
+# By the names that commands and addresses have for them.
+UNITS: dict[str, NamedUnit] = {
+    "relu": NamedUnit("ReLU", "ReLU", lambda up, zero, down: (up,)),
+    "erf": NamedUnit("Erf", "erf(x/√2)", _erf),
+    "leaky": NamedUnit(
+        "LeakyReLU", "leaky ReLU", lambda up, zero, down: (up, _ratio(-down, up)), _SLOPE
+    ),
+    "swish": NamedUnit("Swish", "Swish", lambda up, zero, down: _logistic(up, up - down), _SWISH),
+    "gelu": NamedUnit("GELU", "GELU", lambda up, zero, down: (up - down,)),
+    "softplus": NamedUnit("Softplus", "softplus", lambda up, zero, down: (up - down,)),
+    "tanh": NamedUnit("Tanh", "tanh", lambda up, zero, down: (up / math.tanh(1.0),)),
+    "sigmoid": NamedUnit(
+        "Sigmoid", "sigmoid", lambda up, zero, down: _logistic(up, up + down), _SIGMOID
+    ),
+    "linear": NamedUnit("Linear", "linear", lambda up, zero, down: (up,)),
+}
