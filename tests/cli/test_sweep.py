@@ -1,5 +1,6 @@
 """``tutelage sweep``: a study from a file, its store, and what is refused."""
 
+import inspect
 import json
 
 import numpy as np
@@ -117,6 +118,8 @@ def test_points_of_a_file_are_rows_of_a_table(tmp_path):
     rows = "[[points]]\nactivation = 'erf'\nunits = 2\n[[points]]\nactivation = 'relu'\nunits = 3\n"
     (tmp_path / "study.toml").write_text('verb = "equilibrium.transitions"\n' + rows)
     given = study_file.read(tmp_path / "study.toml")
+    defaults = inspect.signature(tl.sweeps.run).parameters
+    assert all(given[name] == defaults[name].default for name in ("keep", "seed"))
     assert given["over"]["units"].tolist() == [2, 3]
     assert [unit.name for unit in given["over"]["activation"]] == ["Erf", "ReLU"]
 
