@@ -25,7 +25,7 @@ from tutelage.explorer.guard import Guard
 from tutelage.explorer.parameters import State, state_of
 from tutelage.explorer.pictures import as_json
 from tutelage.explorer.views import VIEWS, described
-from tutelage.explorer.workers import Answer, Cancelled, Job, Pool
+from tutelage.explorer.worker_pool import Answer, Cancelled, Job, Pool
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {

@@ -57,7 +57,8 @@ WORDS = {
     "drawn": "a figure of a paper",
 }
 START = (
-    "import sys; sys.path[:] = {path!r}; from tutelage.explorer.worker import main; main({most})"
+    "import sys; sys.path[:] = {path!r}; "
+    "from tutelage.explorer.worker_process import main; main({most})"
 )
 
 

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from tutelage.explorer import workers
-from tutelage.explorer.workers import Cancelled, Job, Pool
+from tutelage.explorer import worker_pool
+from tutelage.explorer.worker_pool import Cancelled, Job, Pool
 
 SMALL = """
 import sys, time, threading, os, queue
@@ -44,7 +44,7 @@ while True:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(workers, "START", SMALL)
+    monkeypatch.setattr(worker_pool, "START", SMALL)
 
 
 def job(task="picture", client="", slot="a", number=0, program=(), tell=None, **state):
@@ -113,7 +113,7 @@ def test_a_program_is_compiled_by_one_process_only():
 
 
 def test_a_process_with_many_programs_is_replaced(monkeypatch):
-    monkeypatch.setattr(workers, "MOST_KNOWN", 2)
+    monkeypatch.setattr(worker_pool, "MOST_KNOWN", 2)
 
     async def three(pool):
         return [(await pool.ask(job(program=(name,)))).body for name in "abc"]
@@ -137,7 +137,7 @@ def test_a_newer_request_takes_the_place_of_an_older_one():
 
 
 def test_a_stale_request_is_ended_where_its_process_is_needed(monkeypatch):
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+    monkeypatch.setattr(worker_pool, "PATIENCE", 0.1)
 
     async def dragging(pool):
         stale = asyncio.create_task(pool.ask(job(client="c", number=1, program=("b",), sleeps=20)))
@@ -153,7 +153,7 @@ def test_a_stale_request_is_ended_where_its_process_is_needed(monkeypatch):
 
 
 def test_nothing_takes_longer_than_it_may(monkeypatch):
-    monkeypatch.setitem(workers.LIMITS, "picture", 0.2)
+    monkeypatch.setitem(worker_pool.LIMITS, "picture", 0.2)
 
     async def endless(pool):
         return await pool.ask(job(sleeps=20)), await pool.ask(job())
@@ -164,7 +164,7 @@ def test_nothing_takes_longer_than_it_may(monkeypatch):
 
 
 def test_nobody_waits_for_ever(monkeypatch):
-    monkeypatch.setattr(workers, "WAITING", 0.2)
+    monkeypatch.setattr(worker_pool, "WAITING", 0.2)
 
     async def busy(pool):
         slow = asyncio.create_task(pool.ask(job(sleeps=20)))
@@ -208,7 +208,7 @@ async def killed(pool):
 
 
 def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch):
-    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.5)
+    monkeypatch.setattr(worker_pool, "RECOVERY_SECONDS", 0.5)
 
     async def asked(pool):
         await killed(pool)
@@ -226,7 +226,7 @@ def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch
 
 
 def test_a_request_whose_process_is_killed_is_refused_in_words_if_it_takes_long(monkeypatch):
-    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.5)
+    monkeypatch.setattr(worker_pool, "RECOVERY_SECONDS", 0.5)
 
     async def asked(pool):
         task = asyncio.create_task(pool.ask(job(sleeps=20)))
@@ -241,7 +241,7 @@ def test_a_request_whose_process_is_killed_is_refused_in_words_if_it_takes_long(
 
 
 def test_without_a_kill_a_request_has_its_whole_time(monkeypatch):
-    monkeypatch.setattr(workers, "RECOVERY_SECONDS", 0.1)
+    monkeypatch.setattr(worker_pool, "RECOVERY_SECONDS", 0.1)
 
     async def asked(pool):
         await killed(pool)
@@ -251,8 +251,8 @@ def test_without_a_kill_a_request_has_its_whole_time(monkeypatch):
 
 
 def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
-    monkeypatch.setattr(workers, "START", "import time; time.sleep(20)")
-    monkeypatch.setattr(workers, "WAITING", 0.2)
+    monkeypatch.setattr(worker_pool, "START", "import time; time.sleep(20)")
+    monkeypatch.setattr(worker_pool, "WAITING", 0.2)
 
     async def asked():
         pool = Pool(1)
@@ -268,8 +268,8 @@ def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
 
 def test_networks_get_a_further_process_where_others_take_long(monkeypatch):
     """A page with a slow plateau was waited for, for minutes."""
-    monkeypatch.setattr(workers, "EXTRA_AFTER_SECONDS", 0.1)
-    monkeypatch.setattr(workers, "EXTRA_IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(worker_pool, "EXTRA_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(worker_pool, "EXTRA_IDLE_SECONDS", 0.2)
 
     async def asked(pool):
         plateau = asyncio.create_task(pool.ask(job("details", sleeps=60)))
@@ -332,7 +332,9 @@ def test_processes_end_with_the_server():
 
 
 def test_memory_has_a_limit():
-    code = "from tutelage.explorer.worker import _limit_memory as l; l(0.5); bytearray(2**31)"
+    code = (
+        "from tutelage.explorer.worker_process import _limit_memory as l; l(0.5); bytearray(2**31)"
+    )
     path = [part for part in sys.path if part]
     start = f"import sys; sys.path[:] = {path!r}; {code}"
     found = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
