@@ -1,4 +1,5 @@
-"""No argument of a public function or class raises anything but an `InputError`.
+"""No argument of a public function or class raises anything but an `InputError`,
+or a `ComputationError` where the value is allowed and the computation cannot be finished.
 
 Every argument that `inspect.signature` finds meets every value of `bad_values`, the others being
 those of a good call: refused in words, or a result without NaN that nobody explains.  A new verb
@@ -21,7 +22,7 @@ from good_calls import CALLS, call, public
 from hypothesis import given, settings
 
 import tutelage as tl
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage._findings import Finding
 
 # A verb whose docstring has one of these says which numbers are missing, and why.
@@ -164,7 +165,7 @@ def refused_or_computed(name, argument, value):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return unexplained(public()[name], public()[name](**arguments))
-    except InputError as problem:
+    except (InputError, ComputationError) as problem:
         return None if len(str(problem)) < 1000 else "a message of more than 1000 letters"
     except Waits:
         return f"waits for more than {PATIENCE} s"

@@ -14,7 +14,7 @@ from . import (
     spectra as spectra,
     sweeps as sweeps,
 )
-from ._checks import InputError as InputError
+from ._checks import ComputationError as ComputationError, InputError as InputError
 from .activations import *  # noqa: F403
 from .averages.generalization import generalization_error as generalization_error
 from .model import Committee as Committee, Overlaps as Overlaps, Scenario as Scenario

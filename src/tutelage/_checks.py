@@ -34,6 +34,18 @@ class InputError(ValueError):
         super().__init__(f"{message} Try: {hint}." if hint else message)
 
 
+class ComputationError(ArithmeticError):
+    """A computation that cannot be finished although its arguments are allowed.
+
+    Says of which argument it depends most, what happened, why that ends it, and what to try.
+    """
+
+    def __init__(self, argument: str, came: str, allowed: str, hint: str = ""):
+        self.argument, self.came, self.allowed, self.hint = argument, came, allowed, hint
+        message = f"{argument}: {came}; {allowed}."
+        super().__init__(f"{message} Try: {hint}." if hint else message)
+
+
 def shown(value: Any) -> str:
     """What came, on one line; the kind and the beginning of what is long.
 
@@ -52,7 +64,7 @@ def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str 
     """What a function of the user's returns; if it fails, the error that it raised is told."""
     try:
         return function(*given)
-    except InputError:
+    except (InputError, ComputationError):
         raise
     except Exception as problem:
         words = " ".join(str(problem).split())[:LONGEST]

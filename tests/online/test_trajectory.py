@@ -252,7 +252,7 @@ def test_steps_that_stability_keeps_too_short_end_in_words():
     """γ = 10¹⁰: every step is shorter than 10⁻⁹, and there would be more than 10⁹ of them."""
     one = tl.Committee(1, tl.ReLU())
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
-    with pytest.raises(InputError, match=r"until: got 1, but stability limits the steps to"):
+    with pytest.raises(tl.ComputationError, match=r"cannot reach 1; stability limits"):
         tl.online.evolve(tl.Scenario(one, one, weight_decay=1e10), start, 1.0, until=1)
 
 
@@ -284,7 +284,7 @@ def test_short_steps_of_a_divergence_are_told_from_those_of_stability():
     calls, as they were.  The same steps of a run that hardly moves would not end."""
     before = on_its_way(4.392088109, 2.21724057, 1.486651513898054e-07)
     _check_pace(before, on_its_way(4.392089111, 3.3540114, 2.0e-11), 5.0)
-    with pytest.raises(InputError, match="stability limits the steps to 2e-11"):
+    with pytest.raises(tl.ComputationError, match="stability limits the steps to 2e-11"):
         _check_pace(before, on_its_way(4.392089111, 2.21724058, 2.0e-11), 5.0)
 
 

@@ -8,7 +8,7 @@ from scenarios import PERCEPTRON as SCENARIO, PERCEPTRON_START as START
 from scipy import stats
 
 import tutelage as tl
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.simulation import comparison
 from tutelage.simulation.comparison import compare
 from tutelage.simulation.interpolated_theory import theory_at
@@ -242,7 +242,6 @@ OF_2 = theory().assign_attrs(learning_rate="2.0")
         (RUNS, RUNS, {}, "theory: got"),
         (theory(K=2), RUNS, {}, "theory: got 2 students"),
         (theory(TIME[:5] + 0.1), RUNS, {}, "theory: got 5 times, not those of the runs"),
-        (theory().isel(time=[0]), RUNS, {}, "runs: got times from 0 to 10"),
         (OF_2, RUNS.assign_attrs(learning_rate="1"), {}, "theory: got the learning_rate 2.0"),
         (theory(), RUNS, {"level": 0.0}, "level: got 0.0"),
         (theory(), RUNS, {"level": 1.0}, "level: got 1.0"),
@@ -252,6 +251,11 @@ OF_2 = theory().assign_attrs(learning_rate="2.0")
 def test_what_cannot_be_compared_is_refused(curve, runs, keywords, message):
     with pytest.raises(InputError, match=message):
         compare(curve, runs, **keywords)
+
+
+def test_runs_without_a_common_time_cannot_be_compared():
+    with pytest.raises(ComputationError, match="runs: there is no time after 0"):
+        compare(theory().isel(time=[0]), RUNS)
 
 
 def test_another_learning_rate_can_be_compared_on_purpose():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.simulation.alignment import aligned
 from tutelage.simulation.statistics import components, summary
 
@@ -147,7 +147,7 @@ def test_a_run_that_diverged_is_relabelled_by_its_last_state():
 
 
 def test_what_cannot_be_relabelled_is_refused():
-    with pytest.raises(InputError, match="9 students and 2 teachers"):
+    with pytest.raises(ComputationError, match="9 students and 2 teachers"):
         aligned(ensemble(K=9, M=2))
     with pytest.raises(InputError, match="no attribute 'scenario'"):
         aligned(ensemble().drop_attrs())

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import tutelage
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.cli.elsewhere import Command, Group
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.explore import explore
@@ -84,6 +84,9 @@ def main() -> None:
     except InputError as problem:
         say(str(problem))
         sys.exit(2)
+    except ComputationError as problem:
+        say(str(problem))
+        sys.exit(1)
     except OSError as problem:
         say(unprinted(problem) if is_of_output(problem) else str(problem))
         sys.exit(1)

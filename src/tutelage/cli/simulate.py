@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import ComputationError, InputError, finite_number, positive_integer
 from tutelage.cli import reading, telling
 from tutelage.cli.keeping import Files
 
@@ -203,13 +203,13 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
         alike = aligned(runs, theory)
         units = "" if alike["R"].equals(runs["R"]) else ", units relabelled so that all end alike"
         means = summary(alike)
-    except InputError:  # more units than can be relabelled in all ways
+    except ComputationError:  # more units than can be relabelled in all ways
         means, units = summary(runs), ", units as they are"
     if theory is None:
         return Study(means, units)
     try:
         return Study(means, units, theory, compare(theory, runs))
-    except InputError as problem:
+    except (ComputationError, InputError) as problem:
         return Study(means, units, theory, reason=str(problem))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.explorer import files, frames
 from tutelage.explorer.pictures import as_json
 from tutelage.explorer.views import VIEWS, papers
@@ -118,7 +118,7 @@ def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], byte
         if job.task == "data":
             return {"status": 200}, _file(job)
         return {"status": 200}, _picture(job, begun, compiled)
-    except InputError as problem:
+    except (ComputationError, InputError) as problem:
         known = {parameter.name for parameter in job.view.PARAMETERS}
         name = problem.argument if problem.argument in known else None
         return {"status": 400}, as_json({"error": str(problem), "parameter": name})

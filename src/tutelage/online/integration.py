@@ -9,7 +9,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError
 from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
@@ -195,9 +195,9 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
     left = until - float(np.min(np.asarray(now.t)[running]))
     grow = shortest > LONGEST * then  # as they do from a careful first one
     if left > MOST_STEPS * shortest and not grow and not _escapes(before, now, until):
-        raise InputError(
+        raise ComputationError(
             "until",
-            f"{until:g}",
+            f"the run cannot reach {until:g}",
             f"stability limits the steps to {shortest:.1g}, and {left / shortest:.1g} of them are "
             "left: something in these equations decays as fast as that",
             f"until={1e6 * shortest:.1g}, or smaller rates, weight_decay or drift",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.statistics import check_runs, problem
 
@@ -161,10 +161,10 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         students = students if "readout" in runs else _that_leave(v, students)
         if len(students) * len(teachers) <= MOST_RELABELLINGS:
             return students, teachers
-    raise InputError(
+    raise ComputationError(
         "runs",
-        f"{K} students and {len(T)} teachers",
-        f"more than {MOST_RELABELLINGS} relabellings cannot be tried",
+        f"{K} students and {len(T)} teachers have more than {MOST_RELABELLINGS} relabellings",
+        "so many cannot be tried",
         "at most 5 students with 5 equal teachers",
     )
 

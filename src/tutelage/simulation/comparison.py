@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.runs.seed import check_seed
@@ -271,10 +271,10 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
         there &= known
     common = np.flatnonzero(there)
     if not len(common) or runs["time"].values[common[-1]] <= 0:
-        raise InputError(
+        raise ComputationError(
             "runs",
-            f"times from {float(runs['time'][0]):g} to {float(runs['time'][-1]):g}",
-            "there has to be a time after 0 at which the theory and every run are there",
+            "there is no time after 0 at which the theory and every run are finite",
+            "nothing can be compared",
             "runs.sel(time=slice(0, 10)), or without those that diverged",
         )
     compared, whole = (float(runs["time"][k]) for k in (common[-1], -1))

@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import ComputationError, InputError, finite_number, positive_integer
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
@@ -95,9 +95,9 @@ def _iterate(
             continue
         order = np.argsort(λ)
         return λ[order], V[:, order]
-    raise InputError(
+    raise ComputationError(
         "tolerance",
-        f"{tolerance:g}",
+        f"{tolerance:g} is not reached",
         f"Lanczos did not converge in a space of {space} vectors",
         "a larger tolerance, or tl.spectra.density",
     )

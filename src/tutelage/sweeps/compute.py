@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.numbers import NAMES
 from tutelage.runs.provenance import constructor
@@ -103,7 +103,7 @@ def _attempt(work: Any) -> Any:
     """The result, or why there is none."""
     try:
         return work()
-    except InputError as problem:
+    except (ComputationError, InputError) as problem:
         return str(problem)
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"

@@ -63,12 +63,16 @@ def test_a_schedule_is_a_function_of_time_with_steps():
         ({"error": -1.0}, "error"),
         ({"error": 1e-4, "bounds": (1.0, 0.5)}, "bounds"),
         ({"error": 1e-4, "bounds": (0.0, 0.5)}, "bounds"),
-        ({"error": 1e-4, "bounds": (3.0, 4.0)}, "error"),
     ],
 )
 def test_what_cannot_be_reached_is_refused(options, argument):
     with pytest.raises(InputError, match=argument):
         best_learning_rate(PERCEPTRON, PERCEPTRON_START, **options)
+
+
+def test_an_error_that_no_rate_reaches_is_no_bad_input():
+    with pytest.raises(tl.ComputationError, match=r"error: 0\.0001 is not reached"):
+        best_learning_rate(PERCEPTRON, PERCEPTRON_START, error=1e-4, bounds=(3.0, 4.0))
 
 
 LAYERS = tl.Scenario(tl.Committee(1, tl.Erf(), [0.5]), tl.Committee(1, tl.Erf()))
@@ -98,7 +102,7 @@ def test_a_second_layer_that_stays_does_not_learn_what_needs_it():
 
     The least of ½⟨(½ erf(√q x) - erf(x))²⟩ is far above that.
     """
-    with pytest.raises(InputError, match=r"no learning rate from .* reaches it"):
+    with pytest.raises(tl.ComputationError, match=r"error: .* is not reached; no learning rate"):
         best_learning_rate(LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1))
     found = best_learning_rate(
         LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1), readout_rate=1.0

@@ -72,10 +72,7 @@ def test_no_state_beside_the_best_has_a_smaller_error(g, readout_rate):
     [
         (0.0, {}, "drift = 0"),
         (0.1, {"bounds": (1.0, 0.5)}, "bounds"),
-        (0.1, {"bounds": (0.1, 0.5)}, "bounds: got .* lowest at 0.5, or beyond"),
-        (0.1, {"bounds": (2.5, 3.0)}, "start"),
         (0.1, {"decay_bounds": (-1.0, 0.5)}, "decay_bounds"),
-        (0.1, {"decay_bounds": (0.0, 0.05)}, "decay_bounds: got .* lowest at 0.05, or beyond"),
         (0.1, {"batch": 0}, "batch"),
         (0.1, {"readout_rate": -1.0}, "readout_rate"),
     ],
@@ -83,3 +80,16 @@ def test_no_state_beside_the_best_has_a_smaller_error(g, readout_rate):
 def test_what_has_no_best_is_refused_by_name(drift, options, argument):
     with pytest.raises(InputError, match=argument):
         tl.online.best_tracking(tl.Scenario(LINEAR, LINEAR, drift=drift), ONE, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bounds": (0.1, 0.5)}, "bounds: .* lowest at 0.5, or beyond"),
+        ({"bounds": (2.5, 3.0)}, "start: none of the learning rates"),
+        ({"decay_bounds": (0.0, 0.05)}, "decay_bounds: .* lowest at 0.05, or beyond"),
+    ],
+)
+def test_a_search_without_a_minimum_says_what_happened(options, words):
+    with pytest.raises(tl.ComputationError, match=words):
+        tl.online.best_tracking(tl.Scenario(LINEAR, LINEAR, drift=0.1), ONE, **options)

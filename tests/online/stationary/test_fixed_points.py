@@ -137,7 +137,7 @@ def test_noise_leaves_no_state_beyond_the_critical_learning_rate():
     noisy = tl.Scenario(ONE, ONE, label_noise=0.1)
     near = tl.Overlaps(Q=[[1.1]], R=[[1.0]], T=[[1.0]])
     assert tl.online.fixed_point(noisy, near, 1.5).stable
-    with pytest.raises(tl.InputError, match="start"):
+    with pytest.raises(tl.ComputationError, match="start: Newton's method leaves"):
         tl.online.fixed_point(noisy, near, 2.5)
 
 

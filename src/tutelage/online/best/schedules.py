@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize, minimize_scalar
 
 from tutelage._checks import (
+    ComputationError,
     InputError,
     finite_array,
     finite_number,
@@ -146,8 +147,8 @@ def best_learning_rate(
         limit = min(2 * np.min(times), LONGEST)
         times[j] = _passage(flow, y0, [etas[j]], [], error, limit)
     if not np.any(np.isfinite(times)):
-        raise InputError(
-            "error", f"{error:g}", f"no learning rate from {low:g} to {high:g} reaches it"
+        raise ComputationError(
+            "error", f"{error:g} is not reached", f"no learning rate from {low:g} to {high:g} does"
         )
     best = int(np.argmin(times))
     valley = etas[max(best - 1, 0)], etas[min(best + 1, SCANNED - 1)]

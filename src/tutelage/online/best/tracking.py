@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jit_older_generator, jnp
@@ -127,7 +127,7 @@ class Followed:
         flow, rate = self.at(x[1]), rate_of(float(np.exp(x[0])))
         try:
             found = describe(flow, rate, *polished("start", flow, rate, self.start))
-        except InputError:
+        except ComputationError:
             return None
         return found if found.stable else None
 
@@ -160,10 +160,10 @@ def _lowest(followed: Followed, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarr
     grid = [np.array([x, gamma]) for x in np.linspace(low, high, RATES) for gamma in decays]
     errors = [followed.error(x) for x in grid]
     if not np.any(np.isfinite(errors)):
-        raise InputError(
+        raise ComputationError(
             "start",
-            "a state beside which none of the learning rates that were tried has a stable one",
-            "students have to follow their teachers from there",
+            "none of the learning rates that were tried has a stable state next to this one",
+            "students cannot follow their teachers from there",
             "Q = R = T, other bounds, or a smaller drift",
         )
     return grid[int(np.argmin(errors))]
@@ -176,10 +176,10 @@ def _check_inside(minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: Any)
         if low == high or minimum.free[k] or (k == 1 and minimum.x[1] <= low == 0):
             continue
         show = np.exp if k == 0 else np.asarray
-        raise InputError(
+        raise ComputationError(
             name,
-            f"({show(low):g}, {show(high):g})",
-            f"the error is lowest at {show(minimum.x[k]):g}, or beyond",
+            f"between {show(low):g} and {show(high):g} there is no minimum of the error",
+            f"it is lowest at {show(minimum.x[k]):g}, or beyond",
             "wider ones",
         )
 
@@ -211,8 +211,10 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
     def slope(z: np.ndarray) -> np.ndarray:
         found = followed.error_and_gradient(z * unit)
         if found is None:
-            came, why = f"an error that falls until η = {np.exp(z[0]):g}", "there the state is lost"
-            raise InputError("scenario and start", came, why, "other bounds, or a smaller drift")
+            came, why = f"the error falls until η = {np.exp(z[0]):g}", "there the state is lost"
+            raise ComputationError(
+                "scenario and start", came, why, "other bounds, or a smaller drift"
+            )
         return (found[1] * unit)[free]
 
     def curvature(z: np.ndarray) -> np.ndarray:
@@ -229,9 +231,9 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         softness[free] = np.sum(np.abs(np.linalg.inv(H)), axis=1)
         z = z + step
     if np.any(np.abs(step) > SETTLED):
-        came = f"an error whose slope does not vanish near η = {np.exp(x[0]):g}"
-        why = "Newton's method has to find its minimum, which may lie where the state is lost"
-        raise InputError("scenario and start", came, why, "other bounds, or a smaller drift")
+        came = f"the slope of the error does not vanish near η = {np.exp(x[0]):g}"
+        why = "Newton's method finds no minimum, which may lie where the state is lost"
+        raise ComputationError("scenario and start", came, why, "other bounds, or a smaller drift")
     return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
 
 

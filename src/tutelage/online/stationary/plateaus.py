@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import ComputationError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
@@ -118,7 +118,7 @@ def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
     for j in slow[np.argsort(pace[slow])]:
         try:
             near = polished("start", flow, rate, run.states[j])
-        except InputError:
+        except ComputationError:
             continue  # the error was slow there, the overlaps were not
         point = describe(flow, rate, *near)
         beside = abs(point.generalization_error - run.error[j]) < BESIDE * run.error[j]

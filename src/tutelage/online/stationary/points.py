@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Complex, Float
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import ComputationError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
@@ -143,7 +143,7 @@ def fixed_point(
         method: how averages are computed; the best exact one by default.
 
     Raises:
-        InputError: if no fixed point is found from there.
+        ComputationError: if no fixed point is found from there.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
@@ -168,18 +168,18 @@ def relative(readout_rate: Any, learning_rate: Any) -> float:
 
 
 def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """The fixed point next to a state and its residual, or an error about the argument."""
+    """The fixed point next to a state and its residual; `ComputationError` if there is none."""
     y, residual = settled(flow, rate, y)
     if residual > POLISHED:
-        problem = f"a state from which Newton's method stops at rates of {residual:.1e}"
+        problem = f"Newton's method stops at rates of {residual:.1e}"
     elif not is_state(flow.scenario, y):
-        problem = "a state from which Newton's method leaves the positive semi-definite covariances"
+        problem = "Newton's method leaves the positive semi-definite covariances"
     else:
         return y, residual
-    raise InputError(
+    raise ComputationError(
         argument,
         problem,
-        "it has to be near a fixed point",
+        "there is no fixed point near this state",
         "the last state of tl.online.evolve, a state on the plateau, "
         "or all of them: tl.online.fixed_points",
     )

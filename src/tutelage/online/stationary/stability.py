@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.model import Overlaps, Scenario
@@ -72,7 +72,7 @@ def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
     """The fixed point at the end of a run."""
     try:
         return polished("start", flow, rate_of(eta), run.states[-1])[0]
-    except InputError:
+    except ComputationError:
         return None
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 from scipy.integrate import solve_ivp
 
-from tutelage._checks import InputError, finite_number
+from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
@@ -188,9 +188,9 @@ class Pace:
         advance = max(float(t) - self._then, np.finfo(float).tiny) / LOOK
         left, self._then = self._until - float(t), float(t)
         if left > MOST_STEPS * advance:
-            raise InputError(
+            raise ComputationError(
                 "until",
-                f"{self._until:g}",
+                f"the run cannot reach {self._until:g}",
                 f"after {self._count} evaluations the time is {t:.2g}: so fast a change, or one "
                 "that rounding hides, takes steps too short to end",
                 f"until={1e3 * float(t):.1g}, a smaller learning_rate or a larger tolerance",
