@@ -104,3 +104,11 @@ def test_conditional_averages_with_coarse_rules(monkeypatch):
     parts = zip(*(compute(c) for c in C), strict=True)
     estimate = tl.averages.Estimate(*(np.array(part) for part in parts))
     assert hold_both_sides(estimate, orthant.i2(RELU, C).value) < 10
+
+
+def test_conditional_averages_of_smooth_units_are_exact_to_rounding():
+    """There the estimate is rounding: true ≤ estimate ≤ 1e-12 of numbers of order one."""
+    C = covariances(2)
+    estimate = conditional.i2(ERF, C)
+    assert np.all(np.abs(estimate.value - erf.i2(ERF, C).value) <= estimate.error)
+    assert np.all(estimate.error <= 1e-12)
