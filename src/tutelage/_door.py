@@ -76,6 +76,8 @@ def door(verb: Verb) -> Verb:
                 refuse(name, value, kind)
             if isinstance(value, Rational) and float in (kind, *get_args(kind)):
                 call.arguments[name] = _as_number(name, value)
+            elif isinstance(value, np.integer) and int in (kind, *get_args(kind)):
+                call.arguments[name] = int(value)
         return verb(*call.args, **call.kwargs)
 
     return entered  # type: ignore[return-value]

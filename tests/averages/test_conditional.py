@@ -34,9 +34,9 @@ def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
         def weight(x):
             return g.derivative(x[0]) * g.derivative(x[-1])
 
-        return hardly_used(lambda C: quadratic(weight, units, C, np.outer(c, c), 0.3, given, rule))(
-            A @ A.T
-        )
+        return hardly_used(
+            lambda C: quadratic(weight, units, C, jnp.asarray(np.outer(c, c)), 0.3, given, rule)
+        )(A @ A.T)
 
     rule = Lattice(0.6, 0.6, 6)  # coarse: the sums are the same, whatever they are worth
     both = average(g, rule), average(unknown, rule)

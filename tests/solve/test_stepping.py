@@ -54,6 +54,31 @@ def test_a_smaller_tolerance_is_a_smaller_error():
     assert errors[0] > 30 * errors[1] > 30**2 * errors[2]
 
 
+def test_the_error_falls_with_the_fifth_power_of_the_step():
+    """The order is the slope of ln(error) over ln(h): of y' = y cos t and of y' = y (1 - y).
+
+    The tolerance accepts every step.  Steps grow from 10⁻⁶ to h by factors of ten, and all further
+    ones are h.  With errors c h⁵ (1 + O(h)) the slopes come closer to 5 as h falls.
+    """
+    first, steps = 0.011111, np.array([1 / 16, 1 / 32, 1 / 64])
+
+    def rates(t, y):
+        return jnp.stack([y[:, 0] * jnp.cos(t), y[:, 1] * (1 - y[:, 1])], axis=-1)
+
+    @jax.jit
+    def at_the_end(h):
+        y0 = jnp.asarray([1.0, 0.1])
+        options = {"until": first + 1, "tolerance": 1e9, "longest": h, "most": 200}
+        run = every_step(rates, lambda t, y, s: 0 * t.astype(int), 9, lambda w: w.t, y0, **options)
+        return run[2].y[0]
+
+    exact = np.array([np.exp(np.sin(first + 1)), 1 / (1 + 9 * np.exp(-first - 1))])
+    errors = np.abs([at_the_end(h) - exact for h in steps])
+    longer, shorter = -np.diff(np.log2(errors), axis=0)
+    assert np.all(np.rint(shorter) == 5), shorter
+    assert np.all(np.abs(shorter - 5) < np.abs(longer - 5)), (longer, shorter)
+
+
 def test_runs_do_not_know_of_each_other():
     """The same operations on each run, whoever else is on the way.
 

@@ -2,15 +2,17 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, is_traced, shown
+from tutelage._door import door
 from tutelage._jax import jnp
+from tutelage._types import ArrayLike, Scalar
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
@@ -83,6 +85,7 @@ class Activation(eqx.Module):
         """A name for messages and tables."""
         return type(self).__name__
 
+    @door
     def hermite(self, order: int, variance: ArrayLike = 1.0) -> HermiteCoefficients:
         """c_n(q) = ⟨h_n(z) g(√q z)⟩ for n = 0 … order, h_n = He_n/√n!, z standard Gaussian.
 
@@ -114,7 +117,7 @@ class Activation(eqx.Module):
 
     # Symmetries that make every second coefficient known.
     @property
-    def odd_part_slope(self) -> float | None:
+    def odd_part_slope(self) -> Scalar | None:
         """m if (g(x) − g(−x))/2 = m x for every x: then c_1 = m√q and c_3 = c_5 = … = 0."""
         form = self.closed_form
         if form is not None and form.erf is None:
@@ -122,7 +125,7 @@ class Activation(eqx.Module):
         return 0.0 if self.parity == "even" else None
 
     @property
-    def even_part_level(self) -> float | None:
+    def even_part_level(self) -> Scalar | None:
         """a if (g(x) + g(−x))/2 = a for every x: then c_0 = a and c_2 = c_4 = … = 0."""
         form = self.closed_form
         if form is not None and form.modulus is None:
@@ -135,10 +138,11 @@ class Activation(eqx.Module):
         return None if form is None else form.hermite(order, q)
 
     @staticmethod
+    @door
     def from_function(
         f: Callable[[Any], Any],
         name: str | None = None,
-        kinks: Iterable[float] = (),
+        kinks: ArrayLike = (),
         parity: Parity = "none",
     ) -> "Activation":
         """The activation g = f for any function of one number that JAX can differentiate.

@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from tutelage._checks import InputError, finite_number, is_traced
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayLike
 from tutelage.activations.base import Activation, Kink, Parity
 from tutelage.activations.probe import check_function, probe
 
@@ -29,7 +30,7 @@ class Custom(Activation):
         self,
         f: Callable[[Any], Any],
         name: str | None = None,
-        kinks: Iterable[float] = (),
+        kinks: ArrayLike = (),
         parity: Parity = "none",
     ):
         check_function(f)
@@ -102,7 +103,7 @@ def _both_sides(f, positions: tuple[float, ...]) -> tuple[Array, Array]:
     return f(p - distances) @ weights, f(p + distances) @ weights
 
 
-def _positions(kinks: Iterable[float]) -> tuple[float, ...]:
+def _positions(kinks: ArrayLike) -> tuple[float, ...]:
     hint = "kinks=(0.0,) for a function like |x|"
     if not isinstance(kinks, Iterable) or isinstance(kinks, str):
         raise InputError("kinks", repr(kinks), "it has to be a sequence of positions", hint)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayLike
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -75,8 +76,8 @@ def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
 
 
 def derivative_coefficients(
-    values: Float[Array, "... n"], variance: Any = 1.0, at_zero: Any = 0.0
-) -> Float[Array, "... n-1"]:
+    values: ArrayLike, variance: ArrayLike = 1.0, at_zero: ArrayLike = 0.0
+) -> Float[Array, "... n"]:
     """Hermite coefficients of g' from those of g, one order fewer.
 
         c_n[g'](q) = √(n+1) c_{n+1}[g](q) / √q        (Stein)

@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._door import door
 from tutelage._names import named
 from tutelage.activations import Activation
 from tutelage.averages import erf
@@ -67,6 +68,7 @@ class Hermite(Method):
     name: ClassVar[str] = "hermite"
     module: ClassVar[Any] = hermite
 
+    @door
     def __init__(self, order: int = 10):
         self.order = positive_integer("order", order, "10, as citton2025 does")
 
@@ -88,6 +90,7 @@ class Quadrature(Method):
     name: ClassVar[str] = "quadrature"
     module: ClassVar[Any] = quadrature
 
+    @door
     def __init__(self, nodes: int | None = None):
         self.nodes = None if nodes is None else positive_integer("nodes", nodes, "33")
 

@@ -3,7 +3,7 @@
 import codecs
 import sys
 import unicodedata
-from typing import Any, TextIO
+from typing import Any
 
 NAME = "tutelage.readable"
 WORDS = {
@@ -17,7 +17,7 @@ WORDS = {
 }
 
 
-def make_encodable(stream: TextIO | None) -> None:
+def make_encodable(stream: object) -> None:
     """Have a stream write other letters for those that its encoding lacks, instead of failing."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:

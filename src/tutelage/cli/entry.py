@@ -107,7 +107,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback(epilog="Example: tutelage reproduce oostwal2019")
 def tutelage_command(
     version: Annotated[
-        bool,
+        bool | None,  # what a callback without a result leaves
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:

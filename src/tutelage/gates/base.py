@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
 from tutelage._jax import jnp
+from tutelage._types import ArrayLike
 from tutelage.gates.calculus import Function, derivative
 from tutelage.gates.door import check_beta, check_betas, check_fields
 

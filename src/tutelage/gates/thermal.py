@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, is_traced, shape_of
 from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayLike
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
 from tutelage.gates.door import check_betas

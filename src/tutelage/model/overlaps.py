@@ -17,6 +17,7 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 
@@ -82,7 +83,7 @@ class Overlaps(eqx.Module):
         return np.broadcast_shapes(*(x.shape[:-2] for x in (self.Q, self.R, self.T)))
 
     @property
-    def covariance(self) -> Float[Array, "... K+M K+M"]:
+    def covariance(self) -> Float[Array, "... {self.K+self.M} {self.K+self.M}"]:
         """C = [[Q, R], [Rᵀ, T]], students first."""
         return _blocks(jnp, self.Q, self.R, self.T)
 
@@ -121,6 +122,7 @@ class Overlaps(eqx.Module):
         J_, B_ = np.swapaxes(J, -1, -2), np.swapaxes(B, -1, -2)
         return cls(Q=J @ J_, R=J @ B_, T=B @ B_)
 
+    @door
     def to_weights(
         self, dimension: int, seed: int = 0
     ) -> tuple[Float[Array, "... K N"], Float[Array, "... M N"]]:

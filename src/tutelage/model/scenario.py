@@ -16,9 +16,11 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._memory import check_memory
 from tutelage._names import named
+from tutelage._types import ArrayLike
 from tutelage.activations import Activation
 from tutelage.model.numbers import NUMBERS, flat, mapped, numbers_of
 from tutelage.model.overlaps import Overlaps
@@ -46,15 +48,9 @@ class Committee(eqx.Module):
     activation: Activation
     readout: Float[Array, "... outputs units"] | None
 
-    def __init__(self, units: int, activation: Activation, readout: Any = None):
+    @door
+    def __init__(self, units: int, activation: Activation, readout: ArrayLike | None = None):
         self.units = positive_integer("units", units, "a committee of 2 or more")
-        if not isinstance(activation, Activation):
-            raise InputError(
-                "activation",
-                repr(activation),
-                "it has to be an Activation",
-                "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)",
-            )
         self.activation = activation
         self.readout = None if readout is None else _readout(readout, self.units)
 
@@ -112,6 +108,7 @@ class Scenario(eqx.Module):
     # Whether student and teacher have equal units: what they need is then compiled once.
     alike: bool = eqx.field(static=True)
 
+    @door
     def __init__(
         self,
         student: Committee,
@@ -141,7 +138,7 @@ class Scenario(eqx.Module):
             )
 
     @property
-    def _several(self) -> list[np.ndarray]:
+    def _several(self) -> list[np.ndarray | Array]:
         """What there is once for each run."""
         numbers = flat(numbers_of(self))
         units = (*self.student.activation.several.values(),)

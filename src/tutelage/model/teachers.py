@@ -9,10 +9,11 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from tutelage._checks import ROUNDING, InputError, is_traced
 from tutelage._jax import jnp
+from tutelage._types import AnyArray
 
 
 class Teachers(eqx.Module):
@@ -28,7 +29,7 @@ class Teachers(eqx.Module):
     def __init__(self, T: Any, drift: Any):
         self.T, self.drift = T, drift if turns(drift, T) else None
 
-    def at(self, time: Any) -> Float[Array, "... M M"]:
+    def at(self, time: Any) -> Float[AnyArray, "... M M"]:
         """T(α), at one time or at one for each entry of the leading axis."""
         return self.T if self.drift is None else parted(self.T, jnp.exp(-2 * self.drift * time))
 

@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float
 from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
@@ -127,7 +128,7 @@ class Flow(eqx.Module):
         rate = rate_of(learning_rate)
         return self._change(self.moments, overlaps, self.moments.first_order(overlaps), rate)
 
-    def rates(self, y: Float[Array, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
+    def rates(self, y: Float[AnyArray, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
         """dy/dα of states as vectors (`Layout`)."""
         if not self.trained:
             return to_vector(self(to_overlaps(y, T, self.scenario.K), rate))
@@ -187,7 +188,7 @@ class Flow(eqx.Module):
 
     def _learned(
         self, scenario: Scenario, products: Float[Array, "K n"], rate: Rate
-    ) -> Float[Array, "outputs*K"]:
+    ) -> Float[Array, " readouts"]:
         """dv/dα, output by output."""
         up = rate.readout * readout_gradient(scenario, products)
         return (up - scenario.readout_decay * scenario.student.weights).ravel()
@@ -236,7 +237,7 @@ class Flows(eqx.Module):
         """Whether the runs are computed one after the other."""
         return len(self.each.batch) <= TOGETHER
 
-    def rates(self, y: Float[Array, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
+    def rates(self, y: Float[AnyArray, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
         """As `Flow`, with one entry of the leading axis for each run."""
 
         def every(x: Any) -> Array:

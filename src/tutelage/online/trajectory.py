@@ -11,6 +11,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jit_older_generator, jnp
 from tutelage._memory import check_memory
+from tutelage._types import ArrayLike
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import to_vector, unchecked
@@ -47,7 +48,7 @@ COPIES, SLOPES = 4, 100
 # 29 to 38 for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
 QUADRUPLE = 40
 
-LearningRate = float | Callable[[Any], Any] | np.ndarray
+LearningRate = float | Callable[[Any], Any] | ArrayLike
 
 
 @recorded

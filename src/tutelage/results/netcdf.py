@@ -32,7 +32,9 @@ def content(dataset: xr.Dataset) -> bytes:
     except (TypeError, ValueError, NotImplementedError, AttributeError) as problem:
         allowed = f"NetCDF 3 holds numbers of 32 or 64 bits and text ({problem})"
         raise InputError("dataset", "something a file does not hold", allowed) from None
-    start, end = _place(file)
+    place = _place(file)
+    assert place is not None  # the attribute was written with the others
+    start, end = place
     return file[:start] + checksum.of(file).encode() + file[end:]
 
 
@@ -68,10 +70,10 @@ def read(file: bytes, path: str) -> xr.Dataset:
     return dataset
 
 
-def _place(file: bytes) -> tuple[int, int]:
-    """From where to where the checksum stands; () if nowhere."""
+def _place(file: bytes) -> tuple[int, int] | None:
+    """The first byte of the checksum and the first one after it; None without a checksum."""
     found = PLACE.search(file)
-    return found.span(1) if found else ()  # type: ignore[return-value]
+    return found.span(1) if found else None
 
 
 def _storable(value: Any) -> Any:

@@ -65,7 +65,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     return _array(io.BytesIO(content), len(content))
 
 
-def _array(stream: IO[bytes], file_bytes: int) -> np.ndarray:
+def _array(stream: IO[bytes] | io.BufferedIOBase, file_bytes: int) -> np.ndarray:
     """Read the array of a stream whose header announces exactly the bytes that follow it."""
     try:
         version = npy.read_magic(stream)

@@ -110,7 +110,7 @@ def normals(at: Address, count: int) -> list[Float[Array, "..."]]:
 
 
 def chi_squared(
-    at: Address, slot: int, freedom: Float[Array, ""], at_most_two: int
+    at: Address, slot: int, freedom: float | Float[Array, "..."], at_most_two: int
 ) -> Float[Array, "..."]:
     """χ² with ν degrees of freedom, a whole number ν >= 0; exact for every ν.
 
@@ -149,7 +149,7 @@ def _proposal(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Array,
 
 
 def _accepted(
-    d: Float[Array, ""], x: Float[Array, "..."], u: Float[Array, "..."]
+    d: float | Float[Array, "..."], x: Float[Array, "..."], u: Float[Array, "..."]
 ) -> Bool[Array, "..."]:
     """The test of Marsaglia and Tsang.
 
@@ -164,7 +164,7 @@ def _accepted(
 
 
 def _surely_accepted(
-    d: Float[Array, ""], x: Float[Array, "..."], u: Float[Array, "..."]
+    d: float | Float[Array, "..."], x: Float[Array, "..."], u: Float[Array, "..."]
 ) -> Bool[Array, "..."]:
     """A test without logarithms that implies the exact one, and fails hardly more often.
 

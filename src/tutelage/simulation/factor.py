@@ -227,7 +227,7 @@ class Columns(eqx.Module):
         L = triangle(jnp.concatenate([d * self.L + moved[M:], outside]))
         return Columns(self.P, d * self.U + moved[:M], L)
 
-    def turned(self, c: Any, s: Any, frame: Float[Array, "K+M M runs"]) -> "Columns":
+    def turned(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
         """The factor after e_m has become c e_m + s u_m.
 
         frame: M normal vectors, in the directions f_1, …, f_K and M more.
@@ -236,7 +236,7 @@ class Columns(eqx.Module):
         outside = jnp.concatenate([c * V - s * self.U, L])
         return Columns(self.P, c * self.U + s * V, triangle(outside))
 
-    def parted(self, c: Any, s: Any, frame: Float[Array, "K+M M runs"]) -> "Columns":
+    def parted(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
         """The factor after B_n has become c B_n + s |B_n| u_n; P has a leading axis of runs."""
         M, (V, L) = len(self.P), self._along(frame)
         norms = jnp.sqrt(jnp.sum(self.P * self.P, axis=0))
@@ -246,7 +246,7 @@ class Columns(eqx.Module):
         both = triangle(jnp.concatenate([teachers, students], axis=1))
         return Columns(both[:M, :M], both[:M, M:], both[M:, M:])
 
-    def _along(self, frame: Float[Array, "K+M M runs"]) -> tuple[Array, Array]:
+    def _along(self, frame: Float[Array, "units M runs"]) -> tuple[Array, Array]:
         """Components of the students outside the teachers' space: along u_m, and the rest."""
         M, runs = len(self.P), self.L.shape[-1]
         students = jnp.concatenate([self.L, jnp.zeros((M, len(self.L), runs))])

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -32,6 +32,7 @@ TOO_LARGE = 1e6
 PATIENCE = 0.2
 
 
+@runtime_checkable
 class System(Protocol):
     """What learns: an equinox module that ``jit`` takes as an argument.
 

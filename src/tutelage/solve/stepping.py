@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 
 NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 STAGES = np.array(  # the last row is the step itself
@@ -80,9 +81,9 @@ def walk(
     lost: int,
     begin: Walk,
     times: Float[Array, " times"],
-    until: Float[Array, ""],
-    tolerance: Float[Array, ""],
-    most: Int[Array, ""],
+    until: Scalar,
+    tolerance: Scalar,
+    most: int | Int[Array, ""],
 ) -> Walk:
     """From a `beginning` to the time ``until``, or to where ``ends`` says why not.
 
@@ -110,9 +111,9 @@ def every_step(
     observe: Callable[[Walk], Any],
     y0: Float[Array, " d"],
     *,
-    until: Float[Array, ""],
-    tolerance: Float[Array, ""],
-    longest: Float[Array, ""],
+    until: Scalar,
+    tolerance: Scalar,
+    longest: Scalar,
     most: int,
 ) -> tuple[Any, Int[Array, ""], Walk]:
     """What is observed of one run from time 0 after each step, how often, and where it ends.
@@ -160,9 +161,9 @@ def _advanced(
     lost: int,
     now: Walk,
     times: Array,
-    until: Array,
-    tolerance: Array,
-    longest: Any,
+    until: Scalar,
+    tolerance: Scalar,
+    longest: Scalar,
 ) -> Walk:
     """One step of every run that is on the way; taken back where its error is too large."""
     left = until - now.t

@@ -10,11 +10,12 @@ from jaxtyping import Array, Float
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 
 Beta = Literal["fixed", "shared", "per unit", "every unit"]
-Start = float | tuple[float, float] | None
+Start = Scalar | Sequence[Scalar] | None
 
 
 class Parameters(NamedTuple):

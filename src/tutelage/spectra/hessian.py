@@ -69,7 +69,7 @@ class Flattened(eqx.Module):
     shape: Any = eqx.field(static=True)
     fixed: Any = None
 
-    def __call__(self, flat: Float[Array, " n"]) -> Float[Array, ""]:
+    def __call__(self, flat: Float[Array, " n"]) -> Any:  # what the user's loss returns
         parameters = self.shape(flat)
         return self.loss(parameters if self.fixed is None else eqx.combine(parameters, self.fixed))
 

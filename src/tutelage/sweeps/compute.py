@@ -124,7 +124,7 @@ def _together(verb: str, calls: Sequence[Any], numbers: Sequence[int]) -> list[l
     ]
 
 
-def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[xr.Dataset | str]:
+def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
     """Of calls that go together; if that fails, of each alone."""
 
     def result(found: Any) -> Any:

@@ -184,7 +184,9 @@ def _joined(
     return xr.Variable(dims, made, there[0].attrs)
 
 
-def _missing(shape: tuple[int, ...], kinds: Sequence[np.dtype], full: bool) -> np.ndarray:
+def _missing(
+    shape: tuple[int, ...], kinds: Sequence[np.dtype], full: bool | np.bool_
+) -> np.ndarray:
     """An array that holds these kinds, filled with what stands for nothing."""
     kind = np.result_type(*kinds)
     if kind.kind in "US":

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.activations import Activation
 from tutelage.averages.conditional.rules import Nodes
 from tutelage.averages.quadrature.rules import FARTHEST
@@ -146,7 +147,7 @@ def quadratic(
     units: Units,
     C: Float[Array, "n n"],
     Gamma: Float[Array, "n n"],
-    constant: Any,
+    constant: Scalar,
     given: int,
     rule: Any,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -274,7 +275,7 @@ def given_first(
         values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])
         return m[0], values, jnp.concatenate([g.derivative(m[:1]), *(part[1] for part in parts)])
 
-    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, " 2n+1"]:
+    def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, " sums"]:
         x, values, slopes = given(y)
         curvature = jnp.sum(w * g.second_derivative(x) * (c @ values))
         products = values @ (w * g(x))

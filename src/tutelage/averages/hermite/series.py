@@ -50,7 +50,7 @@ def terms(present: tuple[Present, ...]) -> np.ndarray:
 
 
 def series(
-    coefficients: tuple[Float[Array, "n batch"], ...],
+    coefficients: tuple[Float[Array, "_ #batch"], ...],
     rho: Float[Array, "6 batch"],
     present: tuple[Present, ...],
 ) -> Float[Array, " batch"]:

@@ -12,13 +12,15 @@ all of them belong to one and the same configuration.
 
 from typing import NamedTuple
 
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.orthant.twofold import Twofold, divide, multiply, rounded, subtract
 
 Number = Float[Array, "..."]
+Mask = Bool[Array, "..."]
 Entries = dict[tuple[int, int], Number]
+Exchanges = dict[tuple[int, int], Mask]
 # C_ij keyed by i <= j: arrays of numbers, one for each entry, so that every operation runs
 # along the batch in vector instructions.
 Covariance = Entries
@@ -37,7 +39,7 @@ class Rows(NamedTuple):
     """Unit rows in the order of the pivots, and the exchanges that led there."""
 
     L: list[list[Number]]
-    exchanges: dict[tuple[int, int], Number]
+    exchanges: Exchanges
 
 
 def rows(C: Covariance) -> Rows:
@@ -49,7 +51,7 @@ def rows(C: Covariance) -> Rows:
     S = {(i, j): Twofold(at(C, i, j), jnp.zeros_like(v[0])) for i in range(4) for j in range(i)}
     S |= {(i, i): Twofold(v[i], PRIVATE**2 * v[i]) for i in range(4)}
     L = [[jnp.zeros_like(v[0]) for _ in range(4)] for _ in range(4)]
-    exchanges: dict[tuple[int, int], Number] = {}
+    exchanges: Exchanges = {}
     for k in range(4):
         # The first pivot is free, all diagonals being alike: nothing to exchange.
         for i in range(k + 1, 4) if k > 0 else ():
@@ -88,7 +90,7 @@ def _eliminate(S: dict, L: list, v: list, k: int) -> None:
             S[i, j] = subtract(S[i, j], multiply(factor, S[j, k]))
 
 
-def _exchange(S: dict, L: list, v: list, k: int, i: int, swap: Number) -> None:
+def _exchange(S: dict, L: list, v: list, k: int, i: int, swap: Mask) -> None:
     """Let fields k and i change places where ``swap`` is true."""
 
     def exchanged(a: Number, b: Number) -> tuple[Number, Number]:
@@ -107,21 +109,21 @@ def _exchange(S: dict, L: list, v: list, k: int, i: int, swap: Number) -> None:
     v[k], v[i] = exchanged(v[k], v[i])
 
 
-def in_pivot_order(values: Entries, exchanges: Entries) -> Entries:
+def in_pivot_order(values: Entries, exchanges: Exchanges) -> Entries:
     """Quantities of pairs of fields, rearranged as the rows are."""
     for (k, i), swap in exchanges.items():
         values = _exchange_pairs(values, k, i, swap)
     return values
 
 
-def in_field_order(values: Entries, exchanges: Entries) -> Entries:
+def in_field_order(values: Entries, exchanges: Exchanges) -> Entries:
     """Undo `in_pivot_order`."""
     for (k, i), swap in reversed(exchanges.items()):
         values = _exchange_pairs(values, k, i, swap)
     return values
 
 
-def _exchange_pairs(values: Entries, k: int, i: int, swap: Number) -> Entries:
+def _exchange_pairs(values: Entries, k: int, i: int, swap: Mask) -> Entries:
     result = dict(values)
     for j in range(4):
         if j not in (k, i):

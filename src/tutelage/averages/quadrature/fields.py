@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayLike, Scalar
 from tutelage.activations import Activation
 from tutelage.activations.base import Kink
 from tutelage.averages.estimate import Estimate
@@ -56,7 +57,7 @@ class Field(eqx.Module):
         """True where the regular part vanishes identically."""
         return self.order >= 2 and self._is_straight
 
-    def deltas(self, kink: Kink) -> list[tuple[int, Array]]:
+    def deltas(self, kink: Kink) -> list[tuple[int, Scalar]]:
         """Pairs (m, J): the k-th derivative contains J δ⁽ᵐ⁾ with J the jump of g⁽ᵏ⁻¹⁻ᵐ⁾."""
         k = self.order
         found = [(k - 2, kink.jump)]

@@ -51,7 +51,7 @@ class Landscape(eqx.Module):
         return K * self.rank + K * (K - 1) // 2
 
     @eqx.filter_jit
-    def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K r+K"]:
+    def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K n"]:
         """The students (A, L) in a basis of the teachers' span and of Gram and Schmidt."""
         K, r = self.error.scenario.K, self.rank
         # A product with zeros and ones: scattering z is ten times slower in batches.
@@ -61,7 +61,7 @@ class Landscape(eqx.Module):
         return raw / jnp.sqrt(jnp.sum(raw**2, axis=1, keepdims=True))
 
     @eqx.filter_jit
-    def coordinates(self, vectors: Float[Array, "K r+K"]) -> Float[Array, " d"]:
+    def coordinates(self, vectors: Float[Array, "K n"]) -> Float[Array, " d"]:
         """z of students given by lower triangular (A, L); undoes `vectors`."""
         K, r = self.error.scenario.K, self.rank
         raw = vectors / jnp.diagonal(vectors, offset=r)[:, None]

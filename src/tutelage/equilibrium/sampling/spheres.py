@@ -7,12 +7,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.equilibrium.kernel.pair_error import PairError
 
 TARGET = 0.8  # acceptance to which the step is tuned while warming up
 JITTER = 0.3  # steps vary by this much, so that no trajectory is a full period of any mode
 
 Weights = Float[Array, "run K N"]
+# One time for all runs, or one for each.
+Time = Scalar | Float[Array, "run 1 1"]
 
 
 class Gibbs(eqx.Module):
@@ -35,7 +38,7 @@ class Gibbs(eqx.Module):
         """ε_g."""
         return self.error(self.error.pairs(*self.overlaps(J)))
 
-    def force(self, J: Weights, load: Array) -> Weights:
+    def force(self, J: Weights, load: Scalar) -> Weights:
         """-α K ∂ε_g/∂J_i = -α K [Σ_k (∂ε_g/∂Q_ik) J_k + Σ_n (∂ε_g/∂R_in) B_n]."""
         K = self.error.scenario.K
         q, r = self.error.split(self.error.first(self.error.pairs(*self.overlaps(J))))
@@ -82,7 +85,7 @@ def chain(
 
 
 def _trajectory(
-    gibbs: Gibbs, load: Array, J: Weights, step: Array, key: Array, moves: int
+    gibbs: Gibbs, load: Scalar, J: Weights, step: Scalar, key: Array, moves: int
 ) -> tuple[Weights, Float[Array, " run"]]:
     """Geodesic Monte Carlo (Byrne and Girolami 2013), accepted or refused for each run.
 
@@ -97,10 +100,10 @@ def _trajectory(
     def energy(J: Weights, v: Weights) -> Float[Array, " run"]:
         return N * (load * K * gibbs.generalization_error(J) + 0.5 * jnp.sum(v**2, axis=(1, 2)))
 
-    def kick(J: Weights, v: Weights, h: Array) -> Weights:
+    def kick(J: Weights, v: Weights, h: Time) -> Weights:
         return v + h * _tangent(J, gibbs.force(J, load))
 
-    def one(_: int, state: tuple[Weights, Weights]) -> tuple[Weights, Weights]:
+    def one(_: Array, state: tuple[Weights, Weights]) -> tuple[Weights, Weights]:
         J, v = rotate(*state, h)
         return J, kick(J, v, h)
 
@@ -113,7 +116,7 @@ def _trajectory(
     return jnp.where(accepted[:, None, None], K_, J), probability
 
 
-def rotate(J: Weights, v: Weights, time: Array) -> tuple[Weights, Weights]:
+def rotate(J: Weights, v: Weights, time: Time) -> tuple[Weights, Weights]:
     """Along the great circle through J in the direction of v, for a time."""
     speed = jnp.sqrt(jnp.sum(v**2, axis=-1, keepdims=True))
     cos, sin = jnp.cos(speed * time), jnp.sin(speed * time)

@@ -67,7 +67,7 @@ class ErfMoments(Moments):
         return unit_coefficients(list(sides))
 
 
-def _given(C: Float[Array, "... m n n"], fields: np.ndarray) -> Float[Array, "... m n n"]:
+def _given(C: Float[Array, "... #m n n"], fields: np.ndarray) -> Float[Array, "... m n n"]:
     """The covariance of all fields given one with noise of variance 1, a different one in each.
 
     C_ab - C_ai C_ib/(1 + C_ii), without cancellation where fields coincide.

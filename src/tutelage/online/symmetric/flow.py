@@ -162,7 +162,7 @@ class SymmetricFlow(eqx.Module):
             check_positive(int(self.K), state, *np.asarray(self.teacher_overlaps))
         return SymmetricState(*jnp.broadcast_arrays(*(jnp.asarray(x) for x in state)))
 
-    def _covariance(self, state: SymmetricState) -> Float[Array, "... 2k 2k"]:
+    def _covariance(self, state: SymmetricState) -> Float[Array, "... n n"]:
         """Of the students and teachers that stand for all."""
         (Q, C, R, S), k = state, self.averages.k
         T = jnp.broadcast_to(matrix(k, *self.teacher_overlaps), (*jnp.shape(Q), k, k))

@@ -76,7 +76,7 @@ class PatternAverages(eqx.Module):
 
     @abc.abstractmethod
     def __call__(
-        self, kind: str, C: Float[Array, "... 2k 2k"]
+        self, kind: str, C: Float[Array, "... n n"]
     ) -> Float[Array, "... targets p teachers"]:
         """Sums over all patterns with p further units, by the number of teachers."""
 
@@ -90,7 +90,7 @@ class SignPatterns(PatternAverages):
     sums: dict[str, Sums]
 
     def __call__(
-        self, kind: str, C: Float[Array, "... 2k 2k"]
+        self, kind: str, C: Float[Array, "... n n"]
     ) -> Float[Array, "... targets p teachers"]:
         return self.sums[kind](C).reshape(*C.shape[:-2], *SHAPES[kind])
 
@@ -99,7 +99,7 @@ class SinglePatterns(PatternAverages):
     """Any units and any method: one average for every pattern."""
 
     def __call__(
-        self, kind: str, C: Float[Array, "... 2k 2k"]
+        self, kind: str, C: Float[Array, "... n n"]
     ) -> Float[Array, "... targets p teachers"]:
         total = jnp.zeros(())
         for batch in pattern_batches(kind, self.k, self.single.coincidences):

@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 
 from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
@@ -49,11 +50,11 @@ LEARNED = 4
 def evolve_symmetric(
     scenario: Scenario | SymmetricScenario,
     start: SymmetricState,
-    learning_rate: float | Callable[[Any], Any],
+    learning_rate: Scalar | Callable[[Any], Any],
     *,
     until: float,
     times: Any = None,
-    readout_rate: float | Callable[[Any], Any] = 0.0,
+    readout_rate: Scalar | Callable[[Any], Any] = 0.0,
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
@@ -211,7 +212,7 @@ def _to_vector(flow: SymmetricFlow, state: SymmetricState) -> Float[Array, "... 
     return jnp.stack([state.Q, n * state.C, state.R, n * state.S], axis=-1)
 
 
-def _to_state(flow: SymmetricFlow, y: Float[Array, "... 4"]) -> SymmetricState:
+def _to_state(flow: SymmetricFlow, y: Float[Array, "... numbers"]) -> SymmetricState:
     n = jnp.maximum(flow.K - 1, 1.0)
     return SymmetricState(y[..., 0], y[..., 1] / n, y[..., 2], y[..., 3] / n)
 

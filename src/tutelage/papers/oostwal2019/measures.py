@@ -30,7 +30,7 @@ NOTE_LINEAR = (
 )
 
 
-def held(item: str, words: str, cases: Iterable[bool]) -> Row:
+def held(item: str, words: str, cases: Iterable[bool | np.bool_]) -> Row:
     """The row of a statement: the part of the cases in which it is so."""
     fraction = float(np.mean([bool(case) for case in cases]))
     return compare(KEY, item, closed_form(words, 1.0), fraction)
