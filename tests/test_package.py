@@ -20,7 +20,17 @@ SOURCE = ROOT / "src" / "tutelage"
 
 # Rooms in the order in which data flows; a room imports only what stands before it.
 ROOMS = [
-    *("_lazy", "_precision", "_jax", "_checks", "_names", "_door", "_memory", "_findings"),
+    *(
+        "_lazy",
+        "_precision",
+        "_jax",
+        "_types",
+        "_checks",
+        "_names",
+        "_door",
+        "_memory",
+        "_findings",
+    ),
     *("activations", "model", "runs", "solve", "averages", "online"),
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results"),
     *("bridge", "sweeps", "figures", "papers", "report", "explorer", "cli"),
