@@ -218,7 +218,9 @@ def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarra
     return _in_plane(system, (1 - s) ** 2 * a + s**2 * b, normal)
 
 
-def _false_position(place: Callable, test: Test, left: Place, right: Place) -> float:
+def _false_position(
+    place: Callable[[float], Place | None], test: Test, left: Place, right: Place
+) -> float:
     """Illinois: the value at the end that stays is halved, so that both ends close in."""
     a, b, fa, fb = 0.0, 1.0, test(left), test(right)
     for _ in range(60):

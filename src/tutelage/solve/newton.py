@@ -148,7 +148,8 @@ def _step(place: _Place, rank: float) -> np.ndarray:
     finite = np.isfinite(J).all(axis=(-2, -1)) & np.isfinite(place.size)
     if not finite.all():
         J, f = np.where(finite[..., None, None], J, 0.0), np.where(finite[..., None], f, 0.0)
-    return -(_inverse(J, rank) @ f[..., None])[..., 0]
+    step: np.ndarray = -(_inverse(J, rank) @ f[..., None])[..., 0]
+    return step
 
 
 def _inverse(J: np.ndarray, rank: float) -> np.ndarray:

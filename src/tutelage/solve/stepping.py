@@ -204,7 +204,8 @@ def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
         return k.at[i].set(rates(now.t + jnp.asarray(NODES)[i] * h, y))
 
     first = jnp.zeros_like(now.slopes).at[0].set(now.slopes[LAST])
-    return jax.lax.fori_loop(1, LAST + 1, stage, first)
+    slopes: Array = jax.lax.fori_loop(1, LAST + 1, stage, first)
+    return slopes
 
 
 def _combined(coefficients: Array, k: Array) -> Array:
