@@ -190,6 +190,18 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here
 
 
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [("label_noise", r"\varsigma"), ("drift", r"\delta"), ("readout_decay", r"\gamma_v")],
+)
+def test_every_number_has_its_own_symbol(name, symbol):
+    one = tl.Committee(1, tl.ReLU())
+    scenario = tl.Scenario(one, one, **{name: np.array([0.1, 0.2])})
+    start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    axes = figures.error(tl.online.evolve(scenario, start, 0.5, until=1))
+    assert axes.get_legend().get_texts()[0].get_text() == rf"${symbol} = 0.1$"
+
+
 def test_runs_with_different_numbers_are_curves_of_their_own():
     """A batch of weight decays is no sample of which a mean could be drawn."""
     one = tl.Committee(1, tl.ReLU())

@@ -8,18 +8,22 @@ import xarray as xr
 
 from tutelage._checks import InputError, shown
 from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, shades
+from tutelage.model.numbers import COORDINATE_TEX
 from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
 # What is drawn, by its symbol, and the second index of it.
 VARIABLES = {"R": "R", "Q": "Q", "v": "readout"}
 
-# η, η_v, γ, γ_v, ς, δ, the scales s of student and teacher, and the parameters of their units, in
-# the order of `NUMBERS`.
-SYMBOLS = (
-    *(r"\eta", r"\eta_v", r"\gamma", r"\gamma_v", r"\varsigma", r"\delta", "s_K", "s_M"),
-    *("a", r"\beta", "b", "a^*", r"\beta^*", "b^*"),
-)
+# Symbols of numbers that may differ between runs: rates, the scenario's numbers, and the parameters
+# of units (with a star: of the teacher).
+UNIT_SYMBOLS = {"slope": "a", "beta": r"\beta", "offset": "b"}
+SYMBOLS = {
+    **{"learning_rate": r"\eta", "readout_rate": r"\eta_v"},
+    **COORDINATE_TEX,
+    **UNIT_SYMBOLS,
+    **{f"teacher_{name}": f"{symbol}^*" for name, symbol in UNIT_SYMBOLS.items()},
+}
 
 
 @drawing
@@ -254,13 +258,13 @@ def _recorded_rate(dataset: xr.Dataset) -> Any:
 def _differences(dataset: xr.Dataset) -> list[str] | None:
     """Numbers of every run of the theory; None for simulated runs, which differ by chance alone."""
     numbers = {
-        symbol: dataset[name].values
-        for name, symbol in zip(NUMBERS, SYMBOLS, strict=True)
+        SYMBOLS[name]: dataset[name].values
+        for name in NUMBERS
         if name in dataset.coords and dataset[name].dims == ("run",)
     }
     rates, runs = _recorded_rate(dataset), range(dataset.sizes.get("run", 0))
     if not numbers and isinstance(rates, list) and len(rates) == len(runs) > 0:
-        numbers = {SYMBOLS[0]: np.asarray(rates)}
+        numbers = {SYMBOLS["learning_rate"]: np.asarray(rates)}
     if not numbers and "teacher_overlaps" in dataset.coords:
         return [f"teacher {run + 1}" for run in runs]
     words = [", ".join(f"${s} = {x[run]:.6g}$" for s, x in numbers.items()) for run in runs]

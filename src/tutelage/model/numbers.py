@@ -183,7 +183,12 @@ def of_teacher(name: str) -> str:
     return f"teacher_{name.removeprefix('output_')}"
 
 
-COORDINATES = (*NAMES, *(of_teacher(number.name) for number in NUMBERS if number.is_pair))
+# Coordinates of results and their symbols; a number of both networks has one for each.
+COORDINATE_TEX = {
+    **{n.name: f"{n.tex}_K" if n.is_pair else n.tex for n in NUMBERS},
+    **{of_teacher(n.name): f"{n.tex}_M" for n in NUMBERS if n.is_pair},
+}
+COORDINATES = tuple(COORDINATE_TEX)
 SYMBOLS = {number.name: f"${number.tex}$" for number in NUMBERS}
 # So that `tl.online.evolve(..., drift=0.1)` is answered with where the number belongs.
 HOMES.update(dict.fromkeys(NAMES, OF_SCENARIO))

@@ -34,7 +34,7 @@ def modules(module: str, folder: Path = SOURCES) -> set[str]:
     """The module, and all that importing and running it may load.
 
     >>> sorted(modules("tutelage._checks"))
-    ['tutelage', 'tutelage._checks', 'tutelage._lazy']
+    ['tutelage', 'tutelage._checks', 'tutelage._lazy', 'tutelage._precision']
     """
     return _reached({module}, folder)
 
