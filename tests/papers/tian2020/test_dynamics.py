@@ -87,7 +87,7 @@ def test_theorem_7_along_a_trajectory():
     """Forward differences of a descent with steps η are off by O(η): half of it with η/2."""
     errors = []
     for η, steps in ((0.02, 20), (0.01, 40)):
-        found = Growth(*(a[: steps + 1] for a in vars(path_of(η, 40)).values()))
+        found = Growth(*(a[: steps + 1] for a in path_of(η, 40)))
         gaps = [
             np.diff(found.logarithmic_ratio(k, other)) / η - found.predicted(k, other)[:-1]
             for k in range(6)
