@@ -124,6 +124,7 @@ def test_averages(case, kind, size, power):
     assert abs(found - scale * known) <= error + scale * its_error
 
 
+@pytest.mark.slow
 @made_up
 def test_online_moments(case):
     g, _, way = MADE_UP[case]

@@ -184,6 +184,7 @@ def test_attributes_that_no_recorder_writes_are_refused(name, text):
         tl.bridge.predict(record)
 
 
+@pytest.mark.slow
 def test_gaps_of_a_resumed_training_are_left_out_of_the_rate_and_named():
     """A record without its middle: a step across the gap is no step of the equations."""
     from tutelage.bridge.comparison import Problem, shown_rate
