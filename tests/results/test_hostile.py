@@ -348,6 +348,25 @@ def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_pat
         Checkpoint(tmp_path / "bomb.npz", {})
 
 
+@pytest.mark.parametrize("method", [8, 12, 14, 99], ids=["deflate", "bzip2", "lzma", "unknown"])
+def test_an_archive_that_names_another_compression_is_refused(method, tmp_path):
+    """Plain bytes that are said to be compressed make each decompressor fail in its own way."""
+    path = tmp_path / "kept.npz"
+    np.savez(path, head=np.array("{}"), x=np.arange(5.0))
+    content = bytearray(path.read_bytes())
+    for mark, offset in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        at = content.find(mark)
+        while at >= 0:
+            content[at + offset : at + offset + 2] = struct.pack("<H", method)
+            at = content.find(mark, at + 1)
+    content[content.find(b"\x93NUMPY")] = 0x07  # a block type that deflate does not have
+    path.write_bytes(bytes(content))
+    with pytest.raises(arrays.ArrayFileError):
+        arrays.load_npz(path)
+    with pytest.raises(InputError, match="no checkpoint"):
+        Checkpoint(path, {})
+
+
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_right_arrays_are_read_as_numpy_reads_them(by_columns, tmp_path):
     x = np.arange(6.0).reshape(2, 3)

@@ -5,7 +5,7 @@ normalised Hermite coefficients at any variance, and which averages of it are kn
 They are frozen equinox modules: values that can be compared, passed through ``jit`` and
 differentiated with respect to their parameters.
 
-Other packages may use the module `units`, the table of those that have a name.
+Other packages may use the module `units`, the table of named activations.
 """
 
 from tutelage._lazy import names_of

@@ -105,7 +105,7 @@ def predict(
     If they part, these are tested: momentum and weight decay of ``Recorder(optimizer=...)``;
     optimizers other than gradient descent, and dropout; a learning rate or a batch that is another
     by a factor (dR/dα is proportional to η, so that the record shows its rate: one that is far off
-    is told at once);
+    is reported before anything is computed);
     batches that are not small beside N; a second layer, or biases, that move although the theory
     has them fixed; and with ``Recorder(inputs=...)`` structure of the inputs, fields that are not
     Gaussian, and an error on the data that is not that of the overlaps.

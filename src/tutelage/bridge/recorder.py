@@ -412,20 +412,20 @@ class Recorder:
                 raise InputError("path", came[:300], allowed[:300], "another file name")
         steps = np.rint(there["time"].values * self.dimension).astype(int)
         known = self._check_resumed(there, steps, step, network)
-        kept = steps < step
+        earlier = steps < step
         self._resumed = json.loads(there.attrs.get(RESUMED, "[]"))
         self._resumed = [pair for pair in self._resumed if pair[1] < step]
-        if kept.any() and not known:
-            self._resumed.append([int(steps[kept][-1]), step])
+        if earlier.any() and not known:
+            self._resumed.append([int(steps[earlier][-1]), step])
             self._warn_of_gap(step, int(there.attrs["every"]))
         self._records.stride = max(self._records.stride, int(there.attrs["every"]))
-        self._records.steps = steps[kept].tolist()
+        self._records.steps = steps[earlier].tolist()
         names = [n for n in ("Q", "R", "largest_bias", "readout") if n in there]
-        values = {n: list(there[n].isel(run=0).values[kept]) for n in names}
+        values = {n: list(there[n].isel(run=0).values[earlier]) for n in names}
         if "readout" not in values and self._student is not None:
             v = self._student.readout
-            values |= {} if v is None else {"readout": [v] * int(kept.sum())}
-        self._records.values = values if kept.any() else {}
+            values |= {} if v is None else {"readout": [v] * int(earlier.sum())}
+        self._records.values = values if earlier.any() else {}
 
     def _check_resumed(self, there: xr.Dataset, steps: np.ndarray, step: int, network: Any) -> bool:
         """Refuse weights that are not those of the file at this step.

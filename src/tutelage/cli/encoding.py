@@ -18,7 +18,7 @@ WORDS = {
 
 
 def make_encodable(stream: object) -> None:
-    """Have a stream write other letters for those that its encoding lacks, instead of failing."""
+    """Make a stream replace letters that its encoding lacks, instead of failing."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors=NAME)

@@ -67,7 +67,7 @@ def online(
 
     The student learns example by example, at any learning rate. The equations of its overlaps
     R and Q are integrated. Shows how the run ended: converged (at rest in a stable state,
-    perhaps with an error), plateau (beside an unstable one), diverged (norms beyond 10⁶), or
+    perhaps with an error), plateau (next to an unstable one), diverged (norms beyond 10⁶), or
     reached the last time.
     """
     files = Files(out=out, plot=plot)

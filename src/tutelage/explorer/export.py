@@ -88,8 +88,8 @@ def _picture(view: Any, given: dict[str, str]) -> dict[str, Any]:
     drawing = view.draw(state)
     if view.DETAILS:
         _add(drawing, view.exported_details(state))
-    told = as_json(drawing, **texts, seconds=0.0, state=state, compiled=False)
-    picture = json.loads(told)
+    text = as_json(drawing, **texts, seconds=0.0, state=state, compiled=False)
+    picture = json.loads(text)
     for panel in picture["panels"]:
         for trace in panel["traces"]:
             trace.update({name: _rounded(trace[name]) for name in ("x", "y")})

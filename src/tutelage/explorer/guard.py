@@ -54,7 +54,7 @@ class Guard:
 
     def __init__(self, port: int, token: str | None, public: bool = False):
         self.port, self.token, self.public = port, token, public
-        # Browsers send a cookie to every port of a host: each server has a name of its own.
+        # Browsers send a cookie to every port of a host: each server uses a different name.
         self.cookie = f"tutelage_token_{port}"
 
     def around(self, app: Any) -> Any:

@@ -38,7 +38,7 @@ TYPES = {
 FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
 FIRST = ("online", "transitions")  # what is drawn before anybody asks
 # Pictures that were drawn lately: another client, the back button, the first of all.
-KEPT = 200
+MAX_CACHED_PICTURES = 200
 POLL_SECONDS = 0.5  # between checks whether the client still waits, and whether its request does
 # What the address of a request says beside the state.
 OURS = ("view", "client", "slot", "number", "part", "format")
@@ -81,7 +81,7 @@ class Explorer:
     def __init__(self, workers: int):
         self.pool = Pool(workers)
         self.nobody = Counter()
-        self.kept: OrderedDict[Key, bytes] = OrderedDict()
+        self.cache: OrderedDict[Key, bytes] = OrderedDict()
         self.first: dict[Key, asyncio.Task[None]] = {}
 
     def asked(self, request: Request) -> Asked:
@@ -111,13 +111,13 @@ class Explorer:
         return (client, slot) if client else self.nobody.next(), int(number)
 
     async def picture(self, asked: Asked) -> Answer:
-        """A picture, drawn or kept; one that is being drawn for the first page is waited for."""
+        """Draw a picture or take it from the cache; wait for one that the first page needs."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
         if key in self.first and not self.first[key].done():
             await asyncio.wait([self.first[key]])
-        if key in self.kept and asked.view.NAME != "playback":  # whose file may be another by now
-            self.kept.move_to_end(key)
-            return Answer(200, self.kept[key])
+        if key in self.cache and asked.view.NAME != "playback":  # whose file may be another by now
+            self.cache.move_to_end(key)
+            return Answer(200, self.cache[key])
         answer = await self.pool.ask(asked.job())
         if answer.status == 200:
             self._keep(key, answer.body)
@@ -130,10 +130,10 @@ class Explorer:
         return _json(answer.body, answer.status)
 
     async def drawn(self, section: str) -> Answer:
-        """A figure of a paper, drawn or kept."""
+        """A figure of a paper, drawn or from the cache."""
         key = ("drawn", section)
-        if key in self.kept:
-            return Answer(200, self.kept[key])
+        if key in self.cache:
+            return Answer(200, self.cache[key])
         job = Job("drawn", "papers", {"section": section}, self.nobody.next(), 0, ())
         answer = await self.pool.ask(job)
         if answer.status == 200:
@@ -141,9 +141,9 @@ class Explorer:
         return answer
 
     def _keep(self, key: Key, body: bytes) -> None:
-        self.kept[key] = body
-        if len(self.kept) > KEPT:
-            self.kept.popitem(last=False)
+        self.cache[key] = body
+        if len(self.cache) > MAX_CACHED_PICTURES:
+            self.cache.popitem(last=False)
 
     def warm_up(self) -> None:
         """Draw what every page draws first, so that it is there when the page is."""
@@ -158,7 +158,7 @@ class Explorer:
         with suppress(Cancelled):
             answer = await self.pool.ask(asked.job())
             if answer.status == 200:
-                self.kept[key] = answer.body
+                self.cache[key] = answer.body
 
 
 def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:

@@ -7,7 +7,9 @@ refuse before anything is allocated.  Pickled objects are refused: reading them 
 
 import io
 import math
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +20,7 @@ from numpy.lib import format as npy
 UNPACKED_BYTES = 32 * 2**20
 UNPACKED_FACTOR = 10
 MAX_MEMBERS = 10_000
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class ArrayFileError(ValueError):
@@ -41,7 +44,7 @@ def load_npz(path: Path) -> dict[str, np.ndarray]:
             }
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError) as problem:
         raise ArrayFileError(str(problem)) from None
-    except (EOFError, RuntimeError, KeyError, OSError) as problem:  # as the reader meets damage
+    except (EOFError, RuntimeError, KeyError, OSError, struct.error, zlib.error) as problem:
         raise ArrayFileError(f"{type(problem).__name__}: {problem}") from None
 
 
@@ -54,6 +57,8 @@ def _check_unpacked(members: list[zipfile.ZipInfo], file_bytes: int) -> None:
         raise ArrayFileError(f"it has more than {MAX_MEMBERS} arrays")
     if len({member.filename for member in members}) < len(members):
         raise ArrayFileError("two arrays have the same name")
+    if any(member.compress_type not in COMPRESSIONS for member in members):
+        raise ArrayFileError("it is compressed in a way that NumPy does not write")
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:

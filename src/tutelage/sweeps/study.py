@@ -82,7 +82,7 @@ def _fixed(dataset: xr.Dataset) -> Any:
 def check_from_file(verb: Any, arguments: Any) -> None:
     """Refuse arguments that only a caller may give: of `run` itself, and paths of ``verb``."""
     own = set(inspect.signature(run).parameters) - {"seed", "keep"}
-    for name in {*own, *only_from_callers(verb)} & set(arguments):
+    for name in sorted({*own, *only_from_callers(verb)} & set(arguments)):
         allowed = f"a file cannot set {name}: only the caller of tl.sweeps.run can"
         raise InputError(name, shown(arguments[name]), allowed, f"tl.sweeps.run(..., {name}=...)")
 
