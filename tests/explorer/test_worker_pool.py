@@ -47,7 +47,7 @@ def small(monkeypatch):
     monkeypatch.setattr(worker_pool, "START", SMALL)
 
 
-def job(task="picture", client="", slot="a", number=0, program=(), tell=None, **state):
+def job(task="picture", client="", slot="a", number=0, program="", tell=None, **state):
     owner = (client, slot) if client else ("", str(time.perf_counter()))
     return Job(task, "online", state, owner, number, program, tell=tell)
 
@@ -73,7 +73,7 @@ def pooled(count):
 
 def test_a_slow_request_does_not_block_others():
     async def both(pool):
-        slow = asyncio.create_task(pool.ask(job(program=("slow",), sleeps=20)))
+        slow = asyncio.create_task(pool.ask(job(program="slow", sleeps=20)))
         await asyncio.sleep(0.05)
         quick = await pool.ask(job())
         slow.cancel()
@@ -96,8 +96,8 @@ def test_what_takes_long_never_has_the_last_process():
 
 def test_the_process_that_knows_a_program_gets_it():
     async def four(pool):
-        first = [await pool.ask(job(program=(name,))) for name in "ab"]
-        again = [await pool.ask(job(program=(name,))) for name in "ab"]
+        first = [await pool.ask(job(program=name)) for name in "ab"]
+        again = [await pool.ask(job(program=name)) for name in "ab"]
         return [answer.body for answer in (*first, *again)]
 
     a, b, again_a, again_b = pooled(2)(four)
@@ -106,7 +106,7 @@ def test_the_process_that_knows_a_program_gets_it():
 
 def test_a_program_is_compiled_by_one_process_only():
     async def four(pool):
-        asked = [pool.ask(job(program=("a",), sleeps=0.1)) for _ in range(4)]
+        asked = [pool.ask(job(program="a", sleeps=0.1)) for _ in range(4)]
         return {answer.body for answer in await asyncio.gather(*asked)}
 
     assert len(pooled(2)(four)) == 1
@@ -116,7 +116,7 @@ def test_a_process_with_many_programs_is_replaced(monkeypatch):
     monkeypatch.setattr(worker_pool, "MOST_KNOWN", 2)
 
     async def three(pool):
-        return [(await pool.ask(job(program=(name,)))).body for name in "abc"]
+        return [(await pool.ask(job(program=name))).body for name in "abc"]
 
     a, b, c = pooled(1)(three)
     assert a == b != c
@@ -140,9 +140,9 @@ def test_a_stale_request_is_ended_where_its_process_is_needed(monkeypatch):
     monkeypatch.setattr(worker_pool, "PATIENCE", 0.1)
 
     async def dragging(pool):
-        stale = asyncio.create_task(pool.ask(job(client="c", number=1, program=("b",), sleeps=20)))
+        stale = asyncio.create_task(pool.ask(job(client="c", number=1, program="b", sleeps=20)))
         await asyncio.sleep(0.2)
-        answer = await pool.ask(job(client="c", number=2, program=("a",)))
+        answer = await pool.ask(job(client="c", number=2, program="a"))
         with pytest.raises(Cancelled):
             await stale
         return answer
@@ -213,11 +213,11 @@ def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch
     async def asked(pool):
         await killed(pool)
         begun = time.monotonic()
-        late = await pool.ask(job(program=("a",), sleeps=3))
+        late = await pool.ask(job(program="a", sleeps=3))
         seconds = time.monotonic() - begun
         # Its process goes on, and has what it compiled for the next request.
         (worker,) = pool.workers
-        return late, seconds, await pool.ask(job(program=("a",))), worker.process.pid
+        return late, seconds, await pool.ask(job(program="a")), worker.process.pid
 
     late, seconds, again, pid = pooled(1)(asked)
     assert late.status == 503 and b"have to compile this again" in late.body

@@ -243,7 +243,9 @@ def test_a_point_that_fails_is_a_result_and_the_others_are_computed(found):
     with pytest.warns(UserWarning, match=r"1 of 2 points failed.*learning_rate = -1\.0"):
         made = study(over)
     assert np.isnan(made.R.sel(learning_rate=-1.0)).all()
-    assert "a learning rate has to be" in str(made.failure.sel(learning_rate=-1.0).values)
+    assert "got -1.0, but it has to be at least 0" in str(
+        made.failure.sel(learning_rate=-1.0).values
+    )
     assert np.array_equal(made.R[0, 0], found.R[0, 0])
 
 

@@ -88,7 +88,7 @@ def products(
     """⟨g(x_i) g_a(f_a)⟩ of every student with all fields, students first."""
     g, h, K = scenario.student.activation, scenario.teacher.activation, scenario.K
     n = K + scenario.M
-    spans = [range(n)] if scenario.alike else [range(K), range(K, n)]
+    spans = [range(n)] if scenario.same_activation else [range(K), range(K, n)]
     columns = []
     for units, span, way in zip(((g, g), (g, h)), spans, _methods(scenario, method), strict=False):
         i, j = (x.ravel() for x in np.meshgrid(range(K), span, indexing="ij"))
@@ -120,7 +120,7 @@ Batch = tuple[tuple[Activation, Activation], list[Block], Method]
 def _batches(scenario: Scenario, blocks: list[Block], methods: tuple[Method, ...]) -> list[Batch]:
     """Blocks of equal units together: one batch instead of three is a third of the compilation."""
     g, h = scenario.student.activation, scenario.teacher.activation
-    if scenario.alike:
+    if scenario.same_activation:
         return [((g, g), blocks, methods[0])]
     units = ((g, g), (g, h), (h, h))
     return [(u, [b], m) for u, b, m in zip(units, blocks, methods, strict=False)]

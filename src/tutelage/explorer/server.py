@@ -125,7 +125,7 @@ class Explorer:
 
     async def listed(self, task: str) -> Response:
         """What is in the folders now: the report's figures, or saved trainings."""
-        job = Job(task, "papers", {}, self.nobody.next(), 0, ())
+        job = Job(task, "papers", {}, self.nobody.next(), 0, "")
         answer = await self.pool.ask(job)
         return _json(answer.body, answer.status)
 
@@ -134,7 +134,7 @@ class Explorer:
         key = ("drawn", section)
         if key in self.cache:
             return Answer(200, self.cache[key])
-        job = Job("drawn", "papers", {"section": section}, self.nobody.next(), 0, ())
+        job = Job("drawn", "papers", {"section": section}, self.nobody.next(), 0, "")
         answer = await self.pool.ask(job)
         if answer.status == 200:
             self._keep(key, answer.body)

@@ -88,7 +88,7 @@ class Job:
     state: dict[str, Any]
     owner: tuple[str, str]
     number: int
-    program: tuple[Any, ...]
+    program: str
     format: str = ""
     tell: Callable[[str, bytes], Awaitable[None]] | None = None
     id: int = field(default_factory=itertools.count(1).__next__)

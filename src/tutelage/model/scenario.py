@@ -105,8 +105,8 @@ class Scenario(eqx.Module):
     weight_decay: Any
     drift: Any
     readout_decay: Any
-    # Whether student and teacher have equal units: what they need is then compiled once.
-    alike: bool = eqx.field(static=True)
+    # Whether student and teacher have equal units: their averages are then compiled once.
+    same_activation: bool = eqx.field(static=True)
 
     @door
     def __init__(
@@ -123,7 +123,7 @@ class Scenario(eqx.Module):
     ):
         self.student = check_committee("student", student)
         self.teacher = check_committee("teacher", teacher)
-        self.alike = eqx.tree_equal(student.activation, teacher.activation) is True
+        self.same_activation = eqx.tree_equal(student.activation, teacher.activation) is True
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         given = locals()
         for number in NUMBERS:
@@ -176,10 +176,10 @@ class Scenario(eqx.Module):
 
         return [of_run(run) for run in range(*self.leading)] if self.leading else [self]
 
-    def apart(self) -> "Scenario":
-        """The same, as if student and teacher had different units."""
+    def without_shared_activation(self) -> "Scenario":
+        """Return the scenario as if student and teacher had different units."""
         other = copy.copy(self)
-        object.__setattr__(other, "alike", False)
+        object.__setattr__(other, "same_activation", False)
         return other
 
     @property

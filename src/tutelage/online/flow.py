@@ -219,8 +219,11 @@ class Flows(eqx.Module):
     each: Flow
 
     def __init__(self, flows: list[Flow]):
-        if len({jax.tree.structure(flow) for flow in flows}) > 1:  # alike in some runs only
-            flows = [eqx.tree_at(lambda f: f.moments, f, f.moments.apart()) for f in flows]
+        if len({jax.tree.structure(flow) for flow in flows}) > 1:  # equal units in some runs only
+            flows = [
+                eqx.tree_at(lambda f: f.moments, f, f.moments.without_shared_activation())
+                for f in flows
+            ]
         self.each = jax.tree.map(lambda *x: np.stack(x), *flows)
 
     def coarse(self) -> "Flows":

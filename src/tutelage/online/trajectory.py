@@ -1,8 +1,8 @@
 """Trajectories: overlaps and error over the time of on-line learning."""
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -115,32 +115,105 @@ def evolve(
     >>> run.attrs["outcome"]
     'converged'
     """
-    finite_number("tolerance", tolerance, at_least=FINEST, hint="tolerance=1e-9")
-    times = recorded_times(times, until)
-    readout = timing.readout_rate(readout_rate, times, float(until))
-    rate = timing.both(timing.learning_rate(learning_rate, times, float(until)), readout)
+    span = Span(recorded_times(times, until), float(until), tolerance, progress)
+    rate = _rates(learning_rate, readout_rate, span)
     runs = _runs(scenario, start, rate)
-    size = bytes_of_a_run(scenario, method, len(times))
+    scenarios = scenario.each if scenario.leading else scenario
+    states = _evolved(scenarios, start, rate, runs, span, batch, method)
+    return with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
+
+
+class Run(NamedTuple):
+    """One run: the first arguments of `evolve`, with one value of each number."""
+
+    scenario: Scenario
+    start: Overlaps
+    learning_rate: float | Callable[[Any], Any]
+    readout_rate: float | Callable[[Any], Any] = 0.0
+
+
+def evolve_each(
+    runs: Sequence[Run],
+    *,
+    until: float,
+    times: Any = None,
+    batch: int = 1,
+    tolerance: float = 1e-9,
+    method: Method | str | None = None,
+) -> list[xr.Dataset]:
+    """Integrate runs that share a compiled program (`tutelage.runs.programs`) in one call.
+
+    The other arguments are those of `evolve`.  A schedule is the same function in all runs.
+    Outcomes are variables, and runs that have diverged are missing afterwards, as in a call of
+    `evolve` for several runs.  A run gives the same bits whichever other runs are in the call.
+    """
+    span = Span(recorded_times(times, until), float(until), tolerance)
+    rates = [_rates(run.learning_rate, run.readout_rate, span) for run in runs]
+    for run, rate in zip(runs, rates, strict=True):
+        if _runs(run.scenario, run.start, rate):
+            raise InputError("runs", "a run with several values", "it has to have one of each")
+    rate = jax.tree.map(lambda *x: x[0] if callable(x[0]) else np.stack(x), *rates)
+    start = unchecked(*(np.stack([getattr(run.start, name) for run in runs]) for name in "QRT"))
+    scenarios = [run.scenario for run in runs]
+    states = _evolved(scenarios, start, rate, (len(runs),), span, batch, method)
+    return [states.isel(run=run, drop=True) for run in range(len(runs))]
+
+
+class Span(NamedTuple):
+    """When runs are recorded and when they end, how exactly, and whether to print progress."""
+
+    times: Float[np.ndarray, " times"]
+    until: float
+    tolerance: float
+    progress: bool = False
+
+
+def _rates(learning_rate: LearningRate, readout_rate: LearningRate, span: Span) -> Rate | Scheduled:
+    """Validate the rates of both layers."""
+    readout = timing.readout_rate(readout_rate, span.times, span.until)
+    return timing.both(timing.learning_rate(learning_rate, span.times, span.until), readout)
+
+
+def _evolved(
+    scenarios: Scenario | list[Scenario],
+    start: Overlaps,
+    rate: Rate | Scheduled,
+    runs: tuple[int, ...],
+    span: Span,
+    batch: int,
+    method: Method | str | None,
+) -> xr.Dataset:
+    """Integrate one run, or as many as ``runs`` says.
+
+    scenarios: one for all runs, or one per run.
+    start, rate: one for all runs, or a leading axis of runs.
+    """
+    finite_number("tolerance", span.tolerance, at_least=FINEST, hint="tolerance=1e-9")
+    several = scenarios if isinstance(scenarios, list) else [scenarios]
+    size = bytes_of_a_run(several[0], method, len(span.times))
     what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
-    learns = 0.0 if readout is None else 1.0
-    flows = [
-        Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in scenario.each
-    ]
-    flow = Flows(flows) if scenario.leading else flows[0]
+    learns = 0.0 if rate.readout is None else 1.0
+    flows = [Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in several]
+    flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
-    last, error = float(until), _averages_error(flows, begin)
+    error = _averages_error(flows, begin)
     _check_known(error, method)
     y0 = _vectors(flows, begin)
-    teachers = Teachers(T, scenario.drift)
-    trajectory = integrate(flow, y0, teachers, rate, times, last, tolerance, progress)
+    drift = np.asarray([each.drift for each in several])
+    teachers = Teachers(T, drift if isinstance(scenarios, list) else drift[0])
+    times, until, tolerance, progress = span
+    trajectory = integrate(flow, y0, teachers, rate, times, until, tolerance, progress)
     _check_begun(flows, y0, T, trajectory)
     outcomes = _outcomes(flows, trajectory, teachers, rate)
     states = _dataset(flows, trajectory, teachers, times, outcomes)
-    numbered = with_numbers(_with_teachers(states, start, teachers), _numbers(scenario, rate))
-    return numbered.assign_attrs(
+    if teachers.drift is not None:
+        over = (*(("run",) if runs else ()), "time", "teacher", "teacher_2")
+        T = teachers.over(states.time.values)
+        states = states.assign_coords(_teachers_coordinates(over, T))
+    return states.assign_attrs(
         averages_error=error,
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
@@ -220,16 +293,17 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     return next(iter(shapes), ())
 
 
-def _with_teachers(states: xr.Dataset, start: Overlaps, teachers: Teachers) -> xr.Dataset:
-    """With T of every run, if there is one for each, and at every time, if it changes."""
-    over = ("run",) if "run" in states.dims else ()
-    if teachers.drift is not None:
-        T = ((*over, "time", "teacher", "teacher_2"), teachers.over(states.time.values))
-    elif start.T.ndim == 3:
-        T = (("run", "teacher", "teacher_2"), np.asarray(start.T))
-    else:
+def _with_teachers(states: xr.Dataset, start: Overlaps) -> xr.Dataset:
+    """Add T of every run, if there is one per run, and drift does not change it."""
+    if start.T.ndim == 2 or "teacher_overlaps" in states.coords:
         return states
-    return states.assign_coords(teacher_2=np.arange(1, start.M + 1), teacher_overlaps=T)
+    return states.assign_coords(
+        _teachers_coordinates(("run", "teacher", "teacher_2"), np.asarray(start.T))
+    )
+
+
+def _teachers_coordinates(dims: tuple[str, ...], T: np.ndarray) -> dict[str, Any]:
+    return {"teacher_2": np.arange(1, T.shape[-1] + 1), "teacher_overlaps": (dims, T)}
 
 
 def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:

@@ -8,7 +8,6 @@ Averages by conditioning (smooth units) take as many nodes as the hardest run of
 there a run is alone.
 """
 
-import dataclasses
 import hashlib
 import inspect
 import json
@@ -22,9 +21,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import ComputationError, InputError
-from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.numbers import NAMES
-from tutelage.runs.provenance import constructor
+from tutelage.model import Overlaps, Scenario
+from tutelage.runs.programs import program_of
 from tutelage.runs.public_names import function
 from tutelage.sweeps.keeping import kept
 from tutelage.sweeps.pieces import as_dataset, stacked, variables
@@ -32,7 +30,6 @@ from tutelage.sweeps.points import identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
 
 RATES = ("learning_rate", "readout_rate")
-JOINED = (*NETWORKS, *NAMES, "teacher_overlaps")
 
 
 class Task(NamedTuple):
@@ -115,7 +112,7 @@ def _together(verb: str, calls: Sequence[Any], numbers: Sequence[int]) -> list[l
         return [[number] for number in numbers]
     alike: dict[Hashable, list[int]] = defaultdict(list)
     for number in numbers:
-        alike[_kind(calls[number]) or number].append(number)
+        alike[_joint(calls[number]) or number].append(number)
     return [
         some[first : first + size]
         for some in alike.values()
@@ -132,7 +129,7 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
             return _attempt(lambda: variables(found))
         return _attempt(lambda: kept(as_dataset(found), task.keep))
 
-    if task.verb == "online.evolve" and _kind(calls[0]) is not None:
+    if task.verb == "online.evolve" and _joint(calls[0]) is not None:
         found = _attempt(lambda: evolved(calls))
         if not isinstance(found, str):
             return [result(run) for run in found]
@@ -144,38 +141,20 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
     return [found if isinstance(found, str) else result(found)]
 
 
-def _kind(call: Mapping[str, Any]) -> Hashable:
-    """Equal for calls of `evolve` that differ in numbers only; None for one that has own runs."""
-    import jax
+def _joint(call: Mapping[str, Any]) -> Hashable:
+    """Equal for calls of `evolve` that are computed together; None for one with several runs."""
+    from tutelage.model.teachers import turns
 
     scenario, start = call["scenario"], call["start"]
-    rates = {name: call[name] for name in RATES if name in call}
-    own = scenario.leading or start.leading if isinstance(scenario, Scenario) else True
-    if own or any(np.ndim(rate) for rate in rates.values()):
+    if not (isinstance(scenario, Scenario) and isinstance(start, Overlaps)):
         return None
-    others: dict[str, Any] = {
-        name: id(x) if callable(x) else identity(x)
-        for name, x in call.items()
-        if name not in ("scenario", "start") and not _is_rate(rates.get(name))
-    }
-    rest = [identity(getattr(scenario, x)) for x in constructor(Scenario) if x not in JOINED]
-    networks = [_unjoined(getattr(scenario, network)) for network in NETWORKS]
-    texts = json.dumps([others, rest, networks], sort_keys=True)
-    return jax.tree.structure(scenario), start.Q.shape, start.R.shape, texts
-
-
-def _is_rate(value: Any) -> bool:
-    """A number of which there may be one for each run: 0 is a limit, and a schedule is for all."""
-    return isinstance(value, int | float) and value != 0
-
-
-def _unjoined(committee: Committee) -> dict[str, Any]:
-    """What of a network has to be the same in all runs of a call."""
-    every = {name: identity(getattr(committee, name)) for name in constructor(Committee)}
-    numbers = {field.name for field in _parameters(committee.activation)}
-    unit = {name: x for name, x in every["activation"].items() if name not in numbers}
-    weights = [] if committee.readout is None else committee.readout.shape
-    return {**every, "activation": unit, "readout": weights}
+    if scenario.leading or start.leading or any(np.ndim(call.get(rate, 0.0)) for rate in RATES):
+        return None
+    own = {name: call[name] for name in ("scenario", "start")}
+    own |= {name: call[name] for name in RATES if name in call}
+    others = {name: identity(x) for name, x in call.items() if name not in own}
+    drifts = turns(scenario.drift, scenario.T)
+    return program_of(own), drifts, json.dumps(others, sort_keys=True)
 
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:
@@ -190,70 +169,12 @@ def _runs_at_once(call: Mapping[str, Any]) -> int:
 
 
 def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:
-    """Runs of `evolve` whose calls differ in numbers only."""
-    from tutelage.online import evolve
+    """Integrate runs of `evolve` whose calls differ in numbers only."""
+    from tutelage.online.trajectory import Run, evolve_each
 
-    rates = {
-        name: np.array([call[name] for call in calls], dtype=float)
-        for name in RATES
-        if _is_rate(calls[0].get(name))
-    }
-    scenario = _joined([call["scenario"] for call in calls])
-    start = _starts([call["start"] for call in calls])
-    runs = evolve(**{**calls[0], **rates, "scenario": scenario, "start": start})
-    return [_of_run(runs, number) for number in range(len(calls))]
+    def split(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        own = {name: x for name, x in call.items() if name in Run._fields}
+        return own, {name: x for name, x in call.items() if name not in own}
 
-
-def _of_run(runs: xr.Dataset, number: int) -> xr.Dataset:
-    """One of several runs, without the numbers by which it is found among them."""
-    one = runs.isel(run=number, drop=True)
-    return one.drop_vars([name for name in one.coords if name not in one.dims]).drop_dims(
-        "teacher_2", errors="ignore"
-    )
-
-
-def _joined(scenarios: Sequence[Scenario]) -> Scenario:
-    """One scenario with the numbers of all of them; T of each, so that it has runs in any case."""
-    first = scenarios[0]
-    given = {name: getattr(first, name) for name in constructor(Scenario)}
-    for name in NAMES:
-        given[name] = _numbers([getattr(scenario, name) for scenario in scenarios])
-    for network in NETWORKS:
-        given[network] = _committee([getattr(scenario, network) for scenario in scenarios])
-    given["teacher_overlaps"] = np.stack([np.asarray(scenario.T) for scenario in scenarios])
-    return Scenario(**given)
-
-
-def _numbers(values: Sequence[Any]) -> Any:
-    if isinstance(values[0], tuple):
-        return tuple(_numbers(some) for some in zip(*values, strict=True))
-    return np.array([float(x) for x in values])
-
-
-def _committee(committees: Sequence[Committee]) -> Committee:
-    """With one value of each parameter for each run."""
-    first = committees[0]
-    units = [committee.activation for committee in committees]
-    fields = {
-        field.name: [getattr(x, field.name) for x in units] for field in _parameters(units[0])
-    }
-    several = {name: np.array(x) for name, x in fields.items() if len(set(map(float, x))) > 1}
-    given = {name: getattr(first, name) for name in constructor(Committee)}
-    given["activation"] = dataclasses.replace(units[0], **several) if several else units[0]
-    if first.readout is not None:
-        given["readout"] = np.stack([np.asarray(committee.readout) for committee in committees])
-    return Committee(**given)
-
-
-def _parameters(activation: Any) -> list[Any]:
-    """Fields that are numbers."""
-    numbers = (float, int, np.ndarray)
-    return [
-        f
-        for f in dataclasses.fields(activation)
-        if isinstance(getattr(activation, f.name), numbers)
-    ]
-
-
-def _starts(starts: Sequence[Overlaps]) -> Overlaps:
-    return Overlaps(*(np.stack([np.asarray(getattr(x, name)) for x in starts]) for name in "QRT"))
+    runs = evolve_each([Run(**split(call)[0]) for call in calls], **split(calls[0])[1])
+    return [run.drop_dims("teacher_2", errors="ignore") for run in runs]

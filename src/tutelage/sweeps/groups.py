@@ -5,12 +5,12 @@ compiles once for all of them.  A group is as large as to take some seconds, by 
 last ones have taken.  What a point gives does not depend on its group: see `compute`.
 """
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tutelage.sweeps.points import Points, identity
+from tutelage.runs.programs import program_of
+from tutelage.sweeps.points import Points
 
 # A group takes about so many seconds: its overhead of milliseconds is nothing then, and not much is
 # lost by a kill.  The first one of a shape compiles, and the next is at most so many times larger.
@@ -31,25 +31,7 @@ class Group(NamedTuple):
 
 def shapes(points: Points) -> list[str]:
     """A text for each point that is equal for those which share what is compiled."""
-    return points.texts(lambda name, place: _shape(name, points.values[name][place]))
-
-
-def _shape(name: str, value: Any) -> str:
-    limit = name == "learning_rate" and isinstance(value, int | float) and value == 0
-    return "limit" if limit else json.dumps(_blank(identity(value)))
-
-
-def _blank(plain: Any) -> Any:
-    """The same without its real numbers, which are data to compiled programs.
-
-    >>> _blank({"type": "activations.Swish", "beta": 0.5})
-    {'type': 'activations.Swish', 'beta': 'number'}
-    """
-    if isinstance(plain, dict):
-        return {name: _blank(x) for name, x in plain.items()}
-    if isinstance(plain, list):
-        return [_blank(x) for x in plain]
-    return "number" if isinstance(plain, float) else plain
+    return points.texts(lambda name, place: program_of({name: points.values[name][place]}))
 
 
 class Queue:

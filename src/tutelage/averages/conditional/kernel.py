@@ -51,7 +51,7 @@ class Units(NamedTuple):
         """Of the students and the teachers."""
         g, h = scenario.student.activation, scenario.teacher.activation
         K, M = scenario.K, scenario.M
-        return cls(((g, K + M),) if scenario.alike else ((g, K), (h, M)))
+        return cls(((g, K + M),) if scenario.same_activation else ((g, K), (h, M)))
 
     def apply(self, function: Callable[..., Any], *arrays: Array) -> list[Any]:
         """``function(g, …)`` of every run with the rows of its fields."""

@@ -8,7 +8,7 @@ A view has ``NAME``, ``TITLE``, ``FORMULA`` (MathML) with ``FORMULA_TEXT``, ``DO
 - ``stream(state)``, if ``STREAMS``: traces that grow;
 - ``dataset(state)``: what is downloaded;
 - ``python(state)``, ``command(state)``: what is copied;
-- ``program(state)``: what is compiled, so that equal ones are computed by the same process.
+- ``program(state)``: a text that is equal for states which share their compiled programs.
 
 These modules are loaded by the server, too, which computes nothing: JAX is imported inside.
 """

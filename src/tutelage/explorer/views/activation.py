@@ -8,6 +8,7 @@ from tutelage.explorer.parameters import Parameter, State, integer
 from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
 from tutelage.explorer.views import transitions
 from tutelage.explorer.views.transitions import how_many, known
+from tutelage.runs.programs import program_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,10 +49,11 @@ PARAMETERS: list[Parameter] = [
 ]  # fmt: skip
 
 
-def program(state: State) -> tuple[Any, ...]:
-    """A formula is compiled for itself."""
-    unit = state["activation"]
-    return (unit, state["formula"] if unit == units.FORMULA else "", state["infinite"], state["K"])
+def program(state: State) -> str:
+    """Equal for states that share their compiled programs: a formula has its own."""
+    names = ["activation", "infinite", "K"]
+    names += ["formula"] if state["activation"] == units.FORMULA else []
+    return program_of({name: state[name] for name in names})
 
 
 def draw(state: State) -> Picture:

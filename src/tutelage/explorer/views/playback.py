@@ -38,8 +38,9 @@ PARAMETERS: list[Parameter] = [
 ]  # fmt: skip
 
 
-def program(state: State) -> tuple[Any, ...]:
-    return ()
+def program(state: State) -> str:
+    """A file needs no program."""
+    return ""
 
 
 def dataset(state: State) -> "xr.Dataset":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tutelage.explorer import units
 from tutelage.explorer.parameters import Parameter, State, integer, number
 from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
+from tutelage.runs.programs import program_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +56,9 @@ PARAMETERS: list[Parameter] = [
 ]  # fmt: skip
 
 
-def program(state: State) -> tuple[Any, ...]:
-    return (state["activation"], state["infinite"], state["K"])
+def program(state: State) -> str:
+    """Equal for states that share their compiled programs."""
+    return program_of({name: state[name] for name in ("activation", "infinite", "K")})
 
 
 def how_many(state: State) -> float | int:

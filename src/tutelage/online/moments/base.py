@@ -39,9 +39,10 @@ class Moments(eqx.Module):
     def serve(scenario: Scenario, method: Method) -> bool:
         """Whether this way is right for the scenario and the method."""
 
-    def apart(self) -> "Moments":
-        """The same, without what holds only if student and teacher have the same units."""
-        return eqx.tree_at(lambda moments: moments.scenario, self, self.scenario.apart())
+    def without_shared_activation(self) -> "Moments":
+        """Return averages that do not rest on student and teacher having the same units."""
+        scenario = self.scenario.without_shared_activation()
+        return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:

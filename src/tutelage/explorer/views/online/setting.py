@@ -7,6 +7,7 @@ from tutelage.explorer import units
 from tutelage.explorer.parameters import State
 from tutelage.explorer.views.online.controls import PARAMETERS, SAME
 from tutelage.model.numbers import NUMBERS
+from tutelage.runs import programs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 TIMES = 401
 
 
-def program(state: State) -> tuple[Any, ...]:
-    """What is compiled: another value of anything else needs no other program."""
-    names = ("K", "M", "activation", "teacher_activation", "batch")
-    rates = ("learning_rate", "readout_rate", *(n.name for n in NUMBERS if n.default == 0))
-    layers = (bool(state["readout"]), bool(state["teacher_readout"]))
-    limits = tuple(state[name] > 0 for name in rates)
-    return (*(state[name] for name in names), *limits, *layers)
+def program(state: State) -> str:
+    """Equal for states that share their compiled programs."""
+    names = ("K", "M", "activation", "teacher_activation", *programs.RATES)
+    layers = {name: bool(state[name]) for name in ("readout", "teacher_readout")}
+    return programs.program_of({**{name: state[name] for name in names}, **layers})
 
 
 def dataset(state: State) -> "xr.Dataset":
