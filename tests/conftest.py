@@ -2,7 +2,8 @@
 
 `tutelage._jax` is imported before any test makes an array; hypothesis draws the same
 examples on every machine, and does not time them, because the first call compiles. What was
-compiled is kept for the other test process and for the next run, in .pytest_cache/jax.
+compiled is kept for the other test process and for the next run, in .pytest_cache. In the
+process of the tests all functions are traced: a test may have changed what they call.
 """
 
 import gc
@@ -18,7 +19,7 @@ import strict_json
 
 from tutelage import cli
 from tutelage._jax import jax
-from tutelage.runs import progress
+from tutelage.runs import program_store, progress
 
 os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 # A process in the background ignores Ctrl-C, and so would all commands that it starts.
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache/jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
+    program_store.is_on = lambda: False
 
 
 def pytest_report_header() -> str:

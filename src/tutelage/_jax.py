@@ -1,4 +1,4 @@
-"""JAX and two ways to compile: every numerical module imports ``jax`` and ``jnp`` from here.
+"""JAX and how programs are compiled: numerical modules import ``jax`` and ``jnp`` from here.
 
 The precision is settled before that, by ``import tutelage``.  Compiler options are those of single
 functions: the environment of the user's process, and the programs the user compiles, stay as
@@ -8,16 +8,14 @@ they are.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-__all__ = ["as_data", "hardly_used", "jax", "jit_older_generator", "jnp"]
+__all__ = ["OLDER_GENERATOR", "as_data", "hardly_used", "jax", "jax_array", "jnp"]
 
 Tree = TypeVar("Tree")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The older of XLA's two code generators for processors makes code that is as fast, in half of the
 # time: a first ReLU curve takes 5.1 CPU s instead of 8.7.  XLA refuses an option that it does not
@@ -36,6 +34,15 @@ def as_data(tree: Tree) -> Tree:
     return jax.tree.map(lambda x: np.asarray(x, dtype=np.float64) if _number(x) else x, tree)
 
 
+def jax_array(array: np.ndarray) -> jax.Array:
+    """Return a copy as an array of JAX; ``jnp.asarray`` compiles a program for each shape.
+
+    >>> jax_array(np.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return jax.device_put(np.array(array))
+
+
 def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[..., Any]:
     """`jax.jit` for what runs a few times: it is not made fast, which is most of compiling it.
 
@@ -46,18 +53,6 @@ def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> C
     """
     options = {"xla_backend_optimization_level": 0}
     return jax.jit(function, static_argnames=static, compiler_options=options)
-
-
-def jit_older_generator(function: Function) -> Function:
-    """`eqx.filter_jit` with `OLDER_GENERATOR`, for large programs such as right-hand sides.
-
-    Not for a function that is called inside another ``jit`` or ``grad``: JAX allows compiler
-    options for whole programs only.
-
-    >>> float(jit_older_generator(lambda x: x * x)(jnp.asarray(3.0)))
-    9.0
-    """
-    return eqx.filter_jit(function, compiler_options=OLDER_GENERATOR)  # type: ignore[call-overload]
 
 
 def _number(x: object) -> bool:

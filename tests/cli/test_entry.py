@@ -1,6 +1,5 @@
-"""The command: help, version, and where compiled code is kept."""
+"""The command: help, version, and what is said on the way."""
 
-import os
 import subprocess
 import sys
 import warnings
@@ -76,49 +75,14 @@ def test_version_is_that_of_the_package(run):
     assert run("--version") == (0, f"tutelage {tutelage.__version__}\n", "")
 
 
-def test_code_is_compiled_into_a_folder_that_the_user_can_choose(run, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    run("--version")
-    assert (tmp_path / "tutelage" / "programs").is_dir()
-
-
-@pytest.mark.slow
-def test_compiled_code_that_was_not_written_to_its_end_is_compiled_and_kept_again(tmp_path):
-    """As a process leaves it that is ended while it writes, or whose writing is read."""
-    # A command that ran in this process has chosen a folder; and less than a second is not kept.
-    environment = {name: x for name, x in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
-    environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "tutelage.cli", "online", "--activation", "erf"]
-    kept = []
-    for _ in range(3):
-        done = subprocess.run([*command, "--until", "1"], env=environment, capture_output=True)
-        assert (done.returncode, done.stderr) == (0, b"")
-        files = sorted((tmp_path / "tutelage" / "programs").iterdir())
-        kept.append([file.name for file in files])
-        for file in files:
-            os.truncate(file, 1000)
-    assert kept[0] == kept[2] != []  # in between, they are removed
-
-
 @pytest.mark.filterwarnings("default")
-def test_only_what_cannot_be_read_is_removed_and_other_warnings_are_said(
-    run, monkeypatch, tmp_path
-):
+def test_warnings_are_said_in_a_line(run, monkeypatch):
     def warn(**_):
-        warnings.warn(
-            "Error reading persistent compilation cache entry for 'jit_f': error: -5", stacklevel=1
-        )
         warnings.warn("the rest", stacklevel=1)
         raise SystemExit
 
     monkeypatch.setattr(entry, "app", warn)
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
-    for name in ("jit_f-1-cache", "jit_f_2-2-cache"):
-        (tmp_path / name).touch()
     assert run() == (0, "", "tutelage: the rest\n")
-    assert [file.name for file in tmp_path.iterdir()] == ["jit_f_2-2-cache"]
 
 
 def test_help_loads_nothing_that_computes():

@@ -26,7 +26,7 @@ import tutelage as tl
 from tutelage import results
 from tutelage._checks import InputError
 from tutelage.results import checksum, header
-from tutelage.runs import arrays, compiled, files, public_names
+from tutelage.runs import arrays, files, public_names
 from tutelage.runs.checkpoint import Checkpoint
 from tutelage.sweeps import cluster
 
@@ -380,7 +380,7 @@ def test_right_arrays_are_read_as_numpy_reads_them(by_columns, tmp_path):
         assert all(np.array_equal(read[name], expected[name]) for name in read)
 
 
-# --- Links, locks, and the folder of compiled programs -----------------------------------------
+# --- Links and locks ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["lock", "manifest.json", "000001.nc"])
@@ -450,45 +450,6 @@ def test_a_lock_that_is_a_link_is_refused_in_words(tmp_path):
     with pytest.raises(InputError, match="it is a link"), files.locked("store", tmp_path):
         pass
     assert (tmp_path / "victim").read_text() == "precious"
-
-
-@pytest.fixture
-def cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    return tmp_path / "cache" / "tutelage" / "programs"
-
-
-def test_compiled_programs_are_private_to_the_user(cache):
-    compiled.keep_compiled_code()
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(cache)
-    assert cache.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize(
-    "harm", ["group", "others", "link", "link inside", "owner", "owner inside"]
-)
-def test_a_folder_of_programs_that_others_can_reach_is_not_used(cache, harm, tmp_path, monkeypatch):
-    cache.mkdir(parents=True, mode=0o700)
-    (cache / "program").touch()
-    if harm in ("group", "others"):
-        cache.chmod({"group": 0o770, "others": 0o705}[harm])
-    elif harm == "link":
-        cache.rename(tmp_path / "elsewhere")
-        cache.symlink_to(tmp_path / "elsewhere")
-    elif harm == "link inside":
-        (cache / "linked").symlink_to(tmp_path)
-    else:
-        lstat = os.lstat
-        wrong = cache if harm == "owner" else cache / "program"
-
-        def owned(path, **options):
-            status = lstat(path, **options)
-            return os.stat_result((*status[:4], 4242, *status[5:])) if path == wrong else status
-
-        monkeypatch.setattr(os, "lstat", owned)
-    compiled.keep_compiled_code()
-    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
 
 
 # --- Generated files ---------------------------------------------------------------------------

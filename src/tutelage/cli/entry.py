@@ -18,7 +18,6 @@ from tutelage.cli.simulate import simulate
 from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
 from tutelage.cli.sweep import sweep
-from tutelage.runs.compiled import forgotten, keep_compiled_code
 
 app = typer.Typer(
     cls=Group,
@@ -68,7 +67,6 @@ def main() -> None:
 
     What cannot be written, as to a full disk or a closed pipe, becomes words and the code 1.
     """
-    keep_compiled_code()
     try:
         if sys.stdout is None:
             allowed = "there is nowhere to print to"
@@ -93,9 +91,7 @@ def main() -> None:
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say it; but kept code that could not be read is removed without a word."""
-    if not forgotten(str(message)):
-        say(str(message))
+    say(str(message))
 
 
 def _show_version(wanted: bool) -> None:

@@ -62,9 +62,7 @@ def serve(
     from tutelage.explorer.connections import LimitedConnection
     from tutelage.explorer.guard import Guard
     from tutelage.explorer.server import application
-    from tutelage.runs.compiled import keep_compiled_code
 
-    keep_compiled_code()
     if files is not None and not Path(files).is_dir():
         raise InputError("files", repr(str(files)), "it has to be a folder", "none")
     folders.choose(report, files)

@@ -18,7 +18,7 @@ from tutelage._checks import (
     shape_of,
 )
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import jax_array, jnp
 from tutelage._names import named
 
 LONGEST_LINE = 100
@@ -56,7 +56,7 @@ class Overlaps(eqx.Module):
         Q, T = covariance("Q", Q, rounding=rounding), covariance("T", T, rounding=rounding)
         R = finite_array("R", R)
         covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
-        self.Q, self.R, self.T = jnp.asarray(Q), jnp.asarray(R), jnp.asarray(T)
+        self.Q, self.R, self.T = map(jax_array, (Q, R, T))
 
     def __repr__(self) -> str:
         """The numbers of one state, to six digits; a batch by its shapes."""
@@ -147,7 +147,7 @@ class Overlaps(eqx.Module):
         factor = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
         frame, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((N, n)))
         weights = factor @ frame.T
-        return jnp.asarray(weights[..., : self.K, :]), jnp.asarray(weights[..., self.K :, :])
+        return jax_array(weights[..., : self.K, :]), jax_array(weights[..., self.K :, :])
 
 
 def _shown(matrix: Any) -> str:

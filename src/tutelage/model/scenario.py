@@ -17,7 +17,7 @@ from tutelage._checks import (
     shape_of,
 )
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
 from tutelage._names import named
 from tutelage._types import ArrayLike
@@ -67,7 +67,7 @@ class Committee(eqx.Module):
     @property
     def weights(self) -> Float[Array, "... outputs units"]:
         """v_ci, also where all are 1."""
-        return jnp.asarray(np.ones((1, self.units))) if self.readout is None else self.readout
+        return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
 
 @named
@@ -315,7 +315,7 @@ def _readout(value: Any, units: int) -> Float[Array, "... outputs units"]:
         raise InputError(
             "readout", "zeros only", "some weight has to differ from 0: nothing is learned else"
         )
-    return jnp.asarray(v[None] if v.ndim == 1 else v)
+    return jax_array(v[None] if v.ndim == 1 else v)
 
 
 def _check_outputs(student: Committee, teacher: Committee) -> None:
@@ -331,11 +331,11 @@ def _check_outputs(student: Committee, teacher: Committee) -> None:
 def _teacher_overlaps(value: Any, M: int) -> Float[Array, "... M M"]:
     check_memory("the units of the teacher", M, lambda M: 40 * M**2, "their overlaps")
     if value is None:
-        return jnp.asarray(np.eye(M))  # made by NumPy: nothing to compile
+        return jax_array(np.eye(M))
     if is_traced(value):
         return jnp.asarray(value, dtype=jnp.float64)
     shape = shape_of("teacher_overlaps", value)
     if len(shape) not in (2, 3) or 0 in shape:
         allowed = f"its shape has to be ({M}, {M}), or (n, {M}, {M}) for n runs"
         raise InputError("teacher_overlaps", f"shape {shape}", allowed)
-    return jnp.asarray(covariance("teacher_overlaps", value, M))
+    return jax_array(covariance("teacher_overlaps", value, M))

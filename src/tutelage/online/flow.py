@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float
 
 from tutelage._checks import finite_number, positive_integer
 from tutelage._door import door
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
@@ -40,6 +40,7 @@ from tutelage.online.moments.erf import ErfMoments
 from tutelage.online.moments.first import FirstMoments
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
+from tutelage.runs.stored_jit import stored_jit
 
 # Runs with numbers of their own that are one program, whatever their number.
 TOGETHER = 8
@@ -201,7 +202,7 @@ def readout_gradient(
     return scenario.output_scale[0] * coefficients(scenario) @ products.T
 
 
-@jit_older_generator
+@stored_jit
 def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
     """ε_g of states as vectors, compiled."""
     return flow.errors(y, T)

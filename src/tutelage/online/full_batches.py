@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import to_vector, unchecked
@@ -26,6 +26,7 @@ from tutelage.model.timing import Rate, time_axis
 from tutelage.online.flow import Flow, readout_gradient
 from tutelage.online.moments.base import Moments
 from tutelage.runs.provenance import recorded
+from tutelage.runs.stored_jit import stored_jit
 
 # Norms beyond this do not come back.
 TOO_LARGE = 1e6
@@ -81,7 +82,7 @@ def iterate(
     return _dataset(flow, np.asarray(states), np.asarray(errors), float(batch))
 
 
-@jit_older_generator
+@stored_jit
 def _iterated(
     flow: Flow, y: Float[Array, " d"], eta: Any, eta_v: Any, batch: Any, steps: int
 ) -> tuple[Array, Array]:

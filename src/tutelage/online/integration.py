@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import ComputationError
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import TOGETHER, Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
 
 # An error below this is rounding: averages of order one are right to 1e-16.
@@ -160,13 +161,13 @@ def _stage(
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
     now = beginning(np.asarray(y0), np.asarray(t0), len(times))
     now, steps, averages = now._replace(running=now.t < until), FIRST_STEPS, flow.coarse()
-    while np.any(now.running):
+    while np.any(np.asarray(now.running)):
         begun, before = time.perf_counter(), now
         now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
-        unresolved = bool(np.any(now.reason == UNRESOLVED))
+        unresolved = bool(np.any(np.asarray(now.reason) == UNRESOLVED))
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
-        bar.show(float(np.sum(np.where(now.running, now.t, until)[:runs])))
+        bar.show(float(np.sum(np.where(np.asarray(now.running), now.t, until)[:runs])))
         _check_pace(before, now, float(until))
         if not unresolved and GROWTH * (time.perf_counter() - begun) < PATIENCE:
             steps = GROWTH * steps
@@ -176,10 +177,11 @@ def _stage(
 
 def _resumed(now: Walk) -> Walk:
     """On the way again, with finer averages."""
-    waits = np.asarray(now.reason) == UNRESOLVED
-    return now._replace(
-        running=jnp.asarray(now.running) | waits, reason=jnp.where(waits, REACHED, now.reason)
-    )
+    reason = np.asarray(now.reason)
+    waits = reason == UNRESOLVED
+    running: Any = np.asarray(now.running) | waits
+    rest: Any = np.where(waits, REACHED, reason)
+    return now._replace(running=running, reason=rest)
 
 
 def _check_pace(before: Walk, now: Walk, until: float) -> None:
@@ -215,7 +217,7 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
     return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
 
 
-@jit_older_generator
+@stored_jit
 def _compiled(
     flow: Flow | Flows,
     begin: Walk,

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow, readout_gradient
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.continuation import System
 
 
@@ -85,7 +86,7 @@ def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 # Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
 # the derivative with respect to η is known without any further compilation.
-@jit_older_generator
+@stored_jit
 def _first(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         return flow.at_states(one, y, flow.scenario.T)
@@ -104,7 +105,7 @@ def _first(flow: Flow, y: Float[Array, " d"]):
     return rates(y), jax.jacfwd(rates)(y)
 
 
-@jit_older_generator
+@stored_jit
 def _second(flow: Flow, y: Float[Array, " d"]):
     def rates(y):
         return flow.at_states(one, y, flow.scenario.T)

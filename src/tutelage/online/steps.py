@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import Walk, every_step
 
 # Relative to the start: a stable solution takes every run that came this close, and below a
@@ -78,7 +79,7 @@ def steps(
     return Steps(t, y, error, slope, OUTCOMES[int(reason)])
 
 
-@jit_older_generator
+@stored_jit
 def _compiled(
     flow: Flow, y0: Array, rate: Rate, until: Any, tolerance: Any, longest: Any, solved: Any
 ):

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage._types import ArrayLike
 from tutelage.averages.methods import Conditional, Method, chosen
@@ -31,6 +31,7 @@ from tutelage.online.integration import (
 )
 from tutelage.runs.coordinates import with_numbers
 from tutelage.runs.provenance import recorded
+from tutelage.runs.stored_jit import stored_jit
 
 # What the attribute averages_error is.
 BOUNDED = (
@@ -337,7 +338,7 @@ def _outcomes(
     return names
 
 
-@jit_older_generator
+@stored_jit
 def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
     jacobian = jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
     return jnp.max(jnp.linalg.eigvals(jacobian).real)
@@ -395,9 +396,9 @@ def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray
 def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
     """With the fewest rules that will do."""
     error, resolved = _compiled_error(flow.coarse(), y, T)
-    return np.asarray(error if np.all(resolved) else _compiled_error(flow, y, T)[0])
+    return np.asarray(error if np.all(np.asarray(resolved)) else _compiled_error(flow, y, T)[0])
 
 
-@jit_older_generator
+@stored_jit
 def _compiled_error(flow: Flow, y: Any, T: Any) -> tuple[Any, Any]:
     return flow.errors(y, T), flow.resolves(y, T)

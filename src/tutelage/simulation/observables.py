@@ -13,10 +13,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error, is_exact
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.teachers import parted, turns
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.ensemble import Ensemble
 
 # Axes beside run and time, in the order in which components are listed.  An array over a
@@ -142,7 +143,7 @@ def _at_once(scenario: Scenario) -> int:
     return AT_ONCE if exact else AT_ONCE_INTEGRATED
 
 
-@jit_older_generator
+@stored_jit
 def _error(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
     Q, R, T = (jnp.asarray(x) for x in (Q, R, T))
     if v is None:

@@ -17,10 +17,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.observables import Observations, dataset
@@ -175,17 +176,17 @@ def _pace(looks: int, seconds: float) -> int:
     return max(1, looks // 2) if seconds > PATIENCE else looks
 
 
-@jit_older_generator
+@stored_jit
 def _initial(system: System, keys: Any, runs: Any) -> Any:
     return system.initial(keys, runs)
 
 
-@jit_older_generator
+@stored_jit
 def _observe(system: System, state: Any) -> Any:
     return system.observe(state)
 
 
-@jit_older_generator
+@stored_jit
 def _advance(
     system: System, state: Any, keys: Any, ended: Any, first: Any, last: Any, stride: Any, end: Any
 ) -> Any:

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage._door import door
 from tutelage._findings import Finding
-from tutelage._jax import jax, jit_older_generator, jnp
+from tutelage._jax import jax, jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -29,6 +29,7 @@ from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
 from tutelage.online.stationary.points import FixedPoint, describe, polished
+from tutelage.runs.stored_jit import stored_jit
 
 # Learning rates and weight decays that are tried first.
 RATES, DECAYS = 25, 4
@@ -148,7 +149,7 @@ class Followed:
         return point.generalization_error, np.asarray(_slope(flow, jnp.asarray(y))) @ change
 
 
-@jit_older_generator
+@stored_jit
 def _slope(flow: Flow, y: Float[Array, " d"]) -> Float[Array, " d"]:
     return jax.grad(lambda y: flow.errors(y, flow.scenario.T))(y)
 

@@ -1,0 +1,293 @@
+"""Functions that are compiled once, and stored for the next process.
+
+`stored_jit` compiles a function of arrays and of objects that hold arrays.  A program is the same
+for all values of its arrays: it belongs to their shapes and to everything else in the arguments.
+`tutelage.runs.program_store` has the folder.
+
+A stored program is the same machine code that would be compiled again, so a result has the same
+digits with it and without it.  To this end its name is a hash of all that decides about the code:
+the source files of the package, the versions of JAX, equinox and NumPy, the options of the compiler
+and of JAX, the features of the processor, how many cores there are, and the arguments.  A program
+is not stored if its arguments have a function or a class from outside of this package, whose
+source is not known, or if it calls back into Python or into other libraries.
+"""
+
+import dataclasses
+import hashlib
+import os
+import pickle
+import platform
+import re
+import sys
+from collections.abc import Callable
+from functools import cache, partial, update_wrapper
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jaxlib
+import numpy as np
+from jax.experimental import serialize_executable
+
+from tutelage import __version__
+from tutelage._jax import OLDER_GENERATOR, jax
+from tutelage.runs import program_store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Options of JAX that change what a program computes, or where; those that a version has.
+OPTIONS = tuple(
+    name
+    for name in (
+        "jax_enable_x64",
+        "jax_default_device",
+        "jax_default_matmul_precision",
+        "jax_default_prng_impl",
+        "jax_threefry_partitionable",
+        "jax_random_seed_offset",
+        "jax_numpy_dtype_promotion",
+        "jax_softmax_custom_jvp",
+    )
+    if hasattr(jax.config, name)
+)
+# A program with a call to another library holds an address that another process does not have.
+CALLS_OUTSIDE = re.compile(r"custom_call|callback")
+PACKAGE = __name__.partition(".")[0]
+ARRAYS = (np.ndarray, np.generic, jax.Array)
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+class NotStorableError(Exception):
+    """An argument of which the next process cannot know whether it is the same."""
+
+
+class Program(NamedTuple):
+    """A compiled function of a list of arrays, and the structure of its results."""
+
+    call: Any
+    structure: Any
+
+
+def stored_jit(function: Function) -> Function:
+    """Compile a function, and store the program for the next process.
+
+    As with `equinox.filter_jit`, arrays in the arguments are data, and everything else is constant.
+    Results have to be arrays.  Inside another transformation of JAX the function is traced with it.
+
+    >>> import jax.numpy as jnp
+    >>> @stored_jit
+    ... def twice(x):
+    ...     return 2 * x
+    >>> float(twice(jnp.asarray(3.0)))
+    6.0
+    """
+    return update_wrapper(StoredFunction(function), function)  # type: ignore[return-value]
+
+
+class StoredFunction:
+    """A function with all of its programs that this process has used."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.programs: dict[Any, Program] = {}
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        leaves, structure = jax.tree.flatten((args, keywords))
+        arrays, key = [], [structure, *map(_option, OPTIONS)]
+        for x in leaves:
+            if isinstance(x, ARRAYS):
+                arrays.append(x)
+                key += [x.shape, x.dtype]
+            else:
+                key += [type(x), x]
+        if any(isinstance(x, jax.core.Tracer) for x in arrays) or _option("jax_disable_jit"):
+            return self.function(*args, **keywords)
+        program = self.programs.get(tuple(key))
+        if program is not None:
+            results = program.call(arrays)
+        else:
+            program, results = self._first_call(arrays, leaves, structure)
+            self.programs[tuple(key)] = program
+        return jax.tree.unflatten(program.structure, results)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind to an instance, as a function in a class does."""
+        return self if instance is None else partial(self, instance)
+
+    def _first_call(
+        self, arrays: list[Any], leaves: list[Any], structure: Any
+    ) -> tuple[Program, list[Any]]:
+        """Load the program and call it; or compile, call and store it."""
+        name = self._name(leaves, structure) if _can_be_stored() else None
+        program = None if name is None else _loaded(name, len(arrays))
+        if name is not None and program is not None:
+            try:
+                return program, program.call(arrays)
+            except jax.errors.JaxRuntimeError:  # incomplete in a way that shows only here
+                program_store.remove(name)
+        jitted, structures = self._jitted(leaves, structure)
+        if not _on_one_processor():  # JAX decides at every call where to compute
+            results = jitted(arrays)
+            return Program(jitted, structures[0]), results
+        lowered = jitted.lower(arrays)
+        program = Program(lowered.compile(), structures[0])
+        if name is not None and not CALLS_OUTSIDE.search(lowered.as_text()):
+            _store(name, program)
+        return program, program.call(arrays)
+
+    def _jitted(self, leaves: list[Any], structure: Any) -> tuple[Any, list[Any]]:
+        """The function of a list of arrays, and a list that will have the structure of results."""
+        constants = [None if isinstance(x, ARRAYS) else x for x in leaves]
+        is_data, structures = [isinstance(x, ARRAYS) for x in leaves], []
+
+        def flat(arrays: list[Any]) -> list[Any]:
+            data = iter(arrays)
+            parts = zip(is_data, constants, strict=True)
+            args, keywords = structure.unflatten([next(data) if d else x for d, x in parts])
+            results, found = jax.tree.flatten(self.function(*args, **keywords))
+            structures.append(found)
+            return results
+
+        flat.__name__ = self.function.__name__
+        return jax.jit(flat, compiler_options=OLDER_GENERATOR), structures
+
+    def _name(self, leaves: list[Any], structure: Any) -> str | None:
+        """The name of the program's file: a hash of all that decides about its code."""
+        function = f"{self.function.__module__}.{self.function.__qualname__}"
+        options = [f"{name}={_option(name)}" for name in OPTIONS]
+        try:
+            if not _is_named(self.function, through=self):
+                raise NotStorableError
+            arguments = described(structure.unflatten(leaves))
+        except NotStorableError:
+            return None
+        text = "\n".join([function, *options, str(OLDER_GENERATOR), _environment(), arguments])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def described(value: Any, constant: bool = False) -> str:
+    """Describe an argument in words that are the same in every process.
+
+    Arrays are described by shape and dtype, those that are ``constant`` by their bytes as well.
+
+    >>> described((0.5, np.zeros(3)))
+    'tuple(float 0.5, float64 (3,))'
+    """
+    inner = partial(described, constant=constant)
+    kind = type(value)
+    if isinstance(value, ARRAYS):
+        shape = f"{value.dtype} {value.shape}"
+        return f"{shape} {np.asarray(value).tobytes().hex()}" if constant else shape
+    if kind in PLAIN:
+        return f"{kind.__name__} {value!r}"
+    if isinstance(value, tuple | list) and (kind in (tuple, list) or _is_ours(kind)):
+        return f"{_type_name(kind)}({', '.join(map(inner, value))})"
+    if kind is dict:
+        return f"dict({', '.join(f'{inner(n)}: {inner(x)}' for n, x in value.items())})"
+    if isinstance(value, np.dtype):
+        return f"dtype {value.str}"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_ours(kind):
+        parts = (
+            described(getattr(value, f.name), constant or f.metadata.get("static", False))
+            for f in dataclasses.fields(value)
+        )
+        return f"{_type_name(kind)}({', '.join(parts)})"
+    if callable(value) and _is_ours(value):
+        return f"named {_type_name(value)}"
+    raise NotStorableError(_type_name(kind))
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether a class or a function is defined by the package, so that its source is hashed."""
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] == PACKAGE and _is_named(value)
+
+
+def _is_named(value: Any, through: Any = None) -> bool:
+    """Whether a name leads to this very object (or to what wraps it), as a closure's does not."""
+    found: Any = sys.modules.get(value.__module__)
+    for part in getattr(value, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is value or (through is not None and found is through)
+
+
+def _type_name(kind: Any) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}" if _is_ours(kind) else str(kind.__qualname__)
+
+
+def _option(name: str) -> Any:
+    """An option of JAX, as it is at this place of the program."""
+    return getattr(jax.config, name)
+
+
+def _can_be_stored() -> bool:
+    """Whether programs are stored by this package, and not already by JAX.
+
+    XLA cannot write a program that JAX has read from its own cache: it leaves out the functions.
+    """
+    by_jax = _option("jax_compilation_cache_dir") and _option("jax_enable_compilation_cache")
+    return program_store.is_on() and not by_jax and _on_one_processor()
+
+
+@cache
+def _on_one_processor() -> bool:
+    """Whether all programs run on one and the same device, and that is a processor."""
+    return jax.default_backend() == "cpu" and jax.device_count() == 1
+
+
+@cache
+def _environment() -> str:
+    """Describe all that decides about machine code and is the same for all programs."""
+    versions = (jax.__version__, jaxlib.__version__, eqx.__version__, np.__version__)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    flags = os.environ.get("XLA_FLAGS", "")
+    python = platform.python_version()
+    return "\n".join(map(str, (__version__, *versions, python, cores, flags, *_sources(), _cpu())))
+
+
+def _sources() -> tuple[str, ...]:
+    """A hash of every source file of the package, in one order."""
+    digest, folder = hashlib.sha256(), Path(__file__).parents[1]
+    for root, inner, files in os.walk(folder):
+        inner.sort()
+        for name in sorted(file for file in files if file.endswith(".py")):
+            path = Path(root, name)
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode() + content)
+    return (digest.hexdigest(),)
+
+
+def _cpu() -> str:
+    """The processor and its features: code for one of them may not run on another."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
+    except OSError:  # not Linux
+        return repr(platform.uname()[4:])
+    features = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
+    return "\n".join(line for line in lines if line.startswith(features))
+
+
+def _store(name: str, program: Program) -> None:
+    count = program.structure.num_leaves
+    try:
+        results = pickle.dumps(jax.tree.unflatten(program.structure, range(count)))
+        code = serialize_executable.serialize(program.call)[0]
+    except Exception:  # whatever JAX or pickle cannot write is compiled again by every process
+        return
+    program_store.write(name, pickle.dumps((code, count, results)))
+
+
+def _loaded(name: str, arguments: int) -> Program | None:
+    content = program_store.read(name)
+    if content is None:
+        return None
+    try:
+        code, count, results = pickle.loads(content)
+        given, returned = jax.tree.structure((([0] * arguments,), {})), [0] * count
+        call = serialize_executable.deserialize_and_load(code, given, jax.tree.structure(returned))
+        return Program(call, jax.tree.structure(pickle.loads(results)))
+    except Exception:  # it is compiled and stored again
+        program_store.remove(name)
+        return None

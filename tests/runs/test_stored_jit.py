@@ -1,0 +1,236 @@
+"""Stored programs: the next process computes the same digits without compiling."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage._jax import jax, jnp
+from tutelage.model.timing import Rate
+from tutelage.online.flow import Flow
+from tutelage.runs import program_store, stored_jit as programs
+from tutelage.runs.stored_jit import NotStorableError, described, stored_jit
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+FIRST_CURVE = """
+import hashlib, json, sys
+import jax
+import tutelage as tl
+import numpy as np
+
+before = dict(jax.config.values)
+compiled = [0]
+def count(event, duration, **_):
+    compiled[0] += event == "/jax/core/compile/backend_compile_duration"
+jax.monitoring.register_event_duration_secs_listener(count)
+kind, eta = sys.argv[1:]
+two = tl.Committee(2, getattr(tl, kind)())
+start = tl.Overlaps(Q=[[.1, 0], [0, .2]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
+run = tl.online.evolve(tl.Scenario(two, two), start, float(eta) or 0, until=20)
+digits = b"".join(run[name].values.tobytes() for name in ("Q", "R", "generalization_error"))
+same = all(before[name] == value for name, value in jax.config.values.items() if name in before)
+print(json.dumps([compiled[0], hashlib.sha256(digits).hexdigest(), same]))
+"""
+
+
+@stored_jit
+def doubled(x, factor=2.0):
+    return {"product": factor * x, "shape": jnp.asarray(x.shape)}
+
+
+@stored_jit
+def decomposed(x):
+    return jnp.linalg.eigvalsh(x)
+
+
+@stored_jit
+def called_back(x):
+    return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+@stored_jit
+def uniform(x):
+    return jax.random.uniform(jax.random.key(0), x.shape)
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    """A folder of programs for this process; functions that have compiled nothing."""
+    monkeypatch.setattr(program_store, "is_on", lambda: True)
+    monkeypatch.setenv(program_store.SWITCH, str(tmp_path / "programs"))
+    for function in (doubled, decomposed, called_back, uniform):
+        monkeypatch.setattr(function, "programs", {})
+    jax.config.update("jax_enable_compilation_cache", False)
+    yield tmp_path / "programs"
+    jax.config.update("jax_enable_compilation_cache", True)
+
+
+def count(store):
+    return len(list(store.iterdir())) if store.exists() else 0
+
+
+def first_curve(store, *arguments, **environment):
+    """A curve in a new process: compiled programs, digits, whether options of JAX are the same."""
+    environment = {**os.environ, program_store.SWITCH: str(store), **environment}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    command = [sys.executable, "-c", FIRST_CURVE, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("Erf", "0.5"), pytest.param(("ReLU", "0"), marks=pytest.mark.slow)]
+)
+def test_the_next_process_compiles_nothing_and_has_the_same_digits(tmp_path, arguments):
+    store = tmp_path / "programs"
+    compiled, digits, unchanged = first_curve(store, *arguments)
+    assert compiled > 0 and unchanged
+    assert first_curve(store, *arguments) == [0, digits, True]
+    for file in store.iterdir():  # as a process leaves it that is killed while it writes
+        os.truncate(file, 1000)
+    assert first_curve(store, *arguments) == [compiled, digits, True]
+
+
+def test_the_switch_turns_storing_off(tmp_path):
+    home = {"XDG_CACHE_HOME": str(tmp_path)}
+    first_curve(program_store.OFF, "Erf", "0.5", **home)
+    assert not (tmp_path / "tutelage").exists()
+
+
+def test_a_program_is_stored_once_and_loaded(store):
+    x = np.array([1.0, 2.0])
+    first = doubled(x)
+    assert count(store) == 1
+    doubled.programs.clear()
+    again = doubled(x)
+    assert count(store) == 1
+    assert first["product"].tolist() == again["product"].tolist() == [2.0, 4.0]
+    assert again["shape"].tolist() == [2]
+
+
+def test_shapes_and_constants_have_programs_of_their_own(store):
+    for arguments in (((2,), 2.0), ((3,), 2.0), ((3,), 5.0), ((3,), 5)):
+        shape, factor = arguments
+        assert np.all(doubled(np.ones(shape), factor)["product"] == factor)
+    assert count(store) == 4
+
+
+@pytest.mark.parametrize(
+    "what", ["jax", "jaxlib", "source", "processor", "flags", "another function"]
+)
+def test_another_version_has_a_program_of_its_own(store, monkeypatch, what):
+    doubled(np.ones(2))
+    doubled.programs.clear()
+    programs._environment.cache_clear()
+    if what == "flags":
+        monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " ")
+    elif what in ("jax", "jaxlib"):
+        monkeypatch.setattr(f"{what}.__version__", "0.0.1")
+    elif what == "another function":
+        monkeypatch.setattr(doubled.function, "__qualname__", "tripled")
+        monkeypatch.setattr(sys.modules[__name__], "tripled", doubled, raising=False)
+    else:
+        name = {"source": "_sources", "processor": "_cpu"}[what]
+        monkeypatch.setattr(programs, name, lambda: ("other",))
+    doubled(np.ones(2))
+    programs._environment.cache_clear()
+    assert count(store) == 2
+
+
+def test_what_cannot_be_loaded_is_compiled_and_stored_again(store):
+    doubled(np.ones(2))
+    (file,) = store.iterdir()
+    program_store.write(file.name, b"no program, with the right checksum")
+    damaged = file.read_bytes()
+    doubled.programs.clear()
+    assert doubled(np.ones(2))["product"].tolist() == [2.0, 2.0]
+    assert file.read_bytes() != damaged
+
+
+def test_a_program_that_is_incomplete_is_compiled_and_stored_again(store, monkeypatch):
+    class Incomplete:
+        def __call__(self, arrays):
+            raise jax.errors.JaxRuntimeError("NOT_FOUND: Function fusion not found")
+
+    doubled(np.ones(2))
+    (file,) = store.iterdir()
+    written = file.stat().st_mtime_ns
+    doubled.programs.clear()
+    structure = jax.tree.structure([0])
+    monkeypatch.setattr(programs, "_loaded", lambda *_: programs.Program(Incomplete(), structure))
+    assert doubled(np.ones(2))["product"].tolist() == [2.0, 2.0]
+    assert file.stat().st_mtime_ns > written
+
+
+def test_what_jax_stores_is_not_stored_again(store):
+    """XLA writes programs without their functions if they come from the cache of JAX."""
+    jax.config.update("jax_enable_compilation_cache", True)
+    assert doubled(np.ones(2))["product"].tolist() == [2.0, 2.0]
+    assert count(store) == 0
+
+
+@pytest.mark.parametrize("function", [decomposed, called_back])
+def test_a_program_that_calls_other_libraries_is_not_stored(store, function):
+    x = np.array([[2.0, 1.0], [1.0, 2.0]])
+    expected = np.linalg.eigvalsh(x) if function is decomposed else np.sin(x)
+    np.testing.assert_allclose(function(x), expected, rtol=1e-14)
+    assert count(store) == 0
+
+
+def test_a_function_of_the_user_is_not_stored(store):
+    activation = tl.Activation.from_function(jnp.tanh)
+    assert doubled(np.ones(2), 3.0) and count(store) == 1
+    with pytest.raises(NotStorableError):
+        described(activation)
+    with pytest.raises(NotStorableError):
+        described(lambda x: x)
+
+
+class Pretender(tl.ReLU):
+    """A unit of a user's that looks like one of the package."""
+
+    def __repr__(self):
+        return "ReLU()"
+
+
+def test_a_class_of_the_user_is_not_stored():
+    pretender = Pretender()
+    with pytest.raises(NotStorableError):
+        described(pretender)
+    Pretender.__module__ = "tutelage.activations"
+    with pytest.raises(NotStorableError):
+        described(pretender)
+
+
+def test_descriptions_say_all_that_decides_about_a_program():
+    two, three = (tl.Committee(units, tl.ReLU()) for units in (2, 3))
+    scenarios = [tl.Scenario(two, two), tl.Scenario(two, three), tl.Scenario(three, two)]
+    scenarios += [tl.Scenario(two, tl.Committee(2, tl.LeakyReLU(0.1)))]
+    flows = [Flow(scenario, limit=limit) for scenario in scenarios for limit in (False, True)]
+    values = [*flows, Rate(1.0), Rate(1.0, limit=True), (1,), [1], (1.0,), (True,), ("1",), (None,)]
+    values += [np.zeros(2), np.zeros(3), np.zeros(2, dtype=int), {"a": 1}, {"b": 1}]
+    assert len(set(map(described, values))) == len(values)
+    assert described(np.zeros(2)) == described(jnp.ones(2))
+    assert described(np.zeros(2), constant=True) != described(np.ones(2), constant=True)
+
+
+def test_inside_a_transformation_a_function_is_traced_with_it():
+    gradient = jax.jit(jax.grad(lambda x: jnp.sum(doubled(x, 3.0)["product"])))
+    assert gradient(jnp.ones(2)).tolist() == [3.0, 3.0]
+    with jax.disable_jit():
+        assert doubled(jnp.ones(2))["product"].tolist() == [2.0, 2.0]
+
+
+def test_options_of_jax_are_those_of_the_call(store):
+    drawn = {}
+    for kind in ("threefry2x32", "rbg", "threefry2x32"):
+        with jax.default_prng_impl(kind):
+            expected = jax.random.uniform(jax.random.key(0), (2,)).tolist()
+            drawn[kind] = uniform(np.zeros(2)).tolist()
+            assert drawn[kind] == expected
+    assert drawn["rbg"] != drawn["threefry2x32"]
