@@ -12,7 +12,7 @@ import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow
-from tutelage.runs import program_store, stored_jit as programs
+from tutelage.runs import program_store, stored_jit as stored
 from tutelage.runs.stored_jit import NotStorableError, described, stored_jit
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -126,7 +126,7 @@ def test_shapes_and_constants_have_programs_of_their_own(store):
 def test_another_version_has_a_program_of_its_own(store, monkeypatch, what):
     doubled(np.ones(2))
     doubled.programs.clear()
-    programs._environment.cache_clear()
+    stored._environment.cache_clear()
     if what == "flags":
         monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " ")
     elif what in ("jax", "jaxlib"):
@@ -136,9 +136,9 @@ def test_another_version_has_a_program_of_its_own(store, monkeypatch, what):
         monkeypatch.setattr(sys.modules[__name__], "tripled", doubled, raising=False)
     else:
         name = {"source": "_sources", "processor": "_cpu"}[what]
-        monkeypatch.setattr(programs, name, lambda: ("other",))
+        monkeypatch.setattr(stored, name, lambda: ("other",))
     doubled(np.ones(2))
-    programs._environment.cache_clear()
+    stored._environment.cache_clear()
     assert count(store) == 2
 
 
@@ -162,7 +162,7 @@ def test_a_program_that_is_incomplete_is_compiled_and_stored_again(store, monkey
     written = file.stat().st_mtime_ns
     doubled.programs.clear()
     structure = jax.tree.structure([0])
-    monkeypatch.setattr(programs, "_loaded", lambda *_: programs.Program(Incomplete(), structure))
+    monkeypatch.setattr(stored, "_loaded", lambda *_: stored.Program(Incomplete(), structure))
     assert doubled(np.ones(2))["product"].tolist() == [2.0, 2.0]
     assert file.stat().st_mtime_ns > written
 
