@@ -113,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cold", action="store_true", help="begin with nothing compiled")
     if parser.parse_args().cold:
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp()
+        os.environ["TUTELAGE_PROGRAMS"] = tempfile.mkdtemp()
     else:
         first_picture()  # so that something is compiled
     console = Console(width=100)

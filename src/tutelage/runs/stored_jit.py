@@ -31,6 +31,7 @@ from jax.experimental import serialize_executable
 
 from tutelage import __version__
 from tutelage._jax import OLDER_GENERATOR, jax
+from tutelage._precision import OPTION
 from tutelage.runs import program_store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,7 +40,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 OPTIONS = tuple(
     name
     for name in (
-        "jax_enable_x64",
+        OPTION,
         "jax_default_device",
         "jax_default_matmul_precision",
         "jax_default_prng_impl",
