@@ -8,3 +8,5 @@ from .symmetric.phases import phases as phases
 from .symmetric.profile import free_energy as free_energy
 from .symmetric.states import State as State, states as states
 from .symmetric.transitions import Transitions as Transitions, transitions as transitions
+from .thermal.states import ThermalState as ThermalState
+from .thermal.transitions import ThermalTransitions as ThermalTransitions

@@ -71,7 +71,12 @@ def _first_guess(theory: Theory, piece: Piece) -> Point:
 def _rate(theory: Theory, point: Point) -> float:
     """d/dV of the difference of free energies: the difference of errors times dα/dV."""
     load, rate = theory.slope(point)
-    return float(rate * (theory.error(point) - theory.error(theory.unspecialized(load))))
+    return float(rate * _gap(theory, load, point))
+
+
+def _gap(theory: Theory, load: Any, point: Point) -> Any:
+    """By how much faster the free energy of a state grows with the load than that of R = S."""
+    return theory.load_derivative(point) - theory.load_derivative(theory.unspecialized(load))
 
 
 def _difference(theory: Theory, point: Point) -> Any:
@@ -88,16 +93,16 @@ def _integrated(theory: Theory, point: Point) -> float:
     """
     nodes = theory.at(point.V * (1 + NODES) / 2, point)
     loads, rates = theory.slope(nodes)
-    difference = theory.error(nodes) - theory.error(theory.unspecialized(loads))
-    return float(point.V / 2 * (WEIGHTS @ (rates * difference)))
+    return float(point.V / 2 * (WEIGHTS @ (rates * _gap(theory, loads, nodes))))
 
 
 def _error(
     theory: Theory, point: Point, fold: Point, load: float, unstable: Estimate | None
 ) -> float:
     """Rounding of what was compared over its slope in α, or the bracket, whichever is less."""
-    gap = abs(theory.error(point) - theory.error(theory.unspecialized(load)))
-    rounding = EPSILON * (1 + abs(theory.free_energy(load, point)) + load * theory.error(point))
+    gap = abs(_gap(theory, load, point))
+    size = 1 + abs(theory.free_energy(load, point)) + load * abs(theory.load_derivative(point))
+    rounding = EPSILON * size
     if not _is_close(fold, unstable):
         rounding /= gap
     bracket = math.inf if unstable is None else unstable.value - theory.slope(fold)[0]

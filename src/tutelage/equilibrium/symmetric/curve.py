@@ -17,6 +17,9 @@ from tutelage.equilibrium.symmetric.pieces import (
 )
 from tutelage.equilibrium.symmetric.states import kind_of
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
+from tutelage.equilibrium.thermal.branches import check_loads_within, solution_of
+from tutelage.equilibrium.thermal.curve import learning_curve_of
+from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
@@ -28,7 +31,14 @@ TOGETHER = 2000
 
 @recorded
 def learning_curve(
-    activation: Activation, units: Any, loads: Any, *, progress: bool = False
+    activation: Activation,
+    units: Any,
+    loads: Any,
+    *,
+    temperature: float | str | None = None,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+    progress: bool = False,
 ) -> xr.Dataset:
     """All branches of site-symmetric states over the load α.
 
@@ -38,7 +48,8 @@ def learning_curve(
     Args:
         activation: g, the same for student and teacher.
         units: K: 1, 2, … or ``math.inf``.
-        loads: values of α ≥ 0, increasing.
+        loads: values of α ≥ 0, increasing; of α̃ with a temperature.
+        temperature, approximation, label_noise: as in `states`.
         progress: whether to say how far it is and how long it will take.
 
     Returns:
@@ -52,6 +63,10 @@ def learning_curve(
         and over ``point``, along the whole specialized curve through its folds: curve_load,
         curve_R, curve_S, curve_C, curve_generalization_error.
 
+        With a temperature: R, q, susceptibility, generalization_error, training_error,
+        free_energy_per_unit and replicon over ``branch`` and ``load``, replica_symmetric where the
+        replicon is positive, and the coordinate ``scaled_load``, α = α̃/T.
+
     >>> import tutelage as tl
     >>> run = tl.equilibrium.learning_curve(tl.ReLU(), units=2, loads=[5.0, 7.0])
     >>> run["kind"].values.tolist()
@@ -59,9 +74,14 @@ def learning_curve(
     >>> run["stable"].sel(branch=0).values.tolist()
     [True, False]
     """
-    theory = theory_of(activation, units)
     alpha = check_loads(loads)
     check_memory("the number of loads", len(alpha), lambda n: BYTES * n, "the states of all loads")
+    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    if setting is not None:
+        solution = solution_of(activation, setting)
+        check_loads_within(solution, "loads", float(alpha[-1]))
+        return learning_curve_of(solution, alpha, progress)
+    theory = theory_of(activation, units)
     branches = curve(theory)
     check_reach("loads", branches, float(alpha[-1]))
     flat = ("unspecialized", theory.unspecialized(alpha))

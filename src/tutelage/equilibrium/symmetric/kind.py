@@ -36,9 +36,13 @@ from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
+from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.pieces import FLAT, curve
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Kind, transitions_of
+from tutelage.equilibrium.thermal.branches import Solution, solution_of
+from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.transitions import transitions_of as thermal_transitions_of
 
 ZERO = 1e-13  # c_n² below this part of Σ c_n² is rounding
 ORDER = 40
@@ -71,7 +75,14 @@ class TransitionKind(Finding):
 
 
 @door
-def transition_kind(activation: Activation, units: Any = math.inf) -> TransitionKind:
+def transition_kind(
+    activation: Activation,
+    units: Any = math.inf,
+    *,
+    temperature: float | str | None = None,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> TransitionKind:
     """Continuous or discontinuous, and which Hermite coefficient makes it so.
 
     Args:
@@ -79,6 +90,8 @@ def transition_kind(activation: Activation, units: Any = math.inf) -> Transition
         units: K.  By default K → ∞, where the coefficients decide alone; a finite K may differ:
             with sin units the unspecialized state is stable at every load for K → ∞, but only up
             to α = 8.44 for K = 3.
+        temperature, approximation, label_noise: as in `states`; the kind is then read off the
+            branch, as the sign of dα̃/d(R²) for R → 0.
 
     >>> import tutelage as tl
     >>> kind = transition_kind(tl.ReLU())
@@ -87,11 +100,13 @@ def transition_kind(activation: Activation, units: Any = math.inf) -> Transition
     >>> transition_kind(tl.Erf()).because
     'K → ∞, c_2 = 0: the unspecialized state is stable at every load'
     """
+    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    if setting is not None:
+        return _at_temperature(solution_of(activation, setting))
     theory = theory_of(activation, units)
     branches = curve(theory)
     found = transitions_of(theory, branches)
-    squares = theory.kernel.squares(ORDER)
-    squares = np.where(squares > ZERO * np.sum(squares[1:]), squares, 0.0)
+    squares = _squares(theory.kernel)
     slope = None if branches.start is None else float(theory.slope(branches.start)[1])
     return TransitionKind(
         order=found.order,
@@ -100,6 +115,33 @@ def transition_kind(activation: Activation, units: Any = math.inf) -> Transition
         unstable=found.unstable,
         slope=slope,
         units=theory.units,
+    )
+
+
+def _squares(kernel: Kernel) -> np.ndarray:
+    """c_n², zero where they are rounding."""
+    squares = kernel.squares(ORDER)
+    return np.where(squares > ZERO * np.sum(squares[1:]), squares, 0.0)
+
+
+def _at_temperature(solution: Solution) -> TransitionKind:
+    """The kind that the branch shows at a temperature."""
+    found = thermal_transitions_of(solution)
+    if found.order == "none":
+        because = "c_n = 0 for n ≥ 2: the units are linear"
+    elif found.bend is not None:
+        because = f"the load changes with R² at the rate {found.bend.value:.6g} for R → 0"
+        if found.order == "discontinuous" and found.bend.value > 0:
+            because += ", but is lower at a fold"
+    else:
+        because = found.reasons["bend"]
+    return TransitionKind(
+        order=found.order,
+        because=f"K → ∞, {because}",
+        squares=_squares(solution.setting.kernel)[:5],
+        unstable=found.unstable,
+        slope=None,
+        units=math.inf,
     )
 
 

@@ -13,6 +13,9 @@ from tutelage.equilibrium.symmetric.curve import check_loads
 from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
+from tutelage.equilibrium.thermal.branches import solution_of
+from tutelage.equilibrium.thermal.curve import phases_of
+from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.runs.provenance import recorded
 
 PHASES = (
@@ -24,19 +27,29 @@ PHASES = (
 
 
 @recorded
-def phases(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
+def phases(
+    activation: Activation,
+    units: Any,
+    loads: Any,
+    *,
+    temperature: float | str | None = None,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> xr.Dataset:
     """The state of lowest free energy at each load, and the loads between the phases.
 
     Args:
         activation: g of student and teacher.
         units: K: 2, 3, … or ``math.inf``.
-        loads: values of α ≥ 0, increasing.
+        loads: values of α ≥ 0, increasing; of α̃ with a temperature.
+        temperature, approximation, label_noise: as in `states`.
 
     Returns:
         A Dataset over ``load`` with the phase in words (specialized or not, and whether the other
         state is metastable), generalization_error and specialization R − S of the state of lowest
         free energy; and the numbers appears, coexists and unstable (missing without such a load)
-        and the order of the transition.
+        and the order of the transition.  With a temperature also training_error, replica_symmetric
+        and agreement, where students first agree with each other but not with the teacher.
 
     Over a parameter of the activation this is a phase diagram, drawn by
     `tutelage.figures.phase_diagram`:
@@ -49,6 +62,9 @@ def phases(activation: Activation, units: Any, loads: Any) -> xr.Dataset:
     [['unspecialized', 'specialized'], ['unspecialized', 'specialized']]
     """
     alpha = check_loads(loads)
+    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    if setting is not None:
+        return phases_of(solution_of(activation, setting), alpha)
     theory = theory_of(activation, units)
     branches = curve(theory)
     found = transitions_of(theory, branches)

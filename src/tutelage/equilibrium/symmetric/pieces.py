@@ -52,8 +52,17 @@ class Curve(NamedTuple):
 
 
 def curve(theory: Theory) -> Curve:
-    """All pieces of the specialized curve of a theory."""
-    points = theory.trace()
+    """All pieces of the specialized curve of a theory; of all its sheets if there are several."""
+    sheets = [_curve_of(theory, points) for points in theory.sheets()]
+    pieces = [piece for sheet in sheets for piece in sheet.pieces]
+    folds = [fold for sheet in sheets for fold in sheet.folds]
+    starts = [sheet.start for sheet in sheets if sheet.start is not None]
+    lowest = min(starts, key=lambda point: float(theory.slope(point)[0]), default=None)
+    return Curve(pieces, folds, lowest)
+
+
+def _curve_of(theory: Theory, points: Point) -> Curve:
+    """The pieces of one sheet, the folds between them, and its point V = 0."""
     loads, rates = theory.slope(points)
     folds = _folds(theory, points, loads, rates)
     zero = np.flatnonzero(points.V == 0)
@@ -86,14 +95,20 @@ def _folds(theory: Theory, points: Point, loads: np.ndarray, rates: np.ndarray) 
     rates = np.where((points.V == 0) & (np.abs(rates) < FLAT * loads), 0.0, rates)
     found = []
     for i in np.flatnonzero(rates[:-1] * rates[1:] < 0):
-        guess = Point(*(x[i] for x in points))
+        left, right = (Point(*(float(x[j]) for x in points)) for j in (i, i + 1))
 
-        def rate(V, guess=guess):
-            return theory.slope(theory.at(float(V), guess))[1]
+        def rate(V, left=left, right=right):
+            return theory.slope(theory.at(float(V), _between(left, right, V)))[1]
 
-        V = toms748(rate, points.V[i], points.V[i + 1], xtol=1e-300, rtol=1e-13)
-        found.append(theory.at(float(V), guess))
+        V = toms748(rate, left.V, right.V, xtol=1e-300, rtol=1e-13)
+        found.append(theory.at(float(V), _between(left, right, V)))
     return [point for point in found if np.isfinite(point.d)]
+
+
+def _between(left: Point, right: Point, V: float) -> Point:
+    """Interpolate between two points of the curve: the ends themselves are exact."""
+    weight = (V - left.V) / (right.V - left.V)
+    return Point(*(a + weight * (b - a) for a, b in zip(left, right, strict=True)))
 
 
 def _cut(theory: Theory, points: Point, loads: np.ndarray, cuts: list[Point]) -> list[Piece]:
@@ -122,16 +137,16 @@ def state_at(theory: Theory, piece: Piece, load: float) -> Point | None:
     j = int(np.clip(np.searchsorted(loads, load), 1, len(loads) - 1))
     if not increasing:
         j = len(loads) - j
-    guess = piece.point(j - 1)
+    ends = piece.point(j - 1), piece.point(j)
 
     def excess(V):
-        return theory.slope(theory.at(float(V), guess))[0] - load
+        return theory.slope(theory.at(float(V), _between(*ends, V)))[0] - load
 
-    left, right = excess(piece.V[j - 1]), excess(piece.V[j])
+    left, right = (excess(end.V) for end in ends)
     if left * right > 0:  # at the ends of a piece rounding may hide the sign
-        return piece.point(j - 1 if abs(left) < abs(right) else j)
-    V = toms748(excess, piece.V[j - 1], piece.V[j], xtol=1e-300, rtol=1e-15 * 4)
-    return theory.at(float(V), guess)
+        return ends[0] if abs(left) < abs(right) else ends[1]
+    V = toms748(excess, ends[0].V, ends[1].V, xtol=1e-300, rtol=1e-15 * 4)
+    return theory.at(float(V), _between(*ends, V))
 
 
 def states_at(theory: Theory, piece: Piece, loads: np.ndarray) -> Point:

@@ -42,11 +42,16 @@ class ScalarTheory(Theory):
     def unspecialized(self, load: Any) -> Point:
         return Point(*np.zeros((3, *np.shape(load))))
 
-    def trace(self) -> Point:
+    @staticmethod
+    def grid() -> np.ndarray:
+        """R of both signs, dense next to 0 and next to ±1, where the load diverges."""
         end = 1 - np.geomspace(CLOSEST, 0.04, 50)
         zero = np.geomspace(1e-6, 0.02, 20)
         right = np.concatenate([zero, np.arange(0.03, 0.955, 0.01), end[::-1]])
-        R = np.concatenate([-right[::-1], [0.0], right])
+        return np.concatenate([-right[::-1], [0.0], right])
+
+    def trace(self) -> Point:
+        R = self.grid()
         load = self.slope(Point(R, 0.0, 0.0))[0]
         R = R[np.isfinite(load) & (load >= 0)]
         return Point(R, np.zeros_like(R), np.zeros_like(R))

@@ -13,6 +13,9 @@ from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
 from tutelage.equilibrium.symmetric.stability import Block
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
+from tutelage.equilibrium.thermal.branches import check_loads_within, solution_of
+from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
 # βf/K = α ε_g − s/K, with ε_g and s of order one, and so are its second derivatives.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -78,15 +81,27 @@ class State(Finding):
 
 @door
 def states(
-    activation: Activation, units: Any, load: float, *, saddles: bool = False
-) -> tuple[State, ...]:
+    activation: Activation,
+    units: Any,
+    load: float,
+    *,
+    saddles: bool = False,
+    temperature: float | str | None = None,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> tuple[State | ThermalState, ...]:
     """Every minimum of the site-symmetric free energy, the lowest free energy first.
 
     Args:
         activation: g, the same for student and teacher.
         units: K, the same for both: 1, 2, … or ``math.inf``.
-        load: α = βP/(KN) ≥ 0, not the time of on-line learning.
+        load: α = βP/(KN) ≥ 0, not the time of on-line learning; with a temperature α̃ = P/(KN).
         saddles: also list the stationary states that are no minima.
+        temperature: T = 1/β ≥ 0, or "bayes" for the variance of the label noise; by default the
+            limit of high temperature.  States are then `ThermalState`, those with stable replica
+            symmetry first, and ``units`` has to be ``math.inf``.
+        approximation: "quenched" (replica symmetric) or "annealed", with a temperature.
+        label_noise: standard deviation ς of the labels, with a temperature.
 
     Each state says in ``stable`` whether it is a minimum in all overlaps as well.
 
@@ -98,9 +113,17 @@ def states(
     ...     print(state.kind, f"{state.R:.6f} {state.generalization_error:.6f}", state.stable)
     R > S 0.649022 0.013321 True
     unspecialized 0.198284 0.016661 True
+    >>> cold = tl.equilibrium.states(tl.Erf(), math.inf, load=9.0, temperature=0.1)
+    >>> [f"{state.kind}: R = {state.R:.4f}, q = {state.q:.4f}" for state in cold]
+    ['R > S: R = 0.8132, q = 0.6672', 'unspecialized: R = 0.0000, q = 0.0000']
     """
-    theory = theory_of(activation, units)
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
+    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    if setting is not None:
+        solution = solution_of(activation, setting)
+        check_loads_within(solution, "load", alpha)
+        return tuple(s for s in extrema(solution, alpha) if saddles or s.site_stable)
+    theory = theory_of(activation, units)
     branches = curve(theory)
     check_reach("load", branches, alpha)
     found = stationary(theory, branches, alpha)

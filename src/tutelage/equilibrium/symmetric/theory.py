@@ -80,6 +80,10 @@ class Theory(abc.ABC):
     def trace(self) -> Point:
         """The specialized curve, at increasing V."""
 
+    def sheets(self) -> list[Point]:
+        """Curves of specialized states at increasing V; several where V does not name a state."""
+        return [self.trace()]
+
     @abc.abstractmethod
     def equations(self, point: Point) -> Equations:
         """The equations of the specialized curve."""
@@ -103,6 +107,10 @@ class Theory(abc.ABC):
     @abc.abstractmethod
     def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
         """Blocks of the full Hessian in orthonormal coordinates, (..., m, m), by representation."""
+
+    def load_derivative(self, point: Point) -> Any:
+        """∂(βf/K)/∂α at fixed order parameters: ε_g in the limit of high temperature."""
+        return self.error(point)
 
     def hessian(self, load: float, point: Point) -> np.ndarray:
         """Second derivatives in the order parameters."""

@@ -15,6 +15,12 @@ from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexi
 from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
 from tutelage.equilibrium.symmetric.states import State, describe
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
+from tutelage.equilibrium.thermal.branches import solution_of
+from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.transitions import (
+    ThermalTransitions,
+    transitions_of as thermal_transitions_of,
+)
 
 Kind = Literal["continuous", "discontinuous", "none"]
 # Beyond this multiple of the lowest load eigenvalues are too far apart for their signs.
@@ -58,12 +64,21 @@ class Transitions(Finding):
 
 
 @door
-def transitions(activation: Activation, units: Any) -> Transitions:
+def transitions(
+    activation: Activation,
+    units: Any,
+    *,
+    temperature: float | str | None = None,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> Transitions | ThermalTransitions:
     """Where a specialized state appears, wins, and is the only kind left.
 
     Args:
         activation: g, the same for student and teacher.
         units: K: 1, 2, … or ``math.inf``.
+        temperature, approximation, label_noise: as in `states`; the loads are then α̃ = P/(KN), and
+            the result is a `ThermalTransitions`.
 
     Raises:
         InputError: if an argument cannot be used.
@@ -72,7 +87,14 @@ def transitions(activation: Activation, units: Any) -> Transitions:
     >>> found = tl.equilibrium.transitions(tl.Erf(), units=2)
     >>> print(f"{found.coexists.value:.6f}", found.order)
     23.675957 continuous
+    >>> import math
+    >>> cold = tl.equilibrium.transitions(tl.ReLU(), math.inf, temperature=0.1)
+    >>> print(f"{cold.coexists.value:.6f}")  # 2πT + π/2 − 1
+    1.199115
     """
+    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    if setting is not None:
+        return thermal_transitions_of(solution_of(activation, setting))
     theory = theory_of(activation, units)
     return transitions_of(theory, curve(theory))
 

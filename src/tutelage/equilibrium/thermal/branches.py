@@ -1,0 +1,179 @@
+"""All branches of extrema over the load, at one temperature."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, states_at
+from tutelage.equilibrium.symmetric.theory import Point
+from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.values import Values
+
+# Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled.
+AGREEING = np.concatenate([
+    np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-9, 200))
+])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A family of extrema with at most one at each load.
+
+    kind: "unspecialized" (R = q = 0), "agreeing" (R = 0 < q), "R > S" or "R < S".
+    theory: what computes its numbers.
+    points: loads -> states, NaN where there is none.
+    """
+
+    kind: str
+    theory: Any
+    points: Callable[[np.ndarray], Point]
+
+    def values(self, loads: np.ndarray) -> Values:
+        """The numbers of its states, NaN where there is none."""
+        points = self.points(loads)
+        here = np.isfinite(points.V)
+        columns = np.full((len(Values._fields), len(loads)), np.nan)
+        if np.any(here):
+            found = self.theory.values(loads[here], Point(*(x[here] for x in points)))
+            columns[:, here] = np.stack(np.broadcast_arrays(*found))
+        return Values(*columns)
+
+
+class PerfectTheory:
+    """R = q = 1 at T = 0 without noise: χ = 1/((α̃−1) κ̃'(1)) for α̃ > 1.
+
+    slope: κ̃'(1).
+    """
+
+    def __init__(self, slope: float):
+        self.slope = slope
+
+    def values(self, load: Any, point: Point) -> Values:
+        one, zero = np.ones_like(load), np.zeros_like(load)
+        return Values(
+            R=one,
+            q=one,
+            susceptibility=1 / ((load - 1) * self.slope),
+            generalization_error=zero,
+            training_error=zero,
+            free_energy_per_unit=-np.inf * one,
+            curvature=np.inf * one,
+            replicon=1 - 1 / load,
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Everything that is followed at one temperature.
+
+    curves: the specialized curve of the theory, and at T = 0 with noise that of q → 1.
+    branches: every branch of extrema.
+    """
+
+    setting: Setting
+    curves: list[Curve]
+    branches: list[Branch]
+
+
+def solved(setting: Setting) -> Solution:
+    """Follow every branch of extrema of a setting."""
+    theory, minimizers = setting.theory, setting.minimizers
+    theories = [theory] if minimizers is None else [theory, minimizers]
+    curves = [curve(each) for each in theories]
+    found = [Branch("unspecialized", theory, theory.unspecialized)]
+    if isinstance(theory, QuenchedTheory):
+        found += _agreeing(theory)
+    if minimizers is not None:
+        found.append(Branch("agreeing", minimizers, minimizers.agreeing))
+    for each, of_theory in zip(theories, curves, strict=True):
+        found += _specialized(each, of_theory)
+    if setting.is_bayes_optimal and setting.temperature == 0:
+        found.append(Branch("R > S", PerfectTheory(theory.near.slope), _beyond_one))
+    return Solution(setting, curves, found)
+
+
+def _beyond_one(loads: np.ndarray) -> Point:
+    """R = 1 at loads above 1."""
+    R = np.where(loads > 1, 1.0, np.nan)
+    return Point(R, 0 * R, 0 * R)
+
+
+def _specialized(theory: Any, curves: Curve) -> list[Branch]:
+    """One branch for each monotonic piece of the curves."""
+
+    def along(piece: Any) -> Callable[[np.ndarray], Point]:
+        def points(loads: np.ndarray) -> Point:
+            found = states_at(theory, piece, loads)
+            return Point(*(np.where(found.V == 0, np.nan, x) for x in found))
+
+        return points
+
+    kinds = {1: "R > S", -1: "R < S"}
+    return [Branch(kinds[piece.sign], theory, along(piece)) for piece in curves.pieces]
+
+
+def _agreeing(theory: QuenchedTheory) -> list[Branch]:
+    """States R = 0 < q, one branch for each stretch of ln(1 − q) on which α̃ is monotonic."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loads = np.log(theory.agreeing_load(AGREEING))
+    good = np.flatnonzero(np.isfinite(loads))
+    if len(good) < 2:
+        return []
+    d, loads = AGREEING[good], loads[good]
+    turns = np.flatnonzero(np.diff(np.sign(np.diff(loads))) != 0) + 1
+    ends = [0, *turns, len(d) - 1]
+    stretches = [slice(i, j + 1) for i, j in itertools.pairwise(ends)]
+    return [Branch("agreeing", theory, _inverse(theory, d[s], loads[s])) for s in stretches]
+
+
+def _inverse(
+    theory: QuenchedTheory, d: np.ndarray, log_loads: np.ndarray
+) -> Callable[[np.ndarray], Point]:
+    """loads -> the states R = 0 < q on a stretch on which the load is monotonic."""
+    order = slice(None) if log_loads[-1] > log_loads[0] else slice(None, None, -1)
+    d, log_loads = d[order], log_loads[order]
+
+    def at(load: float) -> float:
+        if not load > 0 or not log_loads[0] <= math.log(load) <= log_loads[-1]:
+            return math.nan
+        i = int(np.clip(np.searchsorted(log_loads, math.log(load)), 1, len(d) - 1))
+
+        def excess(x: float) -> float:
+            return float(np.log(theory.agreeing_load(x))) - math.log(load)
+
+        if excess(d[i - 1]) * excess(d[i]) > 0:  # rounding at the end of a stretch
+            return float(d[i])
+        return float(brentq(excess, d[i - 1], d[i], xtol=1e-300, rtol=4e-15))
+
+    def points(loads: np.ndarray) -> Point:
+        found = np.array([at(float(load)) for load in loads])
+        return Point(0 * found, found, 0 * found)
+
+    return points
+
+
+def check_loads_within(solution: Solution, argument: str, load: float) -> None:
+    """Refuse loads at which a state is the teacher up to rounding; at T = 0 it may be."""
+    if solution.setting.temperature > 0:
+        check_reach(argument, solution.curves[0], load)
+
+
+@functools.lru_cache(maxsize=16)
+def _stored(activation: Activation, *rest: Any) -> Solution:
+    return solved(Setting.of(activation, *rest))
+
+
+def solution_of(activation: Activation, setting: Setting) -> Solution:
+    """The solution of a setting, stored for the next call with the same activation."""
+    try:
+        return _stored(activation, setting.temperature, setting.noise, setting.approximation)
+    except TypeError:  # parameters that are arrays cannot be hashed
+        return solved(setting)

@@ -1,0 +1,115 @@
+"""Every branch of extrema over the load at a temperature, and which state wins."""
+
+import numpy as np
+import xarray as xr
+
+from tutelage.equilibrium.thermal.branches import Solution
+from tutelage.equilibrium.thermal.transitions import ThermalTransitions, transitions_of
+from tutelage.equilibrium.thermal.values import Values
+from tutelage.runs.progress import Progress
+
+LOADS_AT_ONCE = 2000
+REPORTED = tuple(name for name in Values._fields if name != "curvature")
+
+
+def learning_curve_of(solution: Solution, loads: np.ndarray, progress: bool) -> xr.Dataset:
+    """A Dataset over ``branch`` and ``load``, NaN where a branch has no state."""
+    columns = []
+    with Progress(progress, len(loads) * len(solution.branches), "states") as bar:
+        for branch in solution.branches:
+            parts = []
+            for first in range(0, len(loads), LOADS_AT_ONCE):
+                parts.append(branch.values(loads[first : first + LOADS_AT_ONCE]))
+                bar.add(len(parts[-1].R))
+            columns.append(Values(*(np.concatenate(x) for x in zip(*parts, strict=True))))
+    everywhere = Values(*(np.stack(x) for x in zip(*columns, strict=True)))
+    annealed = solution.setting.approximation == "annealed"
+    symmetric = np.isfinite(everywhere.R) & (annealed | (everywhere.replicon > 0))
+    minimum = everywhere.curvature > 0
+    data = {name: (("branch", "load"), getattr(everywhere, name)) for name in REPORTED}
+    data |= {
+        "stable": (("branch", "load"), minimum & symmetric),
+        "site_stable": (("branch", "load"), minimum),
+        "replica_symmetric": (("branch", "load"), symmetric),
+        "kind": ("branch", np.array([b.kind for b in solution.branches], dtype="<U13")),
+    }
+    return xr.Dataset(data, coords=_coordinates(solution, loads))
+
+
+def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
+    """The state of lowest free energy at each load among minima, and the loads between phases."""
+    found = transitions_of(solution)
+    names = ("appears", "coexists", "unstable", "agreement")
+    lines = {name: np.nan if (e := getattr(found, name)) is None else e.value for name in names}
+    curve = learning_curve_of(solution, loads, progress=False)
+    winner = _winner(found, curve, loads)
+    at = {name: curve[name].values[winner, np.arange(len(loads))] for name in (
+        "R", "generalization_error", "training_error", "replica_symmetric",
+    )}  # fmt: skip
+    return xr.Dataset(
+        {
+            "phase": ("load", _phases(found, curve, winner, loads)),
+            "generalization_error": ("load", at["generalization_error"]),
+            "training_error": ("load", at["training_error"]),
+            "specialization": ("load", at["R"]),
+            "replica_symmetric": ("load", at["replica_symmetric"]),
+            **lines,
+            "order": found.order,
+        },
+        coords={name: x for name, x in _coordinates(solution, loads).items() if name != "branch"},
+    )
+
+
+def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> np.ndarray:
+    """The branch that is occupied at each load.
+
+    Beyond coexistence it is the specialized minimum of lowest free energy, before it the state
+    R = 0: that in which students agree, where there is one and q = 0 is unstable.
+    """
+    kinds = curve["kind"].values
+    energy = np.where(curve["site_stable"].values, curve["free_energy_per_unit"].values, np.nan)
+    tie = loads * curve["training_error"].values  # decides where both are infinite, T = 0
+    rank = np.where(np.isnan(energy), np.inf, np.clip(energy, -1e300, 1e300) + np.nan_to_num(tie))
+    special = np.array([k.startswith("R ") for k in kinds])
+    specialized = np.argmin(np.where(special[:, None], rank, np.inf), axis=0)
+    flat = np.full(len(loads), int(np.flatnonzero(kinds == "unspecialized")[0]))
+    replicon = curve["replicon"].values
+    for i in np.flatnonzero(kinds == "agreeing"):
+        there = np.isfinite(curve["R"].values[i]) & (replicon[flat[0]] < 0)
+        flat = np.where(there, i, flat)
+    line = found.coexists or found.unstable or found.appears
+    if line is None:
+        return flat
+    there = np.any(special[:, None] & np.isfinite(energy), axis=0)
+    return np.where((loads > line.value) & there, specialized, flat)
+
+
+def _phases(
+    found: ThermalTransitions, curve: xr.Dataset, winner: np.ndarray, loads: np.ndarray
+) -> np.ndarray:
+    """The phase of each load in words."""
+    kinds = curve["kind"].values[winner]
+    words = np.where(np.char.startswith(kinds, "R "), "specialized", kinds).astype("<U40")
+    if found.order == "discontinuous" and found.appears is not None:
+        metastable = (words != "specialized") & (loads > found.appears.value)
+        words = np.where(metastable, np.char.add(words, ", specialized metastable"), words)
+        if found.coexists is not None:
+            last = np.inf if found.unstable is None else found.unstable.value
+            other = (words == "specialized") & (loads < last)
+            words = np.where(other, "specialized, unspecialized metastable", words)
+    return words
+
+
+def _coordinates(solution: Solution, loads: np.ndarray) -> dict:
+    """α̃ and, where it is finite, α = α̃/T; the branches; and the setting."""
+    setting = solution.setting
+    coords: dict = {
+        "branch": np.arange(len(solution.branches)),
+        "load": ("load", loads, {"long_name": "P/(KN)", "symbol": "α̃"}),
+        "temperature": ((), setting.temperature, {"symbol": "T"}),
+        "label_noise": ((), float(np.sqrt(setting.noise)), {"symbol": "ς"}),
+    }
+    if setting.temperature > 0:
+        scaled = loads / setting.temperature
+        coords["scaled_load"] = ("load", scaled, {"long_name": "βP/(KN)", "symbol": "α"})
+    return coords

@@ -1,0 +1,91 @@
+"""κ̃ as a function of p = 1 − ρ, so that κ̃(1) − κ̃(ρ) and κ̃'' keep all digits next to ρ = 1.
+
+With cos θ = ρ the functions
+
+    [κ̃(1) − κ̃(ρ)]/p,        κ̃'(ρ),        κ̃''(ρ) sin θ   (without the sine if g has no kink)
+
+are smooth in θ, also for an activation with kinks.  They are tabulated as Chebyshev polynomials on
+panels that shrink towards θ = 0, and evaluated at θ = 2 asin √(p/2), which keeps the digits of p.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebval
+
+from tutelage.equilibrium.kernel.kernel import Kernel
+from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
+
+# Beyond this p nothing cancels, and the kernel itself has full relative accuracy at small ρ.
+TABULATED_UP_TO = 0.7
+POINTS = 20
+PANELS = 8  # each four times as wide as the one before
+_X, _W = np.polynomial.legendre.leggauss(20)
+NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
+
+
+def angle(p: Any) -> np.ndarray:
+    """θ with cos θ = 1 − p."""
+    return 2 * np.arcsin(np.sqrt(np.asarray(p, dtype=float) / 2))
+
+
+class NearOne:
+    """κ̃(1) − κ̃(1 − p), κ̃'(1 − p) and κ̃''(1 − p), accurate relative to p.
+
+    top, slope: κ̃(1) and κ̃'(1).
+
+    >>> import tutelage as tl
+    >>> from tutelage.equilibrium.kernel.kernel import kernel_of
+    >>> near = NearOne(kernel_of(tl.ReLU()))
+    >>> print(f"{float(near.drop(1e-12)):.6e}")  # κ̃'(1) p to first order, κ̃'(1) = 1/4
+    2.499996e-13
+    """
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.top = float(kernel.tilde(1.0))
+        self.slope = float(kernel.tilde_first(1.0))
+        self.is_kinked = not math.isfinite(float(kernel.second(1.0)))
+        end = float(angle(TABULATED_UP_TO)) * (1 + 1e-12)
+        self._edges = np.concatenate([[0.0], end * 4.0 ** np.arange(1 - PANELS, 1)])
+        low, high = self._edges[:-1, None], self._edges[1:, None]
+        theta = (low + high + (high - low) * chebyshev_points(POINTS)) / 2
+        values = np.stack(self._values(theta))
+        self._coefficients = chebyshev_coefficients(np.moveaxis(values, -1, 0))
+
+    def __call__(self, p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The drop κ̃(1) − κ̃, and κ̃' and κ̃'', at 1 − p."""
+        p = np.asarray(p, dtype=float)
+        found, near = np.empty((3, *p.shape)), p < TABULATED_UP_TO
+        if np.any(near):
+            found[:, near] = self._from_table(p[near])
+        if not np.all(near):
+            k, rho = self.kernel, 1 - p[~near]
+            found[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
+        return found[0], found[1], found[2]
+
+    def drop(self, p: Any) -> Any:
+        """κ̃(1) − κ̃(1 − p)."""
+        return self(p)[0][()]
+
+    def _from_table(self, p: np.ndarray) -> np.ndarray:
+        theta = angle(p)
+        panel = np.clip(np.searchsorted(self._edges, theta) - 1, 0, PANELS - 1)
+        low, high = self._edges[panel], self._edges[panel + 1]
+        x = (2 * theta - low - high) / (high - low)
+        drop, first, second = (
+            chebval(x, self._coefficients[:, k, panel], tensor=False) for k in range(3)
+        )
+        with np.errstate(divide="ignore"):
+            return np.stack([drop * p, first, second / np.sin(theta) if self.is_kinked else second])
+
+    def _values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is tabulated: κ̃(1) − κ̃ is ∫_0^θ κ̃'(cos t) sin t dt."""
+        t = theta[..., None] * NODES
+        slopes = self.kernel.tilde_first(np.cos(t)) * np.sin(t)
+        drop = theta * (slopes @ WEIGHTS) / (2 * np.sin(theta / 2) ** 2)
+        # 1 − cos θ rounds: κ̃'' sin θ is taken at the rounded cosine, of which it is smooth.
+        rho = np.minimum(np.cos(theta), np.nextafter(1.0, 0.0))
+        sine = np.sqrt((1 - rho) * (1 + rho)) if self.is_kinked else 1.0
+        return drop, self.kernel.tilde_first(np.cos(theta)), self.kernel.second(rho) * sine

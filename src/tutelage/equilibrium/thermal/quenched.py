@@ -1,0 +1,209 @@
+"""Quenched free energy of K → ∞ units at any temperature, in the replica symmetric form.
+
+Students of norm one learn P = α̃ K N examples at temperature T = 1/β; the energy is Σ_μ ½ (σ − τ)²
+with outputs scaled by 1/√K and Gaussian noise of variance ς² on the labels (``oostwal2019``
+eqs. (14) to (16) before the limit β → 0).  R is the overlap with the unit's own teacher, q that of
+two replicas of a unit, and κ̃ the kernel without its linear part, which is learned at once:
+
+    βf/K = −½ ln(1−q) − (q−R²)/(2(1−q)) + (α̃/2) [ln(1 + βA) + β(B + ς²)/(1 + βA)]
+    A = κ̃(1) − κ̃(q),      B = κ̃(1) − 2κ̃(R) + κ̃(q)
+
+at its stationary points
+
+    R/(1−q) = α̃ κ̃'(R)/(T+A),      (q−R²)/(1−q)² = α̃ (B+ς²) κ̃'(q)/(T+A)².
+
+The first equation gives the load of a pair (R, q); what remains is one equation for q at given R,
+
+    (q−R²) κ̃'(R)/R = (1−q) (B+ς²) κ̃'(q)/(T+A).
+
+Everything is written in T and p = 1 − q: T = 0 with p > 0, where students interpolate the examples,
+needs no limit.  The unknown is d = ln[(1−q)/(1−R²)] ≤ 0, whose range does not depend on R.  Replica symmetry is stable where the replicon
+
+    Λ = 1 − α̃ p² [κ̃'(q)² + (B+ς²) κ̃''(q)]/(T+A)²
+
+is positive.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage.equilibrium.kernel.kernel import Kernel
+from tutelage.equilibrium.symmetric.scalar import InfiniteTheory
+from tutelage.equilibrium.symmetric.theory import Equations, Order, Point
+from tutelage.equilibrium.thermal.near_one import NearOne
+from tutelage.equilibrium.thermal.sheets import follow_roots
+from tutelage.equilibrium.thermal.values import ReportsValues
+
+
+class Terms(NamedTuple):
+    """What the equations of a state (R, q) are made of.
+
+    p: 1 − q.
+    gap: q − R².
+    R, R2: R and κ̃''(R); ratio, rate: κ̃'(R)/R and its derivative.
+    A, B: see the module; B includes the noise ς².
+    q1, q2: κ̃'(q) and κ̃''(q).
+    """
+
+    R: np.ndarray
+    p: np.ndarray
+    gap: np.ndarray
+    ratio: np.ndarray
+    rate: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    q1: np.ndarray
+    q2: np.ndarray
+
+
+class QuenchedTheory(ReportsValues, InfiniteTheory):
+    """States (R, q) at a temperature T ≥ 0; V is R, d is ln[(1−q)/(1−R²)], and c = 0.
+
+    noise: the variance ς² of the labels.
+    """
+
+    def __init__(self, kernel: Kernel, temperature: float, noise: float = 0.0):
+        super().__init__(kernel)
+        self.temperature, self.noise = temperature, noise
+        self.near = NearOne(kernel)
+
+    def order(self, point: Point) -> Order:
+        """R, S = 0 and C = 0; q is that of `replica_overlap`."""
+        return super().order(point)
+
+    def replica_overlap(self, point: Point) -> Any:
+        """q."""
+        R, d = np.asarray(point.V, dtype=float), np.asarray(point.d, dtype=float)
+        return R**2 - (1 - R) * (1 + R) * np.expm1(d)
+
+    def unspecialized(self, load: Any) -> Point:
+        """R = q = 0 at every load."""
+        return Point(*np.zeros((3, *np.shape(load))))
+
+    def is_inside(self, point: Point) -> Any:
+        return (np.abs(point.V) < 1) & (np.asarray(point.d) <= 0)
+
+    def terms(self, point: Point) -> Terms:
+        R, d = np.broadcast_arrays(
+            np.asarray(point.V, dtype=float), np.asarray(point.d, dtype=float)
+        )
+        own = (1 - R) * (1 + R)
+        p = own * np.exp(d)
+        ratio, rate = self._ratio(R)
+        A, q1, q2 = self.near(p)
+        return Terms(
+            R=R,
+            p=p,
+            gap=-own * np.expm1(d),
+            ratio=ratio,
+            rate=rate,
+            A=A,
+            B=2 * self.near.drop(1 - R) - A + self.noise,
+            q1=q1,
+            q2=q2,
+        )
+
+    def equations(self, point: Point) -> Equations:
+        """The equation of q at given R, and 1/α̃ = (1−q) (κ̃'(R)/R)/(T+A)."""
+        x = self.terms(point)
+        D = self.temperature + x.A
+        half = x.p * x.q1 / D
+        # A falls with q at the rate κ̃'(q), B grows with it; ∂/∂d is −p ∂/∂q at given R.
+        in_d = half * x.B + x.p * (-x.p * x.q2 * x.B - x.p * x.q1**2) / D - half**2 * x.B
+        F, F_d = x.gap * x.ratio - half * x.B, -x.p * x.ratio - in_d
+        inverse = x.p * x.ratio / D
+        turn = -2 * x.R / ((1 - x.R) * (1 + x.R))  # ∂ ln p/∂R at given d
+        along = -2 * x.R * x.ratio + x.gap * x.rate + 2 * half * x.R * x.ratio + turn * F_d
+        in_load = inverse * (1 - half)
+        none, one = np.zeros_like(F), np.ones_like(F)
+        return Equations(
+            F=np.stack([F, none], -1),
+            J=np.stack([F_d, none, none, one], -1).reshape(*F.shape, 2, 2),
+            along=np.stack([along, none], -1),
+            inverse=inverse,
+            gradient=np.stack([x.p * x.rate / D + turn * in_load, in_load, none], -1),
+        )
+
+    def error(self, point: Point) -> Any:
+        """ε_g = κ̃(1) − κ̃(R)."""
+        return self.near.drop(1 - np.asarray(point.V, dtype=float))
+
+    def sheets(self) -> list[Point]:
+        """All solutions (R, q), as curves at increasing R."""
+        return follow_roots(self)
+
+    def free_energy(self, load: Any, point: Point) -> Any:
+        """βf/K − (α̃/2) ln(1 + βκ̃(1)): less what is common to all states at a load."""
+        x = self.terms(point)
+        entropy = 0.5 * (np.log(x.p) + x.gap / x.p)
+        return load * self.load_derivative(point) - entropy
+
+    def load_derivative(self, point: Point) -> Any:
+        """∂/∂α̃ of `free_energy`, with 1 + βA = (1 + βκ̃(1)) (1 − κ̃(q)/(T + κ̃(1)))."""
+        x = self.terms(point)
+        D, top = self.temperature + x.A, self.temperature + self.near.top
+        return (np.log1p((x.A - self.near.top) / top) + x.B / D) / 2
+
+    @property
+    def common(self) -> float:
+        """What `load_derivative` leaves out: ½ ln(1 + βκ̃(1)), at T = 0 without ½ ln β."""
+        T, top = self.temperature, self.near.top
+        return 0.5 * (math.log1p(top / T) if T > 0 else math.log(top))
+
+    def training_error(self, point: Point) -> Any:
+        """⟨½ (σ − τ)²⟩ of an example that was learned: ∂(βf/K)/∂β /α̃."""
+        x, T = self.terms(point), self.temperature
+        D = T + x.A
+        return 0.5 * T * (x.A / D + T * x.B / D**2)
+
+    def replicon(self, load: Any, point: Point) -> Any:
+        """Λ; replica symmetry is stable where it is positive."""
+        x = self.terms(point)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return 1 - load * (x.p / (self.temperature + x.A)) ** 2 * (x.q1**2 + x.B * x.q2)
+
+    def _curvature(self, load: Any, point: Point) -> np.ndarray:
+        """d²(βf/K)/dR², q following R: φ_RR − φ_Rq²/φ_qq."""
+        x = self.terms(point)
+        D = self.temperature + x.A
+        RR = 1 / x.p - load * self.kernel.second(x.R) / D
+        Rq = x.R / x.p**2 - load * x.R * x.ratio * x.q1 / D**2
+        bend = x.q1**2 + x.B * x.q2 + 2 * x.B * x.q1**2 / D
+        qq = -1 / (2 * x.p**2) - x.gap / x.p**3 + load / 2 * bend / D**2
+        return np.asarray(RR - Rq**2 / qq)
+
+    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+        """The second derivative in R, and the replicon of fluctuations between replicas."""
+        own, between = self._curvature(load, point), self.replicon(load, point)
+        return {
+            "trivial": np.asarray(own)[..., None, None],
+            "replicon": np.asarray(between)[..., None, None],
+        }
+
+    # Where the state without any order turns unstable.
+
+    def specialization_load(self) -> float | None:
+        """α̃ = (T + κ̃(1))/κ̃''(0), where R = q = 0 turns unstable towards R; None if it never does.
+
+        κ̃''(0) is 2c_2².  Below the Nishimori temperature T = ς² students agree with each other
+        first (`agreement_load`).
+        """
+        bend = float(self.kernel.second(0.0))
+        return (self.temperature + self.near.top) / bend if bend > 0 else None
+
+    def agreement_load(self) -> float | None:
+        """α̃_g = (T + κ̃(1))²/(κ̃''(0) (κ̃(1) + ς²)), where q grows from 0 at R = 0."""
+        first = self.specialization_load()
+        return (
+            None
+            if first is None
+            else first * (self.temperature + self.near.top) / (self.near.top + self.noise)
+        )
+
+    def agreeing_load(self, d: Any) -> Any:
+        """α̃ of the state R = 0 with a given ln(1−q): q/(1−q)² = α̃ (B+ς²) κ̃'(q)/(T+A)²."""
+        x = self.terms(Point(np.zeros_like(np.asarray(d, dtype=float)), d, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return x.gap / x.p**2 * (self.temperature + x.A) ** 2 / (x.B * x.q1)

@@ -1,0 +1,130 @@
+"""Temperature, label noise and approximation as arguments, and the theories that they name."""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tutelage._checks import InputError, finite_number, is_number
+from tutelage.activations import Activation
+from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
+from tutelage.equilibrium.thermal.annealed import AnnealedTheory
+from tutelage.equilibrium.thermal.minimizer import MinimizerTheory
+from tutelage.equilibrium.thermal.near_one import NearOne
+from tutelage.equilibrium.thermal.nishimori import NishimoriTheory
+from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+
+Approximation = Literal["quenched", "annealed"]
+ThermalTheory = QuenchedTheory | AnnealedTheory
+# A temperature equal to the noise variance up to rounding is the Nishimori temperature.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What fixes the free energy besides the load.
+
+    temperature: T ≥ 0.
+    noise: ς², the variance of the labels.
+    approximation: "quenched" or "annealed".
+    """
+
+    kernel: Kernel
+    temperature: float
+    noise: float
+    approximation: Approximation
+
+    @classmethod
+    def of(cls, activation: Activation, *rest: Any) -> "Setting":
+        """The setting of an activation with temperature, noise and approximation."""
+        return cls(kernel_of(activation), *rest)
+
+    @property
+    def is_bayes_optimal(self) -> bool:
+        """Whether T = ς² and the free energy is quenched: q = R."""
+        same = abs(self.temperature - self.noise) <= ROUNDING * self.noise
+        return self.approximation == "quenched" and same
+
+    @functools.cached_property
+    def theory(self) -> ThermalTheory:
+        """The theory of states with q < 1."""
+        if self.approximation == "annealed":
+            return AnnealedTheory(self.kernel, self.temperature, self.noise)
+        kind = NishimoriTheory if self.is_bayes_optimal else QuenchedTheory
+        return kind(self.kernel, self.temperature, self.noise)
+
+    @functools.cached_property
+    def minimizers(self) -> MinimizerTheory | None:
+        """The theory of states with q = 1 and χ finite: at T = 0 with noisy labels."""
+        quenched = self.approximation == "quenched"
+        if not quenched or self.temperature > 0 or self.noise == 0:
+            return None
+        return MinimizerTheory(NearOne(self.kernel), self.noise)
+
+
+def setting_of(
+    activation: Activation,
+    units: Any,
+    temperature: Any,
+    approximation: Any,
+    label_noise: Any,
+) -> Setting | None:
+    """The setting of arguments; None without a temperature, in the limit of high temperature."""
+    if approximation not in ("quenched", "annealed"):
+        raise InputError(
+            "approximation",
+            repr(approximation),
+            'it has to be "quenched" or "annealed"',
+            'approximation="quenched"',
+        )
+    noise = float(finite_number("label_noise", label_noise, at_least=0.0, hint="label_noise=0.1"))
+    if temperature is None:
+        _check_unused(approximation, noise)
+        return None
+    T = _temperature(temperature, noise)
+    _check_units(units, approximation)
+    return Setting(kernel_of(activation), T, noise**2, approximation)
+
+
+def _temperature(value: Any, noise: float) -> float:
+    """T from a number or the word for the temperature of the label noise."""
+    if isinstance(value, str) and value == "bayes":
+        if noise == 0:
+            raise InputError(
+                "temperature",
+                "'bayes' without label noise",
+                "the Bayes-optimal temperature is the variance of the label noise",
+                "label_noise=0.3, or temperature=0, its limit",
+            )
+        return noise**2
+    if not is_number(value):
+        allowed = 'it has to be None, a number T ≥ 0, or "bayes"'
+        raise InputError("temperature", repr(value), allowed, "temperature=0.1")
+    return float(finite_number("temperature", value, at_least=0.0, hint="temperature=0.1"))
+
+
+def _check_unused(approximation: str, noise: float) -> None:
+    """In the limit of high temperature noise is a constant, and both approximations agree."""
+    for argument, value, unused in (
+        ("label_noise", noise, 0.0),
+        ("approximation", approximation, "quenched"),
+    ):
+        if value != unused:
+            raise InputError(
+                argument,
+                repr(value),
+                "it changes nothing in the limit of high temperature, temperature=None",
+                "temperature=0.1",
+            )
+
+
+def _check_units(units: Any, approximation: str) -> None:
+    """At a finite temperature K → ∞."""
+    if not (isinstance(units, float) and units == math.inf):
+        raise InputError(
+            "units",
+            repr(units),
+            f"with a temperature the {approximation} theory is that of K → ∞",
+            "units=math.inf; temperature=None for a finite number of units; or "
+            "tl.equilibrium.sample(..., examples=..., temperature=...)",
+        )

@@ -1,0 +1,166 @@
+"""All roots q of the saddle-point equation at every R, joined to curves by following R.
+
+At a low temperature several q may belong to one R, and Newton's method from one start finds any of
+them.  The residual is therefore evaluated on a grid of p = 1 − q for every R of a grid; each change
+of sign holds a root, which a bracketed Newton iteration refines; and roots at neighbouring R are
+joined in the order of p.
+"""
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tutelage.equilibrium.symmetric.theory import Point
+
+if TYPE_CHECKING:
+    from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+
+# Values of p per decade; decades below the smallest scale of p, which is min(1, T) (1 − R).
+PER_DECADE = 24
+MARGIN = 1e-4
+# Smallest p/(1 − R²) at zero temperature: what lies below is the regime of χ = (1 − q)/T.
+SMALLEST_AT_ZERO = 1e-12
+# Relative distances of p from its largest value 1 − R², where q = R².
+CLOSEST_TO_SQUARE, NEAR_SQUARE = 1e-15, 150
+# Newton steps, or bisections where these would leave the bracket.
+STEPS = 80
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# Width in R within which two roots meet; next to R = 0, where all loads are those of R = 0, none
+# is looked for.
+NARROWEST, SMALLEST = 1e-11, 2e-6
+# Bisections towards the place where |F| is least.
+CUTS = 40
+
+
+def follow_roots(theory: "QuenchedTheory") -> list[Point]:
+    """Curves of roots at increasing R: for R > 0, and for R < 0 where κ̃'(R)/R is positive."""
+    R = theory.grid()
+    curves = []
+    for R in (R[R <= 0], R[R >= 0]):
+        ratio = theory.terms(Point(R, 0.0, 0.0)).ratio
+        for part in _stretches(R, ratio > 0):
+            curves += _joined(theory, part)
+    return [Point(R, d, np.zeros_like(R)) for R, d in curves]
+
+
+def _stretches(R: np.ndarray, good: np.ndarray) -> list[np.ndarray]:
+    """The parts of R on which a condition holds without a gap."""
+    cuts = np.flatnonzero(np.diff(good.astype(int))) + 1
+    return [part for part, ok in zip(np.split(R, cuts), np.split(good, cuts), strict=True) if ok[0]]
+
+
+def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Curves through the roots of all R; two end where their roots meet."""
+    done: list[list[tuple[float, float]]] = []
+    going: list[list[tuple[float, float]]] = []
+    at = roots(theory, R)
+    for i, here in enumerate(at):
+        if i and len(here) != len(going):
+            for r, between in _towards_meeting(theory, R[i - 1], R[i], len(at[i - 1])):
+                going = _continued(going, r, between, done)
+        going = _continued(going, float(R[i]), here, done)
+    done += going
+    return [
+        tuple(np.array(x) for x in zip(*curve, strict=True)) for curve in done if len(curve) > 1
+    ]
+
+
+def _continued(going: list, R: float, here: np.ndarray, done: list) -> list:
+    """Append the roots at R to the curves that come from the left; end and begin pairs."""
+    if len(here) == len(going):
+        for curve, d in zip(going, here, strict=True):
+            curve.append((R, float(d)))
+        return going
+    last = np.array([curve[-1][1] for curve in going])
+    few, many = sorted((last, here), key=len)
+    partners = _partners(few, many)
+    if len(here) > len(going):
+        longer: list = [[] for _ in here]
+        for curve, j in zip(going, partners, strict=True):
+            longer[j] = curve
+        return _continued(longer, R, here, done)
+    done += [curve for j, curve in enumerate(going) if j not in partners]
+    return _continued([going[j] for j in partners], R, here, done)
+
+
+def _partners(few: np.ndarray, many: np.ndarray) -> tuple[int, ...]:
+    """Which roots of the longer row belong to those of the shorter one, order kept."""
+    choices = itertools.combinations(range(len(many)), len(few))
+    return min(choices, key=lambda j: float(np.sum(np.abs(many[list(j)] - few))))
+
+
+def _towards_meeting(
+    theory: "QuenchedTheory", left: float, right: float, count: int
+) -> list[tuple[float, np.ndarray]]:
+    """Roots at places ever closer to where their number changes from `count`, on both sides."""
+    before, after = [], []
+    while right - left > NARROWEST and min(abs(left), abs(right)) > SMALLEST:
+        middle = 0.5 * (left + right)
+        here = roots(theory, np.array([middle]))[0]
+        if len(here) == count:
+            left = middle
+            before.append((middle, here))
+        else:
+            right = middle
+            after.append((middle, here))
+    return before + after[::-1]
+
+
+def roots(theory: "QuenchedTheory", R: np.ndarray) -> list[np.ndarray]:
+    """All d = ln[(1 − q)/(1 − R²)] that solve the equation at each R, increasing."""
+    span = -np.log(MARGIN * min(1.0, theory.temperature) or SMALLEST_AT_ZERO)
+    far = np.linspace(-span, -0.3, int(span / np.log(10) * PER_DECADE))
+    near = np.log1p(-np.geomspace(0.25, CLOSEST_TO_SQUARE, NEAR_SQUARE))
+    d = np.broadcast_to(np.concatenate([far, near, [0.0]]), (len(R), len(far) + len(near) + 1))
+    here = theory.equations(Point(R[:, None], d, 0.0))
+    F, slope = here.F[..., 0], here.J[..., 0, 0]
+    F[:, -1] = np.where(R == 0, 0.0, -1.0)  # q = R²: the first term vanishes; q = 0 solves R = 0
+    row, column = np.nonzero(np.sign(F[:, :-1]) * np.sign(F[:, 1:]) < 0)
+    brackets = [(row, d[row, column], d[row, column + 1])]
+    sign = np.sign(F[:, :-1])
+    turns = (sign == np.sign(F[:, 1:])) & (sign * slope[:, :-1] < 0) & (sign * slope[:, 1:] > 0)
+    row, column = np.nonzero(turns)
+    if len(row):
+        low, high, sign = d[row, column], d[row, column + 1], sign[row, column]
+        turn = _nearest_to_zero(theory, R[row], sign, low, high)
+        two = sign * theory.equations(Point(R[row], turn, 0.0)).F[..., 0] < 0
+        row, low, turn, high = row[two], low[two], turn[two], high[two]
+        brackets += [(row, low, turn), (row, turn, high)]
+    row, low, high = (np.concatenate(x) for x in zip(*brackets, strict=True))
+    found = refined(theory, R[row], low, high)
+    listed = [np.sort(found[row == i]) for i in range(len(R))]
+    begins = theory.temperature >= theory.noise  # below, q cannot grow from 0 with R
+    return [np.append(x, 0.0) if begins and r == 0 else x for r, x in zip(R, listed, strict=True)]
+
+
+def _nearest_to_zero(
+    theory: "QuenchedTheory", R: np.ndarray, sign: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Where |F| is least between two places at which F has the same sign."""
+    for _ in range(CUTS):
+        middle = 0.5 * (low + high)
+        falls = sign * theory.equations(Point(R, middle, 0.0)).J[..., 0, 0] < 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    return 0.5 * (low + high)
+
+
+def refined(
+    theory: "QuenchedTheory", R: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """The root between two values of d, by Newton steps that stay between them."""
+    sign = np.sign(theory.equations(Point(R, low, 0.0)).F[..., 0])
+    d = 0.5 * (low + high)
+    for _ in range(STEPS):
+        found = theory.equations(Point(R, d, 0.0))
+        F, slope = found.F[..., 0], found.J[..., 0, 0]
+        before = sign * F > 0
+        low, high = np.where(before, d, low), np.where(before, high, d)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = d - F / slope
+        inside = (step > low) & (step < high)
+        new = np.where(inside, step, 0.5 * (low + high))
+        if np.all(np.abs(new - d) <= ROUNDING * np.abs(d)):
+            return new
+        d = new
+    return d

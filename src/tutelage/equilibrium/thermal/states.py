@@ -1,0 +1,119 @@
+"""Extrema of the free energy at a load and a temperature, as findings."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tutelage._findings import Finding
+from tutelage.equilibrium.thermal.branches import Solution
+from tutelage.equilibrium.thermal.setting import Setting
+
+
+@dataclass(frozen=True, repr=False)
+class ThermalState(Finding):
+    """An extremum of the free energy of K → ∞ units at a temperature.
+
+    kind: "unspecialized" (R = q = 0), "agreeing" (R = 0 < q: students agree with each other but
+        not with the teacher), "R > S" or "R < S".
+    load: α̃ = P/(KN).
+    scaled_load: α = α̃/T, the load of the limit of high temperature; None at T = 0.
+    R: overlap of a student with its teacher.
+    q: overlap of two replicas of a student.
+    susceptibility: χ = (1 − q)/T where q → 1 for T → 0; None elsewhere.
+    generalization_error: ε_g = κ̃(1) − κ̃(R), without the noise of the labels.
+    training_error: mean of ½ (σ − τ)² over the examples, τ with its noise.
+    free_energy_per_unit: βf/K; at T = 0, where it is infinite, its limit without (α̃/2) ln β,
+        infinite only where a training error stays.
+    curvature: d²(βf/K)/dR² with q at its extremum: negative for a saddle.
+    replicon: Λ; where it is negative replica symmetry is broken, and the numbers are those of an
+        unstable ansatz.  None for the annealed theory.
+    """
+
+    kind: str
+    load: float
+    temperature: float
+    scaled_load: float | None
+    R: float
+    q: float
+    susceptibility: float | None
+    generalization_error: float
+    training_error: float
+    free_energy_per_unit: float
+    curvature: float
+    replicon: float | None
+    approximation: str
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    also = ("stable", "replica_symmetric")
+
+    @property
+    def site_stable(self) -> bool:
+        """True for a local minimum in R."""
+        return self.curvature > 0
+
+    @property
+    def replica_symmetric(self) -> bool:
+        """True where replica symmetry is stable, Λ > 0, and for the annealed theory."""
+        return self.replicon is None or self.replicon > 0
+
+    @property
+    def stable(self) -> bool:
+        """True for a local minimum in R at which replica symmetry is stable."""
+        return self.site_stable and self.replica_symmetric
+
+    @property
+    def energy_per_unit(self) -> float:
+        """α̃ times the training error: f/K for T → 0."""
+        return self.load * self.training_error
+
+    @property
+    def brief(self) -> str:
+        words = "stable" if self.stable else "not stable"
+        if not self.replica_symmetric:
+            words = "replica symmetry is unstable"
+        return (
+            f"{self.kind}: R = {self.R:.6g}, q = {self.q:.6g}, "
+            f"ε_g = {self.generalization_error:.6g}, {words}"
+        )
+
+
+def extrema(solution: Solution, load: float) -> list[ThermalState]:
+    """All extrema at a load: those with stable replica symmetry first, by their free energy."""
+    loads = np.array([load])
+    found = []
+    for branch in solution.branches:
+        values = branch.values(loads)
+        if np.isfinite(values.R[0]):
+            numbers = {name: float(x[0]) for name, x in values._asdict().items()}
+            found.append(_state(solution.setting, branch.kind, load, numbers))
+    return sorted(found, key=_rank)
+
+
+def _rank(state: ThermalState) -> tuple[bool, float, float, float]:
+    """Replica symmetric states first, then the lowest free energy, energy and the largest R."""
+    broken = not state.replica_symmetric
+    return broken, state.free_energy_per_unit, state.energy_per_unit, -state.R
+
+
+def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) -> ThermalState:
+    """One state with the reasons for what it does not have."""
+    T, reasons = setting.temperature, {}
+    if T == 0:
+        reasons["scaled_load"] = "α̃/T is infinite at T = 0"
+    if math.isnan(numbers["susceptibility"]):
+        numbers["susceptibility"], reasons["susceptibility"] = None, "q < 1"
+    if math.isnan(numbers["replicon"]):
+        numbers["replicon"] = None
+        reasons["replicon"] = "the annealed free energy has no replicas"
+    return ThermalState(
+        kind=kind,
+        load=load,
+        temperature=T,
+        scaled_load=load / T if T > 0 else None,
+        approximation=setting.approximation,
+        reasons=reasons,
+        **numbers,
+    )

@@ -1,0 +1,218 @@
+"""Where hidden units specialize at a finite temperature."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from tutelage._findings import Finding
+from tutelage.averages import Estimate
+from tutelage.equilibrium.symmetric.coexistence import (
+    EPSILON,
+    ROUNDINGS,
+    coexistence,
+    load_of,
+)
+from tutelage.equilibrium.symmetric.pieces import Curve, Piece
+from tutelage.equilibrium.symmetric.theory import Point
+from tutelage.equilibrium.thermal.branches import Solution
+from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.states import ThermalState, extrema
+
+# R at which the load is compared with that of R → 0.
+NEAR_ZERO = np.array([0.005, 0.01, 0.02])
+LINEAR = "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
+BROKEN = (
+    "below the Nishimori temperature T = ς² the state without order is a glass: equal replica "
+    "symmetric free energies define no transition"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class ThermalTransitions(Finding):
+    """The specialization transition of K → ∞ units at a temperature; loads are α̃ = P/(KN).
+
+    appears: α̃_s, where a specialized minimum appears.
+    coexists: α̃_c, where it has the free energy of the unspecialized state.
+    unstable: where the state R = 0 turns unstable towards R.
+    agreement: where students first agree with each other in the state R = 0: continuously at α̃_g
+        if c_2 ≠ 0, and discontinuously at α̃_K, a one-step glass, if c_2 = 0.
+    order: "continuous", "discontinuous" or "none", read off the branch.
+    bend: dα̃/d(R²) for R → 0: positive at a continuous transition.
+    jump: R of the specialized state at ``coexists``.
+    replica_symmetric: whether replica symmetry is stable in the specialized state at ``coexists``,
+        or at ``appears`` if there is no coexistence.
+    specialized, unspecialized: the two states there.
+    temperature, approximation: of the setting.
+    reasons: why a field is None, by its name.
+    """
+
+    appears: Estimate | None
+    coexists: Estimate | None
+    unstable: Estimate | None
+    agreement: Estimate | None
+    order: Literal["continuous", "discontinuous", "none"]
+    bend: Estimate | None
+    jump: float | None
+    replica_symmetric: bool | None
+    specialized: ThermalState | None
+    unspecialized: ThermalState | None
+    temperature: float
+    approximation: str
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def transitions_of(solution: Solution) -> ThermalTransitions:
+    """The transitions of a setting that is solved."""
+    setting, curves = solution.setting, solution.curves
+    theory, reasons = setting.theory, dict[str, str]()
+    if theory.near.top <= EPSILON * theory.kernel.slope:
+        return _nothing(setting)
+    start = curves[0].start
+    unstable = None if start is None else load_of(theory, start)
+    if start is None:
+        reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
+    lowest, piece = _lowest(setting, curves)
+    continuous = start is not None and lowest <= unstable.value * (1 + ROUNDINGS * EPSILON)
+    bend = None
+    if setting.is_bayes_optimal and start is not None:
+        slope = float(theory.slope(start)[1])
+        reasons["bend"] = f"q = R: the load begins linearly, with the slope {slope:.6g} in R"
+    elif start is not None:
+        bend = _bend(theory, curves[0], unstable.value)
+    if bend is None and "bend" not in reasons:
+        reasons["bend"] = reasons.get("unstable", "the branch does not begin at R = 0")
+    appears = Estimate(lowest, ROUNDINGS * EPSILON * lowest)
+    coexists, jump = _coexistence(setting, curves[0], piece, continuous, appears, unstable, reasons)
+    at = coexists or appears
+    found = extrema(solution, at.value)
+    specialized = _outermost([s for s in found if s.R > 0], jump)
+    agreement = _agreement(setting, reasons)
+    for name, value in (("jump", jump), ("specialized", specialized)):
+        if value is None:
+            reasons.setdefault(name, reasons.get("coexists", "the transition is continuous"))
+    if specialized is None:
+        reasons["replica_symmetric"] = reasons["specialized"]
+    return ThermalTransitions(
+        appears=appears,
+        coexists=coexists,
+        unstable=unstable,
+        agreement=agreement,
+        order="continuous" if continuous else "discontinuous",
+        bend=bend,
+        jump=jump,
+        replica_symmetric=None if specialized is None else specialized.replica_symmetric,
+        specialized=specialized,
+        unspecialized=next(s for s in found if s.kind == "unspecialized"),
+        temperature=setting.temperature,
+        approximation=setting.approximation,
+        reasons=reasons,
+    )
+
+
+def _nothing(setting: Setting) -> ThermalTransitions:
+    names = ("appears", "coexists", "unstable", "agreement", "bend", "jump", "replica_symmetric")
+    none = dict.fromkeys((*names, "specialized", "unspecialized"))
+    return ThermalTransitions(
+        **none,
+        order="none",
+        temperature=setting.temperature,
+        approximation=setting.approximation,
+        reasons=dict.fromkeys(none, LINEAR),
+    )
+
+
+def _lowest(setting: Setting, curves: list[Curve]) -> tuple[float, Piece | None]:
+    """The lowest load of a specialized minimum R > 0, and its piece; None for R = q = 1 at T = 0."""
+    pieces = [p for c in curves for p in c.pieces if p.outward and p.sign > 0]
+    piece = min(pieces, key=lambda p: float(np.min(p.load)), default=None)
+    lowest = math.inf if piece is None else float(np.min(piece.load))
+    if setting.is_bayes_optimal and setting.temperature == 0 and lowest > 1:
+        return 1.0, None
+    return lowest, piece
+
+
+def _coexistence(
+    setting: Setting,
+    curves: Curve,
+    piece: Piece | None,
+    continuous: bool,
+    appears: Estimate,
+    unstable: Estimate | None,
+    reasons: dict[str, str],
+) -> tuple[Estimate | None, float | None]:
+    """α̃_c and R there; None, with the reason, where equal free energies mean nothing."""
+    if continuous:
+        return unstable, 0.0
+    if piece is None:  # R = q = 1, whose free energy is lower than any other as T → 0
+        return appears, 1.0
+    if setting.approximation == "quenched" and setting.temperature < setting.noise:
+        reasons["coexists"] = BROKEN
+        return None, None
+    fold = next((f for f in curves.folds if f.V == piece.inner.V), None)
+    if fold is None:
+        reasons["coexists"] = "the specialized branch does not begin at a fold"
+        return None, None
+    point, load = coexistence(setting.theory, piece, fold, unstable)
+    return load, float(point.V)
+
+
+def _bend(theory: Any, curves: Curve, load: float) -> Estimate | None:
+    """dα̃/d(R²) at R = 0, from the branch that begins there."""
+    piece = next((p for p in curves.pieces if p.V[0] == 0 and p.V[-1] > NEAR_ZERO[-1]), None)
+    if piece is None:
+        return None
+    points = [theory.at(float(R), _next_to(piece, float(R))) for R in NEAR_ZERO]
+    slopes = np.array([theory.slope(p)[0] - load for p in points]) / NEAR_ZERO**2
+    # Corrections of the order R²: two extrapolations, whose difference is the error.
+    near, far = (4 * slopes[0] - slopes[1]) / 3, (4 * slopes[1] - slopes[2]) / 3
+    rounding = ROUNDINGS * EPSILON * load / NEAR_ZERO[0] ** 2
+    return Estimate(float(near), float(abs(near - far) + rounding))
+
+
+def _next_to(piece: Piece, R: float) -> Point:
+    return piece.point(int(np.argmin(np.abs(piece.V - R))))
+
+
+def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState | None:
+    """The specialized state of the transition: that with R next to the jump, or the largest R."""
+    if not states:
+        return None
+    key = (lambda s: -s.R) if jump is None else (lambda s: abs(s.R - jump))
+    return min(states, key=key)
+
+
+def _agreement(setting: Setting, reasons: dict[str, str]) -> Estimate | None:
+    """α̃_g for c_2 ≠ 0, α̃_K for c_2 = 0."""
+    theory = setting.theory
+    if not isinstance(theory, QuenchedTheory):
+        reasons["agreement"] = "the annealed free energy has no replicas"
+        return None
+    load = theory.agreement_load()
+    return glass_load(theory) if load is None else Estimate(load, ROUNDINGS * EPSILON * load)
+
+
+def glass_load(theory: QuenchedTheory) -> Estimate:
+    """α̃_K, where a one-step glass R = 0 < q of odd units appears, with its parameter m → 1.
+
+    α̃_K = min_q [ln(1−q) + q]/[ln(1−u) + u (T−ς²)/(T+κ̃(1))],      u = κ̃(q)/(T+κ̃(1)).
+    """
+    width = theory.temperature + theory.near.top
+    tilt = (theory.temperature - theory.noise) / width
+
+    def load(d: float) -> float:
+        p = math.exp(d)
+        u = float(theory.near.top - theory.near.drop(p)) / width
+        entropy = math.log1p(-u) if u < 1 else -math.inf
+        return (d + 1 - p) / (entropy + u * tilt)
+
+    grid = np.linspace(math.log(1e-12), math.log(0.999), 600)
+    i = int(np.clip(np.argmin([load(d) for d in grid]), 1, len(grid) - 2))
+    found = minimize_scalar(
+        load, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-9}
+    )
+    return Estimate(float(found.fun), float(ROUNDINGS * EPSILON * found.fun))

@@ -1,0 +1,47 @@
+"""What is reported of a state, for all theories alike."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage.equilibrium.symmetric.theory import Point
+
+
+class Values(NamedTuple):
+    """Numbers of states, each an array over loads.
+
+    susceptibility: χ = (1 − q)/T where q → 1 for T → 0, NaN elsewhere.
+    free_energy_per_unit: βf/K; at T = 0, where it is infinite, its limit without (α̃/2) ln β,
+        infinite only where a training error stays.
+    curvature: d²(βf/K)/dR² with q at its extremum; its sign alone, infinite, for T → 0 and q → 1.
+    replicon: Λ; NaN for the annealed theory.
+    """
+
+    R: Any
+    q: Any
+    susceptibility: Any
+    generalization_error: Any
+    training_error: Any
+    free_energy_per_unit: Any
+    curvature: Any
+    replicon: Any
+
+
+class ReportsValues:
+    """Values of a theory with q < 1."""
+
+    def values(self: Any, load: Any, point: Point) -> Values:
+        """What is reported of states at given loads."""
+        load, R, d = np.broadcast_arrays(load, point.V, point.d)
+        here = Point(R, d, np.zeros_like(d))
+        missing = np.full(R.shape, np.nan)
+        return Values(
+            R=R,
+            q=self.replica_overlap(here),
+            susceptibility=missing,
+            generalization_error=self.error(here),
+            training_error=self.training_error(here),
+            free_energy_per_unit=self.free_energy(load, here) + load * self.common,
+            curvature=self._curvature(load, here),
+            replicon=self.replicon(load, here),
+        )
