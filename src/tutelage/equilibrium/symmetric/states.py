@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -77,6 +77,25 @@ class State(Finding):
     def stable(self) -> bool:
         """True for a local minimum in all overlaps; at a transition it is False (GLOSSARY.md)."""
         return self.lowest_eigenvalue > ROUNDING * (1 + self.load)
+
+
+@overload
+def states(
+    activation: Activation, units: Any, load: float, *, saddles: bool = False
+) -> tuple[State, ...]: ...
+
+
+@overload
+def states(
+    activation: Activation,
+    units: Any,
+    load: float,
+    *,
+    saddles: bool = False,
+    temperature: float | str,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> tuple[ThermalState, ...]: ...
 
 
 @door

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
@@ -61,6 +61,21 @@ class Transitions(Finding):
     opposite: Estimate | None = None
     opposite_stable: Estimate | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@overload
+def transitions(activation: Activation, units: Any) -> Transitions: ...
+
+
+@overload
+def transitions(
+    activation: Activation,
+    units: Any,
+    *,
+    temperature: float | str,
+    approximation: str = "quenched",
+    label_noise: float = 0.0,
+) -> ThermalTransitions: ...
 
 
 @door

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from tutelage._checks import InputError
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, states_at
+from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.values import Values
 
-# Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled.
-AGREEING = np.concatenate([
-    np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-9, 200))
-])  # fmt: skip
+# Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled, and q = 0, where it begins.
+AGREEING = np.concatenate(
+    [np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-3, 150)), [0.0]]
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ def _specialized(theory: Any, curves: Curve) -> list[Branch]:
         return points
 
     kinds = {1: "R > S", -1: "R < S"}
-    return [Branch(kinds[piece.sign], theory, along(piece)) for piece in curves.pieces]
+    pieces = sorted(curves.pieces, key=lambda piece: -piece.sign)  # R > S first: it wins a tie
+    return [Branch(kinds[piece.sign], theory, along(piece)) for piece in pieces]
 
 
 def _agreeing(theory: QuenchedTheory) -> list[Branch]:
@@ -155,15 +157,23 @@ def _inverse(
 
     def points(loads: np.ndarray) -> Point:
         found = np.array([at(float(load)) for load in loads])
-        return Point(0 * found, found, 0 * found)
+        zero = np.where(np.isnan(found), np.nan, 0.0)
+        return Point(zero, found, zero)
 
     return points
 
 
 def check_loads_within(solution: Solution, argument: str, load: float) -> None:
     """Refuse loads at which a state is the teacher up to rounding; at T = 0 it may be."""
-    if solution.setting.temperature > 0:
-        check_reach(argument, solution.curves[0], load)
+    outward = [p for p in solution.curves[0].pieces if p.outward]
+    reach = max((float(np.max(p.load)) for p in outward), default=math.inf)
+    if solution.setting.temperature > 0 and load > reach:
+        raise InputError(
+            argument,
+            f"{load:g}",
+            f"beyond {reach:.3g} a state is the teacher up to rounding",
+            "a smaller load: the numbers change no more",
+        )
 
 
 @functools.lru_cache(maxsize=16)

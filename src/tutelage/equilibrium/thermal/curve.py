@@ -1,5 +1,7 @@
 """Every branch of extrema over the load at a temperature, and which state wins."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -26,7 +28,9 @@ def learning_curve_of(solution: Solution, loads: np.ndarray, progress: bool) -> 
     annealed = solution.setting.approximation == "annealed"
     symmetric = np.isfinite(everywhere.R) & (annealed | (everywhere.replicon > 0))
     minimum = everywhere.curvature > 0
-    data = {name: (("branch", "load"), getattr(everywhere, name)) for name in REPORTED}
+    data: dict[str, Any] = {
+        name: (("branch", "load"), getattr(everywhere, name)) for name in REPORTED
+    }
     data |= {
         "stable": (("branch", "load"), minimum & symmetric),
         "site_stable": (("branch", "load"), minimum),
@@ -80,7 +84,7 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     line = found.coexists or found.unstable or found.appears
     if line is None:
         return flat
-    there = np.any(special[:, None] & np.isfinite(energy), axis=0)
+    there = np.any(special[:, None] & ~np.isnan(energy), axis=0)
     return np.where((loads > line.value) & there, specialized, flat)
 
 

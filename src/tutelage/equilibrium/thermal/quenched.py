@@ -17,7 +17,8 @@ The first equation gives the load of a pair (R, q); what remains is one equation
     (q−R²) κ̃'(R)/R = (1−q) (B+ς²) κ̃'(q)/(T+A).
 
 Everything is written in T and p = 1 − q: T = 0 with p > 0, where students interpolate the examples,
-needs no limit.  The unknown is d = ln[(1−q)/(1−R²)] ≤ 0, whose range does not depend on R.  Replica symmetry is stable where the replicon
+needs no limit.  The unknown is d = ln[(1−q)/(1−R²)] ≤ 0, whose range does not depend on R.
+Replica symmetry is stable where the replicon
 
     Λ = 1 − α̃ p² [κ̃'(q)² + (B+ς²) κ̃''(q)]/(T+A)²
 
@@ -204,6 +205,8 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
 
     def agreeing_load(self, d: Any) -> Any:
         """α̃ of the state R = 0 with a given ln(1−q): q/(1−q)² = α̃ (B+ς²) κ̃'(q)/(T+A)²."""
-        x = self.terms(Point(np.zeros_like(np.asarray(d, dtype=float)), d, 0.0))
+        d = np.asarray(d, dtype=float)
+        x = self.terms(Point(np.zeros_like(d), d, 0.0))
+        ratio = self._ratio(-np.expm1(d))[0]  # κ̃'(q)/q
         with np.errstate(divide="ignore", invalid="ignore"):
-            return x.gap / x.p**2 * (self.temperature + x.A) ** 2 / (x.B * x.q1)
+            return ((self.temperature + x.A) / x.p) ** 2 / (x.B * ratio)

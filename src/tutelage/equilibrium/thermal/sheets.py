@@ -35,9 +35,9 @@ CUTS = 40
 
 def follow_roots(theory: "QuenchedTheory") -> list[Point]:
     """Curves of roots at increasing R: for R > 0, and for R < 0 where κ̃'(R)/R is positive."""
-    R = theory.grid()
+    grid = theory.grid()
     curves = []
-    for R in (R[R <= 0], R[R >= 0]):
+    for R in (grid[grid <= 0], grid[grid >= 0]):
         ratio = theory.terms(Point(R, 0.0, 0.0)).ratio
         for part in _stretches(R, ratio > 0):
             curves += _joined(theory, part)
@@ -61,9 +61,8 @@ def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, n
                 going = _continued(going, r, between, done)
         going = _continued(going, float(R[i]), here, done)
     done += going
-    return [
-        tuple(np.array(x) for x in zip(*curve, strict=True)) for curve in done if len(curve) > 1
-    ]
+    rows = (np.array(curve).T for curve in done if len(curve) > 1)
+    return [(R, d) for R, d in rows]
 
 
 def _continued(going: list, R: float, here: np.ndarray, done: list) -> list:

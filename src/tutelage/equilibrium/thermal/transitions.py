@@ -77,13 +77,14 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
     if start is None:
         reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
     lowest, piece = _lowest(setting, curves)
-    continuous = start is not None and lowest <= unstable.value * (1 + ROUNDINGS * EPSILON)
+    latest = math.inf if unstable is None else unstable.value
+    continuous = unstable is not None and lowest <= latest * (1 + ROUNDINGS * EPSILON)
     bend = None
     if setting.is_bayes_optimal and start is not None:
         slope = float(theory.slope(start)[1])
         reasons["bend"] = f"q = R: the load begins linearly, with the slope {slope:.6g} in R"
     elif start is not None:
-        bend = _bend(theory, curves[0], unstable.value)
+        bend = _bend(theory, curves[0], latest)
     if bend is None and "bend" not in reasons:
         reasons["bend"] = reasons.get("unstable", "the branch does not begin at R = 0")
     appears = Estimate(lowest, ROUNDINGS * EPSILON * lowest)
@@ -127,7 +128,7 @@ def _nothing(setting: Setting) -> ThermalTransitions:
 
 
 def _lowest(setting: Setting, curves: list[Curve]) -> tuple[float, Piece | None]:
-    """The lowest load of a specialized minimum R > 0, and its piece; None for R = q = 1 at T = 0."""
+    """The lowest load of a specialized minimum R > 0, and its piece, None for R = q = 1."""
     pieces = [p for c in curves for p in c.pieces if p.outward and p.sign > 0]
     piece = min(pieces, key=lambda p: float(np.min(p.load)), default=None)
     lowest = math.inf if piece is None else float(np.min(piece.load))

@@ -1,0 +1,366 @@
+"""Learning at a finite temperature: theory against mpmath, limits, identities and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from equilibrium.thermal import thermal_reference as reference
+from mpmath import mp, mpf
+
+import tutelage as tl
+from tutelage.equilibrium.kernel.kernel import kernel_of
+from tutelage.equilibrium.symmetric.theory import Point, theory_of
+from tutelage.equilibrium.thermal.near_one import NearOne
+from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.sheets import roots
+from tutelage.equilibrium.thermal.transitions import glass_load
+
+INF, EPSILON = math.inf, float(np.finfo(float).eps)
+KERNELS = {"relu": (tl.ReLU(), reference.relu), "erf": (tl.Erf(), reference.erf)}
+states, transitions = tl.equilibrium.states, tl.equilibrium.transitions
+
+
+def specialized(activation, load, **setting):
+    """The specialized minimum with the largest R."""
+    found = states(activation, INF, load, **setting)
+    return max((s for s in found if s.R > 0), key=lambda s: s.R)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("p", [1e-12, 1e-6, 1e-3, 0.3, 0.69, 0.71, 1.0])
+def test_kernels_next_to_one_keep_their_digits(name, p):
+    activation, kernel = KERNELS[name]
+    near, k = NearOne(kernel_of(activation)), reference.without_linear_part(kernel)
+    drop, first, second = (float(x) for x in near(p))
+    with mp.workdps(reference.DIGITS):
+        rho = 1 - mpf(p)
+        # κ̃'(cos θ) rounds by ε/√p next to a kink.
+        tolerance = 40 * EPSILON / (math.sqrt(p) if near.is_kinked else 1)
+        assert drop == pytest.approx(float(k(mpf(1)) - k(rho)), rel=tolerance)
+        assert first == pytest.approx(float(mp.diff(k, rho)), rel=tolerance, abs=1e-16)
+        assert second == pytest.approx(float(mp.diff(k, rho, 2)), rel=40 * EPSILON)
+
+
+CASES = [
+    ("relu", 3.0, 0.1, 0.0),
+    ("relu", 4.0, 0.3, 0.4),
+    ("relu", 8.0, 0.05, 0.3),  # below the Nishimori temperature
+    ("erf", 9.0, 0.1, 0.0),
+    ("erf", 16.0, 0.2, 0.3),
+    ("erf", 1.2, 1e-4, 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "load", "T", "noise"), CASES)
+def test_states_are_stationary_points_of_the_free_energy_in_mpmath(name, load, T, noise):
+    activation, kernel = KERNELS[name]
+    state = specialized(activation, load, temperature=T, label_noise=noise)
+    R, q = reference.extremum(kernel, state.R, state.q, load, 1 / T, noise**2)
+    # Conditioned like 1/(1 − R²) and 1/T through A = κ̃(1) − κ̃(q).
+    assert pytest.approx(float(R), abs=1e-13) == state.R
+    assert 1 - state.q == pytest.approx(float(1 - q), rel=1e-11)
+    arguments = (mpf(load), 1 / mpf(T), mpf(noise) ** 2)
+    with mp.workdps(reference.DIGITS):
+        energy = reference.quenched(kernel, R, q, *arguments)
+        by_beta = mp.diff(lambda b: reference.quenched(kernel, R, q, mpf(load), b, arguments[2]),
+                          arguments[1])  # fmt: skip
+        f = lambda R: extremal_in_q(kernel, R, q, arguments)  # noqa: E731
+        curvature = mp.diff(f, R, 2)
+    assert state.free_energy_per_unit == pytest.approx(float(energy), rel=1e-12)
+    assert state.training_error == pytest.approx(float(by_beta / mpf(load)), rel=1e-10)
+    assert state.curvature == pytest.approx(float(curvature), rel=1e-8)
+
+
+def extremal_in_q(kernel, R, q, arguments):
+    """βf/K at its extremum over q, found anew for each R."""
+    slope = lambda q: mp.diff(lambda x: reference.quenched(kernel, R, x, *arguments), q)  # noqa: E731
+    return reference.quenched(kernel, R, mp.findroot(slope, (q, q - (1 - q) / 1000)), *arguments)
+
+
+@pytest.mark.parametrize(("name", "load", "T", "noise"), CASES)
+def test_the_replicon_is_the_curvature_of_the_functional_of_integer_replicas(name, load, T, noise):
+    """At n replicas Λ has (B+ς²)/((1+βA)(1+βA+nβ(B+ς²))) for (B+ς²)/(1+βA)²; n → 0 by a fit.
+
+    The functional of n replicas, G = (α̃/2) ln det(1 + βE) − ½ ln det(Q − R Rᵀ), is differentiated
+    twice along a replicon direction, for n = 4, with matrices in 30 digits.
+    """
+    _, kernel = KERNELS[name]
+    state = specialized(KERNELS[name][0], load, temperature=T, label_noise=noise)
+    beta, variance, n = 1 / T, noise**2, 4
+    with mp.workdps(30):
+        k = reference.without_linear_part(kernel)
+        one, R, q = k(mpf(1)), mpf(state.R), mpf(state.q)
+        direction = mp.matrix(n)
+        for a, b, sign in ((0, 1, 1), (2, 3, 1), (0, 2, -1), (1, 3, -1)):
+            direction[a, b] = direction[b, a] = sign
+
+        def functional(x):
+            overlaps = mp.matrix(n, n)
+            energies = mp.matrix(n, n)
+            for a in range(n):
+                for b in range(n):
+                    Q = mpf(1) if a == b else q + x * direction[a, b]
+                    overlaps[a, b] = Q - R**2
+                    error = k(Q) - 2 * k(R) + one + mpf(variance)
+                    energies[a, b] = (1 if a == b else 0) + mpf(beta) * error
+            return mpf(load) / 2 * mp.log(mp.det(energies)) - mp.log(mp.det(overlaps)) / 2
+
+        bend = mp.diff(functional, 0, 2)
+        A, B = one - k(q), one - 2 * k(R) + k(q) + mpf(variance)
+        width = 1 + mpf(beta) * A
+        mixed = B / (width * (width + n * mpf(beta) * B))
+        k1, k2 = mp.diff(k, q), mp.diff(k, q, 2)
+        p = 1 - q
+        of_n = 1 / p**2 - mpf(load) * mpf(beta) ** 2 * (k1**2 / width**2 + mixed * k2)
+        norm = sum(direction[a, b] ** 2 for a in range(n) for b in range(n))
+        assert float(bend) == pytest.approx(float(norm / 2 * of_n), rel=1e-12)
+        limit = 1 - mpf(load) * mpf(beta) ** 2 * p**2 * (k1**2 + B * k2) / width**2
+    assert state.replicon == pytest.approx(float(limit), abs=1e-9)
+
+
+@pytest.mark.parametrize("activation", [tl.ReLU(), tl.Erf(), tl.GELU()])
+@pytest.mark.parametrize("approximation", ["quenched", "annealed"])
+def test_high_temperature_gives_the_present_theory(activation, approximation):
+    """α̃/T → α with corrections of order β κ̃(1)."""
+    T = 1e6
+    hot = transitions(activation, INF, temperature=T, approximation=approximation)
+    limit = transitions(activation, INF)
+    beta = 3 * kernel_of(activation).tilde(1.0) / T
+    assert hot.order == limit.order
+    for name in ("appears", "coexists", "unstable"):
+        mine, known = getattr(hot, name), getattr(limit, name)
+        if known is None:
+            assert mine is None
+        else:
+            assert mine.value / T == pytest.approx(known.value, rel=beta + 1e-12)
+    load = 1.3 * limit.coexists.value
+    state = specialized(activation, load * T, temperature=T, approximation=approximation)
+    known = max(states(activation, INF, load), key=lambda s: s.R)
+    assert state.scaled_load == pytest.approx(load, rel=1e-15)
+    assert pytest.approx(known.R, abs=10 * beta + 1e-12) == state.R
+    assert state.free_energy_per_unit == pytest.approx(
+        known.free_energy_per_unit, abs=10 * beta * load
+    )
+    assert state.training_error == pytest.approx(known.generalization_error, abs=10 * beta)
+
+
+def test_closed_lines_of_the_unspecialized_state():
+    for T in (0.05, 0.7):
+        found = transitions(tl.ReLU(), INF, temperature=T)
+        # κ̃''(0) = 2c_2² = 1/(2π) and κ̃(1) = 1/4 − 1/(2π): 2πT + π/2 − 1.
+        assert found.unstable.value == pytest.approx(2 * np.pi * T + np.pi / 2 - 1, rel=1e-13)
+        assert found.agreement.value == pytest.approx(
+            found.unstable.value * (T + 0.25 - 0.5 / np.pi) / (0.25 - 0.5 / np.pi), rel=1e-13
+        )
+        annealed = transitions(tl.ReLU(), INF, temperature=T, approximation="annealed")
+        assert annealed.unstable.value == pytest.approx(2 * np.pi * T + np.pi - 2, rel=1e-13)
+    cold = transitions(tl.ReLU(), INF, temperature=0)
+    assert cold.unstable.value == pytest.approx(np.pi / 2 - 1, rel=1e-13)
+    assert cold.order == "continuous"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_on_the_nishimori_line_replicas_are_as_close_as_the_teacher(name):
+    activation, _ = KERNELS[name]
+    noise = 0.3
+    found = transitions(activation, INF, temperature="bayes", label_noise=noise)
+    state = specialized(activation, 2 * found.appears.value, temperature="bayes", label_noise=noise)
+    assert state.temperature == pytest.approx(noise**2)
+    assert state.q == pytest.approx(state.R, abs=4 * EPSILON)
+    assert state.training_error == pytest.approx(noise**2 / 2, rel=1e-12)
+    # The general equations, which do not know of the line, have it as a solution.
+    theory = QuenchedTheory(kernel_of(activation), noise**2, noise**2)
+    point = Point(state.R, -math.log1p(state.R), 0.0)
+    assert theory.slope(point)[0] == pytest.approx(2 * found.appears.value, rel=1e-12)
+    assert abs(theory.equations(point).F[0]) < 4 * EPSILON
+
+
+def test_replica_symmetry_is_marginal_at_the_spinodal_of_the_nishimori_line():
+    noise = math.sqrt(0.1)
+    found = transitions(tl.Erf(), INF, temperature="bayes", label_noise=noise)
+    theory = setting_of(tl.Erf(), INF, "bayes", "quenched", noise).theory
+    near = specialized(tl.Erf(), found.appears.value * (1 + 1e-10), temperature="bayes",
+                       label_noise=noise)  # fmt: skip
+    # Λ vanishes like the square root of the distance, 1e-5.
+    assert abs(near.replicon) < 1e-4
+    assert theory.replicon(found.appears.value, Point(near.R, -math.log1p(near.R), 0.0)) < 1e-4
+
+
+def test_the_glass_of_odd_units_appears_where_equal_free_energies_say_on_the_nishimori_line():
+    """α̃_K > α̃_c above T = ς², equal to it there, and below it no α̃_c is given."""
+    noise = math.sqrt(0.1)
+    hot, bayes, cold = (
+        transitions(tl.Erf(), INF, temperature=T, label_noise=noise)
+        for T in (1 / 8, "bayes", 1 / 12)
+    )
+    assert (round(hot.agreement.value, 1), round(hot.coexists.value, 1)) == (17.4, 12.5)
+    assert bayes.agreement.value == pytest.approx(bayes.coexists.value, rel=1e-12)
+    assert round(cold.agreement.value, 1) == 8.6
+    assert cold.coexists is None and "Nishimori" in cold.reasons["coexists"]
+    assert cold.replica_symmetric is False
+
+
+def test_the_glass_load_by_a_minimum_over_a_fine_grid():
+    theory = QuenchedTheory(kernel_of(tl.Erf()), 0.125, 0.1)
+    k = reference.without_linear_part(reference.erf)
+    top, T, noise = k(mpf(1)), mpf(0.125), mpf(0.1)
+
+    def load(q):
+        u = k(q) / (T + top)
+        return (mp.log(1 - q) + q) / (mp.log(1 - u) + u * (T - noise) / (T + top))
+
+    with mp.workdps(20):
+        coarse = min((mpf(i) / 200 for i in range(1, 200)), key=load)
+        q = mp.findroot(lambda q: mp.diff(load, q), (coarse, coarse + mpf(10) ** -4))
+        assert glass_load(theory).value == pytest.approx(float(load(q)), rel=1e-12)
+
+
+def test_at_zero_temperature_erf_learns_perfectly_from_one_example_per_weight():
+    found = transitions(tl.Erf(), INF, temperature=0)
+    assert found.coexists.value == 1.0 and found.jump == 1.0
+    state = states(tl.Erf(), INF, 1.5, temperature=0)[0]
+    assert (state.R, state.q, state.training_error) == (1.0, 1.0, 0.0)
+    # χ = 1/((α̃ − 1) κ̃'(1)) is the limit of (1 − q)/T.
+    T = 1e-7
+    cold = specialized(tl.Erf(), 1.5, temperature=T)
+    assert (1 - cold.q) / T == pytest.approx(state.susceptibility, rel=1e-4)
+    # α̃_c tends to 1 only logarithmically.
+    assert transitions(tl.Erf(), INF, temperature=5e-7).coexists.value == pytest.approx(
+        1.0278, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_states_without_interpolation_are_the_limit_of_low_temperature(name):
+    """q → 1 with χ finite at T = 0 and noisy labels, against T = 1e-7."""
+    activation, _ = KERNELS[name]
+    load, T, noise = 14.0, 1e-7, 0.3
+    zero = specialized(activation, load, temperature=0, label_noise=noise)
+    cold = specialized(activation, load, temperature=T, label_noise=noise)
+    # Corrections of order T for smooth units and √T with a kink.
+    tolerance = 3e-3 if name == "relu" else 1e-4
+    assert zero.q == 1.0
+    assert pytest.approx(zero.R, rel=tolerance) == cold.R
+    assert (1 - cold.q) / T == pytest.approx(zero.susceptibility, rel=tolerance)
+    assert cold.training_error == pytest.approx(zero.training_error, rel=tolerance)
+    assert (zero.replicon == -INF) == (name == "relu")
+
+
+def test_below_the_nishimori_temperature_students_agree_first():
+    noise = math.sqrt(0.1)
+    found = transitions(tl.ReLU(), INF, temperature=0.05, label_noise=noise)
+    assert found.agreement.value < found.unstable.value
+    # ... and specialization begins beyond the line (T + κ̃(1))/(2c_2²) of the state q = 0.
+    assert found.unstable.value > 2 * np.pi * 0.05 + np.pi / 2 - 1
+    load = 0.5 * (found.agreement.value + found.unstable.value)
+    listed = states(tl.ReLU(), INF, load, temperature=0.05, label_noise=noise)
+    agreeing = next(s for s in listed if s.kind == "agreeing")
+    assert agreeing.R == 0.0 and agreeing.q > 0.1 and agreeing.site_stable
+    assert not agreeing.replica_symmetric and "unstable" in agreeing.brief
+    # Its own equation, in mpmath.
+    with mp.workdps(30):
+        k = reference.without_linear_part(reference.relu)
+        q, T = mpf(agreeing.q), mpf(0.05)
+        A, B = k(mpf(1)) - k(q), k(mpf(1)) + k(q) + mpf(noise) ** 2
+        residual = q / (1 - q) ** 2 - mpf(load) * B * mp.diff(k, q) / (T + A) ** 2
+    assert abs(residual) < 1e-11
+
+
+def test_all_roots_of_one_overlap_are_found():
+    """ReLU at T = 1e-5: a step survives, with three q for one R (below 1e-5 < T < 1e-4)."""
+    theory = setting_of(tl.ReLU(), INF, 1e-5, "quenched", 0.0).theory
+    (found,) = roots(theory, np.array([0.5]))
+    F = theory.equations(Point(np.full(len(found), 0.5), found, 0.0)).F[:, 0]
+    assert len(found) == 3 and np.max(np.abs(F)) < 4 * EPSILON
+    # A grid forty times finer shows as many changes of sign.
+    d = np.linspace(-25, -1e-9, 400_001)
+    fine = theory.equations(Point(np.full(len(d), 0.5), d, 0.0)).F[:, 0]
+    assert np.count_nonzero(np.diff(np.sign(fine))) == 3
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_annealed_free_energy_is_a_lower_bound_of_the_quenched_one(name):
+    """ln ⟨Z⟩ ≥ ⟨ln Z⟩ at the extremum, and equality for β → 0."""
+    activation, kernel = KERNELS[name]
+    for load, T in ((3.0, 0.3), (9.0, 0.1)):
+        arguments = {"temperature": T, "saddles": True}
+        quenched = states(activation, INF, load, **arguments)
+        annealed = states(activation, INF, load, approximation="annealed", **arguments)
+        lowest = [
+            min(s.free_energy_per_unit for s in x if s.replica_symmetric)
+            for x in (quenched, annealed)
+        ]
+        assert lowest[1] <= lowest[0]
+        for state in annealed:
+            with mp.workdps(30):
+                exact = reference.annealed(kernel, mpf(state.R), mpf(load), 1 / mpf(T), mpf(0))
+                slope = mp.diff(
+                    lambda R, load=load, T=T: reference.annealed(
+                        kernel, R, mpf(load), 1 / mpf(T), mpf(0)
+                    ),
+                    mpf(state.R),
+                )
+            assert state.free_energy_per_unit == pytest.approx(float(exact), rel=1e-12)
+            assert abs(slope) < 1e-10
+
+
+def test_curves_and_phases_agree_with_single_states():
+    loads = np.array([0.5, 1.1, 2.0, 5.0])
+    curve = tl.equilibrium.learning_curve(tl.ReLU(), INF, loads, temperature=0.1)
+    assert curve["scaled_load"].values == pytest.approx(loads / 0.1)
+    for i, load in enumerate(loads):
+        for state in states(tl.ReLU(), INF, load, temperature=0.1, saddles=True):
+            R = curve["R"].values[:, i]
+            same = (curve["kind"].values == state.kind) & (np.abs(R - state.R) < 1e-12)
+            assert np.count_nonzero(same) == 1
+            row = curve.isel(branch=int(np.flatnonzero(same)[0]), load=i)
+            assert float(row["training_error"]) == pytest.approx(state.training_error, rel=1e-12)
+            assert bool(row["replica_symmetric"]) == state.replica_symmetric
+    phases = tl.equilibrium.phases(tl.ReLU(), INF, loads, temperature=0.1)
+    assert phases["phase"].values.tolist() == ["unspecialized"] * 2 + ["specialized"] * 2
+    assert tl.results.recompute(phases).equals(phases)
+
+
+def test_a_curve_at_temperature_is_saved_and_computed_again(tmp_path):
+    curve = tl.equilibrium.learning_curve(
+        tl.Erf(), INF, [5.0, 9.0], temperature=0.1, label_noise=0.2
+    )
+    tl.results.save(curve, tmp_path / "curve.nc")
+    assert tl.results.recompute(tl.results.load(tmp_path / "curve.nc")).equals(curve)
+
+
+def test_kinds_of_transitions_are_read_off_the_branch():
+    kind = tl.equilibrium.transition_kind(tl.ReLU(), temperature=0.1)
+    assert kind.order == "continuous" and "R²" in kind.because
+    found = transitions(tl.ReLU(), INF, temperature=0.1)
+    state = specialized(tl.ReLU(), found.unstable.value + 1e-4, temperature=0.1)
+    bend = 1e-4 / state.R**2
+    assert bend == pytest.approx(found.bend.value, rel=1e-3)
+    assert tl.equilibrium.transition_kind(tl.Erf(), temperature=0.1).order == "discontinuous"
+    assert tl.equilibrium.transition_kind(tl.Linear(), temperature=0.1).order == "none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"temperature": -0.1}, "temperature"),
+        ({"temperature": "cold"}, "bayes"),
+        ({"temperature": "bayes"}, "label_noise"),
+        ({"temperature": 0.1, "approximation": "exact"}, "quenched"),
+        ({"temperature": 0.1, "label_noise": -1.0}, "label_noise"),
+        ({"label_noise": 0.1}, "temperature"),
+        ({"approximation": "annealed"}, "temperature"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(arguments, word):
+    with pytest.raises(tl.InputError, match=word):
+        transitions(tl.Erf(), INF, **arguments)
+
+
+def test_a_finite_number_of_units_is_refused_with_what_there_is():
+    with pytest.raises(tl.InputError, match=r"math\.inf"):
+        states(tl.Erf(), 5, 9.0, temperature=0.1)
+    with pytest.raises(tl.InputError, match="load"):
+        states(tl.Erf(), INF, -1.0, temperature=0.1)
+    assert theory_of(tl.Erf(), INF).units == INF
