@@ -25,7 +25,7 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import layout_of, to_vector
 from tutelage.model.timing import Rate
 from tutelage.online import Flow, evolve
 
@@ -56,7 +56,7 @@ def euler(scenario, start, eta, until, dt):
     @jax.jit
     def run(y):
         def step(_, y):
-            rates = flow(to_overlaps(y, scenario.T, K), jnp.asarray(eta))
+            rates = flow(layout_of(K, scenario.M).overlaps(y, scenario.T), jnp.asarray(eta))
             return y + dt * to_vector(rates)
 
         return jax.lax.fori_loop(0, round(until / dt), step, y)
@@ -103,7 +103,8 @@ def erf_rows(table):
             evolve(scenario, start, 0.5, until=100, times=[100.0], tolerance=tolerance).R.values[-1]
             for tolerance in (1e-13, 1e-8)
         )
-        fixed = to_overlaps(euler(scenario, start, 0.5, 100, 0.01)(), scenario.T, K).R
+        last = euler(scenario, start, 0.5, 100, 0.01)()
+        fixed = layout_of(K, scenario.M).overlaps(last, scenario.T).R
         errors = [np.max(np.abs(R - exact)) for R in (adaptive, fixed)]
         table.add_row(
             f"erf, K = M = {K}, η = 0.5, to α = 1000",

@@ -3,23 +3,22 @@
 import numpy as np
 
 import tutelage as tl
-from tutelage.model.layout import Layout, realizable, to_overlaps, to_vector
+from tutelage.model.layout import layout_of, realizable, to_vector
 
 W = np.random.default_rng(9).normal(size=(5, 7))
 STATE = tl.Overlaps.from_weights(W[:3], W[3:])
 
 
 def test_vectors_and_overlaps_are_the_same():
-    again = to_overlaps(to_vector(STATE), STATE.T, 3)
+    again = layout_of(3, 2).overlaps(to_vector(STATE), STATE.T)
     assert np.array_equal(again.Q, STATE.Q) and np.array_equal(again.R, STATE.R)
 
 
 def test_every_number_stands_where_the_layout_says():
-    layout, y = Layout(3, 2), np.asarray(to_vector(STATE))
-    assert len(layout.labels) == len(layout.decay) == layout.size == len(y)
-    np.testing.assert_array_equal(y[layout.pairs], STATE.Q)
-    np.testing.assert_array_equal(y[layout.diagonal], np.diagonal(STATE.Q))
-    np.testing.assert_array_equal(y[layout.R].reshape(3, 2), STATE.R)
+    layout, y = layout_of(3, 2), np.asarray(to_vector(STATE))
+    assert len(layout.labels) == len(layout.factors("teacher")) == layout.size == len(y)
+    np.testing.assert_array_equal(y[layout.positions("Q")], STATE.Q)
+    np.testing.assert_array_equal(y[layout["R"]].reshape(3, 2), STATE.R)
     assert y[layout.labels.index("Q_23")] == STATE.Q[1, 2]
 
 
@@ -28,22 +27,23 @@ def test_decay_acts_twice_on_products_of_students():
     gamma = 1e-6
     later = tl.Overlaps.from_weights((1 - gamma) * W[:3], W[3:])
     slope = np.asarray((to_vector(STATE) - to_vector(later)) / gamma / to_vector(STATE))
-    np.testing.assert_allclose(slope, Layout(3, 2).decay, rtol=1e-5)
+    np.testing.assert_allclose(slope, layout_of(3, 2).factors("first layer"), rtol=1e-5)
 
 
 def test_what_weights_can_have_stays_and_what_they_cannot_is_moved_there():
     """Negative eigenvalues of Q - R T⁺ Rᵀ go, singular T and second layers that learn included."""
     y = np.asarray(to_vector(STATE))
-    np.testing.assert_allclose(realizable(y, STATE.T, 3), y, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(realizable(y, STATE.T, layout_of(3, 2)), y, rtol=0, atol=1e-14)
     twice = tl.Overlaps.from_weights(W[:3], W[[3, 3]])
     less = twice.Q - twice.R @ np.linalg.pinv(twice.T) @ twice.R.T
     lowest, directions = np.linalg.eigh(less)
     minus = np.asarray(to_vector(twice)).copy()
-    minus[Layout(3, 2).Q] -= ((lowest[0] + 0.1) * np.outer(directions[:, 0], directions[:, 0]))[
-        np.triu_indices(3)
-    ]
-    moved = realizable(np.append(minus, [1.0, 2.0, 3.0])[None], twice.T[None], 3)[0]
+    minus[layout_of(3, 2)["Q"]] -= (
+        (lowest[0] + 0.1) * np.outer(directions[:, 0], directions[:, 0])
+    )[np.triu_indices(3)]
+    learning = layout_of(3, 2, outputs=1)
+    moved = realizable(np.append(minus, [1.0, 2.0, 3.0])[None], twice.T[None], learning)[0]
     assert np.array_equal(moved[-3:], [1.0, 2.0, 3.0])
-    found = to_overlaps(moved[:-3], np.asarray(twice.T), 3)
+    found = learning.overlaps(moved, np.asarray(twice.T))
     again = np.linalg.eigvalsh(found.Q - found.R @ np.linalg.pinv(twice.T) @ found.R.T)
     np.testing.assert_allclose(again, [0.0, *lowest[1:]], rtol=0, atol=1e-12)

@@ -9,7 +9,7 @@ from scenarios import between, random_overlaps
 
 import tutelage as tl
 from tutelage.averages.conditional import effort
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import Flow
 
 
@@ -135,7 +135,7 @@ def test_derivatives_are_those_of_the_averages():
     flow = Flow(between(o, tl.GELU(), tl.GELU()))
 
     def second(y):
-        return flow.moments.second_order(to_overlaps(y, o.T, 2)).ravel()
+        return flow.moments.second_order(layout_of(2, 2).overlaps(y, o.T)).ravel()
 
     compiled = eqx.filter_jit(second)
     y, h = np.asarray(to_vector(o)), 1e-4

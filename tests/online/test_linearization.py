@@ -6,7 +6,7 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, rates_and_jacobian, system
@@ -24,7 +24,7 @@ def flow():
 
 @pytest.mark.parametrize("eta", [0, ETA])
 def test_the_rates_are_those_of_the_flow(flow, eta):
-    state = to_overlaps(jnp.asarray(Y), flow.scenario.T, 1)
+    state = flow.overlaps(jnp.asarray(Y), flow.scenario.T)
     rates = eqx.filter_jit(flow)(state, 0 if eta == 0 else jnp.asarray(eta))
     rate = rate_of(eta)
     ours = rate.unit * rates_and_jacobian(flow, rate, Y)[0]

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import Flow, evolve, integration
 from tutelage.online.integration import _check_pace
 from tutelage.online.trajectory import _check_known
@@ -34,7 +34,9 @@ def test_linear_units_follow_an_exponential():
 def test_another_integrator_finds_the_same_curve():
     """SciPy's DOP853 at 1e-10; both tolerances add up over 20 units of time."""
     flow = Flow(PERCEPTRON)
-    compiled = jax.jit(lambda y: to_vector(flow(to_overlaps(y, START.T, 1), jnp.asarray(1.0))))
+    compiled = jax.jit(
+        lambda y: to_vector(flow(layout_of(1, 1).overlaps(y, START.T), jnp.asarray(1.0)))
+    )
 
     def rates(t, y):
         return np.asarray(compiled(jnp.asarray(y)))

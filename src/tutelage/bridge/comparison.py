@@ -13,7 +13,6 @@ from tutelage import simulation
 from tutelage._checks import InputError
 from tutelage.bridge.optimizers import Optimizer, of_record
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.trajectory import evolve
@@ -211,11 +210,11 @@ def shown_rate(problem: Problem) -> tuple[float, float]:
     T = np.asarray(problem.start.T)
 
     def speed(end: xr.Dataset) -> np.ndarray:
-        y = to_vector(unchecked(end["Q"].values, end["R"].values, T))
-        if flow.trained:
-            v = end["readout"].transpose("time", "output", "student").values
-            y = np.concatenate([y, v.reshape(len(y), -1)], axis=-1)
-        return np.asarray(flow.rates(y, T, rate_of(0)))[:, flow.layout.R]
+        blocks = {
+            b.name: end[b.name].transpose("time", *b.dimensions).values for b in flow.layout.blocks
+        }
+        y = flow.layout.vector(blocks)
+        return np.asarray(flow.rates(y, T, rate_of(0)))[:, flow.layout["R"]]
 
     Δα = ends[1]["time"].values - ends[0]["time"].values
     step = Δα[:, None] * (speed(ends[0]) + speed(ends[1])) / 2

@@ -1,137 +1,203 @@
-"""A state as a vector: what integrators and root finders work on."""
+"""A state as a list of named blocks, and as the vector that integrators and root finders work on.
 
+`BLOCKS` is the table of all blocks.  Flow, linearization, simulations, records and figures take
+names, axes, symbols and decays from it.  Another block is a row of the table and its terms.
+"""
+
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from tutelage.model.numbers import NUMBERS, Weights
 from tutelage.model.overlaps import Overlaps
+
+# Letters of the axes in figures.
+INDICES = {"student": "i", "student_2": "k", "teacher": "n", "output": "c"}
+
+
+class Block(NamedTuple):
+    """Numbers of one kind in a state.
+
+    name: of the variable in Datasets.
+    symbol: its letter.
+    dimensions: names of its axes, as in Datasets.
+    factors: the weights of which an entry is a product; each of them decays.
+    symmetric: whether the entries (i, k) and (k, i) of the last two axes are equal.
+    """
+
+    name: str
+    symbol: str
+    dimensions: tuple[str, ...] = ()
+    factors: tuple[Weights, ...] = ()
+    symmetric: bool = False
+
+    def entries(self, sizes: Mapping[Any, int]) -> list[tuple[int, ...]]:
+        """The indices of the independent entries: of a symmetric block those with i <= k."""
+        every = np.ndindex(*(sizes[name] for name in self.dimensions))
+        return [index for index in every if not self.symmetric or index[-2] <= index[-1]]
+
+    def label(self, index: tuple[int, ...], sizes: Mapping[Any, int]) -> str:
+        """The name of an entry, such as R_12; the number of a single output is left out."""
+        named = zip(self.dimensions, index, strict=True)
+        numbers = "".join(str(i + 1) for d, i in named if d != "output" or sizes[d] > 1)
+        return f"{self.symbol}_{numbers}" if numbers else self.symbol
+
+    @property
+    def tex(self) -> str:
+        """The symbol with a letter for each axis, for figures."""
+        return f"${self.symbol}_{{{''.join(INDICES[name] for name in self.dimensions)}}}$"
+
+    def decay(self, scenario: Any) -> Any:
+        """The rate at which the block decays: the sum of the rates at which its factors do."""
+        acting = [n for n in NUMBERS if n.is_rate and n.acts_on in self.factors]
+        return sum(self.factors.count(n.acts_on) * getattr(scenario, n.name) for n in acting)
+
+
+BLOCKS = (
+    Block("R", "R", ("student", "teacher"), ("first layer", "teacher")),
+    Block("Q", "Q", ("student", "student_2"), ("first layer", "first layer"), symmetric=True),
+    Block("readout", "v", ("output", "student"), ("second layer",)),
+)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the numbers of a state stand: R row by row, then Q_ik for i <= k.
+    """The positions of the blocks of a state in its vector: one block after the other, in rows.
 
-    outputs: of a second layer that learns; its weights v_ci stand last, output by output.
-
-    >>> layout = Layout(K=2, M=1)
+    >>> layout = layout_of(K=2, M=1)
     >>> layout.labels
     ('R_11', 'R_21', 'Q_11', 'Q_12', 'Q_22')
-    >>> layout.pairs.tolist(), layout.diagonal.tolist()
-    ([[2, 3], [3, 4]], [2, 4])
-    >>> Layout(K=2, M=1, outputs=1).labels[-2:]
+    >>> layout["Q"], layout.positions("Q").tolist()
+    (slice(2, 5, None), [[2, 3], [3, 4]])
+    >>> layout_of(K=2, M=1, outputs=1).labels[-2:]
     ('v_1', 'v_2')
     """
 
-    K: int
-    M: int
-    outputs: int = 0
+    blocks: tuple[Block, ...]
+    sizes: Mapping[str, int]
 
-    @property
-    def R(self) -> slice:
-        """Where R_in stand."""
-        return slice(0, self.K * self.M)
+    @cached_property
+    def _slices(self) -> dict[str, slice]:
+        ends = np.cumsum([0, *(len(block.entries(self.sizes)) for block in self.blocks)]).tolist()
+        return {
+            block.name: slice(*ends[number : number + 2])
+            for number, block in enumerate(self.blocks)
+        }
 
-    @property
-    def Q(self) -> slice:
-        """Where Q_ik stand."""
-        return slice(self.R.stop, self.R.stop + self.K * (self.K + 1) // 2)
-
-    @property
-    def v(self) -> slice:
-        """Where v_ci stand."""
-        return slice(self.Q.stop, self.Q.stop + self.outputs * self.K)
+    def __getitem__(self, name: str) -> slice:
+        """The positions of the independent entries of a block."""
+        return self._slices[name]
 
     @property
     def size(self) -> int:
-        """d = K M + K (K + 1)/2, and one for each v_ci."""
-        return self.v.stop
+        """d, the length of the vector."""
+        return self._slices[self.blocks[-1].name].stop
 
-    @property
-    def pairs(self) -> Int[np.ndarray, "K K"]:
-        """The place of each Q_ik, which is that of Q_ki."""
-        return self.Q.start + upper_triangle(self.K)
-
-    @property
-    def diagonal(self) -> Int[np.ndarray, " K"]:
-        """The places of Q_ii."""
-        return np.diagonal(self.pairs)
-
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the numbers, such as R_11 and Q_12."""
-        R = [f"R_{i + 1}{n + 1}" for i, n in np.ndindex(self.K, self.M)]
-        Q = [f"Q_{i + 1}{k + 1}" for i, k in zip(*np.triu_indices(self.K), strict=True)]
-        of_output = (lambda c: "") if self.outputs == 1 else (lambda c: f"{c + 1}")
-        v = [f"v_{of_output(c)}{i + 1}" for c, i in np.ndindex(self.outputs, self.K)]
-        return (*R, *Q, *v)
-
-    @property
-    def decay(self) -> Float[np.ndarray, " d"]:
-        """How often weight decay acts on each number: on R_in once, on Q_ik twice, not on v_ci."""
-        factors = np.zeros(self.size)
-        factors[self.R], factors[self.Q] = 1.0, 2.0
-        return factors
+        sizes = self.sizes
+        return tuple(b.label(index, sizes) for b in self.blocks for index in b.entries(sizes))
 
     @property
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Of the variables of a Dataset: numbers of the units, and of outputs that learn."""
-        names = {"student": self.K, "student_2": self.K, "teacher": self.M, "output": self.outputs}
-        return {name: np.arange(1, count + 1) for name, count in names.items() if count}
+        """Coordinates of a Dataset: numbers of the units, and of outputs that learn."""
+        names = {name for block in self.blocks for name in block.dimensions}
+        return {d: np.arange(1, size + 1) for d, size in self.sizes.items() if d in names}
+
+    def positions(self, name: str) -> Int[np.ndarray, "..."]:
+        """The position of every entry of a block; that of (k, i) is that of (i, k) if symmetric."""
+        return self.arrays(np.arange(self.size))[name]
+
+    def vector(self, arrays: Mapping[str, Any]) -> Any:
+        """The vector of a state or of its rates of change, shape (..., d), from arrays by name.
+
+        Leading axes are broadcast; arrays that are no block of the state are left out.  Arrays of
+        NumPy stay such: outside a compiled function nothing has to be compiled for them.
+        """
+        parts = [_independent(block, arrays[block.name]) for block in self.blocks]
+        leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        xp = parts[0].__array_namespace__()
+        every = [xp.broadcast_to(part, (*leading, part.shape[-1])) for part in parts]
+        return xp.concat(every, axis=-1)
+
+    def arrays(self, vector: Any) -> dict[str, Any]:
+        """Undo `vector`: the array of every block, by name."""
+        return {block.name: self._array(block, vector) for block in self.blocks}
+
+    def _array(self, block: Block, vector: Any) -> Any:
+        shape = tuple(self.sizes[name] for name in block.dimensions)
+        part, leading = vector[..., self[block.name]], vector.shape[:-1]
+        if not block.symmetric:
+            return part.reshape(*leading, *shape)
+        pairs = shape[-1] * (shape[-1] + 1) // 2
+        return part.reshape(*leading, *shape[:-2], pairs)[..., upper_triangle(shape[-1])]
+
+    def overlaps(self, vector: Any, T: Any) -> Overlaps:
+        """The overlaps of a state, for T of shape (..., M, M)."""
+        arrays = self.arrays(vector)
+        return unchecked(arrays["Q"], arrays["R"], T)
 
     def variables(
         self, vectors: Any, over: tuple[str, ...], prefix: str = ""
     ) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Q, R, and the readout if it learns, as a Dataset has them, over further dimensions."""
-        R = vectors[..., self.R].reshape(*vectors.shape[:-1], self.K, self.M)
-        found = {
-            "Q": ((*over, "student", "student_2"), vectors[..., self.pairs]),
-            "R": ((*over, "student", "teacher"), R),
+        """The blocks as variables of a Dataset, over further dimensions, sorted by name."""
+        arrays = self.arrays(vectors)
+        return {
+            prefix + b.name: ((*over, *b.dimensions), arrays[b.name]) for b in sorted(self.blocks)
         }
-        if self.outputs:
-            found["readout"] = ((*over, "output", "student"), self.readout(vectors))
-        return {prefix + name: variable for name, variable in found.items()}
 
-    def readout(self, vector: Any) -> Any:
-        """v of a state, shape (..., outputs, K)."""
-        return vector[..., self.v].reshape(*vector.shape[:-1], self.outputs, self.K)
+    def factors(self, weights: Weights) -> Float[np.ndarray, " d"]:
+        """How many factors of each number are these weights: it decays so many times faster."""
+        counts = [
+            [float(b.factors.count(weights))] * len(b.entries(self.sizes)) for b in self.blocks
+        ]
+        return np.concatenate(counts)
+
+
+@cache
+def layout_of(K: int, M: int, outputs: int = 0) -> Layout:
+    """R and Q of K students and M teachers; and v of a second layer that learns, if ``outputs``."""
+    sizes = {"student": K, "student_2": K, "teacher": M, "output": outputs}
+    return Layout(tuple(b for b in BLOCKS if outputs or "output" not in b.dimensions), sizes)
 
 
 def to_vector(overlaps: Overlaps) -> Any:
-    """The numbers of a state in the order of `Layout`, shape (..., d).
-
-    Arrays of NumPy stay such: outside a compiled function nothing has to be compiled for them.
-    """
-    R, Q = overlaps.R, overlaps.Q
-    i, k = np.triu_indices(overlaps.K)
-    parts = [R.reshape(*R.shape[:-2], -1), Q[..., i, k]]
-    return R.__array_namespace__().concat(parts, axis=-1)
+    """Q and R as a vector, shape (..., d)."""
+    return layout_of(overlaps.K, overlaps.M).vector({"Q": overlaps.Q, "R": overlaps.R})
 
 
-def to_overlaps(vector: Any, T: Any, K: int) -> Overlaps:
-    """Undo `to_vector`: from shape (..., d) and T of shape (..., M, M); v is left out."""
-    layout = Layout(K, T.shape[-1])
-    R = vector[..., layout.R].reshape(*vector.shape[:-1], K, layout.M)
-    return unchecked(vector[..., layout.pairs], R, T)
+def _independent(block: Block, array: Any) -> Any:
+    """The independent entries of a block, shape (..., entries)."""
+    leading = array.ndim - len(block.dimensions)
+    if block.symmetric:
+        i, k = np.triu_indices(array.shape[-1])
+        array = array[..., i, k]
+    return array.reshape(*array.shape[:leading], math.prod(array.shape[leading:]))
 
 
-def realizable(vector: Any, T: Any, K: int) -> Float[np.ndarray, "... d"]:
-    """The state with a Q that weights can have, R and T as they are.
+def realizable(vector: Any, T: Any, layout: Layout) -> Float[np.ndarray, "... d"]:
+    """The state with a Q that weights can have; everything else stays.
 
     Q - R T⁺ Rᵀ, the overlaps of what students have beside the teachers, loses its negative
     eigenvalues: those are errors of an integration.
 
-    >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), 1).tolist()  # R = 1, Q = 0.99
+    >>> layout = layout_of(K=1, M=1)
+    >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), layout).tolist()  # R = 1, Q = 0.99
     [1.0, 1.0]
     """
     vector, T = np.array(vector), np.asarray(T)
-    layout, overlaps = Layout(K, T.shape[-1]), to_overlaps(vector, T, K)
+    overlaps = layout.overlaps(vector, T)
     shared = overlaps.R @ np.linalg.pinv(T, hermitian=True) @ np.swapaxes(overlaps.R, -1, -2)
     own, directions = np.linalg.eigh(overlaps.Q - shared)
     lost = np.minimum(own, 0.0)[..., None, :] * directions @ np.swapaxes(directions, -1, -2)
-    i, k = np.triu_indices(K)
-    vector[..., layout.Q] -= lost[..., i, k]
+    i, k = np.triu_indices(lost.shape[-1])
+    vector[..., layout["Q"]] -= lost[..., i, k]
     return vector
 
 
@@ -144,7 +210,7 @@ def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
 
 
 def upper_triangle(K: int) -> Int[np.ndarray, "K K"]:
-    """Where (i, k) and (k, i) stand among the pairs i <= k."""
-    place = np.zeros((K, K), dtype=int)
-    place[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
-    return np.maximum(place, place.T)
+    """The position of (i, k), and of (k, i), among the pairs i <= k."""
+    position = np.zeros((K, K), dtype=int)
+    position[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
+    return np.maximum(position, position.T)

@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 from tutelage._checks import InputError, finite_numbers
 from tutelage._names import HOMES, OF_SCENARIO
 
+Weights = Literal["first layer", "second layer", "teacher"]
+
 
 class Number(NamedTuple):
     """A number of a scenario.
@@ -24,7 +26,7 @@ class Number(NamedTuple):
     title: a few words for a page.
     help: one line for people who read ``--help``.
     metavar: what stands for the value in ``--help``.
-    acts_on: what the number changes.
+    acts_on: what the number changes; a rate is that at which these weights decay.
     default: the value without effect.
     at_least, above: bounds.
     is_pair: whether student and teacher may have different values.
@@ -39,7 +41,7 @@ class Number(NamedTuple):
     title: str
     help: str
     metavar: str
-    acts_on: Literal["outputs", "labels", "first layer", "second layer", "teacher"]
+    acts_on: Weights | Literal["outputs", "labels"]
     default: float
     slider: tuple[float, float]
     at_least: float = -math.inf

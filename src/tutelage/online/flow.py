@@ -30,7 +30,7 @@ from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import Layout, to_overlaps, to_vector, unchecked
+from tutelage.model.layout import Layout, layout_of, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.teachers import parted
 from tutelage.model.timing import Rate, rate_of
@@ -107,14 +107,22 @@ class Flow(eqx.Module):
 
     @property
     def layout(self) -> Layout:
-        """Where the numbers of a state stand."""
+        """The blocks of a state."""
         scenario = self.scenario
-        return Layout(scenario.K, scenario.M, scenario.outputs if self.trained else 0)
+        return layout_of(scenario.K, scenario.M, scenario.outputs if self.trained else 0)
 
-    def vector(self, start: Overlaps) -> Float[np.ndarray, " d"]:
+    def vector(self, start: Overlaps) -> Float[np.ndarray, "... d"]:
         """The state with these overlaps and the scenario's readouts."""
-        y = np.asarray(to_vector(start))
-        return np.append(y, self.scenario.student.weights) if self.trained else y
+        v = self.scenario.student.weights
+        return np.asarray(self.layout.vector({"Q": start.Q, "R": start.R, "readout": v}))
+
+    def overlaps(self, y: Float[AnyArray, "... d"], T: Any) -> Overlaps:
+        """The overlaps of states as vectors."""
+        return self.layout.overlaps(y, T)
+
+    def readout(self, y: Float[np.ndarray, " d"]) -> Float[np.ndarray, "outputs K"]:
+        """v of a state; the scenario's if it does not learn."""
+        return self.layout.arrays(y).get("readout", np.asarray(self.scenario.student.weights))
 
     def coarse(self) -> "Flow":
         """With fewer rules for averages to compile, where ``moments.resolves`` the state."""
@@ -126,23 +134,25 @@ class Flow(eqx.Module):
         learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
             (not an array) is the limit η → 0.
         """
-        rate = rate_of(learning_rate)
-        return self._change(self.moments, overlaps, self.moments.first_order(overlaps), rate)
+        rate, T = rate_of(learning_rate), overlaps.T
+        blocks = {"Q": overlaps.Q, "R": overlaps.R}
+        change = self._change(self.moments, overlaps, blocks, rate)
+        turning = 2 * self.scenario.drift * (parted(T, 0.0) - T)
+        return unchecked(change["Q"], change["R"], turning)
 
     def rates(self, y: Float[AnyArray, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
         """dy/dα of states as vectors (`Layout`)."""
-        if not self.trained:
-            return to_vector(self(to_overlaps(y, T, self.scenario.K), rate))
 
-        def one(moments: Moments, overlaps: Overlaps, rate: Rate) -> Array:
-            first, products = moments.first_orders(overlaps)
-            change = to_vector(self._change(moments, overlaps, first, rate))
-            return jnp.append(change, self._learned(moments.scenario, products, rate))
+        def one(moments: Moments, overlaps: Overlaps, y: Array, rate: Rate) -> Array:
+            change = self._change(moments, overlaps, self.layout.arrays(y), rate)
+            return self.layout.vector(change)
 
-        eta_v = self.readout_rate * rate.first if rate.readout is None else rate.readout
-        numbers = (jnp.asarray(x, dtype=jnp.float64) for x in (rate.first, eta_v))
-        first, eta_v = (jnp.broadcast_to(x, y.shape[:-1]) for x in numbers)
-        return self.at_states(one, y, T, Rate(first, rate.limit, eta_v))
+        if self.trained:
+            eta_v = self.readout_rate * rate.first if rate.readout is None else rate.readout
+            numbers = (jnp.asarray(x, dtype=jnp.float64) for x in (rate.first, eta_v))
+            first, eta_v = (jnp.broadcast_to(x, y.shape[:-1]) for x in numbers)
+            rate = Rate(first, rate.limit, eta_v)
+        return self.at_states(one, y, T, y, rate)
 
     def errors(self, y: Float[Array, "... d"], T: Any) -> Float[Array, "..."]:
         """ε_g of states as vectors."""
@@ -157,13 +167,13 @@ class Flow(eqx.Module):
     ) -> Any:
         """``function(moments, overlaps, …)``; with a second layer that learns, state by state."""
         if not self.trained:
-            return function(self.moments, to_overlaps(y, T, self.scenario.K), *more)
+            return function(self.moments, self.overlaps(y, T), *more)
         batch = y.shape[:-1]
 
         def one(parts: tuple[Any, ...]) -> Any:
             y, T, *rest = parts
-            moments = self.moments.with_readout(self.layout.readout(y))
-            return function(moments, to_overlaps(y, T, self.scenario.K), *rest)
+            moments = self.moments.with_readout(self.layout.arrays(y)["readout"])
+            return function(moments, self.overlaps(y, T), *rest)
 
         def flat(x: Any) -> Array:
             return x.reshape(-1, *x.shape[len(batch) :])
@@ -175,24 +185,32 @@ class Flow(eqx.Module):
         found = jax.lax.map(one, every) if self.moments.one_by_one else jax.vmap(one)(every)
         return jax.tree.map(lambda x: x.reshape(*batch, *x.shape[1:]), found)
 
-    def _change(
-        self, moments: Moments, overlaps: Overlaps, first: Float[Array, "... K n"], rate: Rate
-    ) -> Overlaps:
-        """dQ/dα, dR/dα and dT/dα, from ⟨δ_i v⟩."""
-        gamma, delta, K = self.scenario.weight_decay, self.scenario.drift, self.scenario.K
-        x, y = jnp.split(_over_units(rate.first) * first, [K], axis=-1)
-        dR = y - (gamma + delta) * overlaps.R
-        dQ = x + jnp.swapaxes(x, -1, -2) - 2 * gamma * overlaps.Q
-        if rate.second is not None:
-            dQ = dQ + _over_units(rate.second / self.batch) * moments.second_order(overlaps)
-        return unchecked(dQ, dR, 2 * delta * (parted(overlaps.T, 0.0) - overlaps.T))
+    def first_order(self, moments: Moments, overlaps: Overlaps, rate: Rate) -> dict[str, Array]:
+        """η ⟨δ_i y_n⟩, η ⟨δ_i x_k + δ_k x_i⟩ and, if v learns, η_v ⟨(τ_c - σ_c) g(x_i)⟩."""
+        learned = {}
+        if self.trained and rate.readout is not None:
+            first, products = moments.first_orders(overlaps)
+            learned["readout"] = rate.readout * readout_gradient(moments.scenario, products)
+        else:
+            first = moments.first_order(overlaps)
+        x, y = jnp.split(_over_units(rate.first) * first, [overlaps.K], axis=-1)
+        return {"R": y, "Q": x + jnp.swapaxes(x, -1, -2), **learned}
 
-    def _learned(
-        self, scenario: Scenario, products: Float[Array, "K n"], rate: Rate
-    ) -> Float[Array, " readouts"]:
-        """dv/dα, output by output."""
-        up = rate.readout * readout_gradient(scenario, products)
-        return (up - scenario.readout_decay * scenario.student.weights).ravel()
+    def second_order(self, moments: Moments, overlaps: Overlaps, factor: Any) -> dict[str, Array]:
+        """⟨δ_i δ_k⟩ and what label noise adds to it, times a factor."""
+        return {"Q": _over_units(factor) * moments.second_order(overlaps)}
+
+    def _change(
+        self, moments: Moments, overlaps: Overlaps, blocks: dict[str, Any], rate: Rate
+    ) -> dict[str, Array]:
+        """The rate of change of every block."""
+        first = self.first_order(moments, overlaps, rate)
+        decay = {block.name: block.decay(self.scenario) for block in self.layout.blocks}
+        change = {name: term - decay[name] * blocks[name] for name, term in first.items()}
+        if rate.second is not None:
+            second = self.second_order(moments, overlaps, rate.second / self.batch)
+            change |= {name: change[name] + term for name, term in second.items()}
+        return change
 
 
 def readout_gradient(
@@ -235,6 +253,11 @@ class Flows(eqx.Module):
     def scenario(self) -> Scenario:
         """Who learns from whom, with the numbers of all runs."""
         return self.each.scenario
+
+    @property
+    def layout(self) -> Layout:
+        """The blocks of a state."""
+        return self.each.layout
 
     @property
     def few(self) -> bool:

@@ -20,7 +20,6 @@ from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_vector, unchecked
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, time_axis
 from tutelage.online.flow import Flow, readout_gradient
@@ -111,13 +110,13 @@ def _next(
     x, y = AC[:, :K], AC[:, K:]
     noise = AC @ A.T + moments.second_order(state) / batch
     Q = left**2 * state.Q + left * eta * (x + x.T) + eta**2 * noise
-    after = to_vector(unchecked(Q, left * state.R + eta * y, state.T))
-    if not flow.trained:
-        return after
-    scenario = moments.scenario
-    gradient = readout_gradient(scenario, moments.first_orders(state)[1])
-    v = (1 - scenario.readout_decay) * scenario.student.weights + rate.readout * gradient
-    return jnp.append(after, v)
+    after = {"Q": Q, "R": left * state.R + eta * y}
+    if flow.trained:
+        scenario = moments.scenario
+        gradient = readout_gradient(scenario, moments.first_orders(state)[1])
+        v = (1 - scenario.readout_decay) * scenario.student.weights
+        after["readout"] = v + rate.readout * gradient
+    return flow.layout.vector(after)
 
 
 def _dataset(flow: Flow, y: np.ndarray, errors: np.ndarray, batch: float) -> xr.Dataset:

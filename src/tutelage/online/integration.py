@@ -115,7 +115,7 @@ def integrate(
             return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
         # Outside of the covariances, where averages are not smooth, so fine a tolerance crawls.
-        nearby = realizable(first.last, T, flow.scenario.K)
+        nearby = realizable(first.last, T, flow.layout)
         rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times).of(runs)
 

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import to_vector, unchecked
+from tutelage.model.numbers import NUMBERS
 from tutelage.model.timing import Rate
-from tutelage.online.flow import Flow, readout_gradient
+from tutelage.online.flow import Flow
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.continuation import System
 
@@ -64,12 +64,11 @@ def rates_and_jacobian(
 
 
 def decays(flow: Flow) -> Float[np.ndarray, " d"]:
-    """D, at which R, Q and v decay: weight decay acts on the first two, drift on R."""
-    scenario, layout = flow.scenario, flow.layout
-    found = float(scenario.weight_decay) * layout.decay
-    found[layout.R] += float(scenario.drift)
-    found[layout.v] += float(scenario.readout_decay)
-    return found
+    """D, the rate at which every number of a state decays."""
+    rates = (number for number in NUMBERS if number.is_rate)
+    return sum(
+        float(getattr(flow.scenario, n.name)) * flow.layout.factors(n.acts_on) for n in rates
+    )
 
 
 def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -88,30 +87,26 @@ def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
 # the derivative with respect to η is known without any further compilation.
 @stored_jit
 def _first(flow: Flow, y: Float[Array, " d"]):
-    def rates(y):
-        return flow.at_states(one, y, flow.scenario.T)
+    unit = Rate(1.0, limit=True, readout=flow.readout_rate)
 
     def one(moments, state):
-        if not flow.trained:
-            return change(moments.first_order(state), state.T)
-        first, products = moments.first_orders(state)
-        up = flow.readout_rate * readout_gradient(moments.scenario, products)
-        return jnp.append(change(first, state.T), up)
+        return flow.layout.vector(flow.first_order(moments, state, unit))
 
-    def change(first, T):
-        x, y = jnp.split(first, [flow.scenario.K], axis=-1)
-        return to_vector(unchecked(x + x.T, y, T))
-
-    return rates(y), jax.jacfwd(rates)(y)
+    return _with_derivative(flow, one, y)
 
 
 @stored_jit
 def _second(flow: Flow, y: Float[Array, " d"]):
-    def rates(y):
-        return flow.at_states(one, y, flow.scenario.T)
+    zero = flow.layout.arrays(jnp.zeros_like(y))
 
     def one(moments, state):
-        change = to_vector(unchecked(moments.second_order(state), 0.0 * state.R, state.T))
-        return jnp.append(change, jnp.zeros(flow.layout.size - change.size))
+        return flow.layout.vector(zero | flow.second_order(moments, state, 1.0))
+
+    return _with_derivative(flow, one, y)
+
+
+def _with_derivative(flow: Flow, one, y: Float[Array, " d"]):
+    def rates(y):
+        return flow.at_states(one, y, flow.scenario.T)
 
     return rates(y), jax.jacfwd(rates)(y)

@@ -14,7 +14,7 @@ from tutelage._memory import check_memory
 from tutelage._types import ArrayLike
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.model import Overlaps, Scenario, timing
-from tutelage.model.layout import to_vector, unchecked
+from tutelage.model.layout import unchecked
 from tutelage.model.numbers import labelled, numbers_of
 from tutelage.model.scenario import check_fits
 from tutelage.model.teachers import Teachers
@@ -223,12 +223,9 @@ def _evolved(
 
 def _vectors(flows: list[Flow], begin: Overlaps) -> Float[np.ndarray, "... d"]:
     """The states at the start, with the readouts of every run if they learn."""
-    y = np.asarray(to_vector(begin))
-    if not flows[0].trained:
-        return y
-    v = np.stack([np.ravel(flow.scenario.student.weights) for flow in flows])
-    v = np.broadcast_to(v if len(flows) > 1 else v[0], (*y.shape[:-1], v.shape[-1]))
-    return np.concatenate([y, v], axis=-1)
+    v = np.stack([flow.scenario.student.weights for flow in flows])
+    readout = v if len(flows) > 1 else v[0]
+    return np.asarray(flows[0].layout.vector({"Q": begin.Q, "R": begin.R, "readout": readout}))
 
 
 def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:

@@ -46,7 +46,7 @@ def test_noise_moves_the_fixed_point_along_a_branch_that_solves_the_equations(no
     ],
 )
 def test_a_branch_ends_where_it_leaves_what_makes_sense(noisy, R, Q, eta, until, reason):
-    assert branches._ending(noisy, until)(np.array([R, Q, eta]), []) == reason
+    assert branches._ending(Flow(noisy), until)(np.array([R, Q, eta]), []) == reason
 
 
 def test_bad_input_is_refused(noisy):

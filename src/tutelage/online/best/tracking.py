@@ -144,7 +144,7 @@ class Followed:
             return None
         flow, y, eta = self.at(x[1]), point.vector, float(np.exp(x[0]))
         here = linearized(flow, y, eta)
-        by_decay = -flow.layout.decay * y / eta
+        by_decay = -flow.layout.factors("first layer") * y / eta
         change = -np.linalg.solve(here.jacobian, np.stack([eta * here.by_rate, by_decay], axis=1))
         return point.generalization_error, np.asarray(_slope(flow, jnp.asarray(y))) @ change
 

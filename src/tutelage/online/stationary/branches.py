@@ -93,12 +93,11 @@ def branch(
     eta, ratio = float(learning_rate), relative(readout_rate, learning_rate)
     flow = whole = Flow(scenario, method, batch=batch, readout_rate=ratio)
     y, rate, share, E = flow.vector(start), rate_of(eta), 1, np.eye(flow.layout.size)
-    Q, v = np.asarray(start.Q), np.asarray(scenario.student.weights)
-    if part_at_once(flow, rate) and are_identical(Q, v):
+    if part_at_once(flow, rate) and are_identical(np.asarray(start.Q), flow.readout(y)):
         single, rate = one_for_all(scenario, rate)
         flow, share, E = flow_of_one(flow, single), scenario.K, embedding(flow.layout)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
-    equations, ending = system(flow, share), _ending(flow.scenario, until)
+    equations, ending = system(flow, share), _ending(flow, until)
     curve = follow(equations, z, eta, until=float(until), step=step, steps=max_steps, ending=ending)
     return _dataset(whole, curve, E, equations).assign_attrs(ended=curve.ended)
 
@@ -119,13 +118,13 @@ def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
         )
 
 
-def _ending(scenario: Scenario, until: float) -> Ending:
+def _ending(flow: Flow, until: float) -> Ending:
     def ending(u: np.ndarray, specials: list[Special]) -> str | None:
         if u[-1] <= 0 < until:
             return "learning rate 0"
         if np.max(np.abs(u)) > TOO_LARGE:
             return "norms beyond 10⁶"
-        return None if is_state(scenario, u[:-1]) else "not positive semi-definite"
+        return None if is_state(flow, u[:-1]) else "not positive semi-definite"
 
     return ending
 

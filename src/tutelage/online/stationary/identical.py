@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tutelage.model import Committee, Scenario
-from tutelage.model.layout import Layout
+from tutelage.model.layout import Layout, layout_of
 from tutelage.model.numbers import in_units_of_time, numbers_of
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow
@@ -48,13 +48,16 @@ def flow_of_one(flow: Flow, single: Scenario) -> Flow:
 
 def embedding(layout: Layout) -> Float[np.ndarray, "v d"]:
     """The matrix that turns (R_n, Q, K v_c) of one student into the vector of K identical ones."""
-    K, M, outputs = layout.K, layout.M, layout.outputs
-    R, Q, v = np.split(np.eye(M + 1 + outputs), [M, M + 1])
-    return np.vstack(
-        [R] * K
-        + [Q] * (K * (K + 1) // 2)
-        + [v[c : c + 1] / K for c in range(outputs) for _ in range(K)]
-    )
+    K, M, outputs = (layout.sizes[name] for name in ("student", "teacher", "output"))
+    single = layout_of(1, M, outputs)
+    columns = single.arrays(np.arange(single.size))
+    every = {
+        b.name: np.broadcast_to(columns[b.name], [layout.sizes[name] for name in b.dimensions])
+        for b in layout.blocks
+    }
+    # A second layer of K units has K v_c in the place of v_c.
+    scale = K ** -layout.factors("second layer")
+    return scale[:, None] * np.eye(single.size)[layout.vector(every)]
 
 
 def are_identical(Q: Float[np.ndarray, "K K"], v: Float[np.ndarray, "outputs K"]) -> bool:
@@ -74,7 +77,7 @@ def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> Fi
     y = embedding(layout) @ z
     f = rates_and_jacobian(flow, rate, y)[0]
     # Rounding of ν is seen under a root in Q_ik for i != k, which says nothing about z.
-    left = [*f[layout.R], *f[layout.diagonal], *f[layout.v]]
+    left = np.delete(f, layout.positions("Q")[np.triu_indices(K, 1)])
     point = describe(flow, rate, y, float(np.max(np.abs(left)) / max(1.0, np.max(np.abs(y)))))
     if not part_at_once(flow, rate):
         return point
@@ -87,7 +90,7 @@ def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> Fi
 
 def splitting(flow: Flow, eta: float, y: Float[np.ndarray, " v"]) -> float:
     """c = lim (dν/dα)/√ν for two students that part in a direction orthogonal to all vectors."""
-    (q11, q12), (_, q22) = flow.layout.pairs[:2, :2]
+    (q11, q12), (_, q22) = flow.layout.positions("Q")[:2, :2]
     rates = []
     for h in (4e-3, 2e-3, 1e-3):  # √ν; the ratio is a power series in h
         apart = y.copy()

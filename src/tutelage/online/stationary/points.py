@@ -13,7 +13,7 @@ from tutelage._findings import Finding
 from tutelage._jax import jnp
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector
+from tutelage.model.layout import BLOCKS, layout_of
 from tutelage.model.scenario import check_fits
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
@@ -106,14 +106,16 @@ class FixedPoint(Finding):
         """How much of every eigenvector is in R, in Q and in v: sums of squares, 1 in all."""
         squares = np.abs(self.eigenvectors) ** 2
         squares = squares / np.sum(squares, axis=0)
-        first = np.array([label[0] for label in self.labels])
-        return {letter: np.sum(squares[first == letter], axis=0) for letter in "RQv"}
+        symbols = np.array([label.partition("_")[0] for label in self.labels])
+        return {b.symbol: np.sum(squares[symbols == b.symbol], axis=0) for b in BLOCKS}
 
     @property
     def vector(self) -> Float[np.ndarray, " v"]:
         """The state in the order of ``labels``."""
-        y = np.append(np.asarray(to_vector(self.overlaps)), self.readout)
-        return y[: len(self.labels)]
+        overlaps, v = self.overlaps, self.readout
+        layout = layout_of(overlaps.K, overlaps.M, len(v))
+        y = layout.vector({"Q": overlaps.Q, "R": overlaps.R, "readout": v})
+        return np.asarray(y)[[layout.labels.index(label) for label in self.labels]]
 
     @property
     def unstable_directions(self) -> Complex[np.ndarray, "v n"]:
@@ -172,7 +174,7 @@ def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.n
     y, residual = settled(flow, rate, y)
     if residual > POLISHED:
         problem = f"Newton's method stops at rates of {residual:.1e}"
-    elif not is_state(flow.scenario, y):
+    elif not is_state(flow, y):
         problem = "Newton's method leaves the positive semi-definite covariances"
     else:
         return y, residual
@@ -185,9 +187,9 @@ def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.n
     )
 
 
-def is_state(scenario: Scenario, y: np.ndarray) -> bool:
+def is_state(flow: Flow, y: np.ndarray) -> bool:
     """True if the covariance is positive semi-definite, up to what a root finder leaves."""
-    C = np.asarray(to_overlaps(jnp.asarray(y), scenario.T, scenario.K).covariance)
+    C = np.asarray(flow.overlaps(jnp.asarray(y), flow.scenario.T).covariance)
     return bool(np.linalg.eigvalsh(C)[0] > -OUTSIDE * np.max(np.abs(C)))
 
 
@@ -196,15 +198,13 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
     scenario = flow.scenario
     values, vectors = np.linalg.eig(rate.unit * rates_and_jacobian(flow, rate, y)[1])
     order = np.argsort(-values.real, kind="stable")
-    state, layout = to_overlaps(jnp.asarray(y), scenario.T, scenario.K), flow.layout
-    readout = layout.readout(y) if flow.trained else scenario.student.weights
     return FixedPoint(
-        overlaps=state,
-        readout=np.asarray(readout),
+        overlaps=flow.overlaps(jnp.asarray(y), scenario.T),
+        readout=flow.readout(y),
         residual=residual,
         eigenvalues=values[order].astype(complex),
         eigenvectors=vectors[:, order].astype(complex),
-        labels=layout.labels,
+        labels=flow.layout.labels,
         generalization_error=float(errors_of(flow, jnp.asarray(y), scenario.T)),
     )
 

@@ -14,7 +14,6 @@ from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario
-from tutelage.model.layout import to_overlaps, to_vector, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
@@ -125,9 +124,9 @@ class _Collection:
         self.keys: list[np.ndarray] = []
 
     def add_state(self, flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> None:
-        Q, v = y[flow.layout.pairs], _readout(flow, y)
+        Q = flow.layout.arrays(y)["Q"]
         # Identical students were found as one student; here the Jacobian would be wrong.
-        if not are_identical(Q, v) and not self._knows(_invariants(flow, y)):
+        if not are_identical(Q, flow.readout(y)) and not self._knows(_invariants(flow, y)):
             self.add(describe(flow, rate, y, residual))
 
     def add(self, point: FixedPoint) -> None:
@@ -141,19 +140,13 @@ class _Collection:
         return any(np.allclose(key, other, rtol=SAME, atol=SAME) for other in self.keys)
 
 
-def _readout(flow: Flow, y: np.ndarray) -> np.ndarray:
-    """v of a state."""
-    return flow.layout.readout(y) if flow.trained else np.asarray(flow.scenario.student.weights)
-
-
 def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
     """Numbers that do not change when units are renamed: ε_g, the spectrum of C, all entries."""
-    state = to_overlaps(jnp.asarray(y), flow.scenario.T, flow.scenario.K)
-    Q, R, C = (np.asarray(x) for x in (state.Q, state.R, state.covariance))
-    others = np.sort(Q[np.triu_indices(len(Q), 1)])
-    v = np.sort(y[flow.layout.v])
-    parts = (np.linalg.eigvalsh(C), np.sort(np.diag(Q)), others, np.sort(R, axis=None), v)
-    return np.concatenate([[float(errors_of(flow, jnp.asarray(y), flow.scenario.T))], *parts])
+    T, blocks = flow.scenario.T, flow.layout.arrays(y)
+    spectrum = np.linalg.eigvalsh(np.asarray(flow.overlaps(jnp.asarray(y), T).covariance))
+    entries = [np.diag(blocks["Q"]), *blocks.values()]
+    parts = [spectrum, *(np.sort(x, axis=None) for x in entries)]
+    return np.concatenate([[float(errors_of(flow, jnp.asarray(y), T))], *parts])
 
 
 def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
@@ -171,7 +164,7 @@ def _arrivals(
             y, residual = settled(flow, rate, start, STEPS)
             # Rates of units that saturate vanish at infinity, which is not a fixed point.
             near = residual < POLISHED and np.max(np.abs(y)) < TOO_LARGE
-            if near and is_state(flow.scenario, y):
+            if near and is_state(flow, y):
                 yield y, residual
         bar.add(1)
 
@@ -193,8 +186,7 @@ def _starts(
     private = np.hstack([np.zeros((K, M)), np.eye(K)])
 
     def state(J: np.ndarray, v: np.ndarray = v) -> np.ndarray:
-        y = np.asarray(to_vector(unchecked(*(jnp.asarray(x) for x in (J @ J.T, J @ B.T, B @ B.T)))))
-        return np.append(y, v) if flow.trained else y
+        return np.asarray(flow.layout.vector({"Q": J @ J.T, "R": J @ B.T, "readout": v}))
 
     yield [state(*solution) for solution in _solutions(flow, B)]
     for teachers in islice(combinations_with_replacement(range(M), K), count):

@@ -7,7 +7,7 @@ from tutelage._checks import ComputationError
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_overlaps, to_vector, unchecked
+from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import decays, first_order, linearized, second_order, system
@@ -49,15 +49,15 @@ def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
 
     C is singular there, so that Newton's method would not come as close.
     """
-    scenario = flow.scenario
-    end = to_overlaps(jnp.asarray(run.states[-1]), scenario.T, scenario.K)
+    scenario, last = flow.scenario, run.states[-1]
+    end = flow.overlaps(jnp.asarray(last), scenario.T)
     if run.outcome != "converged" or end.K != end.M:
         return None
     T = np.asarray(scenario.T)
     # The nearest one, |J_i - B_n|² less Q_ii: R_in may be larger for a longer teacher.
     teacher = np.argmin(np.diag(T) - 2 * np.asarray(end.R), axis=1)
-    y = np.asarray(to_vector(unchecked(T[np.ix_(teacher, teacher)], T[teacher], T)))
-    y = np.append(y, run.states[-1][len(y) :])
+    solution = {"Q": T[np.ix_(teacher, teacher)], "R": T[teacher]}
+    y = flow.layout.vector(flow.layout.arrays(last) | solution)
     disturbed = (scenario.label_noise, *np.atleast_1d(decays(flow)))
     return y if _left(flow, y) < SOLVED and not np.any(disturbed) else None
 
@@ -90,7 +90,7 @@ def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
 
     eta = float(brentq(stability, low, high, xtol=CLOSED_IN, rtol=CLOSED_IN))
     slope = (stability(low) - stability(high)) / (high - low)
-    state = to_overlaps(jnp.asarray(y), flow.scenario.T, flow.scenario.K)
+    state = flow.overlaps(jnp.asarray(y), flow.scenario.T)
     noise = flow.moments.derivative_error(state) * float(np.linalg.norm(F + eta * G))
     noise += _left(flow, y) + SAFETY * _spread_over_names(flow, state, eta)
     return number(eta, noise / slope + 2 * CLOSED_IN * eta)
@@ -103,11 +103,11 @@ def _spread_over_names(flow: Flow, state: Overlaps, eta: float) -> float:
     """
     if flow.trained or not flow.scenario.student.uniform:
         return 0.0
-    Q, R, T = (np.asarray(x) for x in (state.Q, state.R, state.T))
+    Q, R = (np.asarray(x) for x in (state.Q, state.R))
     found = []
     for names in (np.arange(len(Q)), np.roll(np.arange(len(Q)), 1), np.arange(len(Q))[::-1]):
-        y = np.asarray(to_vector(unchecked(Q[np.ix_(names, names)], R[names], T)))
-        F, G = _derivatives(flow, y)
+        renamed = {"Q": Q[np.ix_(names, names)], "R": R[names]}
+        F, G = _derivatives(flow, flow.layout.vector(renamed))
         found.append(_stability(F + eta * G))
     return float(np.ptp(found))
 

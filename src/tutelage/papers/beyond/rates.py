@@ -19,7 +19,7 @@ import xarray as xr
 from tutelage import averages, online
 from tutelage.activations import ReLU
 from tutelage.model import Overlaps
-from tutelage.model.layout import Layout, to_vector
+from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import CriticalLearningRates, Flow
 from tutelage.online.linearization import linearized
 from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
@@ -84,7 +84,7 @@ def _sensitivity() -> float:
     state, eta = fold()
     here = linearized(Flow(scenario()), np.asarray(to_vector(state)), eta)
     w = np.linalg.svd(here.jacobian.T)[2][-1]
-    w_12 = w[Layout(2, 2).labels.index("Q_12")]
+    w_12 = w[layout_of(2, 2).labels.index("Q_12")]
     return float(-2 * eta * w_12 / (w @ here.by_rate))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tutelage import averages
 from tutelage.activations import ReLU
-from tutelage.model.layout import Layout, to_vector
+from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order, second_order
 from tutelage.papers.citton2025 import KEY
@@ -50,7 +50,7 @@ def sums(full: bool) -> Iterator[Row]:
     flow, y = Flow(scenario()), np.asarray(to_vector(start()))
     # dy/dα = η · first + η² · second
     first, second = (
-        dict(zip(Layout(2, 2).labels, order(flow, y)[0], strict=True))
+        dict(zip(layout_of(2, 2).labels, order(flow, y)[0], strict=True))
         for order in (first_order, second_order)
     )
     signal = {(i, a): _signal(C, i, a) for i, a in ((0, 3), (0, 1), (1, 0))}
