@@ -3,7 +3,7 @@
 import numpy as np
 
 import tutelage as tl
-from tutelage.model.layout import layout_of, realizable, to_vector
+from tutelage.model.layout import BLOCKS, Block, Layout, layout_of, realizable, to_vector
 
 W = np.random.default_rng(9).normal(size=(5, 7))
 STATE = tl.Overlaps.from_weights(W[:3], W[3:])
@@ -28,6 +28,32 @@ def test_decay_acts_twice_on_products_of_students():
     later = tl.Overlaps.from_weights((1 - gamma) * W[:3], W[3:])
     slope = np.asarray((to_vector(STATE) - to_vector(later)) / gamma / to_vector(STATE))
     np.testing.assert_allclose(slope, layout_of(3, 2).factors("first layer"), rtol=1e-5)
+
+
+def test_blocks_of_any_shape_have_positions_labels_and_axes():
+    """Overlaps for groups of inputs, and products of velocities with weights, of two students."""
+    layers = ("first layer", "first layer")
+    groups = Block("Q_group", "q", ("group", "student", "student_2"), layers, symmetric=True)
+    velocity = Block("velocity_J", "VJ", ("student", "student_2"), ("first layer",))
+    layout = Layout((groups, velocity), {"group": 3, "student": 2, "student_2": 2})
+    assert layout.labels[:4] == ("q_111", "q_112", "q_122", "q_211")
+    assert layout.labels[-2:] == ("VJ_21", "VJ_22") and layout.size == 3 * 3 + 4
+    q, u = np.random.default_rng(2).normal(size=(2, 5, 3, 2, 2))
+    state = {"Q_group": q + np.swapaxes(q, -1, -2), "velocity_J": u[:, 0]}
+    y = layout.vector(state)
+    assert y.shape == (5, layout.size) and y[4, 1] == state["Q_group"][4, 0, 0, 1]
+    again = layout.arrays(y)
+    assert all(np.array_equal(again[name], x) for name, x in state.items())
+    axes = {name: dims for name, (dims, _) in layout.variables(y, ("time",)).items()}
+    assert axes["Q_group"] == ("time", "group", "student", "student_2")
+    assert layout.factors("first layer").tolist() == [2.0] * 9 + [1.0] * 4
+
+
+def test_a_block_decays_as_the_product_of_its_weights_does():
+    numbers = {"weight_decay": 0.1, "drift": 0.02, "readout_decay": 0.3, "label_noise": 9.0}
+    one = tl.Committee(1, tl.Erf())
+    rates = {block.name: block.decay(tl.Scenario(one, one, **numbers)) for block in BLOCKS}
+    assert rates == {"R": 0.1 + 0.02, "Q": 2 * 0.1, "readout": 0.3}
 
 
 def test_what_weights_can_have_stays_and_what_they_cannot_is_moved_there():

@@ -1,5 +1,6 @@
 """The table of the numbers of a scenario: what is written there is found everywhere."""
 
+import dataclasses
 import inspect
 import json
 import os
@@ -28,7 +29,7 @@ def test_the_signature_that_is_written_out_is_that_of_the_table(kind):
         if parameter.kind is parameter.KEYWORD_ONLY
     }
     assert options == {number.name: number.default for number in NUMBERS}
-    assert all(name in kind.__annotations__ for name in NAMES)
+    assert set(NAMES) < {field.name for field in dataclasses.fields(kind)}
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=NAMES)
@@ -74,6 +75,7 @@ from tutelage.cli import online, simulate
 from tutelage.explorer.views.online import controls, setting
 from tutelage.figures.sweeps import SYMBOLS
 from tutelage.sweeps.compute import evolved
+import dataclasses
 import inspect
 
 two = tl.Committee(2, tl.Erf())
@@ -113,22 +115,13 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_made_up_number_is_found_everywhere(tmp_path):
-    """A row of the table, and a line in each of the two constructors that are written out."""
+    """A row of the table; a field and an argument of `Scenario`, which are written out."""
     package = tmp_path / "tutelage"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__", "recorded"))
     _edit(package / "model/numbers.py", ")\nNAMES =", ROW.lstrip("\n"))
-    for file in ("model/scenario.py", "online/symmetric/scenario.py"):
-        _edit(package / file, "readout_decay: Any\n", "readout_decay: Any\n    sparsity: Any\n")
-        _edit(
-            package / file,
-            "readout_decay: Any = 0.0,",
-            "readout_decay: Any = 0.0, sparsity: Any = 0.0,",
-        )
-    _edit(
-        package / "online/symmetric/flow.py",
-        "    readout_decay: ",
-        "    sparsity: Any\n    readout_decay: ",
-    )
+    scenario, argument = package / "model/scenario.py", "readout_decay: Any = 0.0,"
+    _edit(scenario, "readout_decay: Any\n", "readout_decay: Any\n    sparsity: Any\n")
+    _edit(scenario, argument, f"{argument} sparsity: Any = 0.0,")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", FOUND], env=environment, capture_output=True, text=True, cwd=tmp_path

@@ -5,10 +5,11 @@ import pytest
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.model.layout import Block
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import Ensemble
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.observables import DIMENSIONS, _error
+from tutelage.simulation.observables import OBSERVABLES, _error
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.statistics import components
 
@@ -28,7 +29,8 @@ class WithCosines(Chain):
 
 @pytest.fixture
 def simulated(monkeypatch, tmp_path):
-    monkeypatch.setitem(DIMENSIONS, "cosine", ("student", "student_2"))
+    cosine = Block("cosine", "cosine", ("student", "student_2"), symmetric=True)
+    monkeypatch.setitem(OBSERVABLES, "cosine", cosine)
     ensemble = Ensemble.checked(SCENARIO, 20, 2.0, 4, 0, [0.0, 1.0, 2.0])
     system = WithCosines(GradientDescent(SCENARIO, ensemble.rate(0.5)), START, 20)
     file = tmp_path / "runs.npz"
@@ -72,6 +74,7 @@ def branches(jaxpr):
 def test_a_state_with_a_second_layer_that_learns_computes_one_integration_rule():
     """The rules are branches of a conditional; side by side every state would compute them all."""
     one = tl.Committee(1, tl.Tanh())
-    scenario, state = tl.Scenario(one, one), [np.ones((3, 1, 1))] * 4
+    scenario, x = tl.Scenario(one, one), np.ones((3, 1, 1))
+    state = dict.fromkeys(("Q", "R", "readout"), x), x
     traced = jax.make_jaxpr(lambda *state: _error.__wrapped__(scenario, *state))(*state)
     assert max(branches(traced)) > 2

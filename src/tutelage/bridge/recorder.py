@@ -27,6 +27,7 @@ from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_opt
 from tutelage.bridge.reading import read
 from tutelage.bridge.scenario import of_units
 from tutelage.model import Scenario
+from tutelage.model.layout import BLOCKS
 from tutelage.runs import files
 from tutelage.runs.provenance import attribute, versions
 from tutelage.simulation.ensemble import Ensemble
@@ -228,15 +229,14 @@ class Recorder:
             self._begin(network, step)
         assert self._student is not None
         J, v, b = self._weights(network)
-        Q, R, _ = self._overlaps(J)
-        if not np.all(np.abs(Q) <= TOO_LARGE):
+        blocks = self._blocks(J, v)
+        if not np.all(np.abs(blocks["Q"]) <= TOO_LARGE):
             self._ended = self._records.steps[-1] if self._records.steps else 0
             return
         self._last = np.array(J), None if v is None else np.array(v)
         self._note_rates()
         biases = float(np.max(np.abs(b), initial=0.0))
-        values = {"Q": Q, "R": R, "largest_bias": np.float64(biases)}
-        self._records.add(step, values if v is None else {**values, "readout": np.array(v)})
+        self._records.add(step, blocks | {"largest_bias": np.float64(biases)})
 
     def _read(self, student: Any) -> Any:
         """A student that is no longer the first; None if it has diverged."""
@@ -293,6 +293,11 @@ class Recorder:
         biases = [layer.bias for layer in network.layers if layer.bias is not None]
         return J, v, np.concatenate(biases) if biases else np.zeros(1)
 
+    def _blocks(self, J: np.ndarray, v: np.ndarray | None) -> dict[str, np.ndarray]:
+        """The state of a network, by blocks."""
+        Q, R, _ = self._overlaps(J)
+        return {"Q": Q, "R": R} | ({} if v is None else {"readout": np.array(v)})
+
     def _overlaps(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         B = self._teacher.weights
         if self._inputs is None or self._structure is None or not self._structure.words:
@@ -342,8 +347,7 @@ class Recorder:
         new = np.array([step not in self._known for step in steps])
         if np.any(new):
             T = np.broadcast_to(self.scenario.T, (1, len(steps), *self.scenario.T.shape))
-            states = [*(observed.get(name) for name in ("Q", "R", "readout")), T]
-            found = errors(self.scenario, states, new[None])[0]
+            found = errors(self.scenario, observed, T, new[None])[0]
             computed = zip(steps, found, new, strict=True)
             self._known |= {step: x for step, x, is_new in computed if is_new}
         self._known = {step: self._known[step] for step in steps}
@@ -420,7 +424,7 @@ class Recorder:
             self._warn_of_gap(step, int(there.attrs["every"]))
         self._records.stride = max(self._records.stride, int(there.attrs["every"]))
         self._records.steps = steps[earlier].tolist()
-        names = [n for n in ("Q", "R", "largest_bias", "readout") if n in there]
+        names = [n for n in (*(b.name for b in BLOCKS), "largest_bias") if n in there]
         values = {n: list(there[n].isel(run=0).values[earlier]) for n in names}
         if "readout" not in values and self._student is not None:
             v = self._student.readout
@@ -436,11 +440,9 @@ class Recorder:
         if not len(same):
             return False
         J, v, _ = self._weights(network)
-        Q, R, _ = self._overlaps(J)
         recorded = there.isel(run=0, time=int(same[0]))
-        pairs = [(Q, recorded["Q"].values), (R, recorded["R"].values)]
-        if v is not None and "readout" in recorded:
-            pairs.append((v, recorded["readout"].values))
+        blocks = self._blocks(J, v).items()
+        pairs = [(x, recorded[name].values) for name, x in blocks if name in recorded]
         if all(np.allclose(x, y, rtol=SAME_OVERLAPS, atol=SAME_OVERLAPS) for x, y in pairs):
             return True
         raise InputError(

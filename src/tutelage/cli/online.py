@@ -165,12 +165,13 @@ def _print(
 
 
 def _end_table(run: "xr.Dataset") -> "Table":
+    from tutelage.model.layout import BLOCKS
+
     last = run.isel(time=-1)
     table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
-    for name in ("Q", "R"):
-        table.add_row(f"final {name}", telling.matrix(last[name].values))
-    if "readout" in last:
-        table.add_row("final v", telling.matrix(last["readout"].values))
+    for block in sorted(BLOCKS):
+        if block.name in last:
+            table.add_row(f"final {block.symbol}", telling.matrix(last[block.name].values))
     table.add_row("final error", _error(float(last["generalization_error"]), run))
     return table
 

@@ -8,12 +8,13 @@ import xarray as xr
 
 from tutelage._checks import InputError, shown
 from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, shades
+from tutelage.model.layout import BLOCKS
 from tutelage.model.numbers import COORDINATE_TEX
 from tutelage.runs.coordinates import NUMBERS
 
 MOST_LABELS = 12  # a longer legend hides the curves
-# What is drawn, by its symbol, and the second index of it.
-VARIABLES = {"R": "R", "Q": "Q", "v": "readout"}
+# What is drawn, by its symbol.
+DRAWN = {block.symbol: block for block in BLOCKS}
 
 # Symbols of numbers that may differ between runs: rates, the scenario's numbers, and the parameters
 # of units (with a star: of the teacher).
@@ -55,7 +56,7 @@ def overlaps(
         looks = {"colour": f"C{number % 10}", "style": style or line}
         name = label if named and number < MOST_LABELS else None
         banded(axes, shown["time"].values, mean, width, **looks, label=name)
-    axes.set(xlabel=_time_symbol(dataset), ylabel=", ".join(map(_general, which)))
+    axes.set(xlabel=_time_symbol(dataset), ylabel=", ".join(DRAWN[name].tex for name in which))
     axes.grid(alpha=0.3)
     left_out = len(curves) - MOST_LABELS
     title = f"and {left_out} more" if left_out > 0 else None
@@ -133,7 +134,7 @@ def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> An
 
     if _differences(dataset) is not None:
         return np.array([error(dataset)])
-    panels = ["Q", "R", *(["v"] if "readout" in dataset else [])]
+    panels = [block.symbol for block in sorted(BLOCKS) if block.name in dataset]
     size = (4.0 * (len(panels) + 1), 3.7)
     _, axes = plt.subplots(1, len(panels) + 1, figsize=size, layout="constrained")
     places = dict(zip(panels, np.delete(axes, 2), strict=True))
@@ -195,7 +196,7 @@ def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
         folds = dataset["special_kind"].values == "fold"
         for eta in dataset["special_learning_rate"].values[folds]:
             axes.axvline(eta, color="grey", linestyle="--", label=rf"fold, $\eta = {eta:.6f}$")
-    axes.set(xlabel=r"$\eta$", ylabel=", ".join(map(_general, which)))
+    axes.set(xlabel=r"$\eta$", ylabel=", ".join(DRAWN[name].tex for name in which))
     return finished(axes)
 
 
@@ -223,28 +224,19 @@ def _spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
 def _curves(
     dataset: xr.Dataset, name: str, over: str = "time"
 ) -> list[tuple[int, int, str, np.ndarray, np.ndarray]]:
-    """First and second index, symbol, values and spread of every curve of Q (i <= k), R or v."""
-    variable = VARIABLES[name]
-    both, first = (
-        (dataset[variable], _spread(dataset, variable)),
-        "output" if name == "v" else "student",
-    )
-    x, width = (matrix.transpose(over, first, ...).values for matrix in both)
+    """First and second index, symbol, values and spread of every curve of a block."""
+    block = DRAWN[name]
+    both = (dataset[block.name], _spread(dataset, block.name))
+    x, width = (matrix.transpose(over, *block.dimensions).values for matrix in both)
     return [
         (i, k, f"${name}_{{{i + 1}{k + 1}}}$", x[:, i, k], width[:, i, k])
-        for i in range(x.shape[1])
-        for k in range(i if name == "Q" else 0, x.shape[2])
+        for i, k in block.entries(dataset.sizes)
     ]
 
 
 def _time_symbol(dataset: xr.Dataset) -> str:
     """α, or ηα in the limit η → 0."""
     return r"$\eta\alpha$" if _recorded_rate(dataset) == 0 else r"$\alpha$"
-
-
-def _general(name: str) -> str:
-    """The symbol with letters for its indices."""
-    return {"R": "$R_{in}$", "Q": "$Q_{ik}$", "v": "$v_{ci}$"}[name]
 
 
 def _recorded_rate(dataset: xr.Dataset) -> Any:

@@ -1,5 +1,6 @@
-"""Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both,
-their one layout as a vector (`layout`), and the table of the numbers of a scenario (`numbers`).
+"""Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both;
+a state as a list of blocks and as a vector (`layout`); the table of the numbers of a scenario
+(`numbers`).
 
 Other packages may use the modules `layout` and `numbers`.
 """

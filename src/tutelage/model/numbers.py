@@ -7,8 +7,9 @@ in another place.  What the number does stands in `tutelage.online` and, written
 `tutelage.simulation`.
 """
 
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from tutelage._checks import InputError, finite_numbers
@@ -133,6 +134,19 @@ NUMBERS = (
     ),
 )
 NAMES = tuple(number.name for number in NUMBERS)
+
+
+def with_numbers(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Put the numbers of a scenario into a signature, in the place of ``**numbers``."""
+    written = inspect.signature(constructor)
+    own = [p for p in written.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    numbers = [
+        inspect.Parameter(n.name, inspect.Parameter.KEYWORD_ONLY, default=n.default, annotation=Any)
+        for n in NUMBERS
+    ]
+    signature = written.replace(parameters=[*own, *numbers])
+    constructor.__signature__ = signature  # type: ignore[attr-defined]
+    return constructor
 
 
 def numbers_of(scenario: Any) -> dict[str, Any]:

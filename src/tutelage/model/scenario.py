@@ -70,8 +70,18 @@ class Committee(eqx.Module):
         return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
 
+class Numbers(eqx.Module):
+    """The numbers of a scenario, those of the table `tutelage.model.numbers.NUMBERS`."""
+
+    output_scale: tuple[Any, Any]
+    label_noise: Any
+    weight_decay: Any
+    drift: Any
+    readout_decay: Any
+
+
 @named
-class Scenario(eqx.Module):
+class Scenario(Numbers):
     """A student that learns from a teacher.
 
     σ_c = s_K Σ_i v_ci g(x_i),   τ_c = s_M Σ_n v*_cn g*(y_n),   ε = ½ Σ_c (σ_c - τ_c)²
@@ -100,11 +110,6 @@ class Scenario(eqx.Module):
     student: Committee
     teacher: Committee
     T: Float[Array, "... M M"]
-    output_scale: tuple[Any, Any]
-    label_noise: Any
-    weight_decay: Any
-    drift: Any
-    readout_decay: Any
     # Whether student and teacher have equal units: their averages are then compiled once.
     same_activation: bool = eqx.field(static=True)
 

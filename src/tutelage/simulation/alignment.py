@@ -7,28 +7,24 @@ run.  Students whose second layer does not learn are exchanged if their weights 
 
 import json
 import math
+from collections.abc import Container, Hashable
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from tutelage._checks import ComputationError, InputError
+from tutelage.model.layout import BLOCKS, Block
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.statistics import check_runs, problem
 
 MOST_RELABELLINGS = 20_000  # five students with five equal teachers have 14,400
 
 
-class _Ends(NamedTuple):
-    """States at the first and the last time of a run.
-
-    Q, shape (2, K, K), R, shape (2, K, M), and vᵀ, shape (2, K, outputs or 0 if it does not learn).
-    """
-
-    Q: np.ndarray
-    R: np.ndarray
-    v: np.ndarray
+# Blocks of a state at the first and the last time of a run, by name, shapes (2, ...).
+_Ends = dict[str, np.ndarray]
 
 
 @recorded
@@ -67,8 +63,9 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
     check_runs("runs", runs)
     students, teachers = _relabellings(runs)
     target = _reference(runs, reference)
-    states = zip(*_states(runs, "readout" in runs), strict=True)
-    closest = [_closest(_ends(*run), target, students, teachers) for run in states]
+    states = _states(runs, runs)
+    each = [{name: x[run] for name, x in states.items()} for run in range(runs.sizes["run"])]
+    closest = [_closest(_ends(run), target, students, teachers) for run in each]
     student, teacher = (np.stack(order) for order in zip(*closest, strict=True))
     orders = {"student": student, "student_2": student, "teacher": teacher}
     variables = {name: _relabelled(x, orders) for name, x in runs.data_vars.items()}
@@ -94,28 +91,45 @@ def _closest(
     ends: _Ends, target: _Ends, students: np.ndarray, teachers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The relabelling with the smallest distance; the identity is tried first and wins ties."""
-    Q = np.stack([q[students[:, :, None], students[:, None, :]] for q in ends.Q])
-    from_Q = np.sum((Q - target.Q[:, None]) ** 2, axis=(0, 2, 3))
-    from_Q += np.sum((ends.v[:, students] - target.v[:, None]) ** 2, axis=(0, 2, 3))
-    distances = []
-    for t in teachers:
-        R = ends.R[:, students][..., t]
-        distances.append(from_Q + np.sum((R - target.R[:, None]) ** 2, axis=(0, 2, 3)))
+
+    def distance(of_teachers: bool, teacher: np.ndarray) -> np.ndarray:
+        orders = {"student": students, "student_2": students, "teacher": teacher[None]}
+        blocks = (
+            b for b in BLOCKS if b.name in ends and ("teacher" in b.dimensions) is of_teachers
+        )
+        return sum(
+            (_squares(ends[b.name], target[b.name], b, orders) for b in blocks),
+            start=np.zeros(len(students)),
+        )
+
+    of_students = distance(False, teachers[0])
+    distances = [of_students + distance(True, teacher) for teacher in teachers]
     teacher, student = np.unravel_index(np.argmin(distances), (len(teachers), len(students)))
     return students[student], teachers[teacher]
 
 
-def _ends(Q: np.ndarray, R: np.ndarray, v: np.ndarray) -> _Ends:
-    present = np.flatnonzero(np.all(np.isfinite(R), axis=(1, 2)))
+def _squares(
+    x: np.ndarray, y: np.ndarray, block: Block, orders: dict[str, np.ndarray]
+) -> Float[np.ndarray, " orders"]:
+    """The squared distance of a block from another, for every order of its units."""
+    axes = range(len(block.dimensions))
+    index = [
+        np.expand_dims(orders.get(name, np.arange(size)[None]), [1 + a for a in axes if a != axis])
+        for axis, (name, size) in enumerate(zip(block.dimensions, x.shape[1:], strict=True))
+    ]
+    return np.sum((x[:, *index] - y[:, None]) ** 2, axis=(0, *(2 + a for a in axes)))
+
+
+def _ends(state: dict[str, np.ndarray]) -> _Ends:
+    present = np.flatnonzero(np.all(np.isfinite(state["R"]), axis=(1, 2)))
     which = present[[0, -1]] if len(present) else [0, -1]
-    return _Ends(Q[which], R[which], v[which])
+    return {name: x[which] for name, x in state.items()}
 
 
-def _states(runs: xr.Dataset, learned: bool) -> list[np.ndarray]:
-    """Q, R and, if it was learned, vᵀ: over runs if there are some, time and students."""
-    last = {"Q": "student_2", "R": "teacher"} | ({"readout": "output"} if learned else {})
-    found = [runs[x].transpose(..., "time", "student", d).values for x, d in last.items()]
-    return found if learned else [*found, found[1][..., :0]]
+def _states(dataset: xr.Dataset, names: Container[Hashable]) -> dict[str, np.ndarray]:
+    """The blocks of these names: over runs if there are some, time, and their own axes."""
+    blocks = [block for block in BLOCKS if block.name in names]
+    return {b.name: dataset[b.name].transpose(..., "time", *b.dimensions).values for b in blocks}
 
 
 def _reference(runs: xr.Dataset, reference: Any) -> _Ends:
@@ -125,15 +139,15 @@ def _reference(runs: xr.Dataset, reference: Any) -> _Ends:
     units = ("student", "teacher", "output")
     sizes = {name: runs.sizes[name] for name in units if name in runs.sizes}
     one = isinstance(reference, xr.Dataset) and "run" not in reference.dims
-    learned = "readout" not in runs or (one and "readout" in reference)
-    if not (one and learned) or any(reference.sizes.get(n) != size for n, size in sizes.items()):
+    complete = one and all(b.name in reference for b in BLOCKS if b.name in runs)
+    if not complete or any(reference.sizes.get(n) != size for n, size in sizes.items()):
         raise InputError(
             "reference",
             type(reference).__name__,
             f"it has to be one run with {sizes}",
             "the theory",
         )
-    return _ends(*_states(reference, "readout" in runs))
+    return _ends(_states(reference, runs))
 
 
 def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -1,8 +1,8 @@
 """What is observed of the runs, and the Dataset made of it: the same as that of the theory.
 
-A system gives arrays by name; `DIMENSIONS` says what their axes are.  Recording, checkpoints,
+A system gives arrays by name; `OBSERVABLES` has their axes and symbols.  Recording, checkpoints,
 statistics and comparisons take every name of this table that is there.  To observe something
-more of the overlaps, add it here: to `DIMENSIONS`, and to what `of_overlaps` returns.
+more of the overlaps, add it here: to `OBSERVABLES`, and to what `of_overlaps` returns.
 """
 
 from dataclasses import dataclass
@@ -16,20 +16,13 @@ from jaxtyping import Array, Float, Int
 from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error, is_exact
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.layout import BLOCKS, Block
 from tutelage.model.teachers import parted, turns
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.ensemble import Ensemble
 
-# Axes beside run and time, in the order in which components are listed.  An array over a
-# dimension and its second copy is symmetric.
-DIMENSIONS: dict[str, tuple[str, ...]] = {
-    "R": ("student", "teacher"),
-    "Q": ("student", "student_2"),
-    "readout": ("output", "student"),
-    "generalization_error": (),
-}
-# Where the name is not the symbol.
-SYMBOLS = {"readout": "v", "generalization_error": "ε_g"}
+# In the order in which components are listed: the blocks of a state, and what follows from them.
+OBSERVABLES = {b.name: b for b in (*BLOCKS, Block("generalization_error", "ε_g"))}
 # The inputs of which ε_g is the mean error.
 GAUSSIAN = "Gaussian, from the overlaps"
 ON_ROWS = "the given rows, measured"
@@ -95,11 +88,10 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
         x[missing] = np.nan
     measured = "generalization_error" in values
     if not measured:
-        states = [values.get(name) for name in ("Q", "R", "readout")]
         T = np.broadcast_to(_teachers(scenario, ensemble), (*missing.shape, *scenario.T.shape))
-        values["generalization_error"] = errors(scenario, [*states, T], ~missing)
+        values["generalization_error"] = errors(scenario, values, T, ~missing)
     found = xr.Dataset(
-        {name: (("run", "time", *DIMENSIONS[name]), x) for name, x in values.items()},
+        {name: (("run", "time", *OBSERVABLES[name].dimensions), x) for name, x in values.items()},
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
     )
     found["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
@@ -108,7 +100,7 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
         found = found.assign_coords(
             teacher_2=np.arange(1, scenario.M + 1), teacher_overlaps=over_time
         )
-    units = [d for name in values for d in DIMENSIONS[name]]
+    units = [d for name in values for d in OBSERVABLES[name].dimensions]
     ended = np.where(diverged, observations.ended, ensemble.examples) / ensemble.dimension
     return found.assign_coords({d: np.arange(1, found.sizes[d] + 1) for d in units}).assign(
         outcome=("run", np.where(diverged, "diverged", "reached")), ended_at=("run", ended)
@@ -121,16 +113,18 @@ def _teachers(scenario: Scenario, ensemble: Ensemble) -> Float[np.ndarray, "time
     return parted(np.asarray(scenario.T), share)
 
 
-def errors(scenario: Scenario, states: list[Any], present: np.ndarray) -> np.ndarray:
-    """ε_g of every state that is there: of Q, R, v if it learns, and T."""
-    there = [None if x is None else x[present] for x in states]
-    values = np.empty(np.sum(present))
+def errors(
+    scenario: Scenario, observed: dict[str, np.ndarray], T: np.ndarray, present: np.ndarray
+) -> np.ndarray:
+    """ε_g of every state that is there, from its blocks and its T."""
+    states = {b.name: observed[b.name][present] for b in BLOCKS if b.name in observed}
+    there, values = (states, T[present]), np.empty(np.sum(present))
     size = _at_once(scenario)
     for begin in range(0, len(values), size):
         end = min(begin + size, len(values))
         index = np.minimum(np.arange(begin, begin + size), end - 1)
-        some = (None if x is None else x[index] for x in there)
-        values[begin:end] = _error(scenario, *some)[: end - begin]
+        blocks, teachers = jax.tree.map(lambda x, index=index: x[index], there)
+        values[begin:end] = _error(scenario, blocks, teachers)[: end - begin]
     errors = np.full(present.shape, np.nan)
     errors[present] = values
     return errors
@@ -144,17 +138,19 @@ def _at_once(scenario: Scenario) -> int:
 
 
 @stored_jit
-def _error(scenario: Scenario, Q: Any, R: Any, v: Any, T: Any) -> Any:
-    Q, R, T = (jnp.asarray(x) for x in (Q, R, T))
-    if v is None:
-        return generalization_error(scenario, Overlaps(Q, R, T))
-    of_state = partial(_error_with_readout, scenario)
+def _error(scenario: Scenario, blocks: dict[str, Any], T: Any) -> Any:
+    states = jax.tree.map(jnp.asarray, (blocks, T))
+    if "readout" not in blocks:
+        return _error_of_state(scenario, states)
+    of_state = partial(_error_of_state, scenario)
     if is_exact(scenario):
-        return jax.vmap(lambda *state: of_state(state))(Q, R, v, T)
+        return jax.vmap(of_state)(states)
     # Each state chooses its integration rule.  Under `vmap` every state would compute all of them.
-    return jax.lax.map(of_state, (Q, R, v, T))
+    return jax.lax.map(of_state, states)
 
 
-def _error_with_readout(scenario: Scenario, state: tuple[Any, Any, Any, Any]) -> Any:
-    Q, R, v, T = state
-    return generalization_error(scenario.with_readout(v), Overlaps(Q, R, T))
+def _error_of_state(scenario: Scenario, state: tuple[dict[str, Any], Any]) -> Any:
+    blocks, T = state
+    if "readout" in blocks:
+        scenario = scenario.with_readout(blocks["readout"])
+    return generalization_error(scenario, Overlaps(blocks["Q"], blocks["R"], T))

@@ -18,6 +18,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
+from tutelage.model.layout import BLOCKS
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
@@ -55,7 +56,7 @@ class System(Protocol):
         """
 
     def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
-        """Q, R and more of every run, with the axes that `observables.DIMENSIONS` names."""
+        """Q, R and more of every run, with the axes that `observables.OBSERVABLES` names."""
 
 
 class Batch(NamedTuple):
@@ -209,9 +210,9 @@ def _advance(
 
 def _too_large(observed: dict[str, Float[Array, "runs ..."]]) -> Any:
     """Which runs have diverged, in the first layer or in the second."""
-    both = [observed[name] for name in ("Q", "readout") if name in observed]
+    students = [b.name for b in BLOCKS if "teacher" not in b.dimensions and b.name in observed]
     # NaN is not within bounds: the comparison is false.
-    within = [jnp.all(jnp.abs(x) <= TOO_LARGE, axis=(-2, -1)) for x in both]
+    within = [jnp.all(jnp.abs(observed[name]) <= TOO_LARGE, axis=(-2, -1)) for name in students]
     return ~functools.reduce(jnp.logical_and, within)
 
 

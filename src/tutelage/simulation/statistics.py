@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array
 from tutelage.runs.provenance import recorded
-from tutelage.simulation.observables import DIMENSIONS, SYMBOLS
+from tutelage.simulation.observables import OBSERVABLES
 
 # What every theory and every simulation has.
 NEEDED = ("Q", "R", "generalization_error")
@@ -64,8 +64,8 @@ def summary(
 
 
 def observed(*datasets: xr.Dataset) -> list[str]:
-    """Names of what all of these Datasets hold of `DIMENSIONS`."""
-    return [name for name in DIMENSIONS if all(name in dataset for dataset in datasets)]
+    """Names of what all of these Datasets hold of `OBSERVABLES`."""
+    return [name for name in OBSERVABLES if all(name in dataset for dataset in datasets)]
 
 
 def problem(runs: xr.Dataset) -> dict[str, Any]:
@@ -93,17 +93,11 @@ def components(
     """
     symbols, values = [], []
     for name in observed(dataset) if names is None else names:
-        dims = DIMENSIONS[name]
-        x = dataset[name].transpose(..., "time", *dims).values
-        symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_2"
-        for place in np.ndindex(*(dataset.sizes[d] for d in dims)):
-            if not symmetric or place[0] <= place[1]:
-                named = zip(dims, place, strict=True)  # v_1, not v_11, where there is one output
-                numbers = "".join(
-                    str(i + 1) for d, i in named if d != "output" or dataset.sizes[d] > 1
-                )
-                symbols.append("_".join([SYMBOLS.get(name, name), *[numbers] * bool(dims)]))
-                values.append(x[(..., *place)])
+        block = OBSERVABLES[name]
+        x = dataset[name].transpose(..., "time", *block.dimensions).values
+        for entry in block.entries(dataset.sizes):
+            symbols.append(block.label(entry, dataset.sizes))
+            values.append(x[(..., *entry)])
     return symbols, np.stack(values, axis=-1)
 
 

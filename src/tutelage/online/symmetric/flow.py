@@ -15,12 +15,13 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced, positive_integer
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Scenario
 from tutelage.model.layout import unchecked
 from tutelage.model.numbers import numbers_of
+from tutelage.model.scenario import Numbers
 from tutelage.model.timing import rate_of
 from tutelage.online.symmetric.patterns import PatternAverages, pattern_averages
 from tutelage.online.symmetric.scenario import (
@@ -28,6 +29,7 @@ from tutelage.online.symmetric.scenario import (
     SymmetricState,
     check_positive,
     matrix,
+    symmetric_layout,
     symmetric_scenario,
 )
 
@@ -46,13 +48,9 @@ class SymmetricFlow(eqx.Module):
 
     averages: PatternAverages
     K: Float[Array, ""]
-    output_scale: Float[Array, ""]
+    numbers: Numbers
     scales: Float[Array, " 2"]
-    readout_decay: Float[Array, ""]
     teacher_overlaps: Float[Array, " 2"]
-    label_noise: Float[Array, ""]
-    weight_decay: Float[Array, ""]
-    drift: Float[Array, ""]
     batch: Float[Array, ""]
     method: Method | None
 
@@ -70,27 +68,29 @@ class SymmetricFlow(eqx.Module):
         self.method = None if method is None else self.averages.single.method
         # As arrays, these numbers are data: another K needs no other program.
         positive_integer("batch", batch, "batch=1")
-        # The scale of the teacher's output is in `scales`.
-        own = {
-            name: x[0] if isinstance(x, tuple) else x for name, x in numbers_of(symmetric).items()
-        }
-        for name, x in {"K": symmetric.units, "batch": batch, **own}.items():
-            setattr(self, name, jnp.asarray(x, dtype=jnp.float64))
+        self.K, self.batch, self.numbers = jax.tree.map(
+            lambda x: jnp.asarray(x, dtype=jnp.float64),
+            (symmetric.units, batch, Numbers(**numbers_of(symmetric))),
+        )
         self.scales, self.teacher_overlaps = (
             jnp.stack([jnp.asarray(x, dtype=jnp.float64) for x in pair])
             for pair in (symmetric.scales, symmetric.teacher_overlaps)
         )
 
     @property
+    def decays(self) -> dict[str, Any]:
+        """The rates at which Q, C, R, S and v decay, by name."""
+        return {block.name: block.decay(self.numbers) for block in symmetric_layout(True).blocks}
+
+    @property
     def readout(self) -> Float[Array, ""]:
         """v, the same for all students."""
-        return self.scales[0] / self.output_scale
+        return self.scales[0] / self.numbers.output_scale[0]
 
     def with_readout(self, v: Any) -> "SymmetricFlow":
         """The same with another v."""
-        return eqx.tree_at(
-            lambda flow: flow.scales, self, jnp.stack([self.output_scale * v, self.scales[1]])
-        )
+        scales = jnp.stack([self.numbers.output_scale[0] * v, self.scales[1]])
+        return eqx.tree_at(lambda flow: flow.scales, self, scales)
 
     def readout_gradient(self, state: SymmetricState) -> Float[Array, ""]:
         """⟨(τ - σ) g(x_1)⟩ times the output scale, by which v learns."""
@@ -103,12 +103,11 @@ class SymmetricFlow(eqx.Module):
                 f, pair = np.array([0, side * k + unit]), (units[0], units[side])
                 found = average("i2", pair, C[..., f[:, None], f], chosen(self.method, pair))
                 total = total + count * factor * found.value
-        return self.output_scale * total
+        return self.numbers.output_scale[0] * total
 
     def __call__(self, state: SymmetricState, learning_rate: Any) -> SymmetricState:
         """dQ/dα, dC/dα, dR/dα, dS/dα; the number 0 as a learning rate is the limit η → 0."""
-        state = self.checked(state)
-        rate, gamma = rate_of(learning_rate), self.weight_decay
+        state, rate = self.checked(state), rate_of(learning_rate)
         C = self._covariance(state)
         dQ, dC, dR, dS = (rate.first * x for x in self._first_order(C))
         dQ, dC = 2 * dQ, 2 * dC
@@ -116,11 +115,10 @@ class SymmetricFlow(eqx.Module):
             QQ, CC = self._second_order(C)
             second = rate.second / self.batch
             dQ, dC = dQ + second * QQ, dC + second * CC
+        change = {"Q": dQ, "C": dC, "R": dR, "S": dS}
+        decay = self.decays
         return SymmetricState(
-            dQ - 2 * gamma * state.Q,
-            dC - 2 * gamma * state.C,
-            dR - (gamma + self.drift) * state.R,
-            dS - (gamma + self.drift) * state.S,
+            **{name: dx - decay[name] * getattr(state, name) for name, dx in change.items()}
         )
 
     def generalization_error(self, state: SymmetricState) -> Float[Array, "..."]:
@@ -182,7 +180,9 @@ class SymmetricFlow(eqx.Module):
         by_p = parts @ jnp.stack([s_K**2, -s_K * s_M, s_M**2])
         total = [self._counted(by_p[..., k, :], 1 + k) for k in range(2)]
         slopes = self.averages("slopes", C)
-        return [s_K**2 * (total[k] + self.label_noise**2 * slopes[..., k]) for k in range(2)]
+        return [
+            s_K**2 * (total[k] + self.numbers.label_noise**2 * slopes[..., k]) for k in range(2)
+        ]
 
     def _counted(self, by_p: Float[Array, "... p"], given: int) -> Float[Array, "..."]:
         """Σ_p (K - m)(K - m - 1)… × what p units besides the m given ones contribute."""

@@ -5,9 +5,9 @@ If K = M and nothing distinguishes a unit but whom it copies,
     Q_ii = Q,  Q_ik = C,  R_ii = R,  R_in = S,  T_nn = t,  T_nm = u   (i ≠ k, n ≠ m).
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -16,8 +16,9 @@ from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage._names import named
 from tutelage.model import Committee, Overlaps, Scenario
-from tutelage.model.numbers import NAMES, numbers_of
-from tutelage.model.scenario import check_committee, check_scenario
+from tutelage.model.layout import BLOCKS, Layout
+from tutelage.model.numbers import numbers_of, with_numbers
+from tutelage.model.scenario import Numbers, check_committee, check_scenario
 from tutelage.model.teachers import check_orthogonal
 
 
@@ -43,13 +44,32 @@ class SymmetricState(NamedTuple):
         return Overlaps(*(matrix(units, *pair) for pair in pairs))
 
 
-class SymmetricScenario(eqx.Module):
+# The entries of a block: those of a unit and its own partner, and those of two others.
+ENTRIES = {"Q": ("Q", "C"), "R": ("R", "S"), "readout": ("readout",)}
+
+
+@cache
+def symmetric_layout(learns: bool) -> Layout:
+    """Q, C, R and S, and v of a second layer that learns."""
+    blocks = {block.name: block for block in BLOCKS}
+    return Layout(
+        tuple(
+            blocks[name]._replace(name=entry, symbol=entry, dimensions=(), symmetric=False)
+            for name, entries in ENTRIES.items()
+            for entry in entries
+            if learns or name != "readout"
+        ),
+        {},
+    )
+
+
+class SymmetricScenario(Numbers):
     """A scenario of K = M units without its K² teacher overlaps.
 
     student, teacher: `Committee` of the same number K of units; activations may differ.
     teacher_overlaps: (t, u) = (T_nn, T_nm).
-    output_scale, label_noise, weight_decay, drift, readout_decay: as in `Scenario`; 1/√K is natural
-        for large K.
+    numbers: those of a `Scenario`, such as label_noise; an output_scale of 1/√K is natural for
+        large K.
 
     >>> import tutelage as tl
     >>> many = tl.Committee(1_000_000, tl.ReLU())
@@ -60,26 +80,16 @@ class SymmetricScenario(eqx.Module):
     student: Committee
     teacher: Committee
     teacher_overlaps: tuple[Any, Any]
-    output_scale: tuple[Any, Any]
-    label_noise: Any
-    weight_decay: Any
-    drift: Any
-    readout_decay: Any
 
     @door
+    @with_numbers
     def __init__(
         self,
         student: Committee,
         teacher: Committee,
         teacher_overlaps: tuple[Any, Any] = (1.0, 0.0),
-        *,
-        output_scale: Any = 1.0,
-        label_noise: Any = 0.0,
-        weight_decay: Any = 0.0,
-        drift: Any = 0.0,
-        readout_decay: Any = 0.0,
+        **numbers: Any,
     ):
-        given = locals()
         check_committee("student", student)
         check_committee("teacher", teacher)
         K, M = student.units, teacher.units
@@ -103,7 +113,7 @@ class SymmetricScenario(eqx.Module):
         one = Scenario(
             Committee(1, student.activation),
             Committee(1, teacher.activation),
-            **{name: given[name] for name in NAMES},
+            **numbers,
         )
         check_scenario(one)
         for name, value in numbers_of(one).items():

@@ -34,7 +34,11 @@ from tutelage.online.integration import (
     Trajectory,
 )
 from tutelage.online.symmetric.flow import SymmetricFlow
-from tutelage.online.symmetric.scenario import SymmetricScenario, SymmetricState
+from tutelage.online.symmetric.scenario import (
+    SymmetricScenario,
+    SymmetricState,
+    symmetric_layout,
+)
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
@@ -42,8 +46,6 @@ from tutelage.runs.provenance import recorded
 ROUNDING_UNITS = 16
 # The pace is looked at after so many evaluations; most runs take fewer.
 LOOK = 5000
-# Where a readout that learns stands, behind Q, C, R and S.
-LEARNED = 4
 
 
 @recorded
@@ -93,16 +95,14 @@ def evolve_symmetric(
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
     rate = timing.both(rate, readout)
     flow = SymmetricFlow(scenario, method, batch=batch)
-    y0 = np.asarray(_to_vector(flow, _one_state(flow, start)))
-    y0 = y0 if readout is None else np.append(y0, flow.readout)
+    begin = _one_state(flow, start)._asdict() | {"readout": flow.readout}
+    y0 = np.asarray(_vector(flow, begin, readout is not None))
     with Progress(progress, float(until), "time α") as bar:
         trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
     shown, vectors = trajectory.until_the_end(times)
     # One shape whenever a run ends, so that it is not compiled anew for every end.
     padded = np.concatenate([vectors, np.tile(y0, (len(times) + 1 - len(vectors), 1))])
-    numbers = _to_state(flow, jnp.asarray(padded))._asdict()
-    if readout is not None:
-        numbers["readout"] = padded[:, LEARNED]
+    numbers = _blocks(flow, jnp.asarray(padded))
     numbers["generalization_error"] = _errors(flow, jnp.asarray(padded))
     return xr.Dataset(
         {name: ("time", np.asarray(x)[: len(shown)]) for name, x in numbers.items()},
@@ -207,37 +207,40 @@ def _outcome(flow: SymmetricFlow, rate: Rate | Scheduled, trajectory: Trajectory
     return OUTCOMES[int(trajectory.outcome)]
 
 
-def _to_vector(flow: SymmetricFlow, state: SymmetricState) -> Float[Array, "... 4"]:
+def _vector(flow: SymmetricFlow, blocks: dict[str, Any], learns: bool) -> Float[Array, "... d"]:
     n = jnp.maximum(flow.K - 1, 1.0)
-    return jnp.stack([state.Q, n * state.C, state.R, n * state.S], axis=-1)
+    scaled = {name: n * blocks[name] for name in ("C", "S")}
+    return symmetric_layout(learns).vector(blocks | scaled)
 
 
-def _to_state(flow: SymmetricFlow, y: Float[Array, "... numbers"]) -> SymmetricState:
+def _blocks(flow: SymmetricFlow, y: Float[Array, "... d"]) -> dict[str, Any]:
+    """Undo `_vector`: Q, C, R and S, and the readout if it learns."""
+    blocks = symmetric_layout(y.shape[-1] > len(SymmetricState._fields)).arrays(y)
     n = jnp.maximum(flow.K - 1, 1.0)
-    return SymmetricState(y[..., 0], y[..., 1] / n, y[..., 2], y[..., 3] / n)
+    return blocks | {name: blocks[name] / n for name in ("C", "S")}
 
 
-def _at(flow: SymmetricFlow, y: Array) -> SymmetricFlow:
-    """With the readout of a state, if it learns."""
-    return flow.with_readout(y[LEARNED]) if len(y) > LEARNED else flow
+def _at(flow: SymmetricFlow, blocks: dict[str, Any]) -> tuple[SymmetricFlow, SymmetricState]:
+    """The equations with the readout of a state, if it learns, and the overlaps of the state."""
+    state = SymmetricState(*(blocks[name] for name in SymmetricState._fields))
+    return flow.with_readout(blocks["readout"]) if "readout" in blocks else flow, state
 
 
-def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> list[Array]:
+def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> dict[str, Array]:
     """dQ, dC, dR and dS, and dv if it learns."""
-    here, state, now = _at(flow, y), _to_state(flow, y), rate.at(t)
-    change = list(here(state, now))
-    if len(y) > LEARNED:
-        gradient = here.readout_gradient(here.checked(state))
-        change.append(now.readout * gradient - flow.readout_decay * y[LEARNED])
+    blocks, now = _blocks(flow, y), rate.at(t)
+    here, state = _at(flow, blocks)
+    change = here(state, now)._asdict()
+    if "readout" in blocks:
+        decay = flow.decays["readout"] * blocks["readout"]
+        change["readout"] = now.readout * here.readout_gradient(here.checked(state)) - decay
     return change
 
 
 @eqx.filter_jit
 def _rates(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
     change = _change(flow, rate, t, y)
-    return jnp.append(
-        _to_vector(flow, SymmetricState(*change[:LEARNED])), jnp.array(change[LEARNED:])
-    )
+    return _vector(flow, change, "readout" in change)
 
 
 @eqx.filter_jit
@@ -250,9 +253,11 @@ def _distances(
     flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: Any
 ) -> Array:
     """Negative where a run has converged, diverged or come to rest, in the order of OUTCOMES."""
-    error, rounding = _at(flow, y).error_and_rounding(_to_state(flow, y))
-    largest = jnp.max(jnp.abs(jnp.append(jnp.stack(_to_state(flow, y)), y[LEARNED:])))
-    moving = jnp.max(jnp.abs(jnp.stack(_change(flow, rate, t, y))))
+    blocks = _blocks(flow, y)
+    here, state = _at(flow, blocks)
+    error, rounding = here.error_and_rounding(state)
+    largest = jnp.max(jnp.abs(jnp.stack([*blocks.values()])))
+    moving = jnp.max(jnp.abs(jnp.stack([*_change(flow, rate, t, y).values()])))
     return jnp.stack(
         [
             error / jnp.maximum(SOLVED, ROUNDING_UNITS * rounding) - 1,
@@ -284,6 +289,9 @@ def _one_state(flow: SymmetricFlow, start: Any) -> SymmetricState:
 
 @eqx.filter_jit
 def _errors(flow: SymmetricFlow, y: Array) -> Array:
-    if y.shape[-1] > LEARNED:
-        return jax.vmap(lambda y: _at(flow, y).error_and_rounding(_to_state(flow, y))[0])(y)
-    return flow.error_and_rounding(_to_state(flow, y))[0]
+    def error(y: Array) -> Array:
+        here, state = _at(flow, _blocks(flow, y))
+        return here.error_and_rounding(state)[0]
+
+    learns = y.shape[-1] > len(SymmetricState._fields)
+    return jax.vmap(error)(y) if learns else error(y)
