@@ -164,7 +164,7 @@ class Layout:
 def layout_of(K: int, M: int, outputs: int = 0) -> Layout:
     """R and Q of K students and M teachers; and v of a second layer that learns, if ``outputs``."""
     sizes = {"student": K, "student_2": K, "teacher": M, "output": outputs}
-    return Layout(tuple(b for b in BLOCKS if outputs or "output" not in b.dimensions), sizes)
+    return Layout(tuple(b for b in BLOCKS if outputs or "second layer" not in b.factors), sizes)
 
 
 def to_vector(overlaps: Overlaps) -> Any:

@@ -1,13 +1,18 @@
 """The picture of on-line learning: error and overlaps over α, and how the run ended."""
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import SUBSCRIPTS, Axis, Number, Panel, Picture, Trace
+from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
 from tutelage.explorer.views.online.setting import dataset
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from tutelage.model.layout import Block
+
+OVERLAPS = {"R": "overlap with a teacher", "Q": "overlap of students"}
 
 
 def draw(state: State) -> Picture:
@@ -16,10 +21,6 @@ def draw(state: State) -> Picture:
     return Picture(
         panels=_panels(run, state), numbers=_numbers(run), messages=_messages(run, state)
     )
-
-
-def _indexed(letter: str, *indices: int) -> str:
-    return letter + "".join(str(i) for i in indices).translate(SUBSCRIPTS)
 
 
 def _time_axis(state: State) -> Axis:
@@ -37,39 +38,36 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
         Panel("error", "Generalization error", _describe_error(run), x,
               Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log")), [error]),
         Panel("overlaps", "Overlaps", _describe_overlaps(run), x,
-              Axis("overlaps R and Q", "R, Q"), overlap_traces(run)),
+              Axis("overlaps R and Q", "R, Q"), block_traces(run, OVERLAPS)),
     ]  # fmt: skip
     if "readout" in run:
         y = Axis("weights of the second layer", "v")
         description = "weights of the student's second layer over α"
-        panels.append(Panel("readout", "Second layer", description, x, y, readout_traces(run)))
+        panels.append(
+            Panel("readout", "Second layer", description, x, y, block_traces(run, ("readout",)))
+        )
     return panels
 
 
-def overlap_traces(run: "xr.Dataset", of: str = "", **how: Any) -> list[Trace]:
-    """R_in and Q_ik, one of each pair; with their standard errors, where there are any."""
-    K, M = run.sizes["student"], run.sizes["teacher"]
-    pairs = {"R": [(i, n) for i in range(K) for n in range(M)],
-             "Q": [(i, k) for i in range(K) for k in range(i, K)]}  # fmt: skip
+def block_traces(run: "xr.Dataset", names: Container[str], of: str = "", **how: Any) -> list[Trace]:
+    """A curve for every entry of some blocks of the state; with standard errors, if there are."""
+    from tutelage.model.layout import BLOCKS
+
     return [
-        _trace(run, letter, letter, place, member, of, **how)
-        for letter, places in pairs.items()
-        for member, place in enumerate(places)
-    ]
+        _trace(run, block, entry, member, of, **how)
+        for block in BLOCKS if block.name in names
+        for member, entry in enumerate(block.entries(run.sizes))
+    ]  # fmt: skip
 
 
-def readout_traces(run: "xr.Dataset", of: str = "", **how: Any) -> list[Trace]:
-    """v_i of the one output."""
-    return [_trace(run, "readout", "v", (0, i), i, of, **how) for i in range(run.sizes["student"])]
-
-
-def _trace(run: "xr.Dataset", variable: str, letter: str, place: tuple[int, int], member: int,
-           of: str, **how: Any) -> Trace:  # fmt: skip
-    at = (slice(None), *place)
-    name = _indexed(letter, *(i + 1 for i in (place if letter != "v" else place[1:]))) + of
-    if f"{variable}_standard_error" in run:
-        how["error"] = run[f"{variable}_standard_error"].values[at]
-    return Trace(name, letter, run["time"].values, run[variable].values[at], member, **how)
+def _trace(run: "xr.Dataset", block: "Block", entry: tuple[int, ...], member: int, of: str,
+           **how: Any) -> Trace:  # fmt: skip
+    at = (slice(None), *entry)
+    if f"{block.name}_standard_error" in run:
+        how["error"] = run[f"{block.name}_standard_error"].values[at]
+    name = lowered(block.label(entry, run.sizes)) + of
+    x, y = run["time"].values, run[block.name].values[at]
+    return Trace(name, block.symbol, x, y, member, **how)
 
 
 def _describe_error(run: "xr.Dataset") -> str:
@@ -84,8 +82,9 @@ def _describe_overlaps(run: "xr.Dataset") -> str:
 
 
 def _numbers(run: "xr.Dataset") -> list[Number]:
+    from tutelage.model.layout import BLOCKS
+
     last = run.isel(time=-1)
-    R, Q = last["R"].values, last["Q"].values
     error, noise = float(last["generalization_error"]), float(run.attrs["integration_error"])
     reason = f"less than {noise:g}, the error of the integration"
     small = error <= noise
@@ -94,11 +93,10 @@ def _numbers(run: "xr.Dataset") -> list[Number]:
         Number("ended at", "α", float(run.attrs["ended_at"])),
         Number("last error", "ε_g", None if small else error, None, reason if small else None),
     ]
-    found += [Number("overlap with a teacher", _indexed("R", i + 1, n + 1), float(R[i, n]))
-              for i in range(R.shape[0]) for n in range(R.shape[1])]  # fmt: skip
-    found += [Number("overlap of students", _indexed("Q", i + 1, k + 1), float(Q[i, k]))
-              for i in range(len(Q)) for k in range(i, len(Q))]  # fmt: skip
-    return found
+    return found + [
+        Number(OVERLAPS[b.name], lowered(b.label(entry, run.sizes)), float(last[b.name][entry]))
+        for b in BLOCKS if b.name in OVERLAPS for entry in b.entries(run.sizes)
+    ]  # fmt: skip
 
 
 OUTCOMES = {

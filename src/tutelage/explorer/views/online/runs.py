@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tutelage._checks import InputError
 from tutelage.explorer.parameters import State
 from tutelage.explorer.pictures import Trace, trace_of
-from tutelage.explorer.views.online.panels import overlap_traces, readout_traces
+from tutelage.explorer.views.online.panels import OVERLAPS, block_traces
 from tutelage.explorer.views.online.setting import arguments, scenario_of, start_of
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ def _traces(runs: "xr.Dataset", theory: "xr.Dataset") -> dict[str, list[Trace]]:
         name = f"run {number + 1}"
         error = run["generalization_error"].values
         found["error"].append(Trace(f"ε_g, {name}", "error", time, error, kind="faint"))
-        found["overlaps"] += overlap_traces(run, f", {name}", kind="faint")
+        found["overlaps"] += block_traces(run, OVERLAPS, f", {name}", kind="faint")
     found["error"].append(_mean(mean))
-    found["overlaps"] += overlap_traces(mean, ", mean", kind="points")
+    found["overlaps"] += block_traces(mean, OVERLAPS, ", mean", kind="points")
     if "readout" in runs:
-        found["readout"] = readout_traces(mean, ", mean", kind="points")
+        found["readout"] = block_traces(mean, ("readout",), ", mean", kind="points")
     return found
 
 
