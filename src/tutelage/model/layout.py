@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,9 +37,18 @@ class Block(NamedTuple):
     factors: tuple[Weights, ...] = ()
     symmetric: bool = False
 
+    def shape(self, sizes: Mapping[Any, int]) -> tuple[int, ...]:
+        """The shape of its array."""
+        return tuple(sizes[name] for name in self.dimensions)
+
+    def count(self, sizes: Mapping[Any, int]) -> int:
+        """The number of independent entries."""
+        *others, last = self.shape(sizes) or (1,)
+        return math.prod(others) * (last + 1) // 2 if self.symmetric else math.prod(others) * last
+
     def entries(self, sizes: Mapping[Any, int]) -> list[tuple[int, ...]]:
         """The indices of the independent entries: of a symmetric block those with i <= k."""
-        every = np.ndindex(*(sizes[name] for name in self.dimensions))
+        every = np.ndindex(*self.shape(sizes))
         return [index for index in every if not self.symmetric or index[-2] <= index[-1]]
 
     def label(self, index: tuple[int, ...], sizes: Mapping[Any, int]) -> str:
@@ -83,7 +93,7 @@ class Layout:
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
-        ends = np.cumsum([0, *(len(block.entries(self.sizes)) for block in self.blocks)]).tolist()
+        ends = [0, *accumulate(block.count(self.sizes) for block in self.blocks)]
         return {
             block.name: slice(*ends[number : number + 2])
             for number, block in enumerate(self.blocks)
@@ -131,12 +141,12 @@ class Layout:
         return {block.name: self._array(block, vector) for block in self.blocks}
 
     def _array(self, block: Block, vector: Any) -> Any:
-        shape = tuple(self.sizes[name] for name in block.dimensions)
-        part, leading = vector[..., self[block.name]], vector.shape[:-1]
+        shape, part = block.shape(self.sizes), vector[..., self[block.name]]
         if not block.symmetric:
-            return part.reshape(*leading, *shape)
+            return part.reshape(*vector.shape[:-1], *shape)
         pairs = shape[-1] * (shape[-1] + 1) // 2
-        return part.reshape(*leading, *shape[:-2], pairs)[..., upper_triangle(shape[-1])]
+        part = part.reshape(*vector.shape[:-1], *shape[:-2], pairs)
+        return part[..., upper_triangle(shape[-1])]
 
     def overlaps(self, vector: Any, T: Any) -> Overlaps:
         """The overlaps of a state, for T of shape (..., M, M)."""
@@ -154,10 +164,8 @@ class Layout:
 
     def factors(self, weights: Weights) -> Float[np.ndarray, " d"]:
         """How many factors of each number are these weights: it decays so many times faster."""
-        counts = [
-            [float(b.factors.count(weights))] * len(b.entries(self.sizes)) for b in self.blocks
-        ]
-        return np.concatenate(counts)
+        counts = [float(block.factors.count(weights)) for block in self.blocks]
+        return np.repeat(counts, [block.count(self.sizes) for block in self.blocks])
 
 
 @cache

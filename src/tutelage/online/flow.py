@@ -113,8 +113,8 @@ class Flow(eqx.Module):
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, "... d"]:
         """The state with these overlaps and the scenario's readouts."""
-        v = self.scenario.student.weights
-        return np.asarray(self.layout.vector({"Q": start.Q, "R": start.R, "readout": v}))
+        blocks = {"Q": start.Q, "R": start.R, "readout": self.scenario.student.weights}
+        return self.layout.vector({name: np.asarray(x) for name, x in blocks.items()})
 
     def overlaps(self, y: Float[AnyArray, "... d"], T: Any) -> Overlaps:
         """The overlaps of states as vectors."""
@@ -258,6 +258,10 @@ class Flows(eqx.Module):
     def layout(self) -> Layout:
         """The blocks of a state."""
         return self.each.layout
+
+    def vector(self, start: Overlaps) -> Float[np.ndarray, "runs d"]:
+        """As `Flow.vector`."""
+        return self.each.vector(start)
 
     @property
     def few(self) -> bool:

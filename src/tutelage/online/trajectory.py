@@ -202,7 +202,7 @@ def _evolved(
     begin = unchecked(Q, R, T)
     error = _averages_error(flows, begin)
     _check_known(error, method)
-    y0 = _vectors(flows, begin)
+    y0 = flow.vector(begin)
     drift = np.asarray([each.drift for each in several])
     teachers = Teachers(T, drift if isinstance(scenarios, list) else drift[0])
     times, until, tolerance, progress = span
@@ -219,13 +219,6 @@ def _evolved(
         averages_error_bounds=BOUNDED,
         integration_error=NOISE * float(tolerance),
     )
-
-
-def _vectors(flows: list[Flow], begin: Overlaps) -> Float[np.ndarray, "... d"]:
-    """The states at the start, with the readouts of every run if they learn."""
-    v = np.stack([flow.scenario.student.weights for flow in flows])
-    readout = v if len(flows) > 1 else v[0]
-    return np.asarray(flows[0].layout.vector({"Q": begin.Q, "R": begin.R, "readout": readout}))
 
 
 def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:
