@@ -162,7 +162,7 @@ class Layout:
             prefix + b.name: ((*over, *b.dimensions), arrays[b.name]) for b in sorted(self.blocks)
         }
 
-    def factors(self, weights: Weights) -> Float[np.ndarray, " d"]:
+    def factors(self, weights: str) -> Float[np.ndarray, " d"]:
         """How many factors of each number are these weights: it decays so many times faster."""
         counts = [float(block.factors.count(weights)) for block in self.blocks]
         return np.repeat(counts, [block.count(self.sizes) for block in self.blocks])

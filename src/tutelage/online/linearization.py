@@ -65,10 +65,9 @@ def rates_and_jacobian(
 
 def decays(flow: Flow) -> Float[np.ndarray, " d"]:
     """D, the rate at which every number of a state decays."""
-    rates = (number for number in NUMBERS if number.is_rate)
-    return sum(
-        float(getattr(flow.scenario, n.name)) * flow.layout.factors(n.acts_on) for n in rates
-    )
+    rates = [number for number in NUMBERS if number.is_rate]
+    terms = [float(getattr(flow.scenario, n.name)) * flow.layout.factors(n.acts_on) for n in rates]
+    return np.sum(terms, axis=0)
 
 
 def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:

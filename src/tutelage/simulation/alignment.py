@@ -113,11 +113,11 @@ def _squares(
 ) -> Float[np.ndarray, " orders"]:
     """The squared distance of a block from another, for every order of its units."""
     axes = range(len(block.dimensions))
-    index = [
+    index: Any = [
         np.expand_dims(orders.get(name, np.arange(size)[None]), [1 + a for a in axes if a != axis])
         for axis, (name, size) in enumerate(zip(block.dimensions, x.shape[1:], strict=True))
     ]
-    return np.sum((x[:, *index] - y[:, None]) ** 2, axis=(0, *(2 + a for a in axes)))
+    return np.sum((x[(slice(None), *index)] - y[:, None]) ** 2, axis=(0, *(2 + a for a in axes)))
 
 
 def _ends(state: dict[str, np.ndarray]) -> _Ends:

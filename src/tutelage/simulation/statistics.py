@@ -97,7 +97,8 @@ def components(
         x = dataset[name].transpose(..., "time", *block.dimensions).values
         for entry in block.entries(dataset.sizes):
             symbols.append(block.label(entry, dataset.sizes))
-            values.append(x[(..., *entry)])
+            at: Any = (..., *entry)
+            values.append(x[at])
     return symbols, np.stack(values, axis=-1)
 
 

@@ -62,7 +62,7 @@ def block_traces(run: "xr.Dataset", names: Container[str], of: str = "", **how: 
 
 def _trace(run: "xr.Dataset", block: "Block", entry: tuple[int, ...], member: int, of: str,
            **how: Any) -> Trace:  # fmt: skip
-    at = (slice(None), *entry)
+    at: Any = (slice(None), *entry)
     if f"{block.name}_standard_error" in run:
         how["error"] = run[f"{block.name}_standard_error"].values[at]
     name = lowered(block.label(entry, run.sizes)) + of
