@@ -385,3 +385,18 @@ def i4_derivative(activations: Sequence[Tag], C) -> list[list]:
             change = i4(activations, moved(a, b, h)) - i4(activations, moved(a, b, -h))
             D[a][b] = D[b][a] = change / real(2 * h) / (1 if a == b else 2)
     return D
+
+
+def erf_four_point(C):
+    """I4 of four error functions: Λ0, Λ1, Λ2 and Λ4 of Saad and Solla (1995)."""
+    c = mp.matrix(C)
+    for a in range(4):
+        c[a, a] += 1
+    L4 = c[0, 0] * c[1, 1] - c[0, 1] ** 2
+
+    def Lambda(a, b):
+        crossed = c[0, 1] * (c[0, a] * c[1, b] + c[0, b] * c[1, a])
+        return L4 * c[a, b] - c[1, a] * c[1, b] * c[0, 0] - c[0, a] * c[0, b] * c[1, 1] + crossed
+
+    sine = Lambda(2, 3) / mp.sqrt(Lambda(2, 2) * Lambda(3, 3))
+    return 4 / mp.pi**2 / mp.sqrt(L4) * mp.asin(sine)

@@ -11,7 +11,7 @@ from tutelage._jax import hardly_used, jax, jnp
 from tutelage.activations import projection
 from tutelage.averages import pairs
 from tutelage.averages.conditional import derivatives
-from tutelage.averages.orthant import moments
+from tutelage.averages.orthant import angle, moments
 from tutelage.averages.quadrature.fields import Effort, Field, average
 from tutelage.gates import calculus
 from tutelage.spectra import cross_entropy
@@ -71,6 +71,9 @@ TABLE = {
         jax.grad(stand_in),
         [0.7, 0.3, 1.9, 0.4],
     ),
+    "averages/orthant/angle.py angle": (lambda z: angle.angle(z[::2], z[1:]), Z),
+    "averages/orthant/angle.py arcsine": (lambda z: angle.arcsine(0.7 * z), Z),
+    "averages/orthant/angle.py arctangent": (lambda z: angle.arctangent(z[1:], z[::2]), Z),
     "averages/orthant/moments.py pair_moment": (
         lambda C: moments.pair_moment(entries(C), 0, 1, 2, 3),
         C,

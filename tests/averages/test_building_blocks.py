@@ -9,7 +9,7 @@ from mpmath import mp
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.orthant import twofold
-from tutelage.averages.orthant.angle import angle
+from tutelage.averages.orthant.angle import ARCSINE, ARCTANGENT, angle, arcsine, arctangent
 from tutelage.averages.orthant.moments import _pair_angles
 from tutelage.averages.orthant.rows import PAIRS, rows
 from tutelage.averages.orthant.tetrahedron import tetrahedron
@@ -66,6 +66,69 @@ def test_angle_is_the_arctangent():
     computed = angle(jnp.asarray(y), jnp.asarray(x))
     for value, a, b in zip(computed, y, x, strict=True):
         assert abs(mp.mpf(float(value)) - mp.atan2(a, b)) <= 3 * EPSILON
+
+
+POLYNOMIALS = {  # (f(s)/s - 1)/s² as a function of s², and the largest s
+    "asin": (ARCSINE, mp.asin, lambda: mp.mpf(1) / 2),
+    "atan": (ARCTANGENT, mp.atan, lambda: mp.sqrt(2) - 1),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_of_angles_interpolate_at_chebyshev_nodes(name):
+    """Computed again with 60 digits; between the nodes the error is below a tenth of a unit."""
+    coefficients, function, largest = POLYNOMIALS[name]
+    count = len(coefficients)
+
+    def exact(z):
+        return (function(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+    with mp.workdps(60):
+        low, high = mp.mpf(10) ** -25, largest() ** 2
+        nodes = [
+            (high + low + (high - low) * mp.cos(mp.pi * (j + 0.5) / count)) / 2
+            for j in range(count)
+        ]
+        powers = mp.matrix([[z**k for k in range(count)] for z in nodes])
+        expected = mp.lu_solve(powers, mp.matrix([exact(z) for z in nodes]))
+        errors = [
+            z * abs(exact(z) - sum(c * z**k for k, c in enumerate(expected)))
+            for z in (high * j / 101 for j in range(1, 101))
+        ]
+    assert coefficients == tuple(float(c) for c in expected)
+    assert max(errors) <= 0.1 * EPSILON
+
+
+def units_off(values, exact):
+    """Errors in units of the last place."""
+    pairs = zip(np.asarray(values), exact, strict=True)
+    return max(abs(mp.mpf(float(x)) - y) / float(np.spacing(abs(float(y)))) for x, y in pairs)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_arcsine_and_arctangent_are_right_to_two_units(compiled):
+    """On both sides of the selects, close to ±1, and for numbers of every size."""
+    rng, jit = np.random.default_rng(7), jax.jit if compiled else lambda f: f
+    below, above = np.nextafter(0.5, 0), np.nextafter(0.5, 1)
+    near = 1 - 10.0 ** rng.uniform(-16, 0, 300)
+    tiny = 10.0 ** rng.uniform(-300, 0, 300)
+    x = np.concatenate([rng.uniform(-1, 1, 1000), near, -tiny, [0.5, below, above]])
+    y, positive = tiny * rng.choice([-1, 1], 300), np.abs(rng.normal(size=300)) * tiny[::-1]
+    with mp.workdps(30):
+        assert units_off(jit(arcsine)(x), [mp.asin(a) for a in x]) <= 2
+        exact = [mp.atan2(a, b) for a, b in zip(y, positive, strict=True)]
+        assert units_off(jit(arctangent)(y, positive), exact) <= 2
+
+
+def test_arcsine_and_arctangent_at_their_ends():
+    """Values and signs of zeros as NumPy has them; NaN beyond ±1."""
+    ends = np.array([0.0, -0.0, 1.0, -1.0])
+    assert str(np.asarray(arcsine(ends))) == str(np.arcsin(ends))
+    assert np.all(np.isnan(arcsine(np.array([np.nextafter(1.0, 2.0), np.inf, -np.inf, np.nan]))))
+    y = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 2.0, 0.0, -0.0])
+    x = np.array([1.0, 1.0, 0.0, 0.0, 3.0, 3.0, np.inf, 0.0, 0.0])
+    assert str(np.asarray(arctangent(y, x))) == str(np.arctan2(y, x))
+    assert jax.grad(arcsine)(0.0) == 1 and jax.grad(arctangent)(0.0, 2.0) == 0.5
 
 
 def test_angle_of_nothing_is_zero():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 from problems import problems
+from reference import erf_four_point
 from units import covariances, true_errors
 
 from tutelage._jax import hardly_used, jax, jnp
@@ -48,21 +49,6 @@ def test_large_variances_turn_erf_into_a_sign():
         assert np.all(np.isfinite(jax.grad(lambda c: erf.i2((Erf(), Erf()), c).value)(C)))
 
 
-def four_point(C):
-    """Λ0, Λ1, Λ2 and Λ4 of Saad and Solla (1995) in 300 digits."""
-    c = mp.matrix(C)
-    for a in range(4):
-        c[a, a] += 1
-    L4 = c[0, 0] * c[1, 1] - c[0, 1] ** 2
-
-    def Lambda(a, b):
-        crossed = c[0, 1] * (c[0, a] * c[1, b] + c[0, b] * c[1, a])
-        return L4 * c[a, b] - c[1, a] * c[1, b] * c[0, 0] - c[0, a] * c[0, b] * c[1, 1] + crossed
-
-    sine = Lambda(2, 3) / mp.sqrt(Lambda(2, 2) * Lambda(3, 3))
-    return 4 / mp.pi**2 / mp.sqrt(L4) * mp.asin(sine)
-
-
 def differences(C):
     """Symmetric D with dI4 = Σ D_ab dC_ab by central differences: the step is 10⁻⁶⁰."""
     D, h = np.zeros((4, 4)), mp.mpf(10) ** -60
@@ -70,7 +56,7 @@ def differences(C):
         for b in range(a, 4):
             E = mp.zeros(4)
             E[a, b] = E[b, a] = h
-            change = four_point(mp.matrix(C) + E) - four_point(mp.matrix(C) - E)
+            change = erf_four_point(mp.matrix(C) + E) - erf_four_point(mp.matrix(C) - E)
             D[a, b] = D[b, a] = float(change / (2 * h)) / (1 if a == b else 2)
     return D
 
@@ -100,7 +86,7 @@ def test_gradients_of_large_and_singular_covariances_are_differences(kind, power
         return
     value, gradient = derivatives(C)
     with mp.workdps(300):
-        exact, expected = float(four_point(C.tolist())), differences(C.tolist())
+        exact, expected = float(erf_four_point(C.tolist())), differences(C.tolist())
     s = np.sqrt(np.diag(C))
     wrong = np.abs(gradient + gradient.T - 2 * expected) / 2 * np.outer(s, s)
     scale = abs(exact) + np.max(np.abs(expected) * np.outer(s, s))

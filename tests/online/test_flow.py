@@ -5,6 +5,8 @@ import math
 import equinox as eqx
 import numpy as np
 import pytest
+from mpmath import mp
+from reference import erf_four_point
 from scenarios import between, random_overlaps
 
 import tutelage as tl
@@ -12,6 +14,7 @@ from tutelage.averages import Hermite, Orthant
 from tutelage.averages.methods import Erf as ErfMethod
 from tutelage.model.layout import to_vector
 from tutelage.online import Flow
+from tutelage.online.moments import erf
 from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 
@@ -191,6 +194,43 @@ def test_error_functions_for_all_fields_at_once_are_sums_of_single_averages():
         assert np.allclose(at_once, one_by_one, rtol=0, atol=1e-14)  # rounding of dozens of terms
     limit = eqx.filter_jit(Flow(s, limit=True).moments.first_order)(o)
     assert np.allclose(limit, eqx.filter_jit(single.three_point)(o), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("K", "M"), [(1, 1), (1, 2), (2, 3)])
+def test_error_functions_are_the_same_in_a_loop(K, M, monkeypatch):
+    """Many fields take the shifts one after the other, a few take them in one expression."""
+    o = random_overlaps(K, M, seed=13)
+    s = between(o, tl.Erf(0.3), tl.Erf(), output_scale=(0.7, 1.2))
+    straight = Flow(s).moments.second_order(o)
+    monkeypatch.setattr(erf, "UNROLLED_SHIFTS", 0)
+    assert np.allclose(Flow(s).moments.second_order(o), straight, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("gap", [1.0, 1e-4, 1e-8, 0.0])
+def test_error_functions_of_large_norms_and_fields_that_nearly_coincide(norm, gap):
+    """Against Saad and Solla's determinants with 60 digits: a few roundings times √q.
+
+    gap: the share of a field that students and teacher do not have in common.
+    """
+    W = np.random.default_rng(14).normal(size=(3, 4))
+    W = np.sqrt(norm / 4) * (W[0] + gap * W)
+    o = tl.Overlaps.from_weights(W[:2], W[2:])
+    moments = Flow(between(o, tl.Erf(), tl.Erf())).moments
+    C, G = np.asarray(o.covariance), np.array([-1, -1, 1.0])
+    with mp.workdps(60):
+        exact = [
+            sum(
+                G[a] * G[b] * erf_four_point(C[np.ix_(f, f)].tolist())
+                for a in range(3)
+                for b in range(3)
+                for f in [[i, k, a, b]]
+            )
+            for i, k in ((0, 0), (0, 1), (1, 1))
+        ]
+    found = np.asarray(moments.second_order(o))[np.triu_indices(2)]
+    rounding = 16 * float(np.finfo(float).eps)  # nine terms of order one
+    assert np.all(np.abs(found - np.array(exact, dtype=float)) <= rounding * np.sqrt(norm))
 
 
 def test_the_error_of_states_is_computed_as_was_asked():

@@ -15,6 +15,7 @@ from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.estimate import Estimate
+from tutelage.averages.orthant.angle import arctangent
 from tutelage.averages.orthant.averages import power_of_two
 from tutelage.averages.orthant.twofold import minor
 
@@ -102,7 +103,7 @@ class _Noisy(NamedTuple):
 
     def signs(self, i: int, j: int) -> Array:
         """(2/π) asin[C_ij/√((n_i + C_ii)(n_j + C_jj))]."""
-        return 2 / math.pi * jnp.arctan2(self.C[..., i, j], jnp.sqrt(self.determinant(i, j)))
+        return 2 / math.pi * arctangent(self.C[..., i, j], jnp.sqrt(self.determinant(i, j)))
 
     def given(self, x: int) -> "_Noisy":
         """Fields given one of them with its noise: C_ij - C_ix C_xj/(n_x + C_xx), in new units."""
@@ -130,9 +131,7 @@ def _scaled(C: Float[Array, "... n n"]) -> _Noisy:
     return _Noisy(C, ones, ones).rescaled()
 
 
-def _lambda(
-    C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array | float = 1.0, n_j: Array | float = 1.0
-) -> Array:
+def _lambda(C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array, n_j: Array) -> Array:
     """(n_i + C_ii)(n_j + C_jj) - C_ij²: without cancellation, for fields with noise n_i and n_j."""
     noise = n_i * n_j + n_i * C_jj + n_j * C_ii
     return noise + _not_negative(minor(C_ii, C_ij, C_ij, C_jj), noise)
@@ -145,11 +144,6 @@ def _not_negative(x: Array, scale: Array) -> Array:
     would cut its derivatives in one place of a compiled program and not in another.
     """
     return jnp.where(x > -0.5 * scale, x, 0.0)
-
-
-def two_signs(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
-    """(2/π) asin[C_ij/√((1 + C_ii)(1 + C_jj))] = ⟨erf(u/√2) erf(w/√2)⟩."""
-    return 2 / math.pi * jnp.arctan2(C_ij, jnp.sqrt(_lambda(C_ii, C_ij, C_jj)))
 
 
 def _estimate(value: Array, scale: Array | float) -> Estimate:
