@@ -1,7 +1,7 @@
 """Monte Carlo of real weight vectors: a check of the free energy that does not use it."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -13,6 +13,7 @@ from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import matched_overlaps
 from tutelage.equilibrium.kernel.pair_error import PairError
 from tutelage.equilibrium.sampling.autocorrelation import autocorrelation_time, standard_error
+from tutelage.equilibrium.sampling.examples import ExampleSamples, GibbsOfExamples
 from tutelage.equilibrium.sampling.spheres import Gibbs, Samples, chain
 from tutelage.model import Overlaps, Scenario
 from tutelage.runs.progress import Progress
@@ -22,6 +23,9 @@ from tutelage.runs.seed import check_seed
 MOVES = 12  # great-circle steps in one trajectory; together one to three radians
 STARTS = "random, teacher or Overlaps with Q_ii = 1"
 
+# Chains that learn the same examples.
+REPLICAS = 2
+
 # Arrays of one kind that exist at a time: before and after a move, its momenta and forces.
 COPIES = 5
 
@@ -29,8 +33,10 @@ COPIES = 5
 @recorded
 def sample(
     scenario: Scenario,
-    load: float,
+    load: float | None = None,
     *,
+    examples: int | None = None,
+    temperature: float | str | None = None,
     dimension: int,
     sweeps: int,
     runs: int = 8,
@@ -39,26 +45,36 @@ def sample(
     warm_up: int | None = None,
     method: Method | str | None = None,
 ) -> xr.Dataset:
-    """Draw weights from the density exp(-α K N ε_g) on the product of K spheres, for finite N.
+    """Draw weights from a Gibbs density on the product of K spheres, for finite N.
 
-    oostwal2019 eqs. (13) to (15) in the limit of high temperature.  A sweep is one trajectory
+    With a load: exp(-α K N ε_g), oostwal2019 eqs. (13) to (15) in the limit of high temperature.
+    With examples: exp(-β Σ_μ ½ (σ − τ)²) of P drawn examples at a temperature, their labels with
+    the scenario's noise; each run has a set of examples of its own, which two replicas learn.
+
+    A sweep is one trajectory
     of Hamiltonian Monte Carlo on the spheres, accepted or refused exactly (a Langevin equation
     would need noise of strength 2/β, and small steps).  Entropy is never computed: it is the
-    volume in which the weights move.  Means differ from the minima of βf by O(1/N).
+    volume in which the weights move.  Means differ from the minima of βf by O(1/N), and at finite
+    temperature from those of K → ∞ by O(1/K).
 
     Args:
         scenario: who learns from whom.
         load: α >= 0, multiplies K N times the scenario's own ε_g.
+        examples: P, in place of a load; the load of the theory is α̃ = P/(KN).
+        temperature: T > 0 of the examples, or "bayes", the variance of the label noise.
         dimension: N >= K + M.
         sweeps: how many are recorded.
-        runs, seed: of independent chains.
+        runs, seed: of independent chains; with examples of independent sets of examples.
         start: "random" on the spheres; "teacher", students at teachers (i at i modulo M); or
             overlaps, with Q_ii = 1.
         warm_up: sweeps before, while the step is tuned; as many as recorded by default.
 
     Returns:
         A Dataset with Q, R and generalization_error over ``run`` and ``sweep``, acceptance and
-        the autocorrelation_time of ε_g in sweeps for each run.
+        the autocorrelation_time of ε_g in sweeps for each run.  With examples there is a dimension
+        ``replica``, training_error, replica_overlap (J^a_i · J^b_k of the two replicas of a run)
+        and invariant_overlap, √(Σ_in R_in²/K), which a rotation of the students among themselves
+        leaves as it is.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -66,12 +82,79 @@ def sample(
     >>> dict(free["R"].sizes), f"{float(free['acceptance'].min()):.6f}"  # nothing is refused
     ({'run': 2, 'sweep': 10, 'student': 1, 'teacher': 1}, '1.000000')
     """
-    alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
-    sampler = Sampler(scenario, dimension, sweeps, warm_up, runs, seed, start, method)
-    data = _variables(sampler.drawn(alpha), ("run", "sweep"))
+    setting = _strength(scenario, load, examples, temperature)
+    sampler = Sampler(
+        scenario, dimension, sweeps, warm_up, runs, seed, start, method, setting.examples
+    )
+    samples = sampler.drawn(setting.strength)
+    if setting.examples is not None:
+        return _of_examples(sampler, samples, setting)
+    data = _variables(samples, ("run", "sweep"))
     tau = autocorrelation_time(data["generalization_error"][1])
     data["autocorrelation_time"] = ("run", tau)
     return xr.Dataset(data, coords=_coordinates(scenario), attrs={"step": sampler.step})
+
+
+class Strength(NamedTuple):
+    """What multiplies the energy: the load α, or β with a number of examples."""
+
+    strength: float
+    examples: int | None = None
+
+
+def _strength(scenario: Scenario, load: Any, examples: Any, temperature: Any) -> Strength:
+    """Either a load, or examples with a temperature."""
+    if (load is None) == (examples is None):
+        received = "neither a load nor examples" if load is None else "a load and examples"
+        allowed = "weights learn at a load α, or from P examples at a temperature"
+        raise InputError("examples", received, allowed, "examples=1000, temperature=0.1")
+    if examples is None:
+        if temperature is not None:
+            raise InputError(
+                "temperature",
+                repr(temperature),
+                "a load α = βP/(KN) already contains it",
+                "examples=1000 in the place of the load",
+            )
+        return Strength(float(finite_number("load", load, at_least=0.0, hint="load=10.0")))
+    count = positive_integer("examples", examples, "examples=1000")
+    if temperature == "bayes":
+        temperature = float(scenario.label_noise) ** 2
+    T = finite_number("temperature", temperature, above=0.0, hint="temperature=0.1")
+    return Strength(1 / float(T), count)
+
+
+def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength) -> xr.Dataset:
+    """Runs, replicas and sweeps as dimensions."""
+    scenario = sampler.gibbs.error.scenario
+
+    def split(x: Any) -> np.ndarray:  # (sweep, run · replica, …) -> (run, replica, sweep, …)
+        return np.moveaxis(x.reshape(len(x), -1, REPLICAS, *x.shape[2:]), 0, 2)
+
+    chain, pair = ("run", "replica", "sweep"), ("student", "teacher")
+    R = split(samples.R)
+    error, training = split(samples.generalization_error), split(samples.training_error)
+    data = {
+        "Q": ((*chain, "student", "student_2"), split(samples.Q)),
+        "R": ((*chain, *pair), R),
+        "invariant_overlap": (chain, np.sqrt(np.sum(R**2, axis=(-2, -1)) / scenario.K)),
+        "replica_overlap": (
+            ("run", "sweep", "student", "student_2"),
+            np.swapaxes(samples.replica_overlap, 0, 1),
+        ),
+        "generalization_error": (chain, error),
+        "training_error": (chain, training),
+        "acceptance": (("run", "replica"), np.mean(split(samples.acceptance), axis=-1)),
+        "autocorrelation_time": (("run", "replica"), autocorrelation_time(error)),
+    }
+    N = sampler.gibbs.teachers.shape[-1]
+    load = sampler.examples / (scenario.K * N)
+    coords = {
+        **_coordinates(scenario),
+        "load": ((), load, {"long_name": "P/(KN)", "symbol": "α̃"}),
+        "temperature": ((), 1 / setting.strength, {"symbol": "T"}),
+    }
+    return xr.Dataset(data, coords=coords, attrs={"step": sampler.step})
 
 
 @recorded
@@ -127,11 +210,14 @@ def hysteresis(
 class Sampler:
     """The weights of all runs, and what is needed to move them."""
 
-    def __init__(self, scenario, dimension, sweeps, warm_up, runs, seed, start, method):
+    def __init__(
+        self, scenario, dimension, sweeps, warm_up, runs, seed, start, method, examples=None
+    ):
         error = PairError(scenario, method)
         self.sweeps = positive_integer("sweeps", sweeps, "sweeps=1000")
         self.warm_up = sweeps if warm_up is None else positive_integer("warm_up", warm_up)
         runs, seed = positive_integer("runs", runs, "runs=8"), check_seed(seed)
+        sets, runs = runs, runs * (1 if examples is None else REPLICAS)
         N, n = positive_integer("dimension", dimension, "dimension=200"), scenario.K + scenario.M
         if n > N:
             raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
@@ -148,15 +234,22 @@ class Sampler:
         if isinstance(start, str) and start == "random":
             J = jax.random.normal(to_start, shape)
             self.J = J / jnp.linalg.norm(J, axis=-1, keepdims=True)
-        self.gibbs, self.step = Gibbs(error, B), 0.3
+        self.step, self.examples = 0.3, examples or 0
+        self.gibbs: Gibbs | GibbsOfExamples = Gibbs(error, B)
+        if examples is not None:
+            check_memory(
+                "examples", examples, lambda P: 16 * P * N * sets, "the inputs of all runs"
+            )
+            self.key, to_examples = jax.random.split(self.key)
+            self.gibbs = GibbsOfExamples.draw(error, B, to_examples, sets, examples, REPLICAS)
 
-    def drawn(self, load: float) -> Samples:
+    def drawn(self, strength: float) -> Any:
         """Warm up and record; the next call goes on from here."""
         self.key, key = jax.random.split(self.key)
         warm = 0.5 / np.sqrt(1 + np.arange(self.warm_up))
         gains = jnp.asarray(np.concatenate([warm, np.zeros(self.sweeps)]))
         self.J, step, samples = chain(
-            self.gibbs, jnp.asarray(load), self.J, jnp.asarray(self.step), gains, key, MOVES
+            self.gibbs, jnp.asarray(strength), self.J, jnp.asarray(self.step), gains, key, MOVES
         )
         # Without a force every step is accepted, and longer ones would only go round again.
         self.step = min(float(step), math.pi / MOVES)

@@ -1,6 +1,6 @@
 """Weights on the sphere at equilibrium: Hamiltonian moves along great circles."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import numpy as np
@@ -16,6 +16,28 @@ JITTER = 0.3  # steps vary by this much, so that no trajectory is a full period 
 Weights = Float[Array, "run K N"]
 # One time for all runs, or one for each.
 Time = Scalar | Float[Array, "run 1 1"]
+
+
+class Samples(NamedTuple):
+    """What is recorded after each move, one row for each run."""
+
+    Q: Float[Array, "... run K K"]
+    R: Float[Array, "... run K M"]
+    generalization_error: Float[Array, "... run"]
+    acceptance: Float[Array, "... run"]
+
+
+class Density(Protocol):
+    """A density exp(−N u(J)) on the product of K spheres, for several chains at a time."""
+
+    def potential(self, J: Weights, strength: Scalar) -> Float[Array, " run"]:
+        """u of every chain; `strength` is the load, or β."""
+
+    def force(self, J: Weights, strength: Scalar) -> Weights:
+        """−∂u/∂J."""
+
+    def sample(self, J: Weights, acceptance: Float[Array, " run"]) -> Any:
+        """What is recorded after a move."""
 
 
 class Gibbs(eqx.Module):
@@ -38,6 +60,14 @@ class Gibbs(eqx.Module):
         """ε_g."""
         return self.error(self.error.pairs(*self.overlaps(J)))
 
+    def potential(self, J: Weights, load: Scalar) -> Float[Array, " run"]:
+        """α K ε_g."""
+        return load * self.error.scenario.K * self.generalization_error(J)
+
+    def sample(self, J: Weights, acceptance: Float[Array, " run"]) -> Samples:
+        """What is recorded of the weights."""
+        return Samples(*self.overlaps(J), self.generalization_error(J), acceptance)
+
     def force(self, J: Weights, load: Scalar) -> Weights:
         """-α K ∂ε_g/∂J_i = -α K [Σ_k (∂ε_g/∂Q_ik) J_k + Σ_n (∂ε_g/∂R_in) B_n]."""
         K = self.error.scenario.K
@@ -47,25 +77,16 @@ class Gibbs(eqx.Module):
         return -load * K * (among + jnp.einsum("rim,mn->rin", r, self.teachers))
 
 
-class Samples(NamedTuple):
-    """What is written down after each move, one row for each run."""
-
-    Q: Float[Array, "... run K K"]
-    R: Float[Array, "... run K M"]
-    generalization_error: Float[Array, "... run"]
-    acceptance: Float[Array, "... run"]
-
-
 @eqx.filter_jit
 def chain(
-    gibbs: Gibbs,
-    load: Float[Array, ""],
+    density: Density,
+    strength: Float[Array, ""],
     J: Weights,
     step: Float[Array, ""],
     gains: Float[Array, " sweep"],
     key: Array,
     moves: int,
-) -> tuple[Weights, Float[Array, ""], Samples]:
+) -> tuple[Weights, Float[Array, ""], Any]:
     """As many moves as there are gains; all runs share one step size.
 
     gains: by how much the logarithm of the step follows the acceptance; zero once samples count.
@@ -74,10 +95,9 @@ def chain(
 
     def sweep(state: tuple[Weights, Array], inputs: tuple[Array, Array]):
         (J, log_step), (key, gain) = state, inputs
-        J, probability = _trajectory(gibbs, load, J, jnp.exp(log_step), key, moves)
+        J, probability = _trajectory(density, strength, J, jnp.exp(log_step), key, moves)
         log_step = log_step + gain * (jnp.mean(probability) - TARGET)
-        sample = Samples(*gibbs.overlaps(J), gibbs.generalization_error(J), probability)
-        return (J, log_step), sample
+        return (J, log_step), density.sample(J, probability)
 
     keys = jax.random.split(key, len(gains))
     (J, log_step), samples = jax.lax.scan(sweep, (J, jnp.log(step)), (keys, gains))
@@ -85,23 +105,23 @@ def chain(
 
 
 def _trajectory(
-    gibbs: Gibbs, load: Scalar, J: Weights, step: Scalar, key: Array, moves: int
+    density: Density, strength: Scalar, J: Weights, step: Scalar, key: Array, moves: int
 ) -> tuple[Weights, Float[Array, " run"]]:
     """Geodesic Monte Carlo (Byrne and Girolami 2013), accepted or refused for each run.
 
-    H = α K N ε_g + (N/2)|v|² with velocities v tangent to the spheres: free motion is a rotation
-    by |v| per unit of time, whatever N is.
+    H = N u + (N/2)|v|² with velocities v tangent to the spheres: free motion is a rotation by |v|
+    per unit of time, whatever N is.
     """
-    runs, K, N = J.shape
+    runs, _, N = J.shape
     to_velocity, to_step, to_accept = jax.random.split(key, 3)
     v = _tangent(J, jax.random.normal(to_velocity, J.shape) / jnp.sqrt(N))
     h = step * jax.random.uniform(to_step, (runs, 1, 1), minval=1 - JITTER, maxval=1 + JITTER)
 
     def energy(J: Weights, v: Weights) -> Float[Array, " run"]:
-        return N * (load * K * gibbs.generalization_error(J) + 0.5 * jnp.sum(v**2, axis=(1, 2)))
+        return N * (density.potential(J, strength) + 0.5 * jnp.sum(v**2, axis=(1, 2)))
 
     def kick(J: Weights, v: Weights, h: Time) -> Weights:
-        return v + h * _tangent(J, gibbs.force(J, load))
+        return v + h * _tangent(J, density.force(J, strength))
 
     def one(_: Array, state: tuple[Weights, Weights]) -> tuple[Weights, Weights]:
         J, v = rotate(*state, h)
