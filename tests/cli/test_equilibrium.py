@@ -92,3 +92,32 @@ def test_a_long_table_says_how_many_rows_it_leaves_out(capsys):
 def test_bad_input_is_refused_by_name(arguments, message):
     with pytest.raises(tl.InputError, match=message):
         runner.invoke(app, ["equilibrium", *arguments], catch_exceptions=False)
+
+
+def test_a_temperature_shows_replicon_and_training_error(tmp_path):
+    arguments = ("--activation", "relu", "--units", "inf", "--temperature", "0.05")
+    arguments = (*arguments, "--label-noise", "0.3", "--load", "1.1", "--loads", "0:3:31")
+    shown = run(
+        *arguments, "--plot", str(tmp_path / "cold.png"), "--out", str(tmp_path / "cold.nc")
+    )
+    assert shown.exit_code == 0 and "replica symmetry is unstable" in shown.output
+    assert (tmp_path / "cold.png").stat().st_size > 10_000
+    curves = tl.results.load(tmp_path / "cold.nc")
+    assert float(curves["temperature"]) == 0.05 and "scaled_load" in curves.coords
+    printed = strict_json.check(run(*arguments, "--json").output)
+    found = tl.equilibrium.transitions(tl.ReLU(), np.inf, temperature=0.05, label_noise=0.3)
+    assert printed["unstable"]["value"] == found.unstable.value
+    assert printed["states"][0]["replica_symmetric"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--temperature", "cold", "--units", "inf"], "bayes"),
+        (["--temperature", "0.1"], "--units inf"),
+        (["--label-noise", "0.1", "--units", "inf"], "high temperature"),
+    ],
+)
+def test_temperatures_that_mean_nothing_are_refused(arguments, word):
+    refused = run(*arguments)
+    assert refused.exit_code != 0 and word in str(refused.exception)

@@ -141,3 +141,21 @@ def test_theory_is_drawn_on_the_axes_that_are_given():
 def test_an_unknown_quantity_is_refused():
     with pytest.raises(tl.InputError, match=r"^which"):
         tl.figures.hysteresis(sampled(), which="R")
+
+
+def test_at_a_temperature_unstable_replica_symmetry_is_grey():
+    """ReLU below the Nishimori temperature: the branch turns stable within the picture."""
+    setting = {"temperature": 0.05, "label_noise": 0.316}
+    loads = np.linspace(0, 2.6, 53)
+    curve = tl.equilibrium.learning_curve(tl.ReLU(), np.inf, loads, **setting)
+    found = tl.equilibrium.transitions(tl.ReLU(), np.inf, **setting)
+    overlaps, errors = tl.figures.temperature_curves(curve, found)
+    labels = [line.get_label() for line in overlaps.lines]
+    assert "replica symmetry unstable" in labels and "$R$, R > S" in labels
+    symmetric = curve["replica_symmetric"].sel(branch=curve["kind"] == "R > S").values[0]
+    coloured = next(line for line in overlaps.lines if line.get_label() == "$R$, R > S")
+    assert np.array_equal(np.isfinite(coloured.get_ydata()), symmetric)
+    assert [t.get_text() for t in overlaps.texts] == [
+        r"$\tilde\alpha_s$ = $\tilde\alpha_c$ = $\tilde\alpha_d$", r"$\tilde\alpha_g$",
+    ]  # fmt: skip
+    assert errors.get_ylim()[0] == 0.0

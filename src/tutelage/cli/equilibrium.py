@@ -10,6 +10,7 @@ from tutelage.activations.units import UNITS
 from tutelage.cli import reading, telling
 from tutelage.cli.keeping import Files
 from tutelage.cli.telling import waiting
+from tutelage.cli.temperature import show_at_temperature
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,15 +55,29 @@ def equilibrium(
             help=f"Instead of curves, a diagram over the parameter of {' or '.join(FAMILIES)}.",
         ),
     ] = None,
+    temperature: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T | bayes",
+            help="Temperature, with --units inf; by default the limit of high temperature.",
+        ),
+    ] = None,
+    approximation: Annotated[
+        str, typer.Option(metavar="quenched | annealed", help="Average over the examples.")
+    ] = "quenched",
+    label_noise: Annotated[
+        float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
+    ] = 0.0,
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
 ) -> None:
     """Find the loads at which hidden units specialize.
 
-    In equilibrium at high temperature: shows the loads ALPHA = beta P/(K N) at which a
-    specialized state appears, wins and is the only one left, whether the transition is
-    continuous, and all states along the way.
+    Shows the loads ALPHA at which a specialized state appears, wins and is the only one left,
+    whether the transition is continuous, and all states along the way. In the limit of high
+    temperature ALPHA is beta P/(K N), at a temperature P/(K N). Example:
+    tutelage equilibrium --units inf --temperature 0.1 --label-noise 0.3 --load 12
     """
     files = Files(out=out, plot=plot)
     if load is not None and not (math.isfinite(load) and load >= 0):
@@ -75,6 +90,17 @@ def equilibrium(
         _tell_diagram(activation, phase_diagram, alpha, K, as_json, files)
         return
     g = reading.activation("--activation", activation)
+    if temperature is not None or label_noise or approximation != "quenched":
+        setting = {
+            "temperature": reading.temperature("--temperature", temperature),
+            "approximation": approximation,
+            "label_noise": label_noise,
+        }
+        if not math.isinf(K):
+            allowed = "at a temperature the theory is that of infinitely many units"
+            raise InputError("--units", units, allowed, "--units inf")
+        show_at_temperature(g, setting, load, alpha, as_json, files)
+        return
     with files:
         found, curves = _compute(g, K, alpha)
         files.save(curves, "the curves")

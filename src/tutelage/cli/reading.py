@@ -229,6 +229,17 @@ def count_or_infinity(option: str, text: str) -> int | float:
     return int(text)
 
 
+def temperature(option: str, text: str | None) -> float | str | None:
+    """A number, or the word for the temperature of the label noise."""
+    if text is None or text == "bayes":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        allowed = 'it has to be a number T ≥ 0, or "bayes"'
+        raise InputError(option, repr(text), allowed, f"{option} 0.1") from None
+
+
 def grid(option: str, text: str, example: str, *, from_zero: bool = False) -> "np.ndarray":
     """``FIRST:LAST:COUNT`` as so many equidistant numbers."""
     import numpy as np

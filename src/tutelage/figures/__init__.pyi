@@ -32,3 +32,4 @@ from .spectra import (
     training as training,
 )
 from .sweeps import sweep as sweep
+from .temperature import temperature_curves as temperature_curves

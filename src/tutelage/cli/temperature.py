@@ -1,0 +1,121 @@
+"""``tutelage equilibrium --temperature``: transitions and states of K → ∞ units."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tutelage.cli import telling
+from tutelage.cli.keeping import Files
+from tutelage.cli.telling import waiting
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+
+    from tutelage.activations import Activation
+    from tutelage.equilibrium import ThermalState, ThermalTransitions
+
+BEYOND, WITHOUT, POINTS = 2.0, 10.0, 401
+LOADS = {
+    "appears": "a specialized state appears, α̃_s",
+    "coexists": "it has the lowest free energy above, α̃_c",
+    "unstable": "the state R = 0 is unstable above, α̃_d",
+    "agreement": "students agree with each other above, α̃_g",
+}
+NUMBERS = (
+    "R",
+    "q",
+    "generalization_error",
+    "training_error",
+    "free_energy_per_unit",
+    "replicon",
+)
+
+
+def show_at_temperature(
+    activation: "Activation",
+    setting: dict[str, Any],
+    load: float | None,
+    loads: "np.ndarray | None",
+    as_json: bool,
+    files: Files,
+) -> None:
+    """Compute transitions and curves, write the files, print the tables or everything."""
+    import numpy as np
+
+    from tutelage import equilibrium
+
+    K = math.inf
+    with files:
+        found: ThermalTransitions = waiting(_transitions(activation, setting))
+        alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
+        curves = equilibrium.learning_curve(activation, K, alpha, progress=True, **setting)
+        files.save(curves, "the curves")
+        files.draw(lambda figures: figures.temperature_curves(curves, found)[0].figure)
+        states: Any = () if load is None else equilibrium.states(activation, K, load, **setting)
+        if as_json:
+            telling.print_json(_for_json(curves, found, states))
+            return
+        _print_transitions(activation.name, found)
+        if load is not None:
+            print()
+            _print_states(load, states)
+
+
+def _transitions(activation: "Activation", setting: dict[str, Any]) -> "Callable[[], Any]":
+    from tutelage import equilibrium
+
+    return lambda: equilibrium.transitions(activation, math.inf, **setting)
+
+
+def _last(found: "ThermalTransitions") -> float:
+    """A load beyond the transitions."""
+    loads = (found.appears, found.coexists, found.unstable)
+    return BEYOND * max((float(e.value) for e in loads if e is not None), default=WITHOUT)
+
+
+def _for_json(
+    curves: "xr.Dataset", found: "ThermalTransitions", states: "tuple[ThermalState, ...]"
+) -> dict[str, Any]:
+    """Curves, transitions and states."""
+    return {
+        **telling.dataset_for_json(curves),
+        "order": found.order,
+        **{name: telling.estimate_for_json(getattr(found, name)) for name in (*LOADS, "bend")},
+        "jump": telling.for_json(found.jump),
+        "replica_symmetric": found.replica_symmetric,
+        "reasons": dict(found.reasons),
+        "states": [_state_for_json(state) for state in states],
+    }
+
+
+def _state_for_json(state: "ThermalState") -> dict[str, Any]:
+    values = {name: telling.for_json(getattr(state, name)) for name in ("kind", *NUMBERS)}
+    flags = ("stable", "site_stable", "replica_symmetric")
+    return {**values, **{name: getattr(state, name) for name in flags}}
+
+
+def _print_transitions(name: str, found: "ThermalTransitions") -> None:
+    order = "absent" if found.order == "none" else found.order
+    title = (
+        f"{telling.plain(name)}, K → ∞, T = {found.temperature:g}, {found.approximation}: "
+        f"the transition is {order}"
+    )
+    headings = telling.framed(title, "load", "α̃ = P/(KN)", "error")
+    telling.estimates_table(headings, found, LOADS, ".10f", ".0e")
+    if found.jump:
+        print(f"At α̃_c the overlap R jumps to {found.jump:.6g}.")
+    if found.replica_symmetric is False:
+        print("Replica symmetry is unstable at the transition: its numbers are estimates.")
+
+
+def _print_states(load: float, states: "tuple[ThermalState, ...]") -> None:
+    title = f"minima at α̃ = {load:g}"
+    table = telling.framed(title, "state", "R", "q", "ε_g", "ε_t", "βf/K", "replicon Λ", "stable")
+    for state in states:
+        numbers = (state.R, state.q, state.generalization_error, state.training_error)
+        replicon = "none" if state.replicon is None else f"{state.replicon:.4f}"
+        stable = "yes" if state.stable else "no: replica symmetry is unstable"
+        row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", replicon]
+        table.add_row(state.kind, *row, stable)
+    telling.show(table)
