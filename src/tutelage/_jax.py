@@ -1,4 +1,4 @@
-"""JAX and how programs are compiled: numerical modules import ``jax`` and ``jnp`` from here.
+"""JAX, how programs are compiled, and ranks: numerical modules import ``jax`` from here.
 
 The precision is settled before that, by ``import tutelage``.  Compiler options are those of single
 functions: the environment of the user's process, and the programs the user compiles, stay as
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-__all__ = ["OLDER_GENERATOR", "as_data", "hardly_used", "jax", "jax_array", "jnp"]
+__all__ = ["OLDER_GENERATOR", "as_data", "hardly_used", "jax", "jax_array", "jnp", "match_rank"]
 
 Tree = TypeVar("Tree")
 
@@ -53,6 +53,17 @@ def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> C
     """
     options = {"xla_backend_optimization_level": 0}
     return jax.jit(function, static_argnames=static, compiler_options=options)
+
+
+def match_rank(x: Any, like: Any) -> Any:
+    """x with leading axes of length 1, so that it has at least as many axes as ``like``.
+
+    NumPy or JAX.
+
+    >>> match_rank(np.arange(3.0), np.ones((4, 2, 3))).shape
+    (1, 1, 3)
+    """
+    return x.reshape((1,) * (np.ndim(like) - x.ndim) + x.shape)
 
 
 def _number(x: object) -> bool:

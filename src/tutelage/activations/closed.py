@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
+from tutelage._jax import jnp, match_rank
 from tutelage.activations.hermite import (
     HermiteCoefficients,
     hermite_at_zero,
+    powers,
     safe_sqrt,
     with_rounding,
 )
@@ -93,7 +94,8 @@ def _lines(form: ClosedForm, order: int, q: Float[Array, "..."]) -> Float[Array,
     m, d = (0.0 if x is None else x for x in (form.line, form.modulus))
     is_line = np.arange(order + 1) == 1
     c = jnp.where(is_line, m, 2 * d * relu_at_unit_variance(order))
-    return safe_sqrt(q)[..., None] * c
+    scale = safe_sqrt(q)[..., None]
+    return scale * match_rank(c, scale)
 
 
 def relu_at_unit_variance(order: int) -> np.ndarray:
@@ -119,10 +121,10 @@ def _erf_and_constant(
     derivative of order n−1 in y at 0, again a Hermite polynomial.
     """
     o, e = (0.0 if x is None else x for x in (form.constant, form.erf))
-    n = np.arange(1, order + 1)
-    r = (q / (1 + q))[..., None]
+    r = q / (1 + q)
     # n is odd wherever h_{n−1}(0) ≠ 0, so that one factor √r and a whole power remain.
-    powers = safe_sqrt(r) * jnp.power(r, (n - 1) // 2)
-    c = e * (erf_factors(order) * powers)
+    whole = powers(r, (order + 1) // 2)[..., np.arange(order) // 2]
+    roots = safe_sqrt(r)[..., None] * whole
+    c = e * (match_rank(erf_factors(order), roots) * roots)
     mean = jnp.broadcast_to(jnp.asarray(o, float), (*q.shape, 1))
     return jnp.concatenate([mean, c], axis=-1)

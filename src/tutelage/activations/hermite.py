@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import ArrayLike
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -68,10 +68,17 @@ def hermite_functions(order: int, z: Float[Array, "..."]) -> Float[Array, "n ...
     return jnp.concatenate([first[None], rest])
 
 
+def powers(x: Float[Array, "..."], count: int) -> Float[Array, "... n"]:
+    """1, x, … x^(count-1) as running products, whose derivatives at x = 0 are finite."""
+    factors = jnp.broadcast_to(x[..., None], (*x.shape, max(count - 1, 0)))
+    ones = jnp.ones((*x.shape, min(count, 1)))
+    return jnp.concatenate([ones, jnp.cumprod(factors, axis=-1)], axis=-1)
+
+
 def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
     """Closed-form coefficients with their rounding: each order adds two more products."""
-    n = jnp.arange(values.shape[-1])
-    rounding = (4.0 + 2.0 * n) * EPSILON * jnp.abs(values)
+    products = 4.0 + 2.0 * np.arange(values.shape[-1])
+    rounding = match_rank(products, values) * EPSILON * jnp.abs(values)
     return HermiteCoefficients(values, jax.lax.stop_gradient(rounding))
 
 
@@ -100,9 +107,10 @@ def derivative_coefficients(
             "hermite(order) with an order of at least 1",
         )
     q = check_variance(variance)[..., None]
-    n = jnp.arange(1, values.shape[-1])
+    n = np.arange(1.0, values.shape[-1])
     positive = q > 0
-    regular = jnp.sqrt(n) * values[..., 1:] / safe_sqrt(jnp.where(positive, q, 1.0))
+    root = safe_sqrt(jnp.where(positive, q, 1.0))
+    regular = match_rank(np.sqrt(n), values) * values[..., 1:] / match_rank(root, values)
     return jnp.where(positive, regular, jnp.where(n == 1, jnp.asarray(at_zero)[..., None], 0.0))
 
 

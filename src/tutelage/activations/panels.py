@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 
 
 def graded_edges(
@@ -40,5 +40,7 @@ def on_panels(edges: Any, points: int) -> tuple[Any, Any]:
     x, w = np.polynomial.legendre.leggauss(points)
     middle, half = (edges[..., 1:] + edges[..., :-1]) / 2, (edges[..., 1:] - edges[..., :-1]) / 2
     shape = (*edges.shape[:-1], -1)
-    nodes, weights = middle[..., None] + half[..., None] * x, half[..., None] * w
+    middle, half = middle[..., None], half[..., None]
+    x, w = match_rank(x, half), match_rank(w, half)
+    nodes, weights = middle + half * x, half * w
     return nodes.reshape(shape), weights.reshape(shape)

@@ -120,7 +120,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
         steepest = jnp.maximum(jnp.abs(slope(left)), jnp.abs(slope(right)))
         explained = 10 * steepest * (right - left) / scale
         found = found | ((jump > SMALL_JUMP) & (jump > explained))
-    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + 10 * found))
+    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + jnp.where(found, 10.0, 0.0)))
     return _Jump(left[place], jump[place], found[place])
 
 

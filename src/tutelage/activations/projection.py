@@ -74,7 +74,7 @@ def _integrals(g, q, order: int) -> tuple[Float[Array, " n"], Float[Array, " n"]
     z, rules = _panels(order, _centres(g, s))
     z = jnp.concatenate([z, TAIL])
     psi = hermite_functions(order, z)
-    basis = psi * psi[0]  # φ h_n: the same for every variance of a batch, unlike f
+    basis = psi * psi[:1]  # φ h_n: the same for every variance of a batch, unlike f
     g_zero = g(0.0)
     f = g(s * z) - g_zero
     finest, *coarser = (basis[:, at] @ (w * f[at]) for at, w in rules)
@@ -83,8 +83,8 @@ def _integrals(g, q, order: int) -> tuple[Float[Array, " n"], Float[Array, " n"]
     norm = jnp.sqrt(jnp.sum(w * (psi[0, at] * (f[at] + g_zero)) ** 2))
     # Cauchy–Schwarz: ε‖g‖ per operation, with n operations in the recurrence of ψ_n.
     rounding = (8.0 + np.arange(order + 1)) * EPSILON * norm
-    tail = _truncation(basis[:, -TAIL.size :] * f[-TAIL.size :])
-    error = difference + tail + rounding + _unresolved(f[at], jnp.abs(basis[:, at]) * w)
+    tail = _truncation(basis[:, -TAIL.size :] * f[None, -TAIL.size :])
+    error = difference + tail + rounding + _unresolved(f[at], jnp.abs(basis[:, at]) * w[None])
     values, error = _known(g, s, finest.at[0].add(g_zero), error)
     return values, jax.lax.stop_gradient(error)
 
@@ -159,7 +159,8 @@ def _known(g, s, values, error):
     """Put in what symmetry gives exactly."""
     order = values.size - 1
     n = np.arange(order + 1)
-    exact = (n == 0) * _or_zero(g.even_part_level) + (n == 1) * s * _or_zero(g.odd_part_slope)
+    level, slope = _or_zero(g.even_part_level), _or_zero(g.odd_part_slope)
+    exact = jnp.where(n == 0, level, jnp.where(n == 1, s * slope, 0.0))
     known = _known_orders(g, order)
     return jnp.where(known, exact, values), jnp.where(known, 2 * EPSILON * abs(exact), error)
 

@@ -10,12 +10,13 @@ import equinox as eqx
 import numpy as np
 
 from tutelage._checks import finite_numbers, several
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._names import named
 from tutelage.activations.base import Activation, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
     hermite_at_zero,
+    powers,
     safe_sqrt,
     with_rounding,
 )
@@ -91,11 +92,13 @@ class GELU(Activation):
         ⟨g(y + √q z)⟩ = y Φ(y/√v) + q N(y; 0, v); c_n = √(qⁿ/n!) times its n-th derivative
         at y = 0.
         """
-        q = q[..., None]
         n = np.arange(2, order + 1)
         scale = 1 / jnp.sqrt(2 * np.pi * (1 + q))
         h = hermite_at_zero(order)[: max(order - 1, 0)] / np.sqrt(n * (n - 1))
-        rest = scale * (n + q) * jnp.power(q / (1 + q), n // 2) * h
+        powers_of_ratio = powers(q / (1 + q), order // 2 + 1)[..., n // 2]
+        q, scale = q[..., None], scale[..., None]
+        n_plus_q = match_rank(n.astype(float), q) + q
+        rest = scale * n_plus_q * powers_of_ratio * match_rank(h, q)
         c = jnp.concatenate([q * scale, safe_sqrt(q) / 2, rest], axis=-1)
         return with_rounding(c[..., : order + 1])
 

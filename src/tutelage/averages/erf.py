@@ -113,7 +113,8 @@ class _Noisy(NamedTuple):
         C = (n * C + left) / (n + own)
         variance = jnp.diagonal(C, axis1=-2, axis2=-1)
         change = _not_negative(variance, self.noise) - variance
-        return self._replace(C=C + change[..., None] * np.eye(C.shape[-1])).rescaled()
+        diagonal = jnp.where(np.eye(C.shape[-1], dtype=bool), change[..., None], 0.0)
+        return self._replace(C=C + diagonal).rescaled()
 
     def rescaled(self) -> "_Noisy":
         """The same fields in units of about their standard deviation with noise."""

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
 from tutelage._door import door
-from tutelage._jax import as_data, jnp
+from tutelage._jax import as_data, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
 from tutelage.averages.door import average
@@ -76,7 +76,8 @@ def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) 
     C, estimate = overlaps.covariance, []
     for units, blocks, method in _batches(scenario, every, methods):
         i, j, factor = _pairs(blocks)
-        found, w = _products(units, C, i, j, method), factor * weights[..., i, j]
+        found, w = _products(units, C, i, j, method), weights[..., i, j]
+        w = match_rank(match_rank(factor, w) * w, found.value)
         value = jnp.sum(w * found.value, axis=-1)
         estimate.append(Estimate(value, jnp.sum(jnp.abs(w) * found.error, axis=-1)))
     return Estimate(*(sum(parts) for parts in zip(*estimate, strict=True)))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.orthant.angle import angle
@@ -58,6 +58,7 @@ def first_order(
     The parts with d of both units are taken together (`_kinks`): each of them has an infinite
     derivative where the fields coincide, their sum a finite one.
     """
+    G = match_rank(G, C)
     A = _without_kinks(units, C, G)
     if not kinks:
         return A @ C
@@ -68,15 +69,22 @@ def mean_jacobian(
     units: UnitCoefficients, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
     """A_ia = ⟨∂δ_i/∂f_a⟩, where fields differ."""
+    G = match_rank(G, C)
     K, W = G.shape[-2], _moduli(units, G)
     arcsine, area, variance = _angles(C, K)
-    along = jnp.sum(W * area / variance, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
-    return _without_kinks(units, C, G) + W * arcsine + along
+    along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
+    return _without_kinks(units, C, G) + W * arcsine + _on_diagonal(along, C)
 
 
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """What the parts |z| of both units are multiplied by."""
-    return G * units.d[: G.shape[-2], None] * units.d * (2 / math.pi)
+    products = 2 / math.pi * jnp.outer(units.d[: G.shape[-2]], units.d)
+    return G * match_rank(products, G)
+
+
+def _on_diagonal(x: Float[Array, "... K 1"], C: Float[Array, "... n n"]) -> Float[Array, "... K n"]:
+    """x_i where i = a, and 0 elsewhere."""
+    return jnp.where(np.eye(x.shape[-2], C.shape[-1], dtype=bool), x, 0.0)
 
 
 def _without_kinks(
@@ -84,7 +92,8 @@ def _without_kinks(
 ) -> Float[Array, "... K n"]:
     """A without what comes from the parts |z| of both units."""
     K = G.shape[-2]
-    own = UnitCoefficients(*(x[:K, None] for x in units))
+    own = UnitCoefficients(*(match_rank(x[:K, None], C) for x in units))
+    units = UnitCoefficients(*(match_rank(x, C) for x in units))
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns = variance[..., :K, None], variance[..., None, :]
     c = C[..., :K, :]
@@ -102,11 +111,11 @@ def _without_kinks(
     # What is constant in a unit meets the delta function of g'' alone: ⟨g''⟩ = 2 d p(0).
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
     curvature = curvature + 2 * own.d * units.o * density
-    return G * slopes + jnp.sum(G * curvature, axis=-1, keepdims=True) * np.eye(K, C.shape[-1])
+    return G * slopes + _on_diagonal(jnp.sum(G * curvature, axis=-1, keepdims=True), C)
 
 
 @jax.custom_jvp
-def _kinks(C: Float[Array, "... n n"], W: Float[Array, "K n"]) -> Float[Array, "... K n"]:
+def _kinks(C: Float[Array, "... n n"], W: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
     arcsine, area, variance = _angles(C, W.shape[-2])
     along = jnp.sum(W * area / variance, axis=-1, keepdims=True)

@@ -60,14 +60,14 @@ def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
     """Of all fields of a covariance."""
     C = jax.lax.stop_gradient(C)
     y, w, H = line(BASE, SERIES[-1][1])
-    f = jnp.sqrt(jnp.diagonal(C))[:, None] * y
+    f = jnp.outer(jnp.sqrt(jnp.diagonal(C)), y)
     g = jnp.concatenate(units.apply(lambda g, f: g(f), f))
     slopes = jnp.concatenate(units.apply(lambda g, f: g.derivative(f), f))
     squares = g**2 @ w + np.finfo(float).tiny
     kept = jnp.cumsum((g @ (w[:, None] * H)) ** 2, axis=-1) / squares[:, None]
     left = jnp.maximum(1.0 - kept[:, np.array([terms for _, terms in SERIES])], 0.0)
-    four = _disagreement((g**2 + squares[:, None]) * slopes**2 * w)
-    return Survey(four, _disagreement(g**2 * w), left)
+    four = _disagreement((g**2 + squares[:, None]) * slopes**2 * w[None])
+    return Survey(four, _disagreement(g**2 * w[None]), left)
 
 
 class Level(NamedTuple):
@@ -131,7 +131,7 @@ class Choice(NamedTuple):
         inner = jnp.max(seen.two[given:, strides] / TWO, axis=0, initial=0.0)
         inner = inner if self.means else jnp.maximum(inner, left[places])
         outer = jnp.max(outer, axis=0)
-        step = BASE * jnp.asarray(STRIDES)[_first(outer < self.wanted)]
+        step = jnp.asarray([BASE * stride for stride in STRIDES])[_first(outer < self.wanted)]
         resolved = (outer[-1] < WANTED) & (inner[-1] < WANTED)
         panels = len(self.series) if self.fine else len(self.series) - 1
         return Level(jnp.where(resolved, _first(inner < self.wanted), panels), step, resolved)
@@ -183,7 +183,7 @@ def _disagreement(terms: Float[Array, "n nodes"]) -> Float[Array, "n strides"]:
     middle, total = terms.shape[1] // 2, jnp.sum(terms, axis=-1, keepdims=True)
     sums = terms @ np.stack(
         [
-            stride * (np.arange(terms.shape[1]) % stride == start % stride)
+            float(stride) * (np.arange(terms.shape[1]) % stride == start % stride)
             for stride in STRIDES
             for start in (middle, middle + stride // 2)
         ],
@@ -199,7 +199,8 @@ def _left_out(seen: Survey, C: Float[Array, "n n"], fields: Given) -> Float[Arra
     share = fields.s**2 / jnp.maximum(jnp.diagonal(C)[given:], np.finfo(float).tiny)
     t = seen.weights[given:]
     rest, off = t[:, -1:], jnp.where(np.eye(len(t), dtype=bool), 0.0, jnp.abs(fields.rho))
-    orders = np.array([terms + 1 for _, terms in SERIES])
-    stays = jnp.minimum((e * most / orders * share[:, None]) ** orders, 1.0)
+    orders = np.array([terms + 1.0 for _, terms in SERIES])
+    stays = jnp.minimum(jnp.outer(share, e * most / orders) ** orders[None], 1.0)
     t = jnp.sqrt((t - rest) * stays + rest)
-    return jnp.max(off[..., None] ** orders * t[:, None] * t, axis=(0, 1), initial=0.0)
+    powers = off[..., None] ** orders[None, None]
+    return jnp.max(powers * t[:, None] * t[None], axis=(0, 1), initial=0.0)

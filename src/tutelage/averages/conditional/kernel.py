@@ -130,15 +130,15 @@ def _column(numbers: list[tuple[Any, int]]) -> Float[Array, "rest 1"]:
 def condition(C: Float[Array, "n n"], given: int) -> Given:
     """By elimination of the first fields."""
     n = len(C)
-    S = C + (PRIVATE * jnp.diagonal(C) + np.finfo(float).tiny) * jnp.eye(n)
+    S = C + jnp.diag(PRIVATE * jnp.diagonal(C) + np.finfo(float).tiny)
     columns = []
     for j in range(given):
         columns.append(S[:, j] / jnp.sqrt(S[j, j]))
-        S = S - columns[-1][:, None] * columns[-1]
+        S = S - jnp.outer(columns[-1], columns[-1])
     P = S[given:, given:]
     floor = PRIVATE * jnp.diagonal(C)[given:] + np.finfo(float).tiny
     s = jnp.sqrt(jnp.maximum(jnp.diagonal(P), floor))
-    rho = jnp.where(np.eye(n - given), 1.0, P / s[:, None] / s)
+    rho = jnp.where(np.eye(n - given), 1.0, P / s[:, None] / s[None])
     return Given(jnp.stack(columns, axis=-1), s, rho)
 
 
@@ -225,14 +225,14 @@ def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array
 def _expansion(rule: Any, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
     """h_n of every field and node, first axis, and ⟨g²⟩."""
     z, w = rule.inner(m, s, own_kinks(g), width(g))
-    values = g(m + s * z)
+    values = g(m[None] + s[None] * z)
     return rule.hermite(values, z, w), jnp.sum(w * values**2, axis=0)
 
 
 def _mehler(h: Float[Array, "n a p"], Gamma: Float[Array, "a a"], rho: Array) -> Array:
     """Σ_n h_nᵀ (Γ ∘ ρⁿ) h_n for n = 2, 3, …."""
-    powers = rho * jnp.cumprod(jnp.broadcast_to(rho, (len(h), *rho.shape)), axis=0)
-    return jnp.sum(h * jnp.einsum("nab,nbp->nap", Gamma * powers, h), axis=(0, 1))
+    powers = rho[None] * jnp.cumprod(jnp.broadcast_to(rho, (len(h), *rho.shape)), axis=0)
+    return jnp.sum(h * jnp.einsum("nab,nbp->nap", Gamma[None] * powers, h), axis=(0, 1))
 
 
 def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]:
@@ -241,14 +241,15 @@ def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]
     nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
 
     def given(g: Activation, m: Array, s: Array) -> Array:
-        z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
-        return jnp.sum(w * g(m + s[:, None] * z), axis=0)
+        s = s[:, None]
+        z, w = rule.inner(m, s, own_kinks(g), width(g))
+        return jnp.sum(w * g(m[None] + s[None] * z), axis=0)
 
     def at_nodes(y: Float[Array, "p 1"], w: Float[Array, " p"]) -> Float[Array, ""]:
         m = fields.B @ y.T
         (first,) = units.until(1).apply(lambda g, x: g(x), m[:1])
         (second,) = units.after(1).apply(given, m[1:], fields.s)
-        return jnp.sum(w * first * second)
+        return jnp.sum(w * first[0] * second[0])
 
     return _in_chunks(at_nodes, nodes)
 
@@ -264,8 +265,9 @@ def given_first(
     spread = fields.B[0, 0]
 
     def means(g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
-        z, w = rule.inner(m, s[:, None], own_kinks(g), width(g))
-        f = m + s[:, None] * z
+        s = s[:, None]
+        z, w = rule.inner(m, s, own_kinks(g), width(g))
+        f = m[None] + s[None] * z
         return jnp.sum(w * g(f), axis=0), jnp.sum(w * g.derivative(f), axis=0)
 
     def given(y: Float[Array, "p 1"]) -> tuple[Array, Array, Array]:

@@ -77,7 +77,7 @@ class Lattice(NamedTuple):
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
         whole, square = _by_distance(B.shape[1], half)
         reach = jnp.where(self.judge, FARTHER[B.shape[1]], REACH[B.shape[1]])
-        count = jnp.searchsorted(square, (reach / step) ** 2)
+        count = jnp.searchsorted(square, (reach / step) ** 2).astype(int)
         return Nodes(jnp.asarray(whole), None, count, step, half)
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:

@@ -21,9 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
+from tutelage.activations.hermite import powers
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.hermite import bounds
 from tutelage.averages.hermite.coefficients import Expansion, expand, expand_derivative
@@ -137,7 +138,7 @@ def _kibble_slepian(activations: tuple, C: Float[Array, "batch 4 4"], order: int
 
 def _series(expansions: bounds.Four, rho: Float[Array, "6 batch"]) -> Float[Array, " batch"]:
     roots = [np.sqrt([float(factorial(n)) for n in range(len(e.present))]) for e in expansions]
-    coefficients = tuple((e.values * r).T for e, r in zip(expansions, roots, strict=True))
+    coefficients = tuple((e.values * r[None]).T for e, r in zip(expansions, roots, strict=True))
     return series(coefficients, rho, tuple(e.present for e in expansions))
 
 
@@ -174,7 +175,7 @@ def _mehler(f: Expansion, g: Expansion, rho: Float[Array, "..."]) -> Estimate:
 def _curved(dg: Expansion, dh: Expansion, h: Expansion, s_w: Array, rho: Array) -> Estimate:
     """√q_u ⟨g''(u) h(w)⟩ = Σ_{n≤N−2} √(n+1) b_{n+1} c_n ρⁿ, with the bound of `i3`."""
     M = dg.values.shape[-1] - 1
-    root = np.sqrt(np.arange(1.0, M + 1))
+    root = match_rank(np.sqrt(np.arange(1.0, M + 1)), dg.values)
     f = dg._replace(values=root * dg.values[..., 1:], error=root * dg.error[..., 1:])
     c = h.below(M - 1)
     first = max(M, 1)
@@ -186,7 +187,7 @@ def _curved(dg: Expansion, dh: Expansion, h: Expansion, s_w: Array, rho: Array) 
 
 
 def _sum(f: Float[Array, "... n"], g: Float[Array, "... n"], rho: Array) -> Float[Array, "..."]:
-    return jnp.sum(f * g * _powers(rho, f.shape[-1]), axis=-1)
+    return jnp.sum(f * g * powers(rho, f.shape[-1]), axis=-1)
 
 
 def _coefficient_error(f: Expansion, g: Expansion, rho: Array) -> Float[Array, "..."]:
@@ -194,14 +195,7 @@ def _coefficient_error(f: Expansion, g: Expansion, rho: Array) -> Float[Array, "
     a, b = jnp.abs(f.values), jnp.abs(g.values)
     count = a.shape[-1]
     each = a * g.error + b * f.error + f.error * g.error + 2 * count * EPSILON * a * b
-    return jnp.sum(each * jnp.abs(_powers(rho, count)), axis=-1)
-
-
-def _powers(rho: Float[Array, "..."], count: int) -> Float[Array, "... n"]:
-    """1, ρ, …, by running products, whose derivatives at ρ = 0 are finite."""
-    factors = jnp.broadcast_to(rho[..., None], (*rho.shape, max(count - 1, 0)))
-    ones = jnp.ones((*rho.shape, min(count, 1)))
-    return jnp.concatenate([ones, jnp.cumprod(factors, axis=-1)], axis=-1)
+    return jnp.sum(each * jnp.abs(powers(rho, count)), axis=-1)
 
 
 def _variances_and_correlations(C: Float[Array, "... d d"]) -> tuple[Array, Array, Array]:

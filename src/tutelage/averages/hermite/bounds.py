@@ -91,7 +91,8 @@ def from_coefficients(expansions: Four) -> Float[Array, " batch"]:
     bound = jnp.zeros(norms[0].shape)
     for i, e in enumerate(expansions):
         others = _product([x for j, x in enumerate(norms) if j != i])
-        bound += jnp.sum(3 ** (0.5 * np.arange(e.error.shape[-1])) * e.error, axis=-1) * others
+        growth = 3 ** (0.5 * np.arange(e.error.shape[-1]))
+        bound += e.error @ growth * others
     return bound
 
 

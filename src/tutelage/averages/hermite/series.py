@@ -74,7 +74,7 @@ def series(
 
 def _powers(rho: Float[Array, "6 batch"], count: int) -> Float[Array, "n 6 batch"]:
     """ρⁿ/n! by running products, whose derivatives at ρ = 0 are finite (those of pow are not)."""
-    factors = rho / np.arange(1.0, count)[:, None, None]
+    factors = rho[None] / np.arange(1.0, count)[:, None, None]
     return jnp.concatenate([jnp.ones((1, *rho.shape)), jnp.cumprod(factors, axis=0)])
 
 
@@ -82,7 +82,7 @@ def _pair_table(p: Array, first: Array, second: Array) -> Float[Array, "s t batc
     """Σ_i p_i first_{i+s} second_{i+t}."""
     count = min(len(first), len(second))
     first, second = _shifted(first)[:, :count], _shifted(second)[:, :count]
-    return jnp.sum((first * p[:count])[:, None] * second[None], axis=2)
+    return jnp.sum((first * p[None, :count])[:, None] * second[None], axis=2)
 
 
 def _shifted(c: Float[Array, "n batch"]) -> Float[Array, "n n batch"]:

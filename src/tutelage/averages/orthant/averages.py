@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
@@ -129,7 +129,8 @@ def _average(
 ) -> Estimate:
     """⟨Π factors⟩, each a function of its own field unless they are the ``same``."""
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
-    C = C + jnp.diag(jnp.asarray([1.0 if _is_noisy(g) else 0.0 for g in units]))
+    noise = np.diag([1.0 if _is_noisy(g) else 0.0 for g in units])
+    C = C + match_rank(noise, C)
     factors, kept = _merged(factors, units, same or tuple(range(len(factors))))
     C = C[..., kept, :][..., :, kept] if len(kept) < len(units) else C
     prefactor = jnp.ones_like(C[..., 0, 0])

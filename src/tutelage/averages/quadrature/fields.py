@@ -139,7 +139,7 @@ def _delta(
     varies = C[a, a] > SMALLEST_VARIANCE
     variance = jnp.where(varies, C[a, a], 1.0)
     beta = C[rest, a] / variance
-    conditional = _cleaned(C[np.ix_(rest, rest)] - beta[:, None] * C[a, rest], C[rest, rest])
+    conditional = _cleaned(C[np.ix_(rest, rest)] - jnp.outer(beta, C[a, rest]), C[rest, rest])
     centre = mean[rest] + beta * (s - mean[a])
     G = tuple(fields[i] for i in rest)
 
@@ -168,7 +168,7 @@ def _density_derivatives(x: Array, variance: Array, highest: int) -> list[Array]
 def _cleaned(conditional: Array, before: Array) -> Array:
     """Rows of fields that the condition has fixed, up to rounding, become exactly zero."""
     free = jnp.diagonal(conditional) > RANK_TOLERANCE * before
-    return jnp.where(free[:, None] & free, conditional, 0.0)
+    return jnp.where(free[:, None] & free[None], conditional, 0.0)
 
 
 @eqx.filter_custom_jvp

@@ -83,6 +83,7 @@ def panels(
     t, w = _legendre(-(-nodes // (2 * len(breaks))))
     length = ends - jnp.repeat(edges, 2)
     farthest = jnp.arcsinh(length / layer)[:, None]
+    t, w = t[None], w[None]
     x = jnp.repeat(edges, 2)[:, None] + layer * jnp.sinh(farthest * t)
     jacobian = jnp.abs(farthest) * layer * jnp.cosh(farthest * t)
     weights = jacobian * w * jnp.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
@@ -100,14 +101,14 @@ def factor(C: Float[Array, "d d"]) -> Float[Array, "d d"]:
     variance = jnp.diagonal(C)
     varies = variance > SMALLEST_VARIANCE
     s = jnp.sqrt(jnp.where(varies, variance, 1.0))
-    S = jnp.where(varies[:, None] & varies, C / s[:, None] / s, 0.0)
+    S = jnp.where(varies[:, None] & varies[None], C / s[:, None] / s[None], 0.0)
     columns = []
     for _ in range(len(C)):
         pivot = jnp.argmax(jnp.diagonal(S))
         size = S[pivot, pivot]
         keep = size > RANK_TOLERANCE
         column = jnp.where(keep, S[:, pivot] / jnp.sqrt(jnp.where(keep, size, 1.0)), 0.0)
-        S = S - column[:, None] * column
+        S = S - jnp.outer(column, column)
         columns.append(column)
     R = jnp.linalg.qr(jnp.stack(columns), mode="r")
     signs = jnp.where(jnp.diagonal(R) < 0, -1.0, 1.0)

@@ -165,7 +165,10 @@ class ConditionalMoments(Moments):
             first = g.derivative(x)
             return first[0] * first[-1]
 
-        noise, Gamma = -(self.scenario.label_noise**2) * G[i, k], G[i][order][:, None] * G[k][order]
+        noise, Gamma = (
+            -(self.scenario.label_noise**2) * G[i, k],
+            jnp.outer(G[i][order], G[k][order]),
+        )
         return quadratic(slopes_of, units, D, Gamma, noise, KINDS[kind], rule)
 
     def _change(self, C: Float[Array, "n n"], kind: str, levels: effort.Level) -> float:

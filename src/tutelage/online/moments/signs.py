@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
@@ -56,7 +56,8 @@ class SignMoments(Moments):
         else:
             parts = self._parts(couplings(self.scenario), jnp)
             found = self.sums(overlaps.covariance)
-            found = jnp.sum(parts * found.reshape(*found.shape[:-1], *parts.shape), axis=-1)
+            found = found.reshape(*found.shape[:-1], *parts.shape)
+            found = jnp.sum(match_rank(parts, found) * found, axis=-1)
         return found[..., upper_triangle(self.scenario.K)]
 
     def _parts(self, G: Any, xp: Any) -> Any:
@@ -66,7 +67,8 @@ class SignMoments(Moments):
         """
         (i, k), (a, b) = np.triu_indices(self.scenario.K), np.triu_indices(G.shape[-1])
         one, other = G[i], G[k]
-        both = np.where(a == b, 0.5, 1.0) * (one[:, a] * other[:, b] + one[:, b] * other[:, a])
+        both = one[:, a] * other[:, b] + one[:, b] * other[:, a]
+        both = both * np.where(a == b, 0.5, 1.0)[None]
         noise = -(self.scenario.label_noise**2) * G[i, k]
         return xp.concatenate([both, noise[:, None]], axis=-1)
 

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 
 from jaxtyping import Array, Float
 
-from tutelage._jax import jnp
+from tutelage._jax import jnp, match_rank
 from tutelage.averages.generalization import couplings
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -53,6 +53,7 @@ class SingleMoments(Moments):
         total, C = jnp.zeros(()), overlaps.covariance
         for batch in _tuples(kind, self.scenario.K, self.scenario.M):
             factor, found = self._factors(kind, batch), self._averages.estimates(kind, batch, C)
+            factor = match_rank(factor, found.value)
             value = jnp.abs(factor) * found.error if errors else factor * found.value
             total = total + value @ jnp.asarray(batch.weights).T
         return total
