@@ -109,7 +109,7 @@ def finite_number(
         return value
     if not is_number(value) or not _finite(value):
         raise InputError(argument, shown(value), "it has to be a finite real number", hint)
-    if abs(value) > LARGEST or 0 < abs(value) < 1 / LARGEST:
+    if not within_range(value):
         sizes = f"{1 / LARGEST:g} to {LARGEST:g} in size, or 0"
         raise InputError(argument, shown(value), f"it has to be {sizes}", hint)
     if value < at_least:
@@ -117,6 +117,15 @@ def finite_number(
     if value <= above:
         raise InputError(argument, shown(value), f"it has to be greater than {above:g}", hint)
     return float(value) if isinstance(value, Fraction) else value
+
+
+def within_range(value: Any) -> bool:
+    """Return whether a number is 0, or of a size whose products neither over- nor underflow.
+
+    >>> within_range(0.5), within_range(0), within_range(1e-80), within_range(math.nan)
+    (True, True, False, False)
+    """
+    return bool(value == 0 or 1 / LARGEST <= abs(value) <= LARGEST)
 
 
 def several(value: Any) -> Any:
@@ -178,15 +187,19 @@ def shape_of(argument: str, value: Any) -> tuple[int, ...]:
 def finite_array(argument: str, value: Any, largest: float = LARGEST) -> np.ndarray:
     """An array of finite real numbers in float64, none of them larger in size."""
     array = real_array(argument, value)
-    with np.errstate(invalid="ignore"):
-        usable = np.abs(array) <= largest  # which NaN is not
-    if not np.all(usable):
+    if not is_usable(array, largest):
+        usable = np.abs(array) <= largest
         where = tuple(int(i) for i in np.argwhere(~usable)[0])
         finite = np.isfinite(array[where])
         allowed = f"at most {largest:g} in size" if finite else "a finite number"
         came = f"{array[where]}{_at(where)}"
         raise InputError(argument, came, f"every entry has to be {allowed}")
     return array
+
+
+def is_usable(array: np.ndarray, largest: float = LARGEST) -> bool:
+    """Whether all entries are finite and none is larger in size."""
+    return bool(np.all(np.abs(array) <= largest))  # which NaN is not
 
 
 def real_array(argument: str, value: Any) -> np.ndarray:

@@ -40,6 +40,19 @@ def test_values_that_are_all_zero_give_no_parameter(name):
     assert factor == 0 and all(math.isnan(x) for x in parameters)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("leaky", (1.0, 0.0, 1.0)),  # |x|: a slope of -1
+        ("swish", (0.2, 0.0, -0.8)),  # x σ(-βx)
+        ("sigmoid", (0.2, 0.5, 0.8)),  # σ(-βx)
+        ("sigmoid", (0.5, 0.5, 0.5)),  # a constant: β = 0
+    ],
+)
+def test_values_of_a_parameter_that_no_unit_has_give_none(name, values):
+    assert math.isnan(UNITS[name].fit(*values)[1])
+
+
 @pytest.mark.parametrize("name", [name for name, row in UNITS.items() if row.parameter])
 def test_a_slider_has_values_that_the_activation_takes(name):
     row = UNITS[name]

@@ -124,6 +124,24 @@ def test_a_training_that_diverges_is_an_outcome(last):
     assert np.all(np.isfinite(found.Q))
 
 
+@pytest.mark.parametrize("last", [np.nan, np.inf])
+def test_a_bias_or_a_readout_that_diverges_ends_the_record(last):
+    J, B = weights()
+    for student in ({"weight": J, "bias": [last]}, [J, [last]]):
+        first = {**student, "bias": [0.0]} if isinstance(student, dict) else [J, [1.0]]
+        record = recorder(B if isinstance(student, dict) else [B, [1.0]], RATE, every=1)
+        for network in (first, first, student, first):
+            record(network)
+        found = record.dataset()
+        assert found.outcome.item() == "diverged" and found.ended_at.item() == 1 / N
+
+
+def test_a_first_student_that_is_not_finite_is_refused():
+    J, B = weights()
+    with pytest.raises(tl.InputError, match=r"student\.layer 1.*finite"):
+        recorder(B, RATE)(np.inf * J)
+
+
 def test_biases_that_grow_are_noted():
     J, B = weights()
     record = recorder(B, RATE, every=1)

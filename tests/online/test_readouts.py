@@ -221,7 +221,7 @@ def test_odd_units_do_not_know_their_sign():
     (R, Q, v), (R_, Q_, v_) = rates
     np.testing.assert_allclose(R_, R * signs[:, None], atol=1e-15)
     np.testing.assert_allclose(Q_, Q * np.outer(signs, signs), atol=1e-15)
-    np.testing.assert_allclose(v_, v * signs, atol=1e-15)
+    np.testing.assert_allclose(v_, v * signs[None], atol=1e-15)
 
 
 def test_relu_units_share_their_size_with_their_readouts():

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-# Factor c and parameters of c g from its values at 1, 0 and −1; not finite where there are none.
+# Factor c and parameters of c g from its values at 1, 0 and −1; NaN for a parameter that no such
+# unit has.
 Fit = Callable[[float, float, float], tuple[float, ...]]
 
 
@@ -54,9 +55,14 @@ def _erf(up: float, zero: float, down: float) -> tuple[float, float]:
 
 
 def _logistic(up: float, factor: float) -> tuple[float, float]:
-    """β of c σ(βx) from its value at 1."""
+    """β > 0 of c σ(βx) from its value at 1."""
     share = _ratio(up, factor)
-    return factor, math.log(share / (1 - share)) if 0 < share < 1 else math.nan
+    return factor, math.log(share / (1 - share)) if 0.5 < share < 1 else math.nan
+
+
+def _leaky(up: float, zero: float, down: float) -> tuple[float, float]:
+    slope = _ratio(-down, up)
+    return up, slope if slope >= 0 else math.nan
 
 
 _SLOPE = UnitParameter("slope", "a", "slope", "slope of the leaky ReLU for x < 0", 0.1, 0.0, 1.0)
@@ -69,9 +75,7 @@ _SIGMOID = _SWISH._replace(help="steepness of the sigmoid, 1/(1 + exp(−βx))")
 UNITS: dict[str, NamedUnit] = {
     "relu": NamedUnit("ReLU", "ReLU", lambda up, zero, down: (up,)),
     "erf": NamedUnit("Erf", "erf(x/√2)", _erf),
-    "leaky": NamedUnit(
-        "LeakyReLU", "leaky ReLU", lambda up, zero, down: (up, _ratio(-down, up)), _SLOPE
-    ),
+    "leaky": NamedUnit("LeakyReLU", "leaky ReLU", _leaky, _SLOPE),
     "swish": NamedUnit("Swish", "Swish", lambda up, zero, down: _logistic(up, up - down), _SWISH),
     "gelu": NamedUnit("GELU", "GELU", lambda up, zero, down: (up - down,)),
     "softplus": NamedUnit("Softplus", "softplus", lambda up, zero, down: (up - down,)),

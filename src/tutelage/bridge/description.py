@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from tutelage._checks import InputError, finite_array
+from tutelage._checks import InputError, finite_array, is_usable, real_array
 from tutelage._findings import Finding
 
 # Orders of more layers than this are not tried.
@@ -30,6 +30,12 @@ class Layer:
     weights: Float[np.ndarray, "out in"]
     bias: Float[np.ndarray, " out"] | None = None
     transposed: bool = False
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights and biases, by their names in messages."""
+        weights = {self.name: self.weights}
+        return weights if self.bias is None else {**weights, f"{self.name}.bias": self.bias}
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,11 @@ class Description(Finding):
         """N."""
         return int(self.layers[0].weights.shape[1])
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all weights and biases are numbers that `check_finite` accepts."""
+        return all(is_usable(x) for layer in self.layers for x in layer.arrays.values())
+
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "framework", self.framework
         yield "layers", "\n".join(map(_words, self.layers))
@@ -131,10 +142,13 @@ def described(argument: str, framework: str, layers: Sequence[Layer], **known: A
 def layer(
     argument: str, name: str, weights: Any, bias: Any = None, *, transposed: bool = False
 ) -> Layer:
-    """A checked layer; ``transposed`` if its weights are (in, out)."""
-    W = finite_array(f"{argument}.{name}", weights)
+    """A layer of real numbers that fit on each other; ``transposed`` if its weights are (in, out).
+
+    A training that diverges makes them infinite: `check_finite` is for networks that must not.
+    """
+    W = real_array(f"{argument}.{name}", weights)
     W = W.T if transposed else W
-    b = None if bias is None else finite_array(f"{argument}.{name}.bias", bias)
+    b = None if bias is None else real_array(f"{argument}.{name}.bias", bias)
     if W.ndim != 2 or 0 in W.shape:
         allowed = "its weights have to be a matrix"
         raise InputError(f"{argument}.{name}", f"shape {W.shape}", allowed, "a dense layer")
@@ -142,6 +156,13 @@ def layer(
         came, allowed = f"shape {b.shape}", f"its weights have {W.shape[0]} outputs"
         raise InputError(f"{argument}.{name}.bias", came, allowed)
     return Layer(name, W, b, transposed)
+
+
+def check_finite(argument: str, network: Description) -> None:
+    """Refuse weights and biases that are no finite numbers."""
+    for layer in network.layers:
+        for name, x in layer.arrays.items():
+            finite_array(f"{argument}.{name}", x)
 
 
 def _in_order(argument: str, found: Description) -> tuple[Layer, ...]:

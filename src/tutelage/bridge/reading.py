@@ -8,7 +8,7 @@ from typing import Any
 from tutelage._checks import InputError, shown
 from tutelage._door import door
 from tutelage.bridge.behaviour import measured_words
-from tutelage.bridge.description import Description
+from tutelage.bridge.description import Description, check_finite
 
 # The reader of objects whose class, or a parent of it, is defined in a package of this name.
 READERS = (
@@ -59,7 +59,14 @@ def describe(network: Any) -> Description:
 
 
 def read(argument: str, network: Any) -> Description:
-    """The description of what a user gave as this argument."""
+    """The description of what a user gave as this argument, with finite weights."""
+    found = read_any(argument, network)
+    check_finite(argument, found)
+    return found
+
+
+def read_any(argument: str, network: Any) -> Description:
+    """As `read`; weights may be infinite or NaN, as those of a training that has diverged are."""
     if isinstance(network, Description):
         return network
     name = reader_of(network)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from scipy.interpolate import PPoly, make_interp_spline
 
 from tutelage import activations
-from tutelage._checks import InputError
+from tutelage._checks import InputError, within_range
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.activations.units import UNITS
@@ -62,12 +62,8 @@ def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
 
     def one(kind: Any, factor: float, *parameters: float) -> Iterator[Recognised]:
         numbers = [float(f"{p:.{digits}g}") for p in parameters]
-        usable = np.isfinite(factor) and factor != 0 and np.all(np.isfinite(numbers))
-        try:
-            if usable:
-                yield Recognised(kind(*numbers), float(f"{factor:.{digits}g}"))
-        except InputError:  # a slope or a steepness that no activation has
-            return
+        if np.isfinite(factor) and factor != 0 and all(map(within_range, numbers)):
+            yield Recognised(kind(*numbers), float(f"{factor:.{digits}g}"))
 
     fits = [(getattr(activations, unit.kind), unit.fit(up, zero, down)) for unit in UNITS.values()]
     # Those with the fewest numbers first: a straight line is `Linear`, not `LeakyReLU(1)`.

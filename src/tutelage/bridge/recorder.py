@@ -22,9 +22,10 @@ from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
+from tutelage.bridge.description import check_finite
 from tutelage.bridge.inputs import Structure, check_inputs, structure
 from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_optimizer
-from tutelage.bridge.reading import read
+from tutelage.bridge.reading import read, read_any
 from tutelage.bridge.scenario import of_units
 from tutelage.model import Scenario
 from tutelage.model.layout import BLOCKS
@@ -222,31 +223,27 @@ class Recorder:
         return step % self._records.stride == 0 or self._scenario is None
 
     def _note(self, student: Any, step: int) -> None:
-        network = read("student", student) if self._scenario is None else self._read(student)
-        if network is None:
-            return
+        network = read_any("student", student)
         if self._scenario is None:
+            check_finite("student", network)
             self._begin(network, step)
+        if not network.is_finite:
+            self._diverged()
+            return
         assert self._student is not None
         J, v, b = self._weights(network)
         blocks = self._blocks(J, v)
         if not np.all(np.abs(blocks["Q"]) <= TOO_LARGE):
-            self._ended = self._records.steps[-1] if self._records.steps else 0
+            self._diverged()
             return
         self._last = np.array(J), None if v is None else np.array(v)
         self._note_rates()
         biases = float(np.max(np.abs(b), initial=0.0))
         self._records.add(step, blocks | {"largest_bias": np.float64(biases)})
 
-    def _read(self, student: Any) -> Any:
-        """A student that is no longer the first; None if it has diverged."""
-        try:
-            return read("student", student)
-        except InputError as problem:
-            if "finite" not in problem.allowed:
-                raise
-            self._ended = self._records.steps[-1] if self._records.steps else 0
-            return None
+    def _diverged(self) -> None:
+        """Record the end of the run, at the last step with finite overlaps."""
+        self._ended = self._records.steps[-1] if self._records.steps else 0
 
     @property
     def knows_optimizer(self) -> bool:

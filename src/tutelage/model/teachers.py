@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import ROUNDING, InputError, is_traced
-from tutelage._jax import jnp
+from tutelage._jax import jnp, match_rank
 from tutelage._types import AnyArray
 
 
@@ -54,8 +54,10 @@ def parted(T: Any, share: Any) -> Any:
     >>> parted(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
     [[1.0, 0.05], [0.05, 2.0]]
     """
-    own = np.eye(T.shape[-1])
-    return T * (own + (share[..., None, None] if np.ndim(share) else share) * (1 - own))
+    share = share[..., None, None] if np.ndim(share) else share
+    T = match_rank(T, share)
+    own = match_rank(np.eye(T.shape[-1]), T)
+    return T * (own + share * (1 - own))
 
 
 def turns(drift: Any, T: Any) -> bool:

@@ -131,7 +131,7 @@ def every_step(
         # The first step, of length zero, gives the slope at the start.
         place = jnp.where((new.t[0] > now.t[0]) | (count == 0), count, most)
         seen = jax.tree.map(lambda a, x: a.at[place].set(x, mode="drop"), seen, observe(new))
-        return seen, count + (place < most), new
+        return seen, count + (place < most).astype(int), new
 
     return jax.lax.while_loop(
         lambda carry: (carry[1] < most) & carry[2].running[0],
@@ -245,10 +245,10 @@ def _recorded(
         wanted = due(recorded)
         time = times[jnp.minimum(recorded, count - 1)]
         fraction = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
-        powers = fraction ** jnp.arange(1, 5)[:, None]
-        weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers, axis=1)
+        powers = fraction[None] ** jnp.arange(1.0, 5.0)[:, None]
+        weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers[None], axis=1)
         y = now.y + h[:, None] * _combined(weights, k)
         place = jnp.where(wanted, recorded, count)  # beyond the end: not written
-        return records.at[run, place].set(y, mode="drop"), recorded + wanted
+        return records.at[run, place].set(y, mode="drop"), recorded + wanted.astype(int)
 
     return jax.lax.while_loop(lambda c: jnp.any(due(c[1])), write, (now.records, now.recorded))

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced, positive_integer
 from tutelage._door import door
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.averages.door import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Scenario
@@ -143,7 +143,8 @@ class SymmetricFlow(eqx.Module):
                 method = chosen(self.method, pair)
                 terms.append(average("i2", pair, C[..., f[:, None], f], method).value)
             count = 0.5 * self.K * (self.K - 1 if unit else 1.0)
-            products = factors * jnp.stack(terms, axis=-1)
+            stacked = jnp.stack(terms, axis=-1)
+            products = match_rank(factors, stacked) * stacked
             error = error + count * jnp.sum(products, axis=-1)
             rounding = rounding + count * jnp.sum(jnp.abs(products), axis=-1)
         return error, jnp.finfo(jnp.float64).eps * rounding

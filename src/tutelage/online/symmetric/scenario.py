@@ -168,8 +168,8 @@ def symmetric_scenario(scenario: Any) -> SymmetricScenario:
 
 def matrix(units: int, diagonal: Any, beside: Any) -> Float[Array, "... n n"]:
     """One number on the diagonal and one beside it."""
-    one, a, b = jnp.eye(units), jnp.asarray(diagonal), jnp.asarray(beside)
-    return a[..., None, None] * one + b[..., None, None] * (1 - one)
+    a, b = jnp.asarray(diagonal, float), jnp.asarray(beside, float)
+    return jnp.where(np.eye(units, dtype=bool), a[..., None, None], b[..., None, None])
 
 
 def check_positive(K: int, state: SymmetricState, t: float, u: float) -> None:
