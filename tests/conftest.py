@@ -40,6 +40,17 @@ def pytest_configure(config: pytest.Config) -> None:
     program_store.is_on = lambda: False
 
 
+# Folders whose tests run with ranks and types written out: no promotion is silent there.
+WITHOUT_PROMOTION = ("activations", "averages")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    folder = item.path.relative_to(item.config.rootpath).parts[1]
+    strict = folder in WITHOUT_PROMOTION
+    jax.config.update("jax_numpy_rank_promotion", "raise" if strict else "allow")
+    jax.config.update("jax_numpy_dtype_promotion", "strict" if strict else "standard")
+
+
 def pytest_report_header() -> str:
     return f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}"
 

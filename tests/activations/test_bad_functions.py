@@ -33,7 +33,7 @@ NO_FUNCTIONS = {
     "nothing": (lambda x: None, "returns a NoneType"),
     "true or false": (lambda x: x > 0, "type bool"),
     "whole numbers": (lambda x: x.astype(int), "type int"),
-    "complex": (lambda x: jnp.exp(1j * x), "type complex.*one real number"),
+    "complex": (lambda x: jnp.exp(1j * x.astype(complex)), "type complex.*one real number"),
     "float32": (lambda x: jnp.tanh(x.astype(jnp.float32)), "returns float32, but half"),
 }
 

@@ -202,7 +202,7 @@ def test_derivatives_are_finite_everywhere_and_right_where_the_series_is(name, s
     assert jnp.all(jnp.isfinite(slope))
     D = jnp.asarray(RANDOM.normal(size=(size, size)))
     D = 1e-5 * (D + D.T)
-    up, down = f(g, few + D, order=5).value[-1], f(g, few - D, order=5).value[-1]
+    up, down = f(g, few + D[None], order=5).value[-1], f(g, few - D[None], order=5).value[-1]
     # central differences: third derivatives times (1e-5)² and rounding over 1e-5
     assert abs(2 * jnp.sum(slope[-1] * D) - (up - down)) < 1e-9 * jnp.abs(D).sum()
 

@@ -28,7 +28,7 @@ import math
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Erf, Method
 from tutelage.averages.orthant.angle import arcsine
@@ -56,20 +56,20 @@ class ErfMoments(Moments):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
         units, r = self._units, coefficients(self.scenario)
-        output, r = r @ units.o, r * units.e
+        output, r = r @ units.o, r * units.e[None]
         v = -r[:, :K]
         i, k = (np.pad(x, (0, -len(x) % LANES)) for x in np.triu_indices(K))
         G, h = v.T @ r, output @ v
-        constant = (h[:, None] * h + self.scenario.label_noise**2 * (v.T @ v))[i, k]
+        constant = (jnp.outer(h, h) + self.scenario.label_noise**2 * (v.T @ v))[i, k]
         own, other, between = 1 + C[..., i, i], 1 + C[..., k, k], C[..., i, k]
         Lambda = own * other - between**2
         u = C[..., i] / jnp.sqrt(own)[..., None, :]
         w = C[..., k] - C[..., i] * (between / own)[..., None, :]
         w = w * jnp.sqrt(own / Lambda)[..., None, :]
         signs = 2 / math.pi * _sum_of_arcsines(C, u, w, G.T[:, i], G.T[:, k])
-        constant = constant.reshape((1,) * (signs.ndim - 1) + constant.shape)
         # XLA would compute a product twice, for (i, k) and (k, i), but not a division.
-        return ((signs + constant) / (math.pi / 2 * jnp.sqrt(Lambda)))[..., upper_triangle(K)]
+        signs = signs + match_rank(constant, signs)
+        return (signs / (math.pi / 2 * jnp.sqrt(Lambda)))[..., upper_triangle(K)]
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
@@ -94,7 +94,7 @@ def _sum_of_arcsines(
     covariance = C[..., a[:n], a[:n] + np.arange(half + 1)[:, None] - n]
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)[..., None]
     inverse = 1 / jnp.sqrt(1 + variance - u * u - w * w)
-    weights = (x.reshape((1,) * (C.ndim - 2) + x.shape) for x in (G_i, G_k))
+    weights = (match_rank(x, C) for x in (G_i, G_k))
     # XLA computes what is concatenated once, not again for every shift that reads it.
     fields = tuple(
         jnp.concatenate([x, x[..., :half, :]], axis=-2) for x in (u, w, inverse, *weights)
