@@ -63,6 +63,7 @@ ROW = """
         default=0.0,
         slider=(1e-3, 1.0),
         at_least=0.0,
+        is_rate=True,
     ),
 )
 NAMES ="""
@@ -83,6 +84,9 @@ start = tl.Overlaps(Q=0.25 * np.eye(2), R=1e-3 * np.eye(2), T=np.eye(2))
 runs = tl.online.evolve(
     tl.Scenario(two, two, sparsity=np.array([0.1, 0.2])), start, learning_rate=0.5, until=1
 )
+decays = tl.online.evolve(
+    tl.Scenario(two, two, weight_decay=np.array([0.1, 0.2])), start, learning_rate=0.5, until=1
+)
 study = tl.sweeps.run(
     tl.online.evolve, {"sparsity": [0.1, 0.2]}, scenario=tl.Scenario(two, two), start=start,
     learning_rate=0.5, until=1, workers=1,
@@ -99,6 +103,7 @@ except tl.InputError as problem:
 again = tl.results.recompute(runs)
 print(json.dumps({
     "coordinate": runs.sel(sparsity=0.2).sizes["time"],
+    "decays": bool(np.allclose(runs.Q, decays.Q, rtol=1e-9, atol=0)),
     "recomputed": again.identical(runs),
     "swept": study["sparsity"].values.tolist(),
     "options": ["sparsity" in inspect.signature(c).parameters
@@ -115,7 +120,10 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_made_up_number_is_found_everywhere(tmp_path):
-    """A row of the table; a field and an argument of `Scenario`, which are written out."""
+    """A row of the table; a field and an argument of `Scenario`, which are written out.
+
+    As a rate, it is that at which the weights it acts on decay, without any further term.
+    """
     package = tmp_path / "tutelage"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__", "recorded"))
     _edit(package / "model/numbers.py", ")\nNAMES =", ROW.lstrip("\n"))
@@ -130,6 +138,7 @@ def test_a_made_up_number_is_found_everywhere(tmp_path):
     found = json.loads(done.stdout)
     assert found.pop("coordinate") > 1
     assert found == {
+        "decays": True,
         "recomputed": True,
         "swept": [0.1, 0.2],
         "options": [True, True],

@@ -91,20 +91,12 @@ def _closest(
     ends: _Ends, target: _Ends, students: np.ndarray, teachers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The relabelling with the smallest distance; the identity is tried first and wins ties."""
-
-    def distance(of_teachers: bool, teacher: np.ndarray) -> np.ndarray:
+    distances = np.zeros((len(teachers), len(students)))
+    for number, teacher in enumerate(teachers):
         orders = {"student": students, "student_2": students, "teacher": teacher[None]}
-        blocks = (
-            b for b in BLOCKS if b.name in ends and ("teacher" in b.dimensions) is of_teachers
-        )
-        return sum(
-            (_squares(ends[b.name], target[b.name], b, orders) for b in blocks),
-            start=np.zeros(len(students)),
-        )
-
-    of_students = distance(False, teachers[0])
-    distances = [of_students + distance(True, teacher) for teacher in teachers]
-    teacher, student = np.unravel_index(np.argmin(distances), (len(teachers), len(students)))
+        for block in (block for block in BLOCKS if block.name in ends):
+            distances[number] += _squares(ends[block.name], target[block.name], block, orders)
+    teacher, student = np.unravel_index(np.argmin(distances), distances.shape)
     return students[student], teachers[teacher]
 
 
