@@ -25,7 +25,7 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import layout_of, to_vector
+from tutelage.model.layout import layout_of
 from tutelage.model.timing import Rate
 from tutelage.online import Flow, evolve
 
@@ -51,17 +51,18 @@ def seconds(call, repeats=3):
 
 def euler(scenario, start, eta, until, dt):
     """Fixed steps, compiled: the way it is usually done."""
-    flow, K = Flow(scenario), scenario.K
+    flow = Flow(scenario)
+    layout = flow.layout
 
     @jax.jit
     def run(y):
         def step(_, y):
-            rates = flow(layout_of(K, scenario.M).overlaps(y, scenario.T), jnp.asarray(eta))
-            return y + dt * to_vector(rates)
+            rates = flow(layout.overlaps(y, scenario.T), jnp.asarray(eta))
+            return y + dt * layout.vector(vars(rates))
 
         return jax.lax.fori_loop(0, round(until / dt), step, y)
 
-    return lambda: jax.block_until_ready(run(to_vector(start)))
+    return lambda: jax.block_until_ready(run(flow.vector(start)))
 
 
 def relu_rows(table):

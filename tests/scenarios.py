@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import tutelage as tl
+from tutelage.model.layout import layout_of
 
 ONE, TWO = (tl.Committee(units, tl.ReLU()) for units in (1, 2))
 
@@ -27,3 +28,8 @@ def between(overlaps, g, h, **keywords):
     """A scenario with as many students g and teachers h as there are overlaps."""
     student, teacher = tl.Committee(overlaps.K, g), tl.Committee(overlaps.M, h)
     return tl.Scenario(student, teacher, overlaps.T, **keywords)
+
+
+def to_vector(overlaps):
+    """Q and R as a vector."""
+    return layout_of(overlaps.K, overlaps.M).vector({"Q": overlaps.Q, "R": overlaps.R})

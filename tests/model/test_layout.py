@@ -1,9 +1,10 @@
 """A state as a vector and back, and where its numbers stand."""
 
 import numpy as np
+from scenarios import to_vector
 
 import tutelage as tl
-from tutelage.model.layout import BLOCKS, Block, Layout, layout_of, realizable, to_vector
+from tutelage.model.layout import BLOCKS, Block, Layout, layout_of, realizable
 
 W = np.random.default_rng(9).normal(size=(5, 7))
 STATE = tl.Overlaps.from_weights(W[:3], W[3:])

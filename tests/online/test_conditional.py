@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scenarios import between, random_overlaps
+from scenarios import between, random_overlaps, to_vector
 
 import tutelage as tl
 from tutelage.averages.conditional import effort
-from tutelage.model.layout import layout_of, to_vector
+from tutelage.model.layout import layout_of
 from tutelage.online import Flow
 
 

@@ -3,11 +3,10 @@
 import equinox as eqx
 import numpy as np
 import pytest
-from scenarios import random_overlaps
+from scenarios import random_overlaps, to_vector
 
 import tutelage as tl
 from tutelage import InputError
-from tutelage.model.layout import to_vector
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from mpmath import mp
 from reference import erf_four_point
-from scenarios import between, random_overlaps
+from scenarios import between, random_overlaps, to_vector
 
 import tutelage as tl
 from tutelage.averages import Hermite, Orthant
 from tutelage.averages.methods import Erf as ErfMethod
-from tutelage.model.layout import to_vector
 from tutelage.online import Flow
 from tutelage.online.moments import erf
 from tutelage.online.moments.signs import SignMoments

@@ -3,10 +3,10 @@
 import equinox as eqx
 import numpy as np
 import pytest
+from scenarios import to_vector
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, rates_and_jacobian, system

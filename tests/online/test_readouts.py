@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scenarios import random_overlaps
+from scenarios import random_overlaps, to_vector
 from scipy.special import erf, ndtr
 
 import tutelage as tl
 from tutelage import InputError
-from tutelage.model.layout import to_vector
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import ONE, PERCEPTRON, PERCEPTRON_START as START
+from scenarios import ONE, PERCEPTRON, PERCEPTRON_START as START, to_vector
 from scipy.integrate import solve_ivp
 
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage._jax import jax, jnp
-from tutelage.model.layout import layout_of, to_vector
+from tutelage.model.layout import layout_of
 from tutelage.online import Flow, evolve, integration
 from tutelage.online.integration import _check_pace
 from tutelage.online.trajectory import _check_known

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutelage.simulation.comparison import Comparison
 
 INPUTS = ("gaussian", "sign", "uniform")
-# What is told of the last state, and under which name.
-SHOWN = {"Q": "Q", "R": "R", "readout": "v", "generalization_error": "error"}
 VERDICT = ("agrees", "verdict", "rests_on", "level", "threshold", "left_out", "runs", "diverged")
 
 
@@ -243,18 +241,21 @@ def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
 
 def _print(runs: "xr.Dataset", found: Study) -> None:
     """How the runs ended, the last overlaps and error, and the verdict."""
+    from tutelage.model.layout import BLOCKS
+
     last = found.summary.isel(time=-1)
     several = int(last["present"]) > 1
     heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
     table = telling.table("runs", heading)
     if several:
         table.add_row("", f"mean over runs ± standard deviation{found.units}")
-    for name, shown in SHOWN.items() if int(last["present"]) else ():
+    shown = {b.name: b.symbol for b in sorted(BLOCKS)} | {"generalization_error": "error"}
+    for name, symbol in shown.items() if int(last["present"]) else ():
         if name not in last:
             continue
         mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
         words = telling.matrix(mean, spread) if mean.ndim else _error(mean, spread)
-        table.add_row(f"final {shown}", words)
+        table.add_row(f"final {symbol}", words)
     if found.theory is not None:
         table.add_row("theory", str(found.comparison or f"not compared: {found.reason}"))
     telling.console().print(table)

@@ -175,11 +175,6 @@ def layout_of(K: int, M: int, outputs: int = 0) -> Layout:
     return Layout(tuple(b for b in BLOCKS if outputs or "second layer" not in b.factors), sizes)
 
 
-def to_vector(overlaps: Overlaps) -> Any:
-    """Q and R as a vector, shape (..., d)."""
-    return layout_of(overlaps.K, overlaps.M).vector({"Q": overlaps.Q, "R": overlaps.R})
-
-
 def _independent(block: Block, array: Any) -> Any:
     """The independent entries of a block, shape (..., entries)."""
     leading = array.ndim - len(block.dimensions)

@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scenarios import GRADED, ONE, PERCEPTRON, TWO
+from scenarios import GRADED, ONE, PERCEPTRON, TWO, to_vector
 
 import tutelage as tl
-from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized

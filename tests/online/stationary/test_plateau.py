@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import GRADED, GRADED_START
+from scenarios import GRADED, GRADED_START, to_vector
 
 import tutelage as tl
 from tutelage._jax import jnp
-from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow, errors_of
 from tutelage.online.stationary import plateaus

@@ -7,7 +7,6 @@ from tutelage._checks import ComputationError
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import to_vector
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import decays, first_order, linearized, second_order, system
@@ -129,14 +128,16 @@ def saddle_vanishes(scenario: Scenario, Q: float, C: float, R: float) -> Estimat
         Q=own * np.eye(scenario.K) + C, R=np.full((scenario.K, scenario.M), R), T=scenario.T
     )
     first = fixed_point(scenario, near, LOWEST).overlaps
-    return fold(Flow(scenario), np.asarray(to_vector(first)), LOWEST, HIGHEST)
+    flow = Flow(scenario)
+    return fold(flow, flow.vector(first), LOWEST, HIGHEST)
 
 
 def solution_loses_stability(scenario: Scenario) -> Estimate:
     """The learning rate at which the largest eigenvalue of f_1' + η f_2' at Q = R = T is zero."""
     solution = Overlaps(Q=scenario.T, R=scenario.T, T=scenario.T)
-    flow, y = Flow(scenario), np.asarray(to_vector(solution))
-    (F, G), high = _derivatives(flow, y), LOWEST
+    flow, high = Flow(scenario), LOWEST
+    y = flow.vector(solution)
+    F, G = _derivatives(flow, y)
     while _stability(F + high * G) > 0:
         high *= 2
     return _root(flow, y, high / 2, high)

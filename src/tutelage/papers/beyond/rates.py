@@ -19,7 +19,6 @@ import xarray as xr
 from tutelage import averages, online
 from tutelage.activations import ReLU
 from tutelage.model import Overlaps
-from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import CriticalLearningRates, Flow
 from tutelage.online.linearization import linearized
 from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
@@ -82,9 +81,10 @@ def fold() -> tuple[Overlaps, float]:
 def _sensitivity() -> float:
     """dη/dI4 of the fold."""
     state, eta = fold()
-    here = linearized(Flow(scenario()), np.asarray(to_vector(state)), eta)
+    flow = Flow(scenario())
+    here = linearized(flow, flow.vector(state), eta)
     w = np.linalg.svd(here.jacobian.T)[2][-1]
-    w_12 = w[layout_of(2, 2).labels.index("Q_12")]
+    w_12 = w[flow.layout.labels.index("Q_12")]
     return float(-2 * eta * w_12 / (w @ here.by_rate))
 
 

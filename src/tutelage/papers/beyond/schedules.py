@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from tutelage import online
-from tutelage.model.layout import to_vector
 from tutelage.online import BestSchedule, Flow, Schedule
 from tutelage.online.steps import steps
 from tutelage.papers.citton2025.runs import scenario, start
@@ -78,7 +77,8 @@ def curves(by_pieces: dict[int, Schedule]) -> xr.Dataset:
 
 def _errors(one: Schedule, times: np.ndarray) -> np.ndarray:
     """ε_g at the times, piece by piece: by the compiled code that has found the schedule."""
-    flow, y = Flow(scenario()), np.asarray(to_vector(start()))
+    flow = Flow(scenario())
+    y = flow.vector(start())
     begin, known, errors = 0.0, [np.zeros(0)], [np.zeros(0)]
     for rate, end in zip(one.rates, [*one.switches, UNTIL], strict=True):
         run = steps(flow, y, float(rate), float(end) - begin)

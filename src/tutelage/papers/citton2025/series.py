@@ -11,7 +11,6 @@ import numpy as np
 
 from tutelage import averages
 from tutelage.activations import ReLU
-from tutelage.model.layout import layout_of, to_vector
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order, second_order
 from tutelage.papers.citton2025 import KEY
@@ -47,10 +46,11 @@ ORDERS, LOW_ORDERS = (ORDER, 20, 30), (4, 6, ORDER)
 def sums(full: bool) -> Iterator[Row]:
     """Sec. 2.1: the averages of the equations as sums of I3 and I4, at the start of Fig. 1."""
     C = np.array(START)
-    flow, y = Flow(scenario()), np.asarray(to_vector(start()))
+    flow = Flow(scenario())
+    y = flow.vector(start())
     # dy/dα = η · first + η² · second
     first, second = (
-        dict(zip(layout_of(2, 2).labels, order(flow, y)[0], strict=True))
+        dict(zip(flow.layout.labels, order(flow, y)[0], strict=True))
         for order in (first_order, second_order)
     )
     signal = {(i, a): _signal(C, i, a) for i, a in ((0, 3), (0, 1), (1, 0))}
