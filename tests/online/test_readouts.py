@@ -134,7 +134,9 @@ def test_readouts_go_down_the_gradient_of_the_error(g):
     state = state_of(scenario)
     flow = Flow(scenario, limit=True, readout_rate=1.0)
     y = jnp.asarray(flow.vector(state))
-    rates = jax.jit(lambda y: flow.rates(y, state.T, Rate(1.0, True, 1.0)))(y)[flow.layout.v]
+    rates = jax.jit(lambda y: flow.rates(y, state.T, Rate(1.0, True, 1.0)))(y)[
+        flow.layout["readout"]
+    ]
 
     def error(v):
         return tl.generalization_error(scenario.with_readout(v), state)
@@ -215,8 +217,8 @@ def test_odd_units_do_not_know_their_sign():
     for s, o in ((scenario, state), (other, turned)):
         flow = Flow(s, readout_rate=1.0)
         y = flow.rates(jnp.asarray(flow.vector(o)), o.T, Rate(ETA, readout=ETA_V))
-        layout = flow.layout
-        rates.append([y[layout.R].reshape(2, 2), y[layout.pairs], layout.readout(y)])
+        blocks = flow.layout.arrays(y)
+        rates.append([blocks[name] for name in ("R", "Q", "readout")])
     (R, Q, v), (R_, Q_, v_) = rates
     np.testing.assert_allclose(R_, R * signs[:, None], atol=1e-15)
     np.testing.assert_allclose(Q_, Q * np.outer(signs, signs), atol=1e-15)
@@ -236,7 +238,8 @@ def test_relu_units_share_their_size_with_their_readouts():
     for s, o in ((scenario, state), (other, scaled)):
         flow = Flow(s, limit=True, readout_rate=1.0)
         y = flow.rates(jnp.asarray(flow.vector(o)), o.T, Rate(1.0, True, 1.0))
-        rates.append((y[flow.layout.R].reshape(2, 2), flow.layout.readout(y)))
+        blocks = flow.layout.arrays(y)
+        rates.append((blocks["R"], blocks["readout"]))
     (R, v), (R_, v_) = rates
     np.testing.assert_allclose(R_, R / c[:, None], rtol=1e-12)
     np.testing.assert_allclose(v_, v * c, rtol=1e-12)
