@@ -89,11 +89,11 @@ def main(folder: Path) -> None:
         rows.writerows(zip(*(x.tolist() for x in columns.values()), strict=True))
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
     axes[0].plot(SIMILARITIES, after - before, "o-")
-    grown = r"growth of $\epsilon_g$ of the first task"
+    grown = r"growth of $\varepsilon_g$ of the first task"
     axes[0].set(title="forgetting", xlabel="$V$, similarity of the teachers", ylabel=grown)
     axes[1].plot(SIMILARITIES, columns["second_task_early"], "o-", label="after the first task")
     axes[1].plot(SIMILARITIES, columns["second_task_alone_early"], "s--", label="alone")
-    early = f"$\\epsilon_g$ of the second task at $\\alpha = {TIMES[20]:g}$"
+    early = f"$\\varepsilon_g$ of the second task at $\\alpha = {TIMES[20]:g}$"
     axes[1].set(title="transfer", xlabel="$V$, similarity of the teachers", ylabel=early)
     axes[1].set(yscale="log")
     axes[1].legend()

@@ -10,7 +10,8 @@ def theory(time=TIME, K=1, M=1):
     """Curves that begin where a run begins and come to rest, smooth and all different."""
     rate = 0.3 + 0.1 * np.arange(K * K).reshape(K, K)
     Q = 0.5 * np.exp(-rate * time[:, None, None]) + np.eye(K)
-    R = 1 - np.exp(-0.4 * time[:, None, None] * np.ones((K, M)))
+    last = 1 - 0.2 * np.arange(K * M).reshape(K, M)
+    R = last * (1 - np.exp(-0.4 * time[:, None, None]))
     return xr.Dataset(
         {
             "Q": (("time", "student", "student_2"), 0.5 * (Q + np.swapaxes(Q, 1, 2))),

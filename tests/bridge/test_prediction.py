@@ -284,7 +284,11 @@ def test_what_is_no_record_is_refused(change, words):
 def test_the_figure_shows_the_run_the_equations_and_where_they_part():
     found = tl.bridge.predict(recorded(said=2 * RATE))
     axes = tl.figures.prediction(found)
-    assert len(axes) == 3
+    assert len(axes) == 4
     lines = [line for line in axes[1].lines if line.get_linestyle() == "--"]
     assert any(np.all(np.asarray(line.get_xdata()) == found.parts_at) for line in lines)
     assert "parts from the equations" in axes[0].figure.get_suptitle()
+    drawn = np.concatenate([x.get_ydata() for x in axes[3].lines if len(x.get_ydata()) > 2])
+    assert np.max(np.abs(drawn)) == pytest.approx(found.deviation, rel=1e-6)
+    band = axes[3].patches[0].get_extents().transformed(axes[3].transData.inverted())
+    assert (band.y0, band.y1) == pytest.approx((-found.threshold, found.threshold))

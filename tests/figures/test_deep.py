@@ -14,7 +14,7 @@ def test_every_student_node_is_a_point():
     lines = figures.specialization(ds, layer=2, epoch=5).get_lines()
     assert len(lines) == 2
     for run, line in enumerate(lines):
-        assert np.array_equal(line.get_xdata(), ds.student_correlation_2[run, 1])
+        assert np.array_equal(line.get_xdata(), 1 - ds.student_correlation_2[run, 1])
         assert np.array_equal(line.get_ydata(), ds.strength_2[run, 1])
 
 

@@ -1,6 +1,7 @@
 """Figures of equilibrium: what is drawn is what was computed."""
 
 import math
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage.equilibrium.symmetric.phases import PHASES
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +52,14 @@ def test_a_style_is_that_of_one_curve_and_one_kind_of_state(erf_curves):
 def test_the_error_starts_at_a_third(erf_curves):
     """ε_g = 1/3 without data (oostwal2019 below eq. (12))."""
     drawn = lines(tl.figures.order_parameters(erf_curves, which=["generalization_error"]))[
-        r"$\epsilon_g$, $R = S$"
+        r"$\varepsilon_g$, $R = S$"
     ]
     assert abs(drawn.get_ydata()[0] - 1 / 3) < 1e-12
 
 
 def test_both_panels_side_by_side(erf_curves):
     axes = tl.figures.equilibrium_curves(erf_curves)
-    assert [a.get_ylabel() for a in axes] == ["$R$, $S$", r"$\epsilon_g$"]
+    assert [a.get_ylabel() for a in axes] == ["$R$, $S$", r"$\varepsilon_g$"]
 
 
 def test_a_phase_diagram_has_its_critical_line():
@@ -66,26 +68,53 @@ def test_a_phase_diagram_has_its_critical_line():
     over = {"activation": [tl.LeakyReLU(slope) for slope in slopes[::-1]]}
     options = {"units": math.inf, "loads": np.linspace(1, 30, 10), "workers": 1}
     axes = tl.figures.phase_diagram(tl.sweeps.run(tl.equilibrium.phases, over, **options))
-    line = lines(axes)[r"$\alpha_c$"]
+    line = lines(axes)[r"$\alpha_c$ $\approx$ $\alpha_s$ $\approx$ $\alpha_d$"]
     assert np.allclose(line.get_ydata(), 2 * np.pi / (1 - slopes) ** 2, rtol=1e-9)
-    assert axes.get_xlabel() == "slope"
+    assert axes.get_xlabel() == "slope $a$"
 
 
 def diagram_of(loads):
     """Three lines that differ, without any theory."""
-    lines = np.array([[10.0, 20.0], [20.0, 40.0], [40.0, 80.0]])
-    made = {name: ("activation", y) for name, y in zip(LINES, lines, strict=True)}
+    made = {name: ("activation", y) for name, y in zip(LINES, LOADS, strict=True)}
     phase = (("activation", "load"), np.full((2, len(loads)), "unspecialized"))
     coords = {"activation_beta": ("activation", [1.0, 2.0]), "load": loads}
     return xr.Dataset(made | {"phase": phase}, coords)
 
 
 LINES = ("appears", "coexists", "unstable")
+LOADS = np.array([[10.0, 20.0], [20.0, 40.0], [40.0, 80.0]])
 
 
 def test_the_three_lines_of_a_phase_diagram_can_be_told_apart_without_colour():
     drawn = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 9))).get_lines()
     assert len({line.get_linestyle() for line in drawn}) == len(drawn) == 3
+
+
+def test_areas_of_phases_end_at_the_lines_and_not_between_the_sampled_loads():
+    """Every area between two lines has the colour of its phase, at any place."""
+    axes = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 3)))
+    areas = [area.get_paths()[0] for area in axes.collections]
+    for β in (1.1, 1.7):
+        edges = [1.0, *(float(np.interp(β, [1.0, 2.0], y)) for y in LOADS), 100.0]
+        for number, (low, high) in enumerate(pairwise(edges)):
+            for load in (low + 1e-6 * (high - low), high - 1e-6 * (high - low)):
+                inside = [area.contains_point((β, load)) for area in areas]
+                assert inside == [k == number for k in range(4)]
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named[:4] == list(PHASES)
+
+
+def test_coinciding_transitions_are_one_line_with_all_names():
+    curves = tl.equilibrium.learning_curve(tl.ReLU(), 10, np.linspace(0.5, 20, 40))
+    found = tl.equilibrium.transitions(tl.ReLU(), 10)
+    axes = tl.figures.order_parameters(curves, transitions=found)
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == [
+        *("$R$", "$S$", "$R = S$", "$R < S$", "$R > S$"),
+        r"$\alpha_s$, $\alpha_c$, $\alpha_d$ $\approx 6.286$",
+    ]
+    for name in ("appears", "coexists", "unstable"):
+        assert f"{float(getattr(found, name).value):.6g}" in tl.figures.caption(axes)
 
 
 def test_units_of_several_kinds_have_no_phase_diagram():
@@ -119,21 +148,24 @@ def test_each_way_has_its_runs_and_the_mean_over_them():
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), up[:, 1])
     np.testing.assert_allclose(axes.lines[3].get_ydata(), up.mean("run"))
     assert len(axes.lines) == 2 * (3 + 1)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["load up", "load down"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "increasing load, mean",
+        "decreasing load, mean",
+    ]
     assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\alpha$", r"$R - S$")
 
 
 def test_the_ways_differ_in_colour_and_marker():
     lines = tl.figures.hysteresis(sampled()).lines
     looks = {(line.get_color(), line.get_marker()) for line in lines if line.get_marker() != "None"}
-    assert looks == {("C0", "^"), ("C3", "v")}
+    assert {marker for _, marker in looks} == {"^", "v"} and len(looks) == 2
 
 
 def test_theory_is_drawn_on_the_axes_that_are_given():
     _, given = plt.subplots()
     theory = {"specialized": ([1.0, 2.0], [0.5, 0.7])}
     axes = tl.figures.hysteresis(sampled(), given, which="generalization_error", theory=theory)
-    assert axes is given and axes.get_ylabel() == r"$\epsilon_g$"
+    assert axes is given and axes.get_ylabel() == r"$\varepsilon_g$"
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [0.5, 0.7])
     assert axes.get_legend().get_texts()[0].get_text() == "specialized"
 

@@ -23,10 +23,21 @@ def legend(axes):
 def test_every_beta_is_a_curve_with_its_name(which):
     axes = gate_activations(CURVES, which=which)
     assert legend(axes) == [r"$\beta=0.5$", r"$\beta=2$", r"$\beta=\infty$"]
-    for line, values in zip(axes.lines, CURVES[which].values, strict=True):
+    for line, values in zip(axes.lines[:-1], CURVES[which].values, strict=False):
         assert np.array_equal(line.get_ydata(), values)
-    assert axes.get_xlabel() == "$h$" and axes.get_ylabel() and axes.get_title() == "Gate([0, 1])"
+    assert axes.get_xlabel() == "$h$" and axes.get_ylabel()
+    assert tl.figures.caption(axes).startswith("Gate with levels {0, 1};")
     assert axes.lines[-1].get_linestyle() == "--"
+
+
+def test_without_noise_a_step_has_no_line_across_it():
+    """Between two fields of the grid nothing is known of the place of the jump."""
+    grid = np.linspace(-2, 2, 40)
+    axes = gate_activations(tl.gates.curves(TWO, [math.inf], grid), which="expectation")
+    h, s = axes.lines[0].get_data()
+    (gap,) = np.flatnonzero(np.isnan(s))
+    assert (s[gap - 1], s[gap + 1]) == (0.0, 1.0) and h[gap - 1] < 0 < h[gap + 1]
+    assert np.array_equal(s[np.isfinite(s)], (grid > 0).astype(float))
 
 
 def test_an_unknown_quantity_is_refused():
@@ -48,8 +59,8 @@ def test_loads_are_drawn_where_there_are_some_and_limits_as_lines():
     curve, limit = axes.lines[:2]
     assert np.array_equal(curve.get_xdata(), [0.5, 2.0])
     assert np.array_equal(curve.get_ydata(), [20.0, 6.0])
-    assert set(limit.get_ydata()) == {6.1} and limit.get_linestyle() == ":"
-    assert legend(axes) == ["Gate([0, 1]), $K=2$", r"Gate([0, 1]), $K=\infty$"]
+    assert set(limit.get_ydata()) == {6.1} and limit.get_color() == curve.get_color()
+    assert legend(axes) == ["$K=2$", r"$K=\infty$"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
     assert axes.get_ylabel() == r"$\alpha_c$" and axes.get_xlabel() == r"$\beta$"
 

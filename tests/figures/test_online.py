@@ -43,15 +43,72 @@ def test_overlaps_have_one_curve_for_each_symbol():
     np.testing.assert_array_equal(axes.lines[7].get_ydata(), run["Q"][:, 0, 1])
 
 
-def test_curves_differ_in_colour_or_style():
-    looks = [(line.get_color(), line.get_linestyle()) for line in figures.overlaps(made_up()).lines]
-    assert len(looks) == len(set(looks))
+@pytest.mark.parametrize(("which", "count"), [("R", 25), ("Q", 15), ("RQ", 40)])
+def test_all_curves_of_five_units_have_different_looks(which, count):
+    lines = figures.overlaps(made_up(5, 5), which=which).lines
+    looks = {(x.get_color(), str(x._unscaled_dash_pattern), x.get_marker()) for x in lines}
+    assert len(lines) == len(looks) == count
 
 
-def test_a_long_legend_is_cut_and_says_so():
+def test_a_long_legend_says_what_colours_and_styles_mean():
     axes = figures.overlaps(made_up(4, 4), which="R")
-    assert len(axes.lines) == 16 and len(legend(axes)) == 12
-    assert axes.get_legend().get_title().get_text() == "and 4 more"
+    assert len(axes.lines) == 16
+    words = [f"${letter} = {k}$" for letter in "in" for k in (1, 2, 3, 4)]
+    assert legend(axes) == [*words, "assigned"]
+
+
+def test_each_student_has_one_thick_line_of_its_teacher():
+    """The sum of R_in over pairs is the largest at the end."""
+    run = made_up(3, 3)
+    run["R"][-1] = np.array([[0.1, 0.9, 0.0], [0.8, 0.7, 0.1], [0.6, 0.2, 0.3]])
+    lines = figures.overlaps(run, which="R").lines
+    widths = {line.get_label(): line.get_linewidth() for line in lines}
+    thick = {name for name, width in widths.items() if width > min(widths.values())}
+    assert thick == {"$R_{12}$", "$R_{21}$", "$R_{33}$"}
+
+
+def test_curves_that_coincide_are_one_line_with_all_names():
+    run = made_up(2, 2)
+    run["R"][:, 1, 0] = run["R"][:, 0, 1]
+    run["R"][:, 1, 1] = run["R"][:, 0, 0] + 1e-4  # not equal, and no wider than a line
+    axes = figures.overlaps(run, which="R")
+    assert legend(axes) == [r"$R_{11}$ $\approx$ $R_{22}$", "$R_{12}$ = $R_{21}$"]
+    figures.overlaps(run, axes, which="R", style="o")
+    colours = [line.get_color() for line in axes.lines[2:]]
+    assert colours == [axes.lines[k].get_color() for k in (0, 1, 1, 0)]
+
+
+def test_many_equal_curves_have_one_name():
+    run = made_up(4, 4)
+    run["R"][:] = 0.1 + 0.5 * np.eye(4)
+    assert legend(figures.overlaps(run, which="R")) == ["$R_{ii}$", r"$R_{in}$, $i \neq n$"]
+    run["R"][:, 0, 1] = 0.3
+    names = legend(figures.overlaps(run, which="R"))
+    assert names == ["$R_{ii}$", "$R_{12}$", "$R_{13}$ = $R_{14}$, 9 more"]
+
+
+def test_of_more_than_five_units_the_ranges_of_groups_are_drawn():
+    run = made_up(7, 7)
+    axes = figures.overlaps(run)
+    assert legend(axes) == [
+        *("$R_{in}$, assigned", "$R_{in}$, others"),
+        *("$Q_{ii}$", r"$Q_{ik}$, $i \neq k$"),
+    ]
+    diagonal = np.diagonal(run["Q"].values, axis1=1, axis2=2)
+    np.testing.assert_allclose(axes.lines[2].get_ydata(), np.median(diagonal, axis=1))
+    low = axes.collections[2].get_paths()[0].vertices[:, 1].min()
+    assert low == diagonal.min()
+
+
+def test_runs_that_diverge_leave_the_picture_and_are_named():
+    run = made_up(runs=3)
+    run["generalization_error"][2] = [0.5, 10.0, 1e3, 1e5, 1e6]
+    run["outcome"] = "run", ["reached", "converged", "diverged"]
+    axes = figures.error(run)
+    stay = float(run["generalization_error"][:2].max())
+    assert stay < axes.get_ylim()[1] <= 3.0 * max(stay, 0.5) * (1 + 1e-12)
+    assert legend(axes)[2] == r"$\eta = 0.3$, diverges"
+    assert "1 of 3 runs diverge" in figures.caption(axes)
 
 
 def test_errors_of_several_runs_are_labelled_by_their_learning_rates():
@@ -62,7 +119,7 @@ def test_error_uses_the_symbols_of_the_papers_and_the_axes_it_is_given():
     _, given = plt.subplots()
     axes = figures.error(made_up(), given, label="exact", scale="linear")
     assert axes is given and legend(axes) == ["exact"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\alpha$", r"$\epsilon_g$")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\alpha$", r"$\varepsilon_g$")
     assert axes.get_yscale() == "linear"
 
 
@@ -73,18 +130,44 @@ def test_time_is_in_units_of_the_learning_rate_in_its_limit(rate, symbol):
     assert figures.error(run).get_xlabel() == figures.overlaps(run).get_xlabel() == symbol
 
 
-def test_a_branch_draws_equal_curves_once_and_marks_its_folds():
+def branch_of(eigenvalues, values=None):
     run = made_up(2, 1).rename(time="point")
+    if values is not None:
+        run["R"][:, 0, 0] = values
     run["R"][:, 1] = run["R"][:, 0]
-    run = run.assign(
+    return run.assign(
         learning_rate=("point", np.linspace(0.1, 0.5, 5)),
+        eigenvalue=(("point", "direction"), np.array(eigenvalues)[:, None] * np.ones(5)),
         special_kind=("special", ["fold", "branch point"]),
         special_learning_rate=("special", [0.5, 0.3]),
+        special_R=(("special", "student", "teacher"), np.full((2, 2, 1), 0.7)),
     )
-    assert legend(figures.branch(run, which="R")) == [
+
+
+def test_a_branch_is_solid_where_it_is_stable_and_its_special_points_are_marked():
+    """Eigenvalues of up to -1e-7 are marginal, as for `tutelage.online.FixedPoint.stable`."""
+    axes = figures.branch(branch_of([-1.0, -1.0, -1e-8, 1.0, 1.0]), which="R")
+    assert legend(axes) == [
         "$R_{11}$ = $R_{21}$",
-        r"fold, $\eta = 0.500000$",
+        r"fold, $\eta = 0.5$",
+        r"branch point, $\eta = 0.3$",
     ]
+    solid, dashed = axes.lines[:2]
+    assert np.isfinite(solid.get_ydata()).tolist() == [True, True, False, False, False]
+    assert np.isfinite(dashed.get_ydata()).tolist() == [False, True, True, True, True]
+    assert solid.get_linestyle() == "-" != dashed.get_linestyle()
+    marks = {
+        (*line.get_xdata(), *line.get_ydata())
+        for line in axes.lines[2:]
+        if len(line.get_xdata()) == 1
+    }
+    assert marks == {(0.5, 0.7), (0.3, 0.7)}
+    assert "dashed: unstable or marginal" in figures.caption(axes)
+
+
+def test_a_branch_that_goes_to_infinity_shows_its_beginning_as_well():
+    axes = figures.branch(branch_of([-1.0] * 5, [0.1, 0.2, 0.3, 1e3, 1e6]), which="R")
+    assert axes.get_yscale() == "symlog" and axes.get_ylim()[1] > 1e6
 
 
 def test_an_error_that_is_rounding_is_left_out_of_a_logarithmic_axis():
@@ -97,7 +180,7 @@ def test_learning_curves_are_three_panels_for_one_run_and_one_for_several():
     assert [axes.get_ylabel() for axes in figures.learning_curves(made_up())] == [
         "$Q_{ik}$",
         "$R_{in}$",
-        r"$\epsilon_g$",
+        r"$\varepsilon_g$",
     ]
     assert len(figures.learning_curves(made_up(runs=2))) == 1
 
@@ -161,9 +244,21 @@ def test_a_band_on_a_logarithmic_axis_stays_above_zero():
 def test_a_comparison_is_drawn_with_its_verdict():
     found = compare(CURVE, RUNS)
     axes = figures.comparison(found)
-    assert [ax.get_ylabel() for ax in axes] == ["$Q_{ik}$", "$R_{in}$", r"$\epsilon_g$"]
-    assert axes[0].figure.get_suptitle() == str(found)
+    assert [ax.get_ylabel() for ax in axes[:3]] == ["$Q_{ik}$", "$R_{in}$", r"$\varepsilon_g$"]
+    assert axes[0].figure.get_suptitle() == "Theory and 12 runs agree, without any bias"
     assert legend(axes[2]) == ["theory", "12 runs"]
+    for line in str(found).splitlines():
+        assert line[1:] in figures.caption(axes)
+
+
+def test_a_comparison_draws_the_deviations_on_which_the_verdict_rests():
+    """The largest one is that of the test, and the band ends at its threshold."""
+    found = compare(CURVE, RUNS)
+    last = figures.comparison(found)[-1]
+    drawn = np.concatenate([line.get_ydata() for line in last.lines])
+    assert np.nanmax(np.abs(drawn)) == pytest.approx(found.raw.standard_errors, rel=1e-6)
+    band = last.patches[0].get_extents().transformed(last.transData.inverted())
+    assert (band.y0, band.y1) == pytest.approx((-found.threshold, found.threshold))
 
 
 def test_without_a_theory_the_lines_are_the_means():

@@ -42,7 +42,7 @@ def test_a_curve_is_the_median_and_the_band_holds_four_fifths_of_the_runs():
 def test_a_single_run_has_no_band_and_no_legend():
     axes = tl.figures.training(made_up(1), which="zero_fraction")
     assert not axes.collections and axes.get_legend() is None
-    assert axes.get_ylabel() == r"$\gamma$"
+    assert axes.get_ylabel() == r"zero fraction $\gamma$"
 
 
 def test_epochs_without_a_spectrum_are_left_out():
@@ -66,7 +66,7 @@ def test_the_zeros_of_a_spectrum_are_counted_at_every_tolerance():
     tolerances, α = axes.lines[0].get_data()
     exact = np.median(tl.spectra.negative_fraction(run["eigenvalues"].values[:, 1], tolerances), 0)
     np.testing.assert_array_equal(α, exact)
-    assert axes.get_ylabel() == r"$\alpha$" and α[0] > 0.3 and α[-1] == 0.0
+    assert axes.get_ylabel() == r"negative fraction $\alpha$" and α[0] > 0.3 and α[-1] == 0.0
 
 
 def test_every_ridge_is_an_epoch_and_stands_on_its_line():

@@ -37,15 +37,17 @@ def closed():
 
 def test_one_argument_is_a_curve_without_runs_that_diverged():
     axes = tl.figures.sweep(made_up(learning_rate=RATES))
-    (line,) = axes.lines
+    line, crosses = axes.lines
+    assert crosses.get_xdata().tolist() == [RATES[0], RATES[-1]]
+    assert "2 of 4 points have no number" in tl.figures.caption(axes)
     assert line.get_xdata().tolist() == RATES
     assert np.isnan(line.get_ydata()[0]) and np.isfinite(line.get_ydata()[1:3]).all()
-    assert axes.get_xlabel() == r"$\eta$" and axes.get_ylabel() == r"$\epsilon_g$"
+    assert axes.get_xlabel() == r"$\eta$" and axes.get_ylabel() == r"$\varepsilon_g$"
 
 
 def test_names_are_curves_and_numbers_are_axes():
     axes = tl.figures.sweep(made_up(activation=UNITS, weight_decay=DECAYS))
-    assert [line.get_label() for line in axes.lines] == UNITS
+    assert [line.get_label() for line in axes.lines[:3]] == [*UNITS, "diverged or failed"]
     assert axes.get_xscale() == "log" and axes.get_xlabel() == r"$\gamma$"
 
 
@@ -56,8 +58,40 @@ def test_two_numbers_are_a_map_with_contours_and_a_scale():
     drawn = np.ma.filled(image.get_array(), np.nan)
     wanted = study.generalization_error.where(study.outcome == "reached").values.T
     assert np.array_equal(drawn.reshape(wanted.shape), wanted, equal_nan=True)
-    assert len(axes.collections) > 1 and len(axes.figure.axes) == 2
-    assert axes.get_legend().get_texts()[0].get_text() == "diverged, or failed"
+    assert len(axes.collections) == 1 and len(axes.figure.axes) == 2
+    assert axes.get_legend().get_texts()[0].get_text() == "diverged or failed"
+
+
+def test_contours_have_round_values_and_end_at_the_edges_of_the_map():
+    x, y = np.linspace(0.0, 1.0, 9), np.linspace(0.0, 2.0, 8)
+    study = made_up(learning_rate=list(x), weight_decay=list(y)).drop_vars("outcome")
+    study["generalization_error"][:] = 0.5 + x[:, None] + 0 * y
+    axes = tl.figures.sweep(study)
+    lines = axes.collections[1]
+    assert [f"{level:g}" for level in lines.levels] == ["0.6", "0.8", "1", "1.2", "1.4"]
+    for level, path in zip(lines.levels, lines.get_paths(), strict=True):
+        np.testing.assert_allclose(path.vertices[:, 0], level - 0.5, atol=1e-12)
+        assert (path.vertices[:, 1].min(), path.vertices[:, 1].max()) == axes.get_ylim()
+
+
+@pytest.mark.parametrize(
+    ("verb", "names", "chosen"),
+    [
+        ("online.plateau", ["point_residual", "height", "height_error", "length"], "length"),
+        ("online.fixed_point", ["residual", "generalization_error"], "generalization_error"),
+        ("averages.i4", ["value_error", "value"], "value"),
+    ],
+)
+def test_what_is_drawn_is_what_the_swept_function_is_about(verb, names, chosen):
+    study = made_up(learning_rate=RATES)
+    study = study.assign({name: study["generalization_error"] for name in names})
+    study = study[[*names, "outcome"]].assign_attrs(study.attrs | {"verb": verb})
+    drawn = tl.figures.sweep(study).get_ylabel()
+    assert drawn == tl.figures.sweep(study, variable=chosen).get_ylabel()
+    assert all(
+        drawn != tl.figures.sweep(study, variable=other).get_ylabel()
+        for other in set(names) - {chosen}
+    )
 
 
 def test_three_are_panels_with_one_scale_of_colours():

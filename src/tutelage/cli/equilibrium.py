@@ -71,6 +71,7 @@ def equilibrium(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
 ) -> None:
     """Find the loads at which hidden units specialize.
 
@@ -79,7 +80,7 @@ def equilibrium(
     temperature ALPHA is beta P/(K N), at a temperature P/(K N). Example:
     tutelage equilibrium --units inf --temperature 0.1 --label-noise 0.3 --load 12
     """
-    files = Files(out=out, plot=plot)
+    files = Files(out=out, plot=plot, style=plot_style)
     if load is not None and not (math.isfinite(load) and load >= 0):
         raise InputError("--load", str(load), "a load is a finite number, 0 or more", "--load 20")
     K = reading.count_or_infinity("--units", units)

@@ -39,6 +39,7 @@ class Files:
         files.draw(lambda figures: …)
         print(…)
 
+    style: of the picture, "screen" or "paper".
     continues: whether the command has the option ``--checkpoint``.
     folder: of a report, which has all that was finished.
 
@@ -56,6 +57,7 @@ class Files:
         checkpoint: Path | None = None,
         continues: bool = False,
         folder: Path | None = None,
+        style: str = "screen",
     ):
         options = {"--out": out, "--plot": plot, "--animation": animation}
         for option, path in {**options, "--checkpoint": checkpoint}.items():
@@ -64,6 +66,7 @@ class Files:
                 files.check_writable(option, path, ENDINGS[option], hint)
         self._out, self._plot, self._animation = out, plot, animation
         self._checkpoint, self._continues, self._folder = checkpoint, continues, folder
+        self._style = style
         self._result: tuple[xr.Dataset, str] | None = None
         self._where = ""  # the result is, in words
         self._failed = False
@@ -78,16 +81,23 @@ class Files:
             self._where = kept or f"in {self._out}"
 
     def draw(self, picture: Callable[[Any], Any]) -> None:
-        """Write ``--plot``; ``picture`` gets `tutelage.figures` and returns a figure."""
+        """Write ``--plot``; ``picture`` gets `tutelage.figures` and returns a figure.
+
+        The caption is in the file, as its description.
+        """
         if self._plot is None:
             return
-        figure = picture(_figures())
+        figures = _figures()
+        with figures.style(self._style):
+            figure = picture(figures)
+            name = "Subject" if self._plot.suffix == ".pdf" else "Description"
+            metadata = {name: figures.caption(figure.axes)}
 
-        def draw(path: Path) -> None:
-            with files.replacing(path) as file:
-                figure.savefig(file, dpi=150)
+            def draw(path: Path) -> None:
+                with files.replacing(path) as file:
+                    figure.savefig(file, metadata=metadata)
 
-        self._write(self._plot, draw)
+            self._write(self._plot, draw)
 
     def animate(self, film: Callable[[Any, Path], Any]) -> None:
         """Write ``--animation``; ``film`` gets `tutelage.figures` and writes to a path."""

@@ -62,6 +62,7 @@ def online(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
 ) -> None:
     """Follow the overlaps of a student that learns from a teacher.
 
@@ -70,7 +71,7 @@ def online(
     perhaps with an error), plateau (next to an unstable one), diverged (norms beyond 10⁶), or
     reached the last time.
     """
-    files = Files(out=out, plot=plot)
+    files = Files(out=out, plot=plot, style=plot_style)
     scenario = reading.scenario(
         (student, teacher),
         (activation, teacher_activation),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -101,6 +101,10 @@ Out = Annotated[
 ]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE.png", help="Draw the curves; also .pdf or .svg.")
+]
+PlotStyle = Annotated[
+    Literal["screen", "paper"],
+    typer.Option(metavar="screen|paper", help="Style of the picture; paper: one column, 8 pt."),
 ]
 
 

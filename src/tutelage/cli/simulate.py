@@ -68,6 +68,7 @@ def simulate(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
 ) -> None:
     """Simulate finite networks that learn from a teacher.
 
@@ -75,7 +76,7 @@ def simulate(
     relabelled so that every run has specialized in the same way, and with --theory
     whether the runs agree with the equations of the overlaps.
     """
-    files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)
+    files = Files(out=out, plot=plot, style=plot_style, checkpoint=checkpoint, continues=True)
     _check_numbers(learning_rate, readout_rate, until, dimension, runs, seed)
     rows = _inputs(inputs, simulator, dimension)
     scenario = reading.scenario(

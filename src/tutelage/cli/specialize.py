@@ -62,6 +62,7 @@ def specialize(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
 ) -> None:
     """Train over-realized ReLU students on a teacher's outputs.
 
@@ -70,7 +71,7 @@ def specialize(
     the mean of the best correlations. The sizes by default take seconds;
     those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
     """
-    files = Files(out=out, plot=plot, checkpoint=checkpoint, continues=True)
+    files = Files(out=out, plot=plot, style=plot_style, checkpoint=checkpoint, continues=True)
     if not -1 <= threshold <= 1:
         allowed = "a correlation is from -1 to 1"
         raise InputError("--threshold", str(threshold), allowed, "--threshold 0.95")
@@ -111,7 +112,8 @@ def _picture(figures: Any, dataset: "xr.Dataset") -> Any:
     import matplotlib.pyplot as plt
 
     L = _layers(dataset)
-    size = (9.0, 2.6 * L + 0.6)
+    width, height = plt.rcParams["figure.figsize"]
+    size = (2.0 * width, L * height)
     picture, grid = plt.subplots(L, 2, figsize=size, layout="constrained", squeeze=False)
     for row, layer in zip(grid, range(L, 0, -1), strict=True):
         figures.best_correlations(dataset, row[0], layer=layer)

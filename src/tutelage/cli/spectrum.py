@@ -95,6 +95,7 @@ def spectrum(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
     animation: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gif", help="The eigenvalues through training, as a film."),
@@ -106,7 +107,7 @@ def spectrum(
     zero residuals and the fractions of negative (α) and zero (γ) eigenvalues at every epoch
     that was watched.
     """
-    files = Files(out=out, plot=plot, animation=animation)
+    files = Files(out=out, plot=plot, style=plot_style, animation=animation)
     _check_not_replaced(data, out)
     _check_numbers(epochs, runs, seed, spectra, tolerance)
     found = _examples(data, inputs, labels)
@@ -226,7 +227,8 @@ def _picture(figures: Any, run: "xr.Dataset") -> Any:
     """Loss, α, γ against the tolerance, and the eigenvalues through training."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained")
+    width, height = plt.rcParams["figure.figsize"]
+    figure, axes = plt.subplots(2, 2, figsize=(2 * width, 2 * height), layout="constrained")
     figures.training(run, axes[0, 0], scale="log")
     figures.index_against_loss(run, axes[0, 1])
     figures.index_against_tolerance(run, axes[1, 0])

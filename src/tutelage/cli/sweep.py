@@ -51,6 +51,7 @@ def sweep(
     as_json: reading.Json = False,
     out: reading.Out = None,
     plot: reading.Plot = None,
+    plot_style: reading.PlotStyle = "screen",
 ) -> None:
     """Compute a function at many points, described by a file.
 
@@ -63,14 +64,16 @@ def sweep(
         print(EXAMPLE, end="")
         return
     if what in ("status", "show"):
-        _stored(what, folder, variable, as_json, Files(out=out, plot=plot))
+        files = Files(out=out, plot=plot, style=plot_style)
+        _stored(what, folder, variable, as_json, files)
         return
     if not what.endswith(".toml"):
         allowed = "it has to be a file that ends in .toml, or example, status or show"
         raise InputError("FILE", repr(what), allowed, "tutelage sweep example > study.toml")
     if workers is not None and scheduler is not None:
         raise InputError("--scheduler", scheduler, "it stands instead of --workers", "one of both")
-    _run(Path(what), store, workers, scheduler, dry_run, fresh, retry, variable, as_json, out, plot)
+    files = Files(out=out, plot=plot, style=plot_style, folder=store)
+    _run(Path(what), store, workers, scheduler, dry_run, fresh, retry, variable, as_json, files)
 
 
 def _run(
@@ -83,13 +86,11 @@ def _run(
     retry: bool,
     variable: str | None,
     as_json: bool,
-    out: Path | None,
-    plot: Path | None,
+    files: Files,
 ) -> None:
     from tutelage import sweeps
     from tutelage.cli import study_file
 
-    files = Files(out=out, plot=plot, folder=store)
     given = study_file.read(path)
     if dry_run:
         _tell_plan(given, store, workers)

@@ -31,5 +31,7 @@ from .spectra import (
     spectral_density as spectral_density,
     training as training,
 )
+from .style import style as style
 from .sweeps import sweep as sweep
 from .temperature import temperature_curves as temperature_curves
+from .text import caption as caption

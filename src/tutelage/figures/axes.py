@@ -1,4 +1,4 @@
-"""What all pictures share: new Axes, a finish, colours, curves with bands."""
+"""What all pictures share: checks of their arguments, the style, curves with bands."""
 
 import inspect
 from collections.abc import Callable
@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError
 from tutelage._door import door
+from tutelage.figures.style import default_style
 
 Picture = TypeVar("Picture", bound=Callable[..., Any])
 
-STYLES = ("-", "--", ":", "-.")
 BAND = {"alpha": 0.2, "linewidth": 0.0}
 SYMBOLS = 20  # symbols on a curve: enough to follow it, few enough to see it
 
 
 def drawing(picture: Picture) -> Picture:
-    """The `door` of a picture.
+    """The `door` of a picture, which is drawn in the style "screen" if there is no other.
 
     What a Dataset lacks, or what matplotlib takes for no style, colour or scale, is refused with
     their words: pictures compute nothing, so that an error is one of what they were given.
@@ -29,7 +29,8 @@ def drawing(picture: Picture) -> Picture:
     @wraps(picture)
     def drawn(*args: Any, **options: Any) -> Any:
         try:
-            return enter(*args, **options)
+            with default_style():
+                return enter(*args, **options)
         except InputError:
             raise
         except (KeyError, ValueError) as problem:
@@ -42,35 +43,6 @@ def drawing(picture: Picture) -> Picture:
     return drawn  # type: ignore[return-value]
 
 
-def new_axes(axes: Any) -> Any:
-    """The Axes that were given, or those of a new figure."""
-    import matplotlib.pyplot as plt
-    from matplotlib.axes import Axes
-
-    if axes is None:
-        return plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1]
-    if not isinstance(axes, Axes):
-        raise InputError(
-            "axes", shown(axes), "it has to be Axes of matplotlib", "plt.subplots()[1]"
-        )
-    return axes
-
-
-def finished(axes: Any) -> Any:
-    """A grid, and a legend if there is something to say."""
-    axes.grid(alpha=0.3)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
-    return axes
-
-
-def shades(count: int) -> Any:
-    """Colours in an order, for curves that have one."""
-    import matplotlib
-
-    return matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))
-
-
 def banded(
     axes: Any,
     x: np.ndarray,
@@ -78,7 +50,7 @@ def banded(
     width: np.ndarray,
     *,
     colour: Any,
-    style: str,
+    style: Any,
     label: str | None = None,
 ) -> None:
     """A line, or for "o" symbols at about equidistant places; a band as wide as the spread."""
@@ -86,8 +58,10 @@ def banded(
     if style == "o":
         wanted = np.linspace(x[0], x[-1], SYMBOLS)
         at = np.unique(np.abs(x - wanted[:, None]).argmin(axis=1))
-    looks = {"color": colour, "markersize": 3.5, "fillstyle": "none", "label": label}
-    (line,) = axes.plot(x[at], mean[at], style, **looks)
+    looks = {"color": colour, "linestyle": style, "fillstyle": "none", "label": label}
+    if style == "o":
+        looks |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0.9}
+    (line,) = axes.plot(x[at], mean[at], **looks)
     if np.any(np.isfinite(width)):
         axes.fill_between(x, mean - width, mean + width, color=line.get_color(), **BAND)
 

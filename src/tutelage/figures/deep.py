@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.axes import check_training, drawing, finished, new_axes
+from tutelage.figures.axes import check_training, drawing
+from tutelage.figures.looks import DASHES
+from tutelage.figures.style import colour, new_axes, shades
+from tutelage.figures.text import MOST_LABELS, finished, note
+
+MARKERS = "osD^v<>ph*"
+NEAREST = 1e-4  # 1 - ρ at which the axis ends: nodes that are closer are drawn there
 
 
 @drawing
@@ -21,19 +27,26 @@ def specialization(
         epoch: a recorded one; the last by default.
 
     Returns:
-        The Axes drawn on.  Every run has its colour.
+        The Axes drawn on.  The axis is 1 - ρ, logarithmic, with recovered nodes on the right; every
+        run has its colour and symbol.
     """
     check_training(dataset, f"strength_{layer}", {"run", "epoch", f"student_{layer}"})
     axes = new_axes(axes)
     now = dataset.isel(epoch=-1) if epoch is None else dataset.sel(epoch=epoch)
     for run in range(now.sizes["run"]):
         one = now.isel(run=run)
-        x, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
-        axes.plot(x, y, ".", color=f"C{run % 10}", markersize=4)
+        ρ, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
+        look = {"color": colour(run), "marker": MARKERS[run % len(MARKERS)], "fillstyle": "none"}
+        axes.plot(np.maximum(1 - ρ, NEAREST), y, linestyle="none", markeredgewidth=0.8, **look)
     strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
-    axes.set(xlabel="best correlation with a teacher node", ylabel=strength)
-    axes.set_title(f"layer {layer}, epoch {int(now['epoch'])}", fontsize="small")
-    axes.set_xlim(min(0.0, axes.get_xlim()[0]), 1.02)
+    axes.set(xlabel=r"$1-\rho$, $\rho$ the best correlation", ylabel=strength, xscale="log")
+    axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * NEAREST))
+    note(
+        axes,
+        "Every student node: strength of its fan-out against its best correlation with a teacher "
+        f"node; those beyond 1 - {NEAREST:g} are drawn there. Colours and symbols are the "
+        f"{now.sizes['run']} runs.",
+    )
     return finished(axes)
 
 
@@ -50,7 +63,8 @@ def recovery(
         threshold: of the correlation.
 
     Returns:
-        The Axes drawn on.  Dotted lines are the first recorded epoch after 0, solid ones the last.
+        The Axes drawn on.  Dotted lines are the first recorded epoch after 0, solid ones the last;
+        students of different width have different symbols.
     """
     from tutelage.deep import recovery_rate
 
@@ -59,14 +73,25 @@ def recovery(
     rate = recovery_rate(dataset, threshold=threshold, layer=layer)
     rate = rate if "multiple" in rate.dims else rate.expand_dims(multiple=[0])
     early = next((e for e in rate["epoch"].values if e > 0), rate["epoch"].values[0])
+    last = rate["epoch"].values[-1]
+    tints = shades(rate.sizes["multiple"])
     for number, multiple in enumerate(rate["multiple"].values):
-        one, colour = rate.sel(multiple=multiple), f"C{number}"
-        nodes = np.arange(one.sizes[f"teacher_{layer}"])
-        axes.plot(nodes, one.sel(epoch=early), ":", color=colour)
-        label = f"{multiple}x" if multiple else None
-        axes.plot(nodes, one.isel(epoch=-1), "-", color=colour, label=label)
-    axes.set(xlabel="teacher node", ylabel=f"runs with correlation > {threshold:g}")
-    axes.set(xticks=nodes[::4], ylim=(-0.02, 1.02))
+        one = rate.sel(multiple=multiple)
+        look = {"color": tints[number], "marker": MARKERS[number % len(MARKERS)]}
+        look |= {"fillstyle": "none", "markersize": 3 + 1.2 * number}
+        nodes = np.arange(one.sizes[f"teacher_{layer}"]) + 1
+        axes.plot(nodes, one.sel(epoch=early), linestyle=":", **look)
+        label = f"{multiple} student nodes each" if multiple else None
+        axes.plot(nodes, one.isel(epoch=-1), "-", label=label, **look)
+    note(
+        axes,
+        f"Fraction of the runs in which a teacher node is recovered (correlation > {threshold:g}): "
+        f"dotted at epoch {early}, solid at epoch {last}.",
+    )
+    axes.set(
+        xlabel=f"teacher node $j$ of layer {layer}", ylabel=rf"runs with $\rho_j > {threshold:g}$"
+    )
+    axes.set(xticks=nodes[:: max(1, len(nodes) // 8)], ylim=(-0.02, 1.02))
     return finished(axes)
 
 
@@ -80,17 +105,26 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
         layer: 1 for the lowest hidden layer.
 
     Returns:
-        The Axes drawn on.  Colours go from blue, the strongest teacher node, to red.
+        The Axes drawn on.  Colours go from dark, the strongest teacher node, to light; of
+        many nodes six are named.
     """
-    import matplotlib
-
     check_training(dataset, f"teacher_correlation_{layer}", {"run", "epoch", f"teacher_{layer}"})
     axes = new_axes(axes)
     best = dataset[f"teacher_correlation_{layer}"].mean("run")
-    colours = matplotlib.colormaps["rainbow"](np.linspace(0, 1, best.sizes[f"teacher_{layer}"]))
-    for j, colour in enumerate(colours):
-        axes.plot(best["epoch"], best.isel({f"teacher_{layer}": j}), color=colour, linewidth=1)
+    count = best.sizes[f"teacher_{layer}"]
+    for j, tint in enumerate(shades(count)):
+        y = best.isel({f"teacher_{layer}": j})
+        label = f"$j = {j + 1}$" if count <= MOST_LABELS or j in _few(count) else None
+        dash = DASHES[j % len(DASHES)]
+        axes.plot(best["epoch"], y, color=tint, linestyle=dash, label=label)
     loss = float(dataset["evaluation_loss"].isel(epoch=-1).mean())
-    axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
-    axes.set_title(f"layer {layer}, log₁₀ loss = {np.log10(loss):.2f}", fontsize="small")
+    low = float(best.min())
+    axes.set(xlabel="epoch", ylabel=r"best correlation $\rho_j$", ylim=(0.9 * min(low, 1), 1.01))
+    axes.set_title(rf"layer {layer}, final loss {loss:.2g}")
+    note(axes, f"Mean over {dataset.sizes['run']} runs of the best correlation of teacher node j.")
     return finished(axes)
+
+
+def _few(count: int) -> set[int]:
+    """Six of many, the first and the last among them."""
+    return {int(k) for k in np.linspace(0, count - 1, 6).round()}

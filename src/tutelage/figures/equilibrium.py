@@ -8,9 +8,12 @@ import xarray as xr
 
 from tutelage._checks import InputError, shown
 from tutelage.equilibrium.symmetric.phases import PHASES
-from tutelage.figures.axes import STYLES as LINES, drawing, finished, new_axes
+from tutelage.figures.axes import drawing
+from tutelage.figures.looks import DASHES
+from tutelage.figures.style import colour, new_axes, new_panels
+from tutelage.figures.text import SYMBOLS as TEX, finished, note
 
-PARAMETERS = {"beta": r"$\beta$"}
+PARAMETERS = {"beta": r"$\beta$", "slope": "slope $a$"}
 HINT = 'tl.sweeps.run(tl.equilibrium.phases, {"activation": [tl.Swish(1), tl.Swish(2)]}, ...)'
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
@@ -21,9 +24,9 @@ MARKS = {
 }
 # The same three as lines of a phase diagram, on colours.
 DIAGRAM_LINES: Mapping[str, Mapping[str, Any]] = {
-    "appears": {"linestyle": ":", "color": "C3", "linewidth": 1.6},
-    "coexists": {"linestyle": "-", "color": "0.1", "linewidth": 1.2},
-    "unstable": {"linestyle": "--", "color": "C1", "linewidth": 1.6},
+    "appears": {"linestyle": ":", "color": "black"},
+    "coexists": {"linestyle": "-", "color": "black"},
+    "unstable": {"linestyle": "--", "color": "black"},
 }
 # As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
 MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
@@ -31,9 +34,11 @@ MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "coexists": {"linestyle": "--"},
     "unstable": {"linestyle": "-", "ymax": 0.15},
 }
-SYMBOLS = {"specialization": r"$R - S$", "generalization_error": r"$\epsilon_g$"}
-DIRECTIONS = {"up": ("^", "C0"), "down": ("v", "C3")}
+SYMBOLS = {"specialization": r"$R - S$", "generalization_error": TEX["generalization_error"]}
+DIRECTIONS = {"up": ("^", 0, "increasing"), "down": ("v", 1, "decreasing")}
 PHASE_COLOURS = ("#f4f1ea", "#d5dfe6", "#8fb3cc", "#4a7ba6")
+SAME_LINE = 0.005  # of the axis: transitions that are one line on paper
+HIDDEN = 0.01  # relative: lines of a phase diagram that lie on each other
 
 
 @drawing
@@ -56,27 +61,36 @@ def order_parameters(
             where they are not those of the kind alone.
 
     Returns:
-        The Axes drawn on.  A thin line is a minimum among site-symmetric states only: a
-        disturbance that treats units differently would grow.
+        The Axes drawn on.  Colours are order parameters, line styles kinds of states, and R = S is
+        drawn once, in black.  A thin line is a minimum among site-symmetric states only: a
+        disturbance that treats units differently would grow.  The loads of the transitions are
+        in the caption.
     """
     axes = new_axes(axes)
+    merged = {"R", "S"} <= set(which)
+    symbols, kinds = [], []
     for number, name in enumerate(which):
         own = {kind: style for (of, kind), style in (styles or {}).items() if of == name}
-        _branches(axes, dataset, name, f"C{number}", SYMBOLS.get(name, f"${name}$"), own)
-    _mark(axes, transitions, dataset)
-    axes.set(xlabel=r"$\alpha$", ylabel=", ".join(SYMBOLS.get(n, f"${n}$") for n in which))
+        looks = {"name": name, "colour": colour(number), "styles": own, "merged": merged}
+        symbol, drawn = _branches(axes, dataset, **looks)
+        symbols.append(symbol)
+        kinds += drawn
+    marks = _mark(axes, transitions, dataset)
+    note(
+        axes,
+        "Minima of the free energy over the load; thin: minima among site-symmetric states only.",
+    )
+    axes.set(xlabel=TEX["load"], ylabel=", ".join(_symbol(n) for n in which))
     if "generalization_error" in which:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    axes.legend(fontsize="small")
-    return axes
+    unique = {entry.get_label(): entry for entry in [*symbols, *kinds, *marks]}
+    return finished(axes, handles=list(unique.values()))
 
 
 @drawing
-def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
+def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize: Any = None) -> Any:
     """`order_parameters` R and S, and ε_g, side by side; returns both Axes."""
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    axes = new_panels(2, figsize)
     order_parameters(dataset, axes[0], transitions=transitions)
     order_parameters(dataset, axes[1], which=["generalization_error"], transitions=transitions)
     return axes
@@ -91,42 +105,68 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Loads in a geometric series have a logarithmic axis.
+        The Axes drawn on.  Phases are the areas between the exact lines; where a parameter has no
+        transition, the area has the phase at its loads.  Lines that lie on each other are drawn
+        once, with all their symbols.  Loads in a geometric series have a logarithmic axis.
     """
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import LogFormatter
-
     axes = new_axes(axes)
     along = _parameter(dataset)
     dataset = dataset.sortby(along)
     x, y = dataset[along].values, dataset["load"].values
-    colours, norm = ListedColormap(PHASE_COLOURS), BoundaryNorm(np.arange(-0.5, 4), 4)
-    words = dataset["phase"].transpose("load", ...).values
-    phase = np.select([words == name for name in PHASES], range(len(PHASES)), np.nan)
-    axes.pcolormesh(x, y, phase, cmap=colours, norm=norm, shading="nearest", rasterized=True)
-    for name, (symbol, _) in MARKS.items():
-        same = np.allclose(dataset[name], dataset["coexists"], rtol=1e-6, equal_nan=True)
-        inside = dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
-        if np.any(np.isfinite(inside)) and (name == "coexists" or not same):
-            axes.plot(x, inside, label=symbol, **DIAGRAM_LINES[name])
-    present = [
-        Patch(color=PHASE_COLOURS[k], label=name) for k, name in enumerate(PHASES) if name in words
-    ]
-    lines, _ = axes.get_legend_handles_labels()
-    axes.legend(handles=[*present, *lines], fontsize="x-small", loc="best")
+    present = _fill_phases(axes, dataset, x, y)
+    lines = _diagram_lines(axes, dataset, x, y)
     name = along.removeprefix("activation_")
     axes.set(
         xlabel=PARAMETERS.get(name, name),
-        ylabel=r"$\alpha$",
+        ylabel=TEX["load"],
         xlim=(x[0], x[-1]),
         ylim=(y[0], y[-1]),
     )
     if y[0] > 0 and len(y) > 2 and np.ptp(np.diff(np.log(y))) < 1e-6:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(LogFormatter())
-        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    note(axes, "State of lowest free energy; areas end at the exact loads of the transitions.")
+    note(axes, f"Transitions are exact at {len(x)} values, and joined by straight lines.")
+    finished(axes, handles=[*present, *lines])
+    axes.grid(False)
     return axes
+
+
+def _fill_phases(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
+    """Areas between the ends of the axis and the lines; entries of the legend."""
+    from matplotlib.patches import Patch
+
+    edges = [np.full(len(x), y[0])]
+    for name in MARKS:
+        line = dataset[name].values.astype(float)
+        edges.append(np.clip(np.where(np.isfinite(line), line, y[-1]), edges[-1], y[-1]))
+    edges.append(np.full(len(x), y[-1]))
+    present = []
+    for phase, tint, low, high in zip(PHASES, PHASE_COLOURS, edges, edges[1:], strict=False):
+        axes.fill_between(x, low, high, color=tint, linewidth=0)
+        if np.any(high - low > HIDDEN * high):
+            present.append(Patch(facecolor=tint, edgecolor="0.6", linewidth=0.5, label=phase))
+    return present
+
+
+def _diagram_lines(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
+    """One line for those that cannot be told apart; the critical one in the middle of them."""
+    visible = {
+        name: dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
+        for name in MARKS
+    }
+    drawn = []
+    for name in ("coexists", "appears", "unstable"):
+        if not np.any(np.isfinite(visible[name])):
+            continue
+        critical = dataset["coexists"]
+        hidden = np.allclose(dataset[name], critical, rtol=HIDDEN, equal_nan=True)
+        if name != "coexists" and hidden:
+            drawn[0].set_label(f"{drawn[0].get_label()} $\\approx$ {MARKS[name][0]}")
+            continue
+        # Up to the edge of the picture, and a point beyond it.
+        (line,) = axes.plot(x, dataset[name], label=MARKS[name][0], **DIAGRAM_LINES[name])
+        drawn.append(line)
+    return drawn
 
 
 def _parameter(dataset: xr.Dataset) -> str:
@@ -171,62 +211,102 @@ def hysteresis(
         raise InputError("which", repr(which), allowed, 'which="specialization"')
     axes = new_axes(axes)
     for number, (label, (loads, values)) in enumerate((theory or {}).items()):
-        style = LINES[number % len(LINES)]
-        axes.plot(loads, values, color="0.6", linestyle=style, label=label, zorder=1)
+        style = DASHES[number % len(DASHES)]
+        axes.plot(loads, values, color="0.5", linestyle=style, label=label, zorder=1)
     for direction in dataset["direction"].values:
         values = dataset[which].sel(direction=direction).transpose("load", "run")
-        marker, colour = DIRECTIONS[str(direction)]
+        marker, number, words = DIRECTIONS[str(direction)]
         axes.plot(
             *np.broadcast_arrays(dataset["load"].values[:, None], values.values),
             linestyle="none",
             marker=marker,
-            color=colour,
+            color=colour(number),
             fillstyle="none",
-            markersize=5,
         )
-        axes.plot(dataset["load"], values.mean("run"), color=colour, label=f"load {direction}")
-    axes.set(xlabel=r"$\alpha$", ylabel=SYMBOLS[which])
+        label = f"{words} load, mean"
+        axes.plot(dataset["load"], values.mean("run"), color=colour(number), label=label)
+    note(axes, f"Triangles are the {dataset.sizes['run']} runs, pointing the way the load went.")
+    axes.set(xlabel=TEX["load"], ylabel=SYMBOLS[which])
     return finished(axes)
 
 
+def _symbol(name: str) -> str:
+    return SYMBOLS.get(name, f"${name}$")
+
+
 def _branches(
-    axes: Any, dataset: xr.Dataset, name: str, colour: str, symbol: str, styles: Mapping[str, str]
-) -> None:
-    """Thick where a state is stable in all overlaps, thin where only if units stay alike."""
-    drawn: set[str] = set()
+    axes: Any,
+    dataset: xr.Dataset,
+    name: str,
+    colour: str,
+    styles: Mapping[str, str],
+    merged: bool,
+) -> tuple[Any, list[Any]]:
+    """Draw thick lines for states stable in all overlaps, thin ones for site-stable states.
+
+    merged: whether R and S are drawn, which are equal in the unspecialized state.
+
+    Returns the entry of the symbol in the legend, and those of the kinds of states.
+    """
+    import matplotlib
+    from matplotlib.lines import Line2D
+
+    wide = matplotlib.rcParams["lines.linewidth"]
+    kinds: dict[str, Any] = {}
     for number in range(dataset.sizes["branch"]):
         branch = dataset.isel(branch=number)
         kind = str(branch["kind"].item())
-        for flag, width in (("stable", 1.6), ("site_stable", 0.7)):
+        both = merged and kind == "unspecialized" and name in "RS"
+        if both and name == "S":
+            continue
+        look = {"color": "black" if both else colour, "linestyle": styles.get(kind, STYLES[kind])}
+        for flag, width in (("stable", wide), ("site_stable", 0.45 * wide)):
             values = branch[name].where(branch[flag])
             if not np.any(np.isfinite(values)):
                 continue
-            new = kind not in drawn
-            drawn.add(kind)
-            label = f"{symbol}, {_name(kind)}" if new else None
-            style = styles.get(kind, STYLES[kind])
-            axes.plot(dataset["load"], values, style, color=colour, linewidth=width, label=label)
+            label = None if kind in kinds else f"{_symbol(name)}, {_name(kind)}"
+            axes.plot(dataset["load"], values, linewidth=width, label=label, **look)
+            shade = look if both else {**look, "color": "0.25"}
+            kinds.setdefault(kind, Line2D([], [], label=_name(kind), **shade))
+    return Line2D([], [], color=colour, label=_symbol(name)), [*kinds.values()]
 
 
 def _name(kind: str) -> str:
     return "$R = S$" if kind == "unspecialized" else f"${kind}$"
 
 
-def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> None:
-    """Vertical lines at the transitions that lie in the picture; one line for equal loads."""
+def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> list[Any]:
+    """Vertical lines at the transitions that lie in the picture, and their entries.
+
+    Loads that are one line on paper have one entry; the caption has the numbers.
+    """
     if transitions is None:
-        return
+        return []
     if not all(hasattr(transitions, name) for name in MARKS):
         allowed = "they have to be Transitions"
         raise InputError("transitions", shown(transitions), allowed, "tl.equilibrium.transitions")
-    found: dict[float, list[str]] = {}
-    last = float(dataset["load"].max())
+    first, last = float(dataset["load"].min()), float(dataset["load"].max())
+    found: list[list[tuple[str, float]]] = []
     for name in MARKS:
         estimate = getattr(transitions, name)
-        if estimate is not None and float(estimate.value) <= last:
-            found.setdefault(float(estimate.value), []).append(name)
-    for load, names in found.items():
-        name = "coexists" if "coexists" in names else names[0]
-        symbol, colour = MARKS[name]
-        label = rf"{symbol} $= {load:.6g}$"
-        axes.axvline(load, color=colour, linewidth=0.8, label=label, **MARK_STYLES[name])
+        if estimate is None or float(estimate.value) > last:
+            continue
+        load = float(estimate.value)
+        if found and load - found[-1][-1][1] < SAME_LINE * (last - first):
+            found[-1].append((name, load))
+        else:
+            found.append([(name, load)])
+    return [_mark_line(axes, group) for group in found]
+
+
+def _mark_line(axes: Any, group: list[tuple[str, float]]) -> Any:
+    names = [name for name, _ in group]
+    loads = dict(group)
+    name = "coexists" if "coexists" in names else names[0]
+    symbols = ", ".join(MARKS[n][0] for n in names)
+    sign = "=" if len({*loads.values()}) == 1 else r"\approx"
+    label = rf"{symbols} ${sign} {loads[name]:.4g}$"
+    numbers = ", ".join(f"{MARKS[n][0]} = {load:.6g}" for n, load in group)
+    note(axes, f"Transitions at {numbers}.")
+    look = {**MARK_STYLES[name], "color": MARKS[name][1], "linewidth": 0.8}
+    return axes.axvline(loads[name], label=label, **look)

@@ -8,8 +8,13 @@ import xarray as xr
 
 from tutelage._checks import positive_integer
 from tutelage.figures.axes import drawing
-from tutelage.figures.spectra import Bend, _colours, _named, _spectra
+from tutelage.figures.looks import DASHES
+from tutelage.figures.spectra import Bend, _named, _spectra
+from tutelage.figures.style import colour, default_style
+from tutelage.figures.text import finished
 from tutelage.runs import files
+
+LOWEST = 1e-3  # of the maximum: a peak at zero does not hide the rest
 
 
 @drawing
@@ -34,7 +39,7 @@ def eigenvalue_animation(
 
     path = files.check_writable("path", path, (".gif",), "spectra.gif")
     speed = positive_integer("frames_per_second", frames_per_second)
-    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
+    figure, axes = plt.subplots(layout="constrained")
     try:
         with files.replacing(path) as file:
             eigenvalue_film(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)
@@ -62,7 +67,8 @@ def eigenvalue_film(
     grid = bend.grid(min(low for low, _ in ends), max(high for _, high in ends))
 
     def show(frame: int) -> list[Any]:
-        _frame(axes, bend, grid, spectra, frame)
+        with default_style():
+            _frame(axes, bend, grid, spectra, frame)
         axes.set_title(f"epoch {first['epoch'].values[frame]}")
         return []
 
@@ -73,11 +79,15 @@ def eigenvalue_film(
 
 def _frame(axes: Any, bend: Bend, grid: Any, spectra: Mapping[str, Any], frame: int) -> None:
     axes.clear()
-    for colour, (name, one) in zip(_colours(), spectra.items(), strict=False):
+    for number, (name, one) in enumerate(spectra.items()):
         height = bend.density(one.values[:, frame], grid)
-        axes.fill_between(grid, height, color=colour, alpha=0.4, label=name or None)
+        tint = colour(number)
+        axes.fill_between(grid, height, color=tint, alpha=0.2, linewidth=0)
+        axes.plot(
+            grid, height, color=tint, linestyle=DASHES[number % len(DASHES)], label=name or None
+        )
     bend.ticks(axes, grid)
     axes.set(xlabel=r"$\lambda$", ylabel="density / maximum", xlim=(grid[0], grid[-1]))
-    axes.set_ylim(0.0, 1.1)
+    axes.set(yscale="log", ylim=(LOWEST, 2.0))
     if any(spectra):
-        axes.legend(fontsize="small", loc="upper left")
+        finished(axes, below=True)

@@ -7,7 +7,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.axes import drawing, finished, new_axes, shades
+from tutelage.figures.axes import drawing
+from tutelage.figures.looks import DASHES
+from tutelage.figures.style import colour, new_axes, shades
+from tutelage.figures.text import finished, note
 from tutelage.runs.recompute import argument
 
 SYMBOLS = {
@@ -15,8 +18,10 @@ SYMBOLS = {
     "signal": r"$\langle j\rangle$",
     "variance": r"$\langle s^2\rangle-\langle s\rangle^2$",
     "backpropagation_factor": r"$\hat g(h)$",
-    "entropy": r"$S$",
+    "entropy": r"entropy $S(h)$",
 }
+
+JUMP = 5.0  # times the usual step between two fields
 
 
 @drawing
@@ -29,19 +34,35 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
         which: "signal", "expectation", "variance", "backpropagation_factor" or "entropy".
 
     Returns:
-        The Axes drawn on; without noise (β = ∞) the curve is black and dashed.
+        The Axes drawn on; without noise (β = ∞) the curve is black and dashed, with a gap where it
+        jumps between two fields of the grid.
     """
     if which not in SYMBOLS:
         raise InputError("which", repr(which), f"it has to be one of {', '.join(SYMBOLS)}")
     axes = new_axes(axes)
     betas = dataset["beta"].values
-    for beta, colour, values in zip(betas, shades(len(betas)), dataset[which], strict=True):
+    for beta, tint, values in zip(betas, shades(len(betas)), dataset[which], strict=True):
         noiseless = np.isinf(beta)
-        style = {"color": "black", "linestyle": "--"} if noiseless else {"color": colour}
+        style = {"color": "black", "linestyle": "--"} if noiseless else {"color": tint}
         label = r"$\beta=\infty$" if noiseless else rf"$\beta={beta:g}$"
-        axes.plot(dataset["field"], values, label=label, **style)
-    axes.set(xlabel="$h$", ylabel=SYMBOLS[which], title=_gate(dataset))
+        h, y = dataset["field"].values, values.values
+        axes.plot(*(_with_gaps(h, y) if noiseless else (h, y)), label=label, **style)
+    words = _gate(dataset)
+    note(axes, f"{words[:1].upper()}{words[1:]}; without noise dashed, with gaps where it jumps.")
+    axes.set(xlabel="$h$", ylabel=SYMBOLS[which])
     return finished(axes)
+
+
+def _with_gaps(h: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leave out the line between two fields across which a function jumps, and a single point.
+
+    A step between neighbours is a jump if it is much larger than a usual step.
+    """
+    steps = np.abs(np.diff(y))
+    jumps = np.flatnonzero(steps > JUMP * max(float(np.median(steps)), 1e-3 * float(np.ptp(y))))
+    y = y.copy()
+    y[jumps[1:][np.diff(jumps) == 1]] = np.nan  # a value at the jump itself, on no side of it
+    return np.insert(h, jumps + 1, (h[jumps] + h[jumps + 1]) / 2), np.insert(y, jumps + 1, np.nan)
 
 
 @drawing
@@ -54,26 +75,36 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  A Dataset that has β = ∞ has a dotted line at its α_c; loads that are
-        never reached cannot be drawn.
+        The Axes drawn on.  A Dataset that has β = ∞ has a triangle at its α_c at the right edge;
+        loads that are never reached cannot be drawn.
     """
     axes = new_axes(axes)
+    gates = list(dict.fromkeys(map(_gate, datasets)))
     for number, one in enumerate(datasets):
         beta, alpha = one["beta"].values, one["coexists"].values
         shown = np.isfinite(beta) & np.isfinite(alpha) & (beta > 0)
         units = str(one.attrs.get("units", "")).replace("inf", r"\infty")
-        name = f"{_gate(one)}, $K={units}$"
-        axes.plot(beta[shown], alpha[shown], color=f"C{number}", label=name)
+        name = f"$K={units}$" if len(gates) == 1 else f"{_gate(one)}, $K={units}$"
+        dash = DASHES[number % len(DASHES)]
+        axes.plot(beta[shown], alpha[shown], color=colour(number), linestyle=dash, label=name)
+        # A mark at the right edge: the limit of no noise.
         for limit in alpha[np.isinf(beta) & np.isfinite(alpha)]:
-            axes.axhline(limit, color=f"C{number}", linestyle=":")
+            options = {"color": colour(number), "clip_on": False, "zorder": 4}
+            across = axes.get_yaxis_transform()
+            axes.plot([1.0], [limit], "<", transform=across, **options)
+            note(axes, r"Triangles at the right edge are the loads without noise, $\beta=\infty$.")
+    note(
+        axes, f"Load at which units specialize against the noise of the gates: {', '.join(gates)}."
+    )
     axes.set(xscale="log", yscale="log", xlabel=r"$\beta$", ylabel=r"$\alpha_c$")
     return finished(axes)
 
 
 def _gate(dataset: xr.Dataset) -> str:
-    """The name of the gate, for a title."""
+    """The gate in words: levels {0, 1}."""
     recorded = "computed_by" in dataset.attrs
-    return argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
+    name = argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
+    return name.replace("Gate([", "gate with levels {").replace("])", "}")
 
 
 @drawing
@@ -85,17 +116,21 @@ def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on: one colour for each layer; bars are two standard errors long to either
-        side, so that nearly all of those of the first layer meet the line at zero.
+        The Axes drawn on: one colour and symbol for each layer; bars are two standard errors long
+        to either side, so that nearly all of those of the first layer meet the line at zero.
     """
     axes = new_axes(axes)
+    symbols = "osD^v"
     for layer in np.unique(dataset["layer"].values):
         one = dataset.isel(unit=np.flatnonzero(dataset["layer"].values == layer))
         exact = one["mean_field"].values.ravel()
         off = one["signal"].values.ravel() - exact
         bars = 2 * one["standard_error"].values.ravel()
-        axes.errorbar(exact, off, bars, fmt=".", color=f"C{layer - 1}", label=f"layer {layer}")
+        look = {"fmt": symbols[(layer - 1) % len(symbols)], "color": colour(layer - 1)}
+        look |= {"alpha": 0.75, "elinewidth": 0.8, "capsize": 0, "markersize": 3}
+        axes.errorbar(exact, off, bars, label=f"layer {layer}", **look)
     axes.axhline(0.0, color="black", linewidth=0.8)
-    label = r"sampled $\langle j\rangle$ minus mean field"
+    note(axes, "Bars are two standard errors long to either side.")
+    label = r"sampled $-$ mean-field $\langle j\rangle$"
     axes.set(xlabel=r"mean-field $\langle j\rangle$", ylabel=label)
     return finished(axes)

@@ -7,12 +7,30 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, shown
-from tutelage.figures.axes import STYLES, banded, drawing, finished, new_axes, shades
+from tutelage.figures.axes import banded, drawing
+from tutelage.figures.looks import (
+    DASHES,
+    MOST_UNITS,
+    Curve,
+    assigned,
+    draw_lines,
+    grouped,
+    has_key,
+    key,
+    look_of,
+    name_of,
+    ranges,
+)
+from tutelage.figures.style import colour as colour_of, new_axes, new_panels, shades
+from tutelage.figures.text import SYMBOLS as TEX, finished, note
 from tutelage.model.layout import BLOCKS
 from tutelage.model.numbers import COORDINATE_TEX
 from tutelage.runs.coordinates import NUMBERS
 
-MOST_LABELS = 12  # a longer legend hides the curves
+ZERO = 1e-7  # a fixed point is stable if all eigenvalues are below minus this (tutelage.online)
+BEYOND = 3.0  # times the largest error of the runs that stay: what diverges is drawn up to there
+UNBOUNDED = 50.0  # times the middle of a branch: an axis that shows both is not linear
+MARKERS = ("", "o", "s", "^", "v", "D")
 # What is drawn, by its symbol.
 DRAWN = {block.symbol: block for block in BLOCKS}
 
@@ -43,26 +61,80 @@ def overlaps(
             style of their second index, and several have symbols.
 
     Returns:
-        The Axes drawn on.  Each overlap has a colour of its own.  Of several runs the mean is
+        The Axes drawn on.  Colours are first indices (students), line styles second ones
+        (teachers), each student's teacher is thick; Q has small squares beside R.  Curves that
+        coincide are one line with all names.  Of more than five units the ranges of groups are
+        drawn: assigned pairs, other R_in, Q_ii and other Q_ik.  Of several runs the mean is
         drawn, with a band of one standard deviation to either side; what is drawn on curves that
         are there already is not named again.
     """
     shown = _means(dataset)
     axes = new_axes(axes)
-    named = not axes.lines
     curves = [curve for name in which for curve in _curves(shown, name)]
-    for number, (i, k, label, mean, width) in enumerate(curves):
-        line = "o" if _is_mean(shown) else STYLES[(k if label[1] == "R" else k - i) % len(STYLES)]
-        looks = {"colour": f"C{number % 10}", "style": style or line}
-        name = label if named and number < MOST_LABELS else None
-        banded(axes, shown["time"].values, mean, width, **looks, label=name)
+    time, on_curves = shown["time"].values, bool(axes.lines)
+    style = style or ("o" if _is_mean(shown) else None)
+    handles = None
+    _describe_runs(axes, dataset, "Overlaps over time.")
+    if max(max(c.first, c.second) for c in curves) >= MOST_UNITS:
+        _draw_ranges(axes, time, curves, None if on_curves else style, on_curves)
+    elif style is None and not on_curves:
+        handles = _draw_theory(axes, time, curves, {"R", "Q"} <= set(which))
+    else:
+        _draw_curves(axes, time, curves, style, {"R", "Q"} <= set(which))
+        handles = key(curves, False, False) if has_key(len(curves)) and not on_curves else None
     axes.set(xlabel=_time_symbol(dataset), ylabel=", ".join(DRAWN[name].tex for name in which))
-    axes.grid(alpha=0.3)
-    left_out = len(curves) - MOST_LABELS
-    title = f"and {left_out} more" if left_out > 0 else None
-    # Beside the Axes: overlaps fill all of it, and a legend inside would hide some.
-    axes.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
-    return axes
+    if on_curves and axes.get_legend() is not None:
+        return axes
+    return finished(axes, handles=handles)
+
+
+def _draw_theory(axes: Any, time: np.ndarray, curves: list[Curve], mixed: bool) -> Any:
+    """Lines of one run; the entries of the legend if they are not those of the lines."""
+    axes.own_looks = {}
+    count = 0
+    for group, look, _ in draw_lines(axes, time, curves, mixed):
+        axes.own_looks.update(dict.fromkeys((c.name for c in group.curves), look))
+        count += 1
+    note(
+        axes,
+        "Colours are first indices, line styles second ones; thick: each student with the teacher "
+        "assigned to it, by the largest sum of R_in at the end.",
+    )
+    return key(curves, mixed, bool(assigned(curves))) if has_key(count) else None
+
+
+def _draw_curves(
+    axes: Any, time: np.ndarray, curves: list[Curve], style: str | None, mixed: bool
+) -> None:
+    """Symbols or lines of one style; in the colours of the lines that are there."""
+    own, named = getattr(axes, "own_looks", {}), not axes.lines
+    for curve in curves:
+        look = own.get(curve.name, look_of(curve, mixed))
+        label = curve.name if named else None
+        banded(
+            axes,
+            time,
+            curve.values,
+            curve.spread,
+            colour=look.colour,
+            style=style or look.style,
+            label=label,
+        )
+
+
+def _draw_ranges(
+    axes: Any, time: np.ndarray, curves: list[Curve], style: str | None, on_curves: bool
+) -> None:
+    """Medians of groups of overlaps, and from the lowest to the highest as a band."""
+    for name, look, values in ranges(curves):
+        middle = np.median(values, axis=0)
+        label = None if on_curves else name
+        low, high = values.min(axis=0), values.max(axis=0)
+        line = "o" if on_curves else style or look.style
+        half = np.full_like(middle, np.nan)
+        banded(axes, time, middle, half, colour=look.colour, style=line, label=label)
+        axes.fill_between(time, low, high, color=look.colour, alpha=0.2, linewidth=0.0)
+    note(axes, "Lines are medians of groups of overlaps, bands go from the lowest to the highest.")
 
 
 @drawing
@@ -89,17 +161,22 @@ def error(
 
     Returns:
         The Axes drawn on.  Of simulated runs the mean is drawn, with a band of one standard
-        deviation to either side.  On a logarithmic axis what is below the error of the integration
-        of a run of the theory (its attribute ``integration_error``) is not drawn; a line says so.
+        deviation to either side.  Runs that diverge leave the picture at its upper end, and are
+        named so.  On a logarithmic axis what is below the error of the integration of a run of
+        the theory (its attribute ``integration_error``) is not drawn; a line says so.
     """
     axes = new_axes(axes)
     axes.set_yscale(scale or (axes.get_yscale() if axes.lines else "log"))
     names = _differences(dataset)
+    note(axes, "Generalization error over time.")
     if names is not None:
+        gone = _diverged(dataset)
         for run, (name, tint) in enumerate(zip(names, shades(len(names)), strict=True)):
             one = dataset["generalization_error"].isel(run=run)
             visible = _visible(axes, one, dataset)
-            axes.plot(dataset["time"], visible, style or "-", color=tint, label=name)
+            label = f"{name}, diverges" if gone[run] else name
+            axes.plot(dataset["time"], visible, style or "-", color=tint, label=label)
+        _cut(axes, dataset, gone)
     else:
         shown = _means(dataset)
         style = style or ("o" if _is_mean(shown) else "-")
@@ -111,61 +188,159 @@ def error(
             width = np.minimum(width, 0.999 * mean)
         time = shown["time"].values
         banded(axes, time, mean, width, colour=colour, style=style, label=label)
-    axes.set(xlabel=_time_symbol(dataset), ylabel=r"$\epsilon_g$")
+        if dataset.attrs.get("outcome") == "diverged":
+            _cut(axes, dataset, np.array([True]))
+        _describe_runs(axes, dataset)
+    axes.set(xlabel=_time_symbol(dataset), ylabel=TEX["generalization_error"])
     _mark_noise(axes, dataset)
     return finished(axes)
 
 
+def _diverged(dataset: xr.Dataset) -> np.ndarray:
+    """Which runs diverge."""
+    if "outcome" not in dataset or dataset["outcome"].dims != ("run",):
+        return np.zeros(dataset.sizes["run"], dtype=bool)
+    return dataset["outcome"].values == "diverged"
+
+
+def _cut(axes: Any, dataset: xr.Dataset, gone: np.ndarray) -> None:
+    """End the axis a little above the errors of runs that stay, and of all starts."""
+    if not np.any(gone):
+        return
+    errors = np.atleast_2d(dataset["generalization_error"].transpose(..., "time").values)
+    stay = errors[~gone]
+    top = BEYOND * np.nanmax(np.append(errors[:, 0], stay[np.isfinite(stay)]))
+    axes.set_ylim(top=top)
+    count = f"{np.sum(gone)} of {len(gone)} runs diverge" if len(gone) > 1 else "The run diverges"
+    note(axes, f"{count}, and the picture ends at an error of {top:.2g}.")
+
+
+def _describe_runs(axes: Any, dataset: xr.Dataset, *sentences: str) -> None:
+    runs = dataset.sizes.get("run", dataset.attrs.get("run_count", 1))
+    note(axes, *sentences)
+    if runs > 1 and _differences(dataset) is None:
+        note(axes, f"Of {runs} simulated runs: the mean, with one standard deviation as a band.")
+
+
 @drawing
-def learning_curves(dataset: xr.Dataset, theory: xr.Dataset | None = None) -> Any:
+def learning_curves(
+    dataset: xr.Dataset, theory: xr.Dataset | None = None, *, figsize: Any = None
+) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 
-    Readouts that learn stand beside them.
+    Readouts that learn have a panel as well.
 
     Args:
         dataset: as for `overlaps` and `error`.
         theory: a run of `tutelage.online.evolve`, to be drawn as lines below simulated runs.
+        figsize: width and height in inches.
 
     Returns:
         Three Axes: Q_ik, R_in and ε_g, and a fourth with v_ci; only the error, on one, at several
         learning rates.
     """
-    import matplotlib.pyplot as plt
-
     if _differences(dataset) is not None:
-        return np.array([error(dataset)])
-    panels = [block.symbol for block in sorted(BLOCKS) if block.name in dataset]
-    size = (4.0 * (len(panels) + 1), 3.7)
-    _, axes = plt.subplots(1, len(panels) + 1, figsize=size, layout="constrained")
-    places = dict(zip(panels, np.delete(axes, 2), strict=True))
+        return np.array([error(dataset, None if figsize is None else new_panels(1, figsize)[0])])
+    axes = new_panels(1 + len(panels_of(dataset)), figsize)
+    draw_panels(axes, dataset, theory)
+    return axes
+
+
+def panels_of(dataset: xr.Dataset) -> list[str]:
+    """Letters of the blocks that a Dataset has: Q, R, and v of readouts that learn."""
+    return [block.symbol for block in sorted(BLOCKS) if block.name in dataset]
+
+
+def draw_panels(axes: Any, dataset: xr.Dataset, theory: xr.Dataset | None) -> None:
+    """Blocks of the state, each on Axes of its own, and the error on the third ones."""
+    panels = dict(zip(panels_of(dataset), np.delete(axes, 2), strict=True))
     if theory is not None:
-        for name, place in places.items():
+        for name, place in panels.items():
             overlaps(theory, place, which=name)
         error(theory, axes[2], label="theory")
     runs = dataset.sizes.get("run", dataset.attrs.get("run_count", 1))
     label = f"{runs} runs" if "generalization_error_spread" in dataset or runs > 1 else None
     style = "o" if theory is not None else "-" if _is_mean(_means(dataset)) else None
-    for name, place in places.items():
+    for name, place in panels.items():
         overlaps(dataset, place, which=name, style=style)
     error(dataset, axes[2], label=label if theory is None else label or "one run", style=style)
-    return axes
 
 
 @drawing
-def comparison(found: Any) -> Any:
-    """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the verdict.
+def comparison(found: Any, *, figsize: Any = None) -> Any:
+    """Draw what `tutelage.simulation.compare` has found: curves, symbols, bands and the test.
+
+    Args:
+        found: a `tutelage.simulation.Comparison`.
+        figsize: width and height in inches.
 
     Returns:
-        Three Axes, as `learning_curves`, with the verdict above them.
+        Four Axes: those of `learning_curves`, and the deviation of each mean from the theory in
+        standard errors, with the band inside which they agree.  With readouts that learn there
+        are five.  The numbers of the test are in the caption.
     """
     from tutelage.simulation.comparison import Comparison  # not loaded to draw anything else
 
     if not isinstance(found, Comparison):
         allowed = "it has to be a Comparison"
         raise InputError("found", shown(found), allowed, "tl.simulation.compare(theory, runs)")
-    axes = learning_curves(found.summary, found.theory)
-    axes[0].figure.suptitle(str(found), fontsize="small")
+    axes = new_panels(2 + len(panels_of(found.summary)), figsize)
+    draw_panels(axes[:-1], found.summary, found.theory)
+    symbols, mean, expected, error_of_mean = _studentized(found)
+    draw_deviations(axes[-1], found.times, symbols, (mean - expected) / error_of_mean)
+    band(axes[-1], found.threshold, f"level {found.level:g}")
+    axes[-1].set(xlabel=TEX["time"], ylabel="(mean - theory) / standard error")
+    note(axes[-1], *(f"{line[0].upper()}{line[1:]}." for line in str(found).splitlines()))
+    axes[0].figure.suptitle(tex_words(found.verdict[0].upper() + found.verdict[1:]))
+    finished(axes[-1], handles=axes[-1].deviation_handles)
     return axes
+
+
+def _studentized(found: Any) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    """Symbols of all components; over the compared times their mean, theory, standard error."""
+    from tutelage.simulation.interpolated_theory import theory_at
+    from tutelage.simulation.statistics import components, observed
+
+    names = observed(found.theory, found.ensemble)
+    runs = found.ensemble.sel(time=found.times)
+    symbols, x = components(runs, names)
+    expected, inexact = theory_at(found.theory, found.times, names)
+    width = np.std(x, axis=0, ddof=1) / np.sqrt(len(x))
+    return symbols, np.mean(x, axis=0), expected, np.maximum(width, inexact + 1e-15)
+
+
+def draw_deviations(axes: Any, times: np.ndarray, symbols: list[str], ratio: np.ndarray) -> None:
+    """Lines of R, Q, v and ε_g in their colours; the largest deviation is named."""
+    from matplotlib.lines import Line2D
+
+    letters = list(dict.fromkeys(symbol[0] for symbol in symbols))
+    handles = []
+    for number, letter in enumerate(letters):
+        options = {"color": colour_of(number), "linestyle": DASHES[number % len(DASHES)]}
+        members = [c for c, symbol in enumerate(symbols) if symbol[0] == letter]
+        axes.plot(times, ratio[:, members], linewidth=1.0, **options)
+        label = DRAWN[letter].tex if letter in DRAWN else TEX["generalization_error"]
+        handles.append(Line2D([], [], label=label, **options))
+    axes.deviation_handles = handles
+
+
+def band(axes: Any, threshold: float, label: str) -> None:
+    """The deviations up to a threshold, shaded."""
+    shade = axes.axhspan(-threshold, threshold, color="0.5", alpha=0.15, linewidth=0, label=label)
+    axes.deviation_handles.append(shade)
+
+
+def tex_words(words: str) -> str:
+    """Symbols of a text as formulas.
+
+    >>> tex_words("ε_g and R_12 at α = 2")
+    '$\\varepsilon_g$ and $R_{12}$ at $\\alpha$ = 2'
+    """
+    import re
+
+    words = re.sub(r"\b([QRv])_(\w+)", r"$\1_{\2}$", words)
+    words = words.replace("ε_g", TEX["generalization_error"])
+    return words.replace("α", r"$\alpha$").replace("η", r"$\eta$")
 
 
 @drawing
@@ -173,31 +348,84 @@ def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
     """Draw R_in and Q_ik of a branch of fixed points against the learning rate.
 
     Args:
-        dataset: from `tutelage.online.branch`; folds are marked by dashed lines.
+        dataset: from `tutelage.online.branch`.
         axes: Axes to draw on; a new figure when left out.
         which: "R", "Q" or both.
 
     Returns:
-        The Axes drawn on.  Curves that coincide all along, as symmetry makes them, are drawn
-        once, with all their symbols.
+        The Axes drawn on.  Lines are solid where the fixed point is stable and dashed where it is
+        not; diamonds are folds, open circles branch points.  Curves that coincide all along, as
+        symmetry makes them, are drawn once, with all their symbols.  A branch that goes to
+        infinity has an axis that is linear near zero and logarithmic beyond.
     """
     axes = new_axes(axes)
-    groups: list[tuple[np.ndarray, list[str]]] = []
-    for _, _, label, values, _ in (c for n in which for c in _curves(dataset, n, "point")):
-        alike = [labels for known, labels in groups if np.allclose(known, values, atol=1e-6)]
-        if alike:
-            alike[0].append(label)
-        else:
-            groups.append((values, [label]))
-    for number, (values, labels) in enumerate(groups):
-        name = " = ".join(labels)
-        axes.plot(dataset["learning_rate"], values, color=f"C{number % 10}", label=name)
-    if "special_kind" in dataset:
-        folds = dataset["special_kind"].values == "fold"
-        for eta in dataset["special_learning_rate"].values[folds]:
-            axes.axvline(eta, color="grey", linestyle="--", label=rf"fold, $\eta = {eta:.6f}$")
+    curves = [c for name in which for c in _curves(dataset, name, "point")]
+    rates, stable = dataset["learning_rate"].values, _stability(dataset)
+    groups = grouped(curves)
+    for number, group in enumerate(groups):
+        options = {"color": colour_of(number), "marker": MARKERS[number // 7 % len(MARKERS)]}
+        options |= {"markevery": 0.1, "fillstyle": "none"}
+        label, values = name_of(group, curves), group.curves[0].values
+        for where, dash in ((stable, "-"), (~stable, DASHES[1])):
+            if np.any(where):
+                joined = np.where(_joined(where), values, np.nan)
+                axes.plot(rates, joined, linestyle=dash, label=label, **options)
+                label = None
+    handles = [*axes.get_legend_handles_labels()[0], *_mark_specials(axes, dataset, groups)]
+    largest = np.max(np.abs([c.values for c in curves]), axis=0)
+    if np.max(largest) > UNBOUNDED * np.median(largest):
+        axes.set_yscale("symlog", linthresh=float(2 * np.median(largest)))
+        note(axes, "The axis is linear near zero and logarithmic beyond.")
+    note(axes, "Fixed points over the learning rate.", *_stability_words(dataset, stable))
     axes.set(xlabel=r"$\eta$", ylabel=", ".join(DRAWN[name].tex for name in which))
-    return finished(axes)
+    return finished(axes, handles=handles)
+
+
+def _stability(dataset: xr.Dataset) -> np.ndarray:
+    """Whether each point is stable; all are in a Dataset without eigenvalues."""
+    if "eigenvalue" not in dataset:
+        return np.ones(dataset.sizes["point"], dtype=bool)
+    return dataset["eigenvalue"].max("direction").values < -ZERO
+
+
+def _stability_words(dataset: xr.Dataset, stable: np.ndarray) -> list[str]:
+    if "eigenvalue" not in dataset:
+        return []
+    words = "Solid: stable; dashed: unstable or marginal."
+    K, M = dataset.sizes["student"], dataset.sizes["teacher"]
+    outputs = dataset.sizes.get("output", 0)
+    if dataset.sizes["direction"] < K * (K + 1) // 2 + K * M + K * outputs:
+        words = "Solid: stable among states of identical students; dashed: unstable or marginal."
+    return [words if not np.all(stable) else words.partition(";")[0] + "."]
+
+
+def _joined(where: np.ndarray) -> np.ndarray:
+    """With one point more at each end, so that solid and dashed lines meet."""
+    return where | np.append(where[1:], False)
+
+
+def _mark_specials(axes: Any, dataset: xr.Dataset, groups: Any) -> list[Any]:
+    """Symbols on the curves at folds and branch points; one entry of the legend for each."""
+    from matplotlib.lines import Line2D
+
+    if "special_kind" not in dataset:
+        return []
+    looks = {"fold": ("D", "black"), "branch point": ("o", "white")}
+    handles = []
+    for number, kind in enumerate(dataset["special_kind"].values):
+        eta = float(dataset["special_learning_rate"][number])
+        marker, face = looks.get(str(kind), ("s", "white"))
+        options = {"marker": marker, "linestyle": "none", "color": "black"}
+        options |= {"markerfacecolor": face, "zorder": 4}
+        for group in groups:
+            c = group.curves[0]
+            name = f"special_{DRAWN[c.letter].name}"
+            if name in dataset:
+                values = dataset[name].isel(special=number).values
+                axes.plot([eta], [values[c.first, c.second]], **options)
+        axes.axvline(eta, color="0.5", linewidth=0.7, linestyle=":", zorder=0)
+        handles.append(Line2D([], [], label=rf"{kind}, $\eta = {eta:.5g}$", **options))
+    return handles
 
 
 def _means(dataset: xr.Dataset) -> xr.Dataset:
@@ -221,15 +449,15 @@ def _spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
     return dataset.get(f"{name}_spread", xr.full_like(dataset[name], np.nan))
 
 
-def _curves(
-    dataset: xr.Dataset, name: str, over: str = "time"
-) -> list[tuple[int, int, str, np.ndarray, np.ndarray]]:
-    """First and second index, symbol, values and spread of every curve of a block."""
+def _curves(dataset: xr.Dataset, name: str, over: str = "time") -> list[Curve]:
+    """Every curve of a block of the state."""
     block = DRAWN[name]
     both = (dataset[block.name], _spread(dataset, block.name))
     x, width = (matrix.transpose(over, *block.dimensions).values for matrix in both)
     return [
-        (i, k, f"${name}_{{{i + 1}{k + 1}}}$", x[:, i, k], width[:, i, k])
+        Curve(
+            tex_words(block.label((i, k), dataset.sizes)), name, i, k, x[:, i, k], width[:, i, k]
+        )
         for i, k in block.entries(dataset.sizes)
     ]
 

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.axes import drawing, finished, new_axes
+from tutelage.figures.axes import drawing
+from tutelage.figures.style import colour, new_axes, shades
+from tutelage.figures.text import SYMBOLS, finished, note, ticks_at
 
 
 @drawing
@@ -18,18 +20,24 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Runs that have not left keep a curve below 1.
+        The Axes drawn on.  Runs that have not left keep a curve below 1.  Ensembles of different
+        N have colours in the order of N.
     """
     axes = new_axes(axes)
-    for number, one in enumerate(ensembles):
-        N = one.attrs.get("dimension")
+    sizes = [one.attrs.get("dimension") for one in ensembles]
+    known = sorted({int(N) for N in sizes if N is not None})
+    tints = dict(zip(known, shades(len(known)), strict=True))
+    for number, (one, N) in enumerate(zip(ensembles, sizes, strict=True)):
         name = f"ensemble {number + 1}" if N is None else f"$N = {int(N)}$"
         times = np.sort(one["escape_time"].dropna("run").values)
         left = np.arange(1, len(times) + 1) / one.sizes["run"]
         x = np.concatenate([[float(one["time"][0])], times, [float(one["time"][-1])]])
         y = np.concatenate([[0.0], left, left[-1:] if len(left) else [0.0]])
-        axes.step(x, y, where="post", label=name)
-    axes.set(xlabel=r"$\alpha$", ylabel="runs that have left the plateau", ylim=(0.0, 1.02))
+        tint = colour(number) if N is None else tints[int(N)]
+        axes.step(x, y, where="post", label=name, color=tint)
+    runs = ", ".join(str(one.sizes["run"]) for one in ensembles)
+    note(axes, f"Fraction of the runs that have left the plateau ({runs} runs).")
+    axes.set(xlabel=SYMBOLS["time"], ylabel="runs off the plateau", ylim=(0.0, 1.02))
     return finished(axes)
 
 
@@ -42,18 +50,33 @@ def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Bars are standard errors; dashed lines have the fitted exponents.
+        The Axes drawn on.  Bars are standard errors; that of a spread over n runs is the spread
+        divided by √(2n), as for one normal number.  Dashed lines have the fitted exponents.
     """
     axes = new_axes(axes)
     N = dataset["dimension"].values.astype(float)
     drawn = (("deviation", "mean", "o"), ("spread", "spread", "s"))
     for number, (name, what, marker) in enumerate(drawn):
-        y, colour = dataset[name].values, f"C{number}"
-        bars = dataset["standard_error"].values if what == "mean" else None
+        y, tint = dataset[name].values, colour(number)
+        bars = dataset["standard_error"].values if what == "mean" else _error_of_spread(dataset)
         p, width = (dataset.attrs[f"{what}_exponent{end}"] for end in ("", "_standard_error"))
         label = rf"{name} $\sim N^{{-x}}$, $x = {p:.3f} \pm {width:.3f}$"
-        axes.errorbar(N, y, yerr=bars, fmt=marker, color=colour, label=label)
+        # A bar that reaches zero has no end on a logarithmic axis.
+        both = [np.minimum(bars, 0.999 * y), bars]
+        axes.errorbar(N, y, yerr=both, fmt=marker, color=tint, label=label)
         middle = np.exp(np.mean(np.log(y * N**p)))
-        axes.plot(N, middle * N**-p, "--", color=colour)
-    axes.set(xscale="log", yscale="log", xlabel="$N$", ylabel="root mean square over overlaps")
+        axes.plot(N, middle * N**-p, "--", color=tint, linewidth=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="$N$", ylabel="rms over overlaps")
+    axes.set_ylim(bottom=0.3 * float(min(dataset["deviation"].min(), dataset["spread"].min())))
+    ticks_at(axes.xaxis, N)
+    note(
+        axes,
+        "Deviation of the mean from the theory and spread over runs, root mean squares over "
+        "overlaps and times, with standard errors. Dashed: the fitted powers of N.",
+    )
     return finished(axes)
+
+
+def _error_of_spread(dataset: xr.Dataset) -> np.ndarray:
+    """σ/√(2n), of one normal number; a mean over many is known better."""
+    return dataset["spread"].values / np.sqrt(2 * dataset["runs"].values)

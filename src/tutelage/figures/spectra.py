@@ -7,17 +7,20 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_array, positive_integer
-from tutelage.figures.axes import drawing, finished, new_axes, shades
+from tutelage.figures.axes import drawing
+from tutelage.figures.looks import DASHES
+from tutelage.figures.style import colour, new_axes, shades
+from tutelage.figures.text import finished, note
 from tutelage.spectra.indices import negative_fraction, zero_fraction
 
 BAND = (0.1, 0.9)  # quantiles over runs
 SYMBOLS = {
-    "loss": r"$\epsilon$",
+    "loss": r"loss $\varepsilon$",
     "accuracy": "accuracy",
-    "gradient_norm": r"$|\nabla\epsilon|$",
+    "gradient_norm": r"$|\nabla\varepsilon|$",
     "zero_residuals": r"fraction of $|e| \leq$ tolerance",
-    "negative_fraction": r"$\alpha$",
-    "zero_fraction": r"$\gamma$",
+    "negative_fraction": r"negative fraction $\alpha$",
+    "zero_fraction": r"zero fraction $\gamma$",
 }
 INDICES = {"negative_fraction": negative_fraction, "zero_fraction": zero_fraction}
 RIDGES = 12
@@ -26,6 +29,7 @@ MOST_SYMBOLS = 12  # epochs up to which each has a symbol
 LINEAR_PART = 1e-6
 STEPS = 500
 TICKS = 9
+MARKERS = "osD^v"
 
 
 @drawing
@@ -52,12 +56,16 @@ def training(
         allowed = f"it has to be one of {', '.join(SYMBOLS)}"
         raise InputError("which", repr(which), allowed, "which='loss'")
     axes = new_axes(axes)
-    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+    for number, (name, one) in enumerate(_named(datasets).items()):
+        look = {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
         low, middle, high = _quantiles(one[which].dropna("epoch", how="all"))
         marker = "o" if middle.size <= MOST_SYMBOLS else None
-        axes.plot(middle["epoch"], middle, color=colour, label=name or None, marker=marker, ms=3)
+        axes.plot(middle["epoch"], middle, label=name or None, marker=marker, markersize=3, **look)
         if one.sizes["run"] > 1:
-            axes.fill_between(middle["epoch"], low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.fill_between(
+                middle["epoch"], low, high, color=colour(number), alpha=0.2, linewidth=0
+            )
+            note(axes, "Medians over the runs, with bands from 10 % to 90 % of them.")
     axes.set(xlabel="epoch", ylabel=SYMBOLS[which], yscale=scale)
     return finished(axes)
 
@@ -80,12 +88,18 @@ def index_against_loss(
         The Axes drawn on.
     """
     axes = new_axes(axes)
-    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+    for number, (name, one) in enumerate(_named(datasets).items()):
+        look = {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
         index, loss = one[which].dropna("epoch", how="all"), one["loss"]
         loss = loss.sel(epoch=index["epoch"])
-        axes.plot(loss.values.ravel(), index.values.ravel(), ".", color=colour, ms=2, alpha=0.3)
+        dots = {"marker": ".", "linestyle": "none", "markersize": 3, "alpha": 0.5}
+        axes.plot(loss.values.ravel(), index.values.ravel(), color=colour(number), **dots)
         middle = loss.median("run"), index.median("run")
-        axes.plot(*middle, "o-", color=colour, ms=3, label=name or None)
+        few = middle[0].size <= MOST_SYMBOLS
+        marker = MARKERS[number % len(MARKERS)] if few else None
+        axes.plot(*middle, marker=marker, markersize=3, label=name or None, **look)
+        _arrow(axes, *(x.values for x in middle), look["color"])
+    note(axes, "Dots are runs, lines medians over them; arrows point the way training goes.")
     axes.set(xlabel=SYMBOLS["loss"], ylabel=SYMBOLS[which])
     return finished(axes)
 
@@ -115,16 +129,19 @@ def index_against_tolerance(
     axes = new_axes(axes)
     tolerances = np.logspace(-16, 0, 65)
     marked = set()
-    for colour, (name, one) in zip(_colours(), _named(datasets).items(), strict=False):
+    for number, (name, one) in enumerate(_named(datasets).items()):
+        look = {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
         spectra = _spectra(one)
         spectra = spectra.isel(epoch=-1) if epoch is None else spectra.sel(epoch=epoch)
         index = INDICES[which](spectra.values, tolerances)
         low, middle, high = np.quantile(index, [BAND[0], 0.5, BAND[1]], axis=0)
-        axes.plot(tolerances, middle, color=colour, label=name or None)
-        axes.fill_between(tolerances, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(tolerances, middle, label=name or None, **look)
+        axes.fill_between(tolerances, low, high, color=colour(number), alpha=0.2, linewidth=0)
         marked.add(float(one.attrs["tolerance"]))
     for tolerance in marked:
-        axes.axvline(tolerance, color="grey", linestyle="--", linewidth=0.8)
+        label = "tolerance used"
+        axes.axvline(tolerance, color="0.4", linestyle=":", linewidth=1.2, label=label)
+    note(axes, "Medians over the runs, with bands from 10 % to 90 % of them.")
     axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS[which])
     return finished(axes)
 
@@ -149,14 +166,21 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = RI
     chosen = np.unique(np.linspace(0, spectra.sizes["epoch"] - 1, ridges).astype(int))
     bend = Bend(float(np.abs(spectra).max()))
     grid = bend.grid(float(spectra.min()), float(spectra.max()))
-    for place, (number, colour) in enumerate(zip(chosen, shades(len(chosen)), strict=True)):
+    for place, (number, tint) in enumerate(zip(chosen, shades(len(chosen)), strict=True)):
         height = 1.6 * bend.density(spectra.values[:, number], grid)
-        axes.fill_between(grid, place, place + height, color=colour, alpha=0.8, zorder=-place)
+        axes.fill_between(grid, place, place + height, color=tint, alpha=0.8, zorder=-place)
         axes.plot(grid, place + height, color="white", linewidth=0.8, zorder=-place)
     axes.set_yticks(np.arange(len(chosen)), [str(e) for e in spectra["epoch"].values[chosen]])
     axes.axvline(0.0, color="black", linewidth=0.6, linestyle=":")
     bend.ticks(axes, grid)
-    axes.set(xlabel=r"$\lambda$", ylabel="epoch", xlim=(grid[0], grid[-1]))
+    axes.set(xlabel=r"$\lambda$", ylabel="epoch (not to scale)", xlim=(grid[0], grid[-1]))
+    note(
+        axes,
+        "Densities in the coordinate of the axis, linear near zero and logarithmic beyond, each up "
+        f"to its own maximum; {len(chosen)} epochs, not equally far apart.",
+    )
+    finished(axes)
+    axes.grid(False)
     return axes
 
 
@@ -174,8 +198,10 @@ def spectral_density(found: xr.Dataset, axes: Any = None, *, eigenvalues: Any = 
     """
     axes = new_axes(axes)
     ρ, error, λ = (found[name].values for name in ("density", "density_error", "eigenvalue"))
-    axes.plot(λ, ρ, label="Lanczos quadrature")
-    axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, alpha=0.3, linewidth=0)
+    axes.plot(λ, ρ, color=colour(0), label="Lanczos quadrature")
+    band = {"color": colour(0), "alpha": 0.3, "linewidth": 0}
+    axes.fill_between(λ, np.maximum(ρ - 2 * error, 0.0), ρ + 2 * error, **band)
+    note(axes, "The band is two standard errors wide to either side.")
     if eigenvalues is not None:
         σ = float(found["width"])
         z = (λ[:, None] - finite_array("eigenvalues", eigenvalues).ravel()) / σ
@@ -233,6 +259,16 @@ def _spectra(dataset: xr.Dataset) -> xr.DataArray:
     return spectra
 
 
+def _arrow(axes: Any, x: np.ndarray, y: np.ndarray, tint: Any) -> None:
+    """The direction of time, at the longest piece of a curve."""
+    if len(x) < 2:
+        return
+    scale = [max(float(np.ptp(v)), 1e-300) for v in (x, y)]
+    k = int(np.argmax(np.hypot(np.diff(x) / scale[0], np.diff(y) / scale[1])))
+    ends = {"xy": ((x[k] + x[k + 1]) / 2, (y[k] + y[k + 1]) / 2), "xytext": (x[k], y[k])}
+    axes.annotate("", **ends, zorder=5, arrowprops={"arrowstyle": "-|>", "color": tint})
+
+
 def _named(datasets: xr.Dataset | Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset]:
     if isinstance(datasets, xr.Dataset):
         return {"": datasets}
@@ -244,9 +280,3 @@ def _named(datasets: xr.Dataset | Mapping[str, xr.Dataset]) -> Mapping[str, xr.D
 def _quantiles(values: xr.DataArray) -> Any:
     found = values.quantile([BAND[0], 0.5, BAND[1]], "run")
     return (found.isel(quantile=i) for i in range(3))
-
-
-def _colours() -> Any:
-    import matplotlib
-
-    return matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]

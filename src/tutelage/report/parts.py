@@ -6,6 +6,8 @@ others, so that a part is there as a whole or not at all, whenever the work is s
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,7 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
     Raises:
         NotWritten: if a disk is full; what was computed is then in a temporary folder.
     """
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # the style of this report, not of this machine
-        matplotlib.rcParams["figure.max_open_warning"] = 0  # all are closed when written
+    with _own_style():
         pieces = list(entry.section.compute(full))
         try:
             return _write(pieces, entry, full, folder)
@@ -55,6 +53,20 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
             for piece in pieces:
                 if isinstance(piece, Figure):
                     close(piece)
+
+
+@contextmanager
+def _own_style() -> Iterator[None]:
+    """Draw in the style of this report, not of this machine."""
+    import matplotlib
+
+    from tutelage import figures
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams["figure.max_open_warning"] = 0  # all are closed when written
+        with figures.style():
+            yield
 
 
 def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -> Part:

@@ -145,14 +145,16 @@ def drawn(section: str) -> bytes:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    from tutelage.figures import style
     from tutelage.papers import Row, sections
 
     paper, _, name = section.partition("_")
     (entry,) = sections([paper], name)
-    # What comes after the first figure is not computed.
-    figure = next(part for part in entry.section.compute(False) if not isinstance(part, Row))
     file = io.BytesIO()
-    figure.picture.savefig(file, format="svg")
+    with style():
+        # What comes after the first figure is not computed.
+        figure = next(part for part in entry.section.compute(False) if not isinstance(part, Row))
+        figure.picture.savefig(file, format="svg")
     plt.close(figure.picture)
     return file.getvalue()
 

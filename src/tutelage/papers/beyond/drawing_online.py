@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.text import finished
 from tutelage.papers.section import Figure
 
 RATES = {
-    "non_monotonic": (r"$\epsilon_g$ not monotonic", "C0"),
+    "non_monotonic": (r"$\varepsilon_g$ not monotonic", "C0"),
     "plateau_vanishes": ("no symmetric plateau", "C1"),
     "diverges": ("norms diverge", "C2"),
 }
@@ -43,7 +44,7 @@ def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot([], [], "x", color="0.4", label="printed in citton2025")
     axes.set(xlabel="order of the series", ylabel=r"$\eta$")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="center right")
+    finished(axes)
     return axes
 
 
@@ -59,7 +60,7 @@ def truncation(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot([], [], "x", color="0.4", label="printed in citton2025")
     axes.set(xlabel="order of the series", ylabel=r"$|\eta - \eta_{\mathrm{exact}}|$", yscale="log")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -85,7 +86,7 @@ def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\alpha - $ median", ylabel="runs that have left the plateau")
     axes.set(xlim=(t[0], t[-1]), ylim=(0.0, 1.02))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="lower right")
+    finished(axes)
     return axes
 
 
@@ -104,7 +105,7 @@ def escape_growth(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot(N, through + np.log(N) / (2 * growth), "k--", label=label)
     axes.set(xscale="log", xlabel="$N$", ylabel=r"escape time $\alpha$")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="upper left")
+    finished(axes)
     return axes
 
 
@@ -126,11 +127,11 @@ def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
         until = one.sel(time=slice(0, reached))
         axes[1].plot(until["time"], until["learning_rate"], color=f"C{number}", label=label)
     axes[0].axhline(dataset.attrs["goal"], color="0.4", linestyle=":", label="goal")
-    axes[0].set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$", yscale="log")
+    axes[0].set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", yscale="log")
     axes[1].set(xlabel=r"$\alpha$", ylabel=r"$\eta$", ylim=(0.0, None))
     for panel in axes:
         panel.grid(alpha=0.3)
-        panel.legend(fontsize="small")
+        finished(panel)
     return axes
 
 
@@ -161,7 +162,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\lambda/\eta$", ylabel=r"length of the plateau, $\alpha\eta$")
     axes.set(xscale="log", yscale="log")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -180,9 +181,9 @@ def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
     law = dataset.attrs["learning_rate"] * dataset.attrs["noise"] ** 2 / (2 * np.pi)
     law = law * (M / np.sqrt(3) + K - M)
     axes.plot(K, law, ":", color="C0", label=r"committee, $\eta \to 0$")
-    axes.set(xlabel="$K$", ylabel=r"$\epsilon_g$", xticks=K.values, ylim=(0.0, None))
+    axes.set(xlabel="$K$", ylabel=r"$\varepsilon_g$", xticks=K.values, ylim=(0.0, None))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -197,10 +198,10 @@ def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot(t, dataset["relu"], color="C2", label="ReLU, $K = 2$, both layers")
     law = dataset.attrs["teachers"] * dataset.attrs["noise"] / 8 / np.sqrt(t)
     axes.plot(t, law, "--", color="C2", label=r"$M\varsigma/(8\sqrt{\alpha})$")
-    axes.set(xlabel=r"$\alpha$", ylabel=r"$\epsilon_g$", xscale="log", yscale="log")
+    axes.set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", xscale="log", yscale="log")
     axes.set_ylim(0.5 * float(dataset["relu"].min()), 2 * float(dataset["relu"].max()))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -221,7 +222,7 @@ def lengths_of_plateaus(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\eta_v/\eta$", ylabel="length of the plateau / that with fixed $v$")
     axes.set(xscale="log", ylim=(0.0, 1.4))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -235,7 +236,7 @@ def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\eta_v/\eta$", ylabel=r"$\lambda$ / that with fixed $v$")
     axes.set(xscale="log", ylim=(0.0, None))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
     return axes
 
 
@@ -248,7 +249,7 @@ def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
     """
     _over_drift(dataset, "error", axes, "o-", r"best $\eta$")
     _over_drift(dataset, "error_with_decay", axes, "s--", r"best $\eta$ and $\gamma$")
-    axes.set(ylabel=r"$\epsilon_g$", yscale="log")
+    axes.set(ylabel=r"$\varepsilon_g$", yscale="log")
     return axes
 
 
@@ -273,7 +274,7 @@ def _over_drift(dataset: xr.Dataset, name: str, axes: Any, style: str, label: st
         axes.plot(one["drift"], open_ones, style[0], color=colour, markerfacecolor="white")
     axes.set(xlabel=r"$\delta$", xscale="log")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)
 
 
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:

@@ -136,7 +136,7 @@ SECTIONS = (
         "The law of the escape from the plateau",
         "Two ReLU students of two teachers that start without a preference (R = 0, η = 1), "
         "simulated by the overlap chain. Left: fraction of runs that have left the plateau, "
-        "against time from the median of their N; the dashed curve is the law of ln|Z|/λ, Z a "
+        "against time from the median of their N; the dashed curve is the law of −ln|Z|/λ, Z a "
         "normal number, with λ from the linearized equations and nothing fitted. Right: the median "
         "(bars: middle half) against N, and a line of the slope 1/(2λ). The papers have plateaus "
         "of infinite networks, whose length a start sets; of a finite one chance does, with a "

@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage import figures as draw
 from tutelage.figures.film import eigenvalue_film
+from tutelage.figures.text import finished
 from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     ONE,
@@ -163,4 +164,4 @@ def _histogram(runs: Runs, axes: Any) -> None:
         )
     axes.set(xlabel=r"$\lambda$", ylabel="eigenvalues per bin", yscale="log")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finished(axes)

@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage import generalization_error, online
-from tutelage.figures.axes import STYLES, finished
+from tutelage.figures.looks import DASHES
+from tutelage.figures.text import finished
 from tutelage.model import Overlaps
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
@@ -81,7 +82,7 @@ def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
                 run["time"],
                 R[:, i, n],
                 color=f"C{i % 10}",
-                linestyle=STYLES[i % len(STYLES)],
+                linestyle=DASHES[i % len(DASHES)],
                 label=f"$R_{{{i + 1}{n + 1}}}$" if n == highest else None,
             )
     axes.set(xlabel=r"$\eta\alpha$", ylabel="$R_{in}$")

@@ -8,7 +8,9 @@ import xarray as xr
 
 from tutelage._checks import InputError, positive_integer
 from tutelage.figures import specialization
-from tutelage.figures.axes import check_training, finished, new_axes
+from tutelage.figures.axes import check_training
+from tutelage.figures.style import new_axes, shades
+from tutelage.figures.text import finished
 
 if TYPE_CHECKING:
     from tutelage.deep import Network
@@ -75,13 +77,10 @@ def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Colours go from blue, the strongest teacher node, to red.
+        The Axes drawn on.  Colours go from dark, the strongest teacher node, to light.
     """
-    import matplotlib
-
     axes = new_axes(axes)
-    colours = matplotlib.colormaps["rainbow"](np.linspace(0, 1, best.sizes["teacher_1"]))
-    for j, colour in enumerate(colours):
+    for j, colour in enumerate(shades(best.sizes["teacher_1"])):
         axes.plot(best["epoch"], best.isel(teacher_1=j), color=colour, linewidth=1)
     axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
     return finished(axes)
@@ -128,7 +127,7 @@ def boundaries(student: "Network", teacher: "Network", width: float = 0.6, axes:
             label = None if network is teacher else f"{strength[k]:.2f}"
             axes.plot(ends[:, 0], ends[:, 1], style, label=label)
     axes.set(xlim=(-width, width), ylim=(-width, width), aspect="equal")
-    axes.legend(fontsize="x-small", loc="upper right")
+    finished(axes)
     return axes
 
 

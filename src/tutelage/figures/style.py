@@ -1,0 +1,123 @@
+"""The two styles of all figures: a screen or slide, and one column of a journal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from tutelage._checks import InputError, shown
+from tutelage._door import door
+
+STYLES = ("screen", "paper")
+FOLDER = Path(__file__).parents[1]  # "tutelage.paper" is a style of Matplotlib by this place
+# Width of several panels in units of the width of one picture: 17.8 cm on paper.
+PANELS_WIDTH = {1: 1.0, 2: 1.7, 3: 2.08}
+
+
+@contextmanager
+@door
+def style(name: Literal["screen", "paper"] = "screen") -> Iterator[None]:
+    """Draw, and save, everything in the ``with`` block in one of the two styles.
+
+    Args:
+        name: "screen", 6 in wide with letters of 11 pt; "paper", one column of a journal: 3.39 in
+            wide with letters of 8 pt and thin lines.
+
+    Outside of such a block figures have the style "screen", except for settings of Matplotlib
+    that are not its defaults: those are left alone.  Both are styles of Matplotlib,
+    "tutelage.screen" and "tutelage.paper".
+
+    >>> import matplotlib, tutelage as tl
+    >>> with tl.figures.style("paper"):
+    ...     matplotlib.rcParams["figure.figsize"]
+    [3.39, 2.3]
+    """
+    import matplotlib
+
+    with matplotlib.rc_context(_settings(name)):
+        yield
+
+
+@contextmanager
+def default_style() -> Iterator[None]:
+    """The style "screen" in place of defaults of Matplotlib; other settings are left alone."""
+    import matplotlib
+
+    now, defaults = matplotlib.rcParams, matplotlib.rcParamsDefault
+    changed = {key: x for key, x in _settings("screen").items() if now[key] == defaults[key]}
+    with matplotlib.rc_context(changed):
+        yield
+
+
+@cache
+def _settings(name: str) -> dict[str, Any]:
+    import matplotlib
+
+    path = FOLDER / f"{name}.mplstyle"
+    return dict(matplotlib.rc_params_from_file(path, use_default_template=False))
+
+
+def new_axes(axes: Any) -> Any:
+    """The Axes that were given, or those of a new figure."""
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+
+    if axes is None:
+        new = plt.subplots(layout="constrained")[1]
+        new.figure.rows_that_grow = 1  # by the height of a legend below the Axes
+        return new
+    if not isinstance(axes, Axes):
+        raise InputError(
+            "axes", shown(axes), "it has to be Axes of matplotlib", "plt.subplots()[1]"
+        )
+    return axes
+
+
+def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
+    """Axes side by side, four of them two by two; ``figsize`` in inches."""
+    import matplotlib.pyplot as plt
+
+    rows = 2 if count > 3 else 1
+    columns = -(-count // rows)
+    grows = figsize is None
+    if figsize is None:
+        width, height = plt.rcParams["figure.figsize"]
+        figsize = (width * PANELS_WIDTH.get(columns, 2.08), rows * height)
+    size = {"figsize": check_size(figsize), "layout": "constrained"}
+    grid = plt.subplots(rows, columns, squeeze=False, **size, **options)[1]
+    grid[0, 0].figure.rows_that_grow = rows if grows else 0
+    for spare in grid.flat[count:]:
+        spare.remove()
+    return grid.flatten()[:count]
+
+
+def check_size(figsize: Any) -> tuple[float, float]:
+    """Width and height in inches."""
+    size = np.asarray(figsize, dtype=float) if np.ndim(figsize) == 1 else np.zeros(0)
+    if size.shape != (2,) or not np.all(np.isfinite(size) & (size > 0)):
+        allowed = "it has to be width and height in inches"
+        raise InputError("figsize", shown(figsize), allowed, "figsize=(7.0, 2.4)")
+    return float(size[0]), float(size[1])
+
+
+def palette() -> list[str]:
+    """Colours for things without an order."""
+    import matplotlib
+
+    return matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
+
+
+def colour(number: int) -> str:
+    colours = palette()
+    return colours[number % len(colours)]
+
+
+def shades(count: int) -> Any:
+    """Colours in an order, from dark to light, for curves that have one."""
+    import matplotlib
+
+    # Beyond 0.66 the contrast with white is less than 3.
+    return matplotlib.colormaps["inferno"](np.linspace(0.1, 0.66, count))

@@ -1,0 +1,172 @@
+"""Text of a picture: legends beside the data, titles of one line, and captions.
+
+A caption says in sentences what is drawn and what is left out.  It is not in the picture:
+`caption` returns it for Axes that a function of this package has returned.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tutelage._checks import InputError, shown
+from tutelage._door import door
+
+MOST_LABELS = 12  # more lines cannot be told apart
+RIGHT_FROM = 4.5  # inches for the Axes and a legend next to them; else it is below
+RIGHT_PART = 0.34  # of this width, at most, for the legend
+GAP = 4.0  # points between a picture and its legend
+
+SYMBOLS = {
+    "generalization_error": r"$\varepsilon_g$",
+    "load": r"$\alpha$",
+    "time": r"$\alpha$",
+}
+
+
+@door
+def caption(axes: Any) -> str:
+    """Return the caption of a picture: what is drawn, in sentences.
+
+    Args:
+        axes: what a function of `tutelage.figures` has returned: Axes, or an array of them.
+
+    >>> import tutelage as tl
+    >>> one = tl.Committee(1, tl.Erf())
+    >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
+    >>> run = tl.online.evolve(tl.Scenario(one, one), start, 0.5, until=5)
+    >>> tl.figures.caption(tl.figures.error(run))
+    'Generalization error over time.'
+    """
+    from matplotlib.axes import Axes
+
+    drawn = np.ravel(np.asarray(axes, dtype=object))
+    if not all(isinstance(one, Axes) for one in drawn):
+        allowed = "it has to be Axes of matplotlib"
+        raise InputError("axes", shown(axes), allowed, "tl.figures.error(run)")
+    return " ".join(dict.fromkeys(words for one in drawn for words in _notes(one)))
+
+
+def note(axes: Any, *sentences: str) -> None:
+    """Add sentences to the caption."""
+    _notes(axes).extend(words for words in sentences if words not in _notes(axes))
+
+
+def _notes(axes: Any) -> list[str]:
+    if not hasattr(axes, "caption_sentences"):
+        axes.caption_sentences = []
+    return axes.caption_sentences
+
+
+def finished(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
+    """Add a grid, plain ticks, and a legend next to the data if there is something to say.
+
+    Args:
+        axes: with everything drawn, and their labels.
+        handles: entries of the legend, in place of one for each thing that is drawn.
+        legend: options of `place_legend`.
+    """
+    import matplotlib
+
+    from tutelage.figures.ticks import plain_log_ticks, plain_symlog_ticks
+
+    axes.grid(True, alpha=matplotlib.rcParams["grid.alpha"])
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log" and not getattr(axis, "has_own_ticks", False):
+            plain_log_ticks(axis)
+        elif axis.get_scale() == "symlog":
+            plain_symlog_ticks(axis)
+        # Ticks are made when they are needed, in the style of that time: here is that time.
+        axis.get_major_ticks(1), axis.get_minor_ticks(1)
+    handles = _entries(axes, handles)
+    if handles:
+        place_legend(axes, handles, **legend)
+    return axes
+
+
+def _entries(axes: Any, handles: Any) -> list[Any]:
+    """Entries of the legend: the given ones in place of what is drawn now, and what came later."""
+    drawn = axes.get_legend_handles_labels()[0]
+    if handles is not None:
+        axes.own_entries = list(handles), {id(one) for one in drawn}
+    own, replaced = getattr(axes, "own_entries", ([], set()))
+    return [*own, *(one for one in drawn if id(one) not in replaced)]
+
+
+def ticks_at(axis: Any, values: Any) -> None:
+    """Label these values of a logarithmic axis."""
+    from tutelage.figures.ticks import plain_log_ticks
+
+    plain_log_ticks(axis, values)
+    axis.has_own_ticks = True
+
+
+def place_legend(axes: Any, handles: Any, *, title: str | None = None, below: bool = False) -> None:
+    """Put the legend to the right of wide Axes, and below others, never on the data.
+
+    A figure that was made here (`new_axes`) becomes higher by the legend below it.
+    """
+    width = _width(axes)
+    if width >= RIGHT_FROM and not below:
+        legend = _legend(axes, handles, 1, title, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        if _inches(axes, legend).width <= RIGHT_PART * width:
+            return
+    left, under = _margins(axes)
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    # Below by a number of points: the height of the Axes changes with the legend.
+    place["bbox_transform"] = _lowered(axes, under + GAP)
+    column = _inches(axes, _legend(axes, handles, 1, title, **place)).width
+    rows = -(-len(handles) // max(1, int(0.97 * (width - left / 72) / column)))
+    legend = _legend(axes, handles, -(-len(handles) // rows), title, **place)
+    _grow(axes, _inches(axes, legend).height + GAP / 72)
+
+
+def _legend(axes: Any, handles: Any, columns: int, title: str | None, **place: Any) -> Any:
+    import matplotlib
+
+    labels = [handle.get_label() for handle in handles]
+    size = matplotlib.rcParams["legend.fontsize"]
+    options = {"title": title, "title_fontsize": size, "columnspacing": 1.2, **place}
+    return axes.legend(handles, labels, ncols=columns, **options)
+
+
+def _grow(axes: Any, inches: float) -> None:
+    """Make room for the highest legend below each row of Axes."""
+    figure = axes.get_figure(root=True)
+    rows = getattr(figure, "rows_that_grow", 0)
+    if rows:
+        before = getattr(figure, "legend_inches", 0.0)
+        figure.legend_inches = max(before, inches)
+        figure.set_figheight(figure.get_figheight() + rows * (figure.legend_inches - before))
+
+
+def _lowered(axes: Any, points: float) -> Any:
+    from matplotlib.transforms import ScaledTranslation
+
+    down = ScaledTranslation(0, -points / 72, axes.get_figure(root=True).dpi_scale_trans)
+    return axes.transAxes + down
+
+
+def _width(axes: Any) -> float:
+    """Inches for the Axes with all that belongs to them."""
+    figure = axes.get_figure(root=False)
+    spec = axes.get_subplotspec()
+    inches = figure.bbox.width / axes.get_figure(root=True).dpi
+    if spec is None:
+        return inches * axes.get_position().width
+    spec = spec.get_topmost_subplotspec()
+    columns = spec.get_gridspec().ncols
+    return inches * len(spec.colspan) / columns
+
+
+def _margins(axes: Any) -> tuple[float, float]:
+    """Points that ticks and labels take on the left of the Axes and below them."""
+    dpi = axes.get_figure(root=True).dpi
+    box, y, x = axes.bbox, axes.yaxis.get_tightbbox(), axes.xaxis.get_tightbbox()
+    left = 0.0 if y is None else box.x0 - y.x0
+    below = 0.0 if x is None else box.y0 - x.y0
+    return max(0.0, 72 * left / dpi), max(0.0, 72 * below / dpi)
+
+
+def _inches(axes: Any, legend: Any) -> Any:
+    figure = axes.get_figure(root=True)
+    return legend.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
