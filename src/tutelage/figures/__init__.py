@@ -11,10 +11,12 @@ them, `critical_load` where networks of them specialize;
 `eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
 `spectral_density` that of a large one; `specialization`, `best_correlations` and `recovery` draw
 students of finite width and whom they follow; `sweep` draws studies over what was swept.
-Nothing here computes more than a mean over runs; every function takes optional Axes in the second
-place and returns the Axes it drew on.  Pictures of one paper's page stand beside that page.
+`style("paper")` draws everything for one column of a journal; `caption` returns what a picture
+shows in sentences.  Nothing here computes more than a mean over runs; every function takes optional
+Axes in the second place, or `figsize` if it has several panels, and returns the Axes it drew on.
+Pictures of one paper's page stand beside that page.
 
-Other packages may use the modules `axes` and `film`.
+Other packages may use the modules `axes`, `style`, `looks`, `text` and `film`.
 """
 
 from tutelage._lazy import names_of

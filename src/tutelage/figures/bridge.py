@@ -47,6 +47,7 @@ def prediction(found: Any, *, figsize: Any = None) -> Any:
 
 def _draw_chance(axes: Any, found: Any, record: Any) -> None:
     """Bands of simulated networks on the curves, and the deviations in their units."""
+    from tutelage.bridge.comparison import ROUNDING
     from tutelage.simulation.interpolated_theory import theory_at
     from tutelage.simulation.statistics import components, observed
 
@@ -61,7 +62,8 @@ def _draw_chance(axes: Any, found: Any, record: Any) -> None:
         expected, inexact = theory_at(found.theory, times, names)
         spread = np.sqrt(np.mean((x - expected) ** 2, axis=0))
         run = components(record.isel(run=0).sel(time=times, method="nearest"), names)[1]
-        draw_deviations(last, times, symbols, (run - expected) / (spread + inexact + 1e-6))
+        allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
+        draw_deviations(last, times, symbols, (run - expected) / (spread + allowed))
         band(last, found.threshold, f"{100 * (1 - found.level):g} % of networks")
         _draw_bands(axes, times, symbols, expected, spread)
         note(

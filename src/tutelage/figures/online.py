@@ -455,9 +455,7 @@ def _curves(dataset: xr.Dataset, name: str, over: str = "time") -> list[Curve]:
     both = (dataset[block.name], _spread(dataset, block.name))
     x, width = (matrix.transpose(over, *block.dimensions).values for matrix in both)
     return [
-        Curve(
-            tex_words(block.label((i, k), dataset.sizes)), name, i, k, x[:, i, k], width[:, i, k]
-        )
+        Curve(tex_words(block.label((i, k), dataset.sizes)), name, i, k, x[:, i, k], width[:, i, k])
         for i, k in block.entries(dataset.sizes)
     ]
 
@@ -504,6 +502,8 @@ def _noise(dataset: xr.Dataset) -> float:
 
 def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
     """A line below which there would be noise, if there is any, once in a picture."""
+    from matplotlib import rcParams
+
     noise = _noise(dataset)
     words = f"below {noise:.0e}: error of the integration"
     below = noise > 0 and bool(np.any(dataset["generalization_error"].values < noise))
@@ -512,5 +512,5 @@ def _mark_noise(axes: Any, dataset: xr.Dataset) -> None:
         # No curve of the Axes, which those that draw on would take it for; out of view if it is.
         across, grey = axes.get_yaxis_transform(), "0.45"
         axes.hlines(noise, 0, 1, transform=across, linewidth=0.8, colors=grey, linestyles=":")
-        looks = {"fontsize": "x-small", "color": grey, "clip_on": True}
+        looks = {"fontsize": rcParams["legend.fontsize"], "color": grey, "clip_on": True}
         axes.text(0.01, noise, words, transform=across, verticalalignment="bottom", **looks)

@@ -120,6 +120,11 @@ def place_legend(axes: Any, handles: Any, *, title: str | None = None, below: bo
     _grow(axes, _inches(axes, legend).height + GAP / 72)
 
 
+def root_figure(axes: Any) -> Any:
+    """The whole figure, also of Axes in a part of it."""
+    return axes.figure.canvas.figure
+
+
 def _legend(axes: Any, handles: Any, columns: int, title: str | None, **place: Any) -> Any:
     import matplotlib
 
@@ -131,7 +136,7 @@ def _legend(axes: Any, handles: Any, columns: int, title: str | None, **place: A
 
 def _grow(axes: Any, inches: float) -> None:
     """Make room for the highest legend below each row of Axes."""
-    figure = axes.get_figure(root=True)
+    figure = root_figure(axes)
     rows = getattr(figure, "rows_that_grow", 0)
     if rows:
         before = getattr(figure, "legend_inches", 0.0)
@@ -142,15 +147,15 @@ def _grow(axes: Any, inches: float) -> None:
 def _lowered(axes: Any, points: float) -> Any:
     from matplotlib.transforms import ScaledTranslation
 
-    down = ScaledTranslation(0, -points / 72, axes.get_figure(root=True).dpi_scale_trans)
+    down = ScaledTranslation(0, -points / 72, root_figure(axes).dpi_scale_trans)
     return axes.transAxes + down
 
 
 def _width(axes: Any) -> float:
     """Inches for the Axes with all that belongs to them."""
-    figure = axes.get_figure(root=False)
+    figure = axes.figure
     spec = axes.get_subplotspec()
-    inches = figure.bbox.width / axes.get_figure(root=True).dpi
+    inches = figure.bbox.width / root_figure(axes).dpi
     if spec is None:
         return inches * axes.get_position().width
     spec = spec.get_topmost_subplotspec()
@@ -160,7 +165,7 @@ def _width(axes: Any) -> float:
 
 def _margins(axes: Any) -> tuple[float, float]:
     """Points that ticks and labels take on the left of the Axes and below them."""
-    dpi = axes.get_figure(root=True).dpi
+    dpi = root_figure(axes).dpi
     box, y, x = axes.bbox, axes.yaxis.get_tightbbox(), axes.xaxis.get_tightbbox()
     left = 0.0 if y is None else box.x0 - y.x0
     below = 0.0 if x is None else box.y0 - x.y0
@@ -168,5 +173,5 @@ def _margins(axes: Any) -> tuple[float, float]:
 
 
 def _inches(axes: Any, legend: Any) -> Any:
-    figure = axes.get_figure(root=True)
+    figure = root_figure(axes)
     return legend.get_window_extent().transformed(figure.dpi_scale_trans.inverted())

@@ -5,6 +5,7 @@ import math
 from tutelage.papers.row import Row
 
 DIGITS = 10  # of a number whose error is rounding
+ROUNDED_ZERO = 1e-13
 
 
 def computed_text(row: Row) -> str:
@@ -13,12 +14,16 @@ def computed_text(row: Row) -> str:
     >>> from tutelage.papers.row import found
     >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))
     ('45.9137202 ± 2.0e-06', '0.490 ± 0.020')
+    >>> computed_text(found("zero up to rounding", 3.179891592e-17, 0.0))
+    '3e-17'
     """
     if row.words:
         return row.words
     value, error = row.computed, row.uncertainty
     if not math.isfinite(value):
         return "—"
+    if abs(value) < ROUNDED_ZERO:
+        return f"{value:.1g}" if value else "0"  # its digits are those of rounding
     if not error or not math.isfinite(error):
         return f"{value:.{DIGITS}g}"
     places = 1 - math.floor(math.log10(error))  # two digits of the error

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tutelage.papers import Entry, Paper, Row
 from tutelage.papers.numbers import computed_text
 from tutelage.papers.row import Verdict, counted, summary
+from tutelage.report.indices import with_indices
 from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
 from tutelage.runs import files
@@ -64,6 +65,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
 
 def _environment(folder: Path) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
 
     here = Path(__file__).parent
     environment = Environment(
@@ -76,6 +78,7 @@ def _environment(folder: Path) -> Any:
     environment.globals["style"] = (here / "style.css").read_text(encoding="utf-8")
     environment.filters["inside"] = lambda name: _inside(folder / "figures" / name)
     environment.filters["with_error"] = computed_text
+    environment.filters["indices"] = lambda text: Markup(with_indices(str(escape(text))))
     return environment
 
 

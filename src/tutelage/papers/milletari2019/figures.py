@@ -60,7 +60,7 @@ def negative(full: bool) -> Figure:
         for ax, name in zip(row, NAMES, strict=True):
             runs = {unit: small(name, ONE, unit, full, setting) for unit in UNITS}
             draw.index_against_tolerance(runs, ax, which="negative_fraction")
-            ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}", fontsize="medium")
+            ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}")
             ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
             data |= {f"{name}_{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     figure.suptitle("fraction of negative eigenvalues at the end")
@@ -85,7 +85,9 @@ def _grid(
         panel(runs, ax)
         count = next(iter(runs.values())).sizes["run"]
         title = f"{NAMES[data]}, 2-{'-'.join(map(str, hidden))}-1, {count} runs"
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title)
+        if ax is not axes[-1, -1]:
+            ax.get_legend().remove()
     part.suptitle(words)
 
 
@@ -106,7 +108,7 @@ def eigenvalues(full: bool) -> Figure:
     for ax, (unit, run) in zip(axes, runs.items(), strict=True):
         draw.eigenvalue_ridges(run, ax)
         ax.set_title(f"{unit}, non-linear, 2-10-1")
-    screen = plt.subplots(figsize=(6.0, 3.8), layout="constrained")[1]
+    screen = plt.subplots(layout="constrained")[1]
     data = {unit.lower(): run[["eigenvalues"]] for unit, run in runs.items()}
     return Figure(figure, data, "eigenvalues", eigenvalue_film(runs, screen))
 
@@ -124,8 +126,11 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     draw.training(runs, axes[0, 1], which="negative_fraction")
     draw.training(runs, axes[1, 0], which="zero_fraction")
     draw.training(runs, axes[1, 1], which="zero_residuals")
-    for ax in (axes[0, 1], axes[1, 0]):  # in a quick run there are spectra at the end alone
-        ax.set_xlim(axes[0, 0].get_xlim())
+    for ax in (axes[0, 1], axes[1, 0]):
+        if len(ax.lines[0].get_xdata()) == 1:  # in a quick run there are spectra at the end alone
+            _by_unit(ax)
+    for ax in axes.flat[:-1]:
+        ax.get_legend().remove()
     left.suptitle(f"(a) digits, 64-25-10, {setting.name}, {_count(runs)} runs")
     _histogram(runs, right.subplots())
     right.suptitle("(b) eigenvalues at the end")
@@ -143,10 +148,21 @@ def tolerances(full: bool) -> Figure:
         runs = {unit: digits(unit, full, setting) for unit in UNITS}
         for ax, which in zip(row, ("negative_fraction", "zero_fraction"), strict=True):
             draw.index_against_tolerance(runs, ax, which=which)
-            ax.set_title(f"digits, at the end, {setting.name}", fontsize="medium")
+            ax.set_title(f"digits, at the end, {setting.name}")
             ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
         data |= {f"{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     return Figure(figure, data, "tolerance")
+
+
+def _by_unit(axes: Any) -> None:
+    """One point for each unit next to each other, in place of all at the last epoch."""
+    for place, line in enumerate(axes.lines):
+        line.set_xdata([place])
+    for band in list(axes.collections):
+        band.remove()
+    names = [line.get_label() for line in axes.lines]
+    axes.set(xticks=range(len(names)), xticklabels=names, xlim=(-0.5, len(names) - 0.5))
+    axes.set(xlabel="at the end")
 
 
 def _count(runs: Runs) -> int:
