@@ -1,6 +1,7 @@
 """Overlaps and error over the time of learning, of the theory and of simulations."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -331,13 +332,11 @@ def band(axes: Any, threshold: float, label: str) -> None:
 
 
 def tex_words(words: str) -> str:
-    """Symbols of a text as formulas.
+    r"""Write the symbols of a text as formulas.
 
-    >>> tex_words("ε_g and R_12 at α = 2")
-    '$\\varepsilon_g$ and $R_{12}$ at $\\alpha$ = 2'
+    >>> print(tex_words("ε_g and R_12 at α = 2"))
+    $\varepsilon_g$ and $R_{12}$ at $\alpha$ = 2
     """
-    import re
-
     words = re.sub(r"\b([QRv])_(\w+)", r"$\1_{\2}$", words)
     words = words.replace("ε_g", TEX["generalization_error"])
     return words.replace("α", r"$\alpha$").replace("η", r"$\eta$")

@@ -317,12 +317,10 @@ def _symbol(name: Any) -> str:
 
 
 def _in_words(argument: Any, value: Any) -> str:
-    """A value of an argument: a number with its symbol, a unit by its name.
+    r"""A value of an argument: a number with its symbol, a unit by its name.
 
-    >>> _in_words("weight_decay", 0.1), _in_words("activation", "LeakyReLU(0.5)")
-    ('$\\gamma$ = 0.1', 'LeakyReLU 0.5')
-    >>> _in_words("activation", "Gate([0, 1])")
-    'Gate 0, 1'
+    >>> print(_in_words("weight_decay", 0.1), _in_words("activation", "Gate([0, 1])"), sep="; ")
+    $\gamma$ = 0.1; Gate 0, 1
     """
     if isinstance(value, str | np.str_):
         return re.sub(r"[\[\](){}]+", " ", str(value)).strip().replace("  ", " ")
