@@ -201,6 +201,10 @@ EVERY = {
         tl.equilibrium.learning_curve(tl.ReLU(), 10, np.linspace(0.5, 20, 41)),
         tl.equilibrium.transitions(tl.ReLU(), 10),
     ),
+    "temperature_curves": lambda: figures.temperature_curves(
+        tl.equilibrium.learning_curve(tl.Erf(), math.inf, np.linspace(0.1, 8, 30), temperature=0.1),
+        tl.equilibrium.transitions(tl.Erf(), math.inf, temperature=0.1),
+    ),
     "phase_diagram": lambda: figures.phase_diagram(phases()),
     "hysteresis": lambda: figures.hysteresis(
         sampled(), theory={"R > S": ([5, 40], [0.2, 0.9]), "R = S": ([5, 40], [0.0, 0.0])}

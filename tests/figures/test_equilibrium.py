@@ -187,7 +187,8 @@ def test_at_a_temperature_unstable_replica_symmetry_is_grey():
     symmetric = curve["replica_symmetric"].sel(branch=curve["kind"] == "R > S").values[0]
     coloured = next(line for line in overlaps.lines if line.get_label() == "$R$, R > S")
     assert np.array_equal(np.isfinite(coloured.get_ydata()), symmetric)
-    assert [t.get_text() for t in overlaps.texts] == [
-        r"$\tilde\alpha_s$ = $\tilde\alpha_c$ = $\tilde\alpha_d$", r"$\tilde\alpha_g$",
-    ]  # fmt: skip
+    named = [text.get_text() for text in overlaps.get_legend().get_texts()]
+    transitions = r"$\tilde\alpha_s$, $\tilde\alpha_c$, $\tilde\alpha_d$"
+    assert any(name.startswith(transitions) for name in named)
+    assert any(name.startswith(r"$\tilde\alpha_g$") for name in named)
     assert errors.get_ylim()[0] == 0.0

@@ -17,22 +17,17 @@ PARAMETERS = {"beta": r"$\beta$", "slope": "slope $a$"}
 HINT = 'tl.sweeps.run(tl.equilibrium.phases, {"activation": [tl.Swish(1), tl.Swish(2)]}, ...)'
 # As in oostwal2019, Figs. 2 to 5: solid for R > S, dashed for R = S, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "R > 0": "-", "R < 0": ":"}
-MARKS = {
-    "appears": (r"$\alpha_s$", "0.65"),
-    "coexists": (r"$\alpha_c$", "0.25"),
-    "unstable": (r"$\alpha_d$", "0.65"),
+# As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
+MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "appears": (r"$\alpha_s$", {"color": "0.65", "linestyle": ":"}),
+    "coexists": (r"$\alpha_c$", {"color": "0.25", "linestyle": "--"}),
+    "unstable": (r"$\alpha_d$", {"color": "0.65", "linestyle": "-", "ymax": 0.15}),
 }
 # The same three as lines of a phase diagram, on colours.
 DIAGRAM_LINES: Mapping[str, Mapping[str, Any]] = {
     "appears": {"linestyle": ":", "color": "black"},
     "coexists": {"linestyle": "-", "color": "black"},
     "unstable": {"linestyle": "--", "color": "black"},
-}
-# As in Fig. 2: dotted where a state appears, dashed where it wins, a short line where R = S ends.
-MARK_STYLES: Mapping[str, Mapping[str, Any]] = {
-    "appears": {"linestyle": ":"},
-    "coexists": {"linestyle": "--"},
-    "unstable": {"linestyle": "-", "ymax": 0.15},
 }
 SYMBOLS = {"specialization": r"$R - S$", "generalization_error": TEX["generalization_error"]}
 DIRECTIONS = {"up": ("^", 0, "increasing"), "down": ("v", 1, "decreasing")}
@@ -276,37 +271,43 @@ def _name(kind: str) -> str:
 
 
 def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> list[Any]:
-    """Vertical lines at the transitions that lie in the picture, and their entries.
-
-    Loads that are one line on paper have one entry; the caption has the numbers.
-    """
     if transitions is None:
         return []
     if not all(hasattr(transitions, name) for name in MARKS):
         allowed = "they have to be Transitions"
         raise InputError("transitions", shown(transitions), allowed, "tl.equilibrium.transitions")
-    first, last = float(dataset["load"].min()), float(dataset["load"].max())
-    found: list[list[tuple[str, float]]] = []
-    for name in MARKS:
-        estimate = getattr(transitions, name)
-        if estimate is None or float(estimate.value) > last:
+    return mark_transitions(axes, transitions, dataset["load"].values, MARKS)
+
+
+def mark_transitions(
+    axes: Any,
+    transitions: Any,
+    loads: np.ndarray,
+    marks: Mapping[str, tuple[str, Mapping[str, Any]]],
+) -> list[Any]:
+    """Draw vertical lines at the transitions that lie in the picture; return their entries.
+
+    Loads that are one line on paper have one entry; the caption has the numbers.
+    """
+    estimates = {name: getattr(transitions, name, None) for name in marks}
+    values = {name: float(e.value) for name, e in estimates.items() if e is not None}
+    groups: list[list[tuple[str, float]]] = []
+    for name, load in sorted(values.items(), key=lambda item: item[1]):
+        if not loads[0] <= load <= loads[-1]:
             continue
-        load = float(estimate.value)
-        if found and load - found[-1][-1][1] < SAME_LINE * (last - first):
-            found[-1].append((name, load))
+        if groups and load - groups[-1][-1][1] < SAME_LINE * (loads[-1] - loads[0]):
+            groups[-1].append((name, load))
         else:
-            found.append([(name, load)])
-    return [_mark_line(axes, group) for group in found]
+            groups.append([(name, load)])
+    if groups:
+        every = (f"{marks[name][0]} = {load:.6g}" for group in groups for name, load in group)
+        note(axes, f"Transitions at {', '.join(every)}.")
+    return [_mark_line(axes, dict(group), marks) for group in groups]
 
 
-def _mark_line(axes: Any, group: list[tuple[str, float]]) -> Any:
-    names = [name for name, _ in group]
-    loads = dict(group)
-    name = "coexists" if "coexists" in names else names[0]
-    symbols = ", ".join(MARKS[n][0] for n in names)
+def _mark_line(axes: Any, loads: Mapping[str, float], marks: Mapping[str, Any]) -> Any:
+    name = "coexists" if "coexists" in loads else next(iter(loads))
+    symbols = ", ".join(marks[n][0] for n in loads)
     sign = "=" if len({*loads.values()}) == 1 else r"\approx"
     label = rf"{symbols} ${sign} {loads[name]:.4g}$"
-    numbers = ", ".join(f"{MARKS[n][0]} = {load:.6g}" for n, load in group)
-    note(axes, f"Transitions at {numbers}.")
-    look = {**MARK_STYLES[name], "color": MARKS[name][1], "linewidth": 0.8}
-    return axes.axvline(loads[name], label=label, **look)
+    return axes.axvline(loads[name], label=label, **{"linewidth": 0.8, **marks[name][1]})

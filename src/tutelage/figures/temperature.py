@@ -1,5 +1,6 @@
 """Equilibrium at a temperature: overlaps and errors over the load α̃."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,79 +8,80 @@ import xarray as xr
 
 from tutelage._checks import check_variables
 from tutelage.figures.axes import drawing
+from tutelage.figures.equilibrium import mark_transitions
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import SYMBOLS, finished, note
 
 # As in oostwal2019: solid for R > S, dashed for R = S = 0, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "agreeing": "-."}
+WORDS = {"R > S": "$R > S$", "unspecialized": "$R = S$", "R < S": "$R < S$"}
 # α̃_s, α̃_c, α̃_d and α̃_g, and how each is drawn.
-LINES = {
-    "appears": (r"$\tilde\alpha_s$", ":"),
-    "coexists": (r"$\tilde\alpha_c$", "-"),
-    "unstable": (r"$\tilde\alpha_d$", "--"),
-    "agreement": (r"$\tilde\alpha_g$", "-."),
+MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "appears": (r"$\tilde\alpha_s$", {"color": "0.4", "linestyle": ":"}),
+    "coexists": (r"$\tilde\alpha_c$", {"color": "0.25", "linestyle": "-"}),
+    "unstable": (r"$\tilde\alpha_d$", {"color": "0.4", "linestyle": "--"}),
+    "agreement": (r"$\tilde\alpha_g$", {"color": "0.4", "linestyle": "-."}),
 }
-BROKEN = "0.65"  # grey: replica symmetry is unstable
+BROKEN, UNSTABLE = "0.65", "replica symmetry unstable"  # grey
 
 
 @drawing
-def temperature_curves(dataset: xr.Dataset, transitions: Any = None) -> Any:
+def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize: Any = None) -> Any:
     """R and q, and generalization and training error, of all minima over α̃ = P/(KN).
 
     Args:
         dataset: from `tutelage.equilibrium.learning_curve` with a temperature.
         transitions: from `tutelage.equilibrium.transitions`; its loads are marked.
+        figsize: width and height in inches.
 
     Returns:
-        Both Axes.  Where replica symmetry is unstable a curve is grey: its numbers are estimates.
+        Both Axes.  Colours are quantities, line styles kinds of states.  Where replica symmetry is
+        unstable a curve is grey: its numbers are estimates.
     """
-    import matplotlib.pyplot as plt
-
     check_variables("dataset", dataset, "R", "q", "training_error", "replica_symmetric",
                     made_by="tl.equilibrium.learning_curve(..., temperature=0.1)")  # fmt: skip
-    _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    _draw(axes[0], dataset, {"R": "$R$", "q": "$q$"})
-    errors = {"generalization_error": r"$\varepsilon_g$", "training_error": r"$\varepsilon_t$"}
-    _draw(axes[1], dataset, errors)
-    for ax in axes:
-        _mark(ax, transitions, dataset["load"].values)
-        ax.set_xlabel(r"$\tilde\alpha = P/(KN)$")
-        ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    axes = new_panels(2, figsize)
+    errors = {
+        "generalization_error": SYMBOLS["generalization_error"],
+        "training_error": r"$\varepsilon_t$",
+    }
+    for place, names in zip(axes, ({"R": "$R$", "q": "$q$"}, errors), strict=True):
+        entries = _draw(place, dataset, names)
+        marks = mark_transitions(place, transitions, dataset["load"].values, MARKS)
+        place.set_xlabel(r"$\tilde\alpha = P/(KN)$")
+        note(place, "Minima of the free energy over the load.")
+        finished(place, handles=[*entries, *marks])
     axes[1].set_ylim(bottom=0.0)
     T, noise = float(dataset["temperature"]), float(dataset["label_noise"])
     title = f"$T = {T:g}$" + (rf", $\varsigma = {noise:g}$" if noise else "")
-    axes[0].figure.suptitle(title, fontsize="medium")
+    axes[0].figure.suptitle(title)
     return axes
 
 
-def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> None:
-    """Every branch of minima; the parts with unstable replica symmetry in grey."""
+def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> list[Any]:
+    """Draw every branch of minima, the parts with unstable replica symmetry in grey.
+
+    Returns the entries of the legend: the symbols, the kinds of states, and grey.
+    """
+    from matplotlib.lines import Line2D
+
     load, kinds = dataset["load"].values, dataset["kind"].values
     minimum, symmetric = dataset["site_stable"].values, dataset["replica_symmetric"].values
-    named: set[str] = set()
+    symbols, styles, broken = [], {}, []
     for number, (name, symbol) in enumerate(names.items()):
-        for i, kind in enumerate(kinds):
+        symbols.append(Line2D([], [], color=colour(number), label=symbol))
+        for i, kind in enumerate(map(str, kinds)):
             y = dataset[name].values[i]
-            style = STYLES[str(kind)]
-            for there, colour, label in (
-                (minimum[i] & symmetric[i], f"C{number}", f"{symbol}, {kind}"),
-                (minimum[i] & ~symmetric[i], BROKEN, "replica symmetry unstable"),
+            for there, tint, label in (
+                (minimum[i] & symmetric[i], colour(number), f"{symbol}, {kind}"),
+                (minimum[i] & ~symmetric[i], BROKEN, UNSTABLE),
             ):
                 line = np.where(there, y, np.nan)
                 if np.any(np.isfinite(line)):
-                    new = label if label not in named else None
-                    named.add(label)
-                    axes.plot(load, line, style, color=colour, label=new)
+                    style, words = STYLES[kind], WORDS.get(kind, kind)
+                    axes.plot(load, line, linestyle=style, color=tint, label=label)
+                    styles[kind] = Line2D([], [], color="0.25", linestyle=style, label=words)
+                    if tint == BROKEN:
+                        broken = [Line2D([], [], color=BROKEN, label=UNSTABLE)]
     axes.set_ylabel(", ".join(names.values()))
-
-
-def _mark(axes: Any, transitions: Any, load: np.ndarray) -> None:
-    """Vertical lines at the loads of the transitions; equal loads have one line with all names."""
-    marks: dict[float, list[str]] = {}
-    for name in LINES:
-        found = getattr(transitions, name, None)
-        if found is not None and load[0] <= float(found.value) <= load[-1]:
-            marks.setdefault(float(f"{float(found.value):.9g}"), []).append(name)
-    for value, names in marks.items():
-        axes.axvline(value, color="0.4", linestyle=LINES[names[0]][1], linewidth=0.8)
-        text = " = ".join(LINES[name][0] for name in names)
-        axes.annotate(text, (value, 1.01), xycoords=("data", "axes fraction"),
-                      ha="center", va="bottom", fontsize="small")  # fmt: skip
+    return [*symbols, *styles.values(), *broken]
