@@ -29,6 +29,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 # Width in R within which two roots meet; next to R = 0, where all loads are those of R = 0, none
 # is looked for.
 NARROWEST, SMALLEST = 1e-11, 2e-6
+PLACES = 30  # looked at together, which costs hardly more than one
 # Bisections towards the place where |F| is least.
 CUTS = 40
 
@@ -95,14 +96,15 @@ def _towards_meeting(
     """Roots at places ever closer to where their number changes from `count`, on both sides."""
     before, after = [], []
     while right - left > NARROWEST and min(abs(left), abs(right)) > SMALLEST:
-        middle = 0.5 * (left + right)
-        here = roots(theory, np.array([middle]))[0]
-        if len(here) == count:
-            left = middle
-            before.append((middle, here))
-        else:
-            right = middle
-            after.append((middle, here))
+        R = np.linspace(left, right, PLACES + 2)[1:-1]
+        listed = list(zip(R.tolist(), roots(theory, R), strict=True))
+        first = next((i for i, (_, here) in enumerate(listed) if len(here) != count), PLACES)
+        if first > 0:
+            left = listed[first - 1][0]
+            before.append(listed[first - 1])
+        if first < PLACES:
+            right = listed[first][0]
+            after.append(listed[first])
     return before + after[::-1]
 
 
