@@ -81,7 +81,7 @@ def recovery(
         look |= {"fillstyle": "none", "markersize": 3 + 1.2 * number}
         nodes = np.arange(one.sizes[f"teacher_{layer}"]) + 1
         axes.plot(nodes, one.sel(epoch=early), linestyle=":", **look)
-        label = f"{multiple} student nodes each" if multiple else None
+        label = f"{multiple} per teacher node" if multiple else None
         axes.plot(nodes, one.isel(epoch=-1), "-", label=label, **look)
     note(
         axes,

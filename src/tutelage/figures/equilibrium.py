@@ -302,12 +302,15 @@ def mark_transitions(
     if groups:
         every = (f"{marks[name][0]} = {load:.6g}" for group in groups for name, load in group)
         note(axes, f"Transitions at {', '.join(every)}.")
-    return [_mark_line(axes, dict(group), marks) for group in groups]
+    # Equal loads differ by rounding: their names have the order of the table.
+    in_order = [{name: dict(g)[name] for name in marks if name in dict(g)} for g in groups]
+    return [_mark_line(axes, loads, marks) for loads in in_order]
 
 
 def _mark_line(axes: Any, loads: Mapping[str, float], marks: Mapping[str, Any]) -> Any:
     name = "coexists" if "coexists" in loads else next(iter(loads))
     symbols = ", ".join(marks[n][0] for n in loads)
-    sign = "=" if len({*loads.values()}) == 1 else r"\approx"
+    same = np.allclose([*loads.values()], loads[name], rtol=1e-9, atol=0)
+    sign = "=" if same else r"\approx"
     label = rf"{symbols} ${sign} {loads[name]:.4g}$"
     return axes.axvline(loads[name], label=label, **{"linewidth": 0.8, **marks[name][1]})
