@@ -87,7 +87,7 @@ format: .venv/dev.stamp  ## rewrite the sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/test.stamp  ## accuracy and speed of the averages, as tables
+bench: .venv/bench.stamp  ## accuracy and speed, as tables, also of programs written in an afternoon
 	@set -e; for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script; done
 
 # No --quiet: it silences warnings before --strict has counted them.
@@ -110,6 +110,10 @@ clean:  ## remove everything that was built
 
 .venv/dev.stamp: .venv/test.stamp
 	$(PIP_INSTALL) -e '.[test,dev]'
+	@touch $@
+
+.venv/bench.stamp: .venv/test.stamp
+	$(PIP_INSTALL) -e '.[test,bench]'
 	@touch $@
 
 .venv/explore.stamp: .venv/test.stamp

@@ -11,7 +11,7 @@ from tutelage._jax import hardly_used, jax, jnp
 from tutelage.activations import projection
 from tutelage.averages import pairs
 from tutelage.averages.conditional import derivatives
-from tutelage.averages.orthant import angle, moments
+from tutelage.averages.orthant import angle, moments, sums
 from tutelage.averages.quadrature.fields import Effort, Field, average
 from tutelage.gates import calculus
 from tutelage.spectra import cross_entropy
@@ -23,6 +23,15 @@ FIELDS = RANDOM.normal(size=(4, 6))
 DEVIATIONS = np.array([1.0, 1.9, 1.3, 1.6])
 FIELDS *= (DEVIATIONS / np.linalg.norm(FIELDS, axis=1))[:, None]
 C = FIELDS @ FIELDS.T
+# Moments of four leaky ReLUs: two slopes and two values.
+LEAKY = tl.LeakyReLU(0.3).closed_form
+SUMS = sums.Sums(
+    [
+        sums.multiplied(
+            *(sums.slope(LEAKY, f) for f in (0, 1)), *(sums.value(LEAKY, f) for f in (2, 3))
+        )
+    ]
+)
 LEVELS = ((-1.0, 0.0, 2.0), (0.2, 0.5, 0.3))
 Z = np.array([0.3, -1.2, 0.8])
 
@@ -82,6 +91,7 @@ TABLE = {
     "averages/orthant/moments.py quad_moment": (lambda C: moments.quad_moment(entries(C)), C),
     "averages/orthant/moments.py quad_sign": (lambda C: moments.quad_sign(entries(C)), C),
     "averages/orthant/moments.py triple_moment": (lambda C: moments.triple_moment(entries(C)), C),
+    "averages/orthant/sums.py _values": (SUMS.values, C),
     "averages/pairs.py _kinks": (kinks, C),
     "averages/quadrature/fields.py _integral": (integral, C),
     "gates/calculus.py log_sum": (lambda t: calculus.log_sum(LEVELS, t), Z),

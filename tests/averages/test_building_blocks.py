@@ -7,8 +7,9 @@ import pytest
 import reference
 from mpmath import mp
 
+import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.averages.orthant import twofold
+from tutelage.averages.orthant import sums, twofold
 from tutelage.averages.orthant.angle import ARCSINE, ARCTANGENT, angle, arcsine, arctangent
 from tutelage.averages.orthant.moments import _pair_angles
 from tutelage.averages.orthant.rows import PAIRS, rows
@@ -185,3 +186,40 @@ def test_volume_changes_with_an_angle_by_the_edge():
             volumes.append(volume_and_edges(turned).volume)
         slope = (volumes[0] - volumes[1]) / (2 * h)
         assert abs(slope + edges[pair] / (4 * np.pi**2)) <= 1e-9
+
+
+def fields_of(kind):
+    """Six fields with a covariance that is regular, has a silent field, or has a rank of 3."""
+    W = np.random.default_rng(31).normal(size=(6, 3 if kind == "rank 3" else 8))
+    if kind == "coinciding":
+        W[3] = W[1]
+    if kind == "silent":
+        W[2] = 0
+    return jnp.asarray(W @ W.T)
+
+
+@pytest.mark.parametrize("kind", ["regular", "coinciding", "silent", "rank 3"])
+def test_moments_with_shared_parts_are_those_computed_one_by_one(kind):
+    """Every product of two slopes and two values of ReLUs, on regular and singular covariances."""
+    relu = tl.ReLU().closed_form
+    four = [
+        sums.multiplied(
+            *(sums.slope(relu, f) for f in fields[:2]), *(sums.value(relu, f) for f in fields[2:])
+        )
+        for fields in (
+            (0, 1, 2, 3),
+            (0, 2, 1, 3),
+            (4, 5, 1, 3),
+            (0, 1, 4, 4),
+            (5, 5, 2, 2),
+            (0, 1, 0, 1),
+        )
+    ]
+    two = sums.multiplied(sums.slope(relu, 0), sums.slope(relu, 3))
+    C, moments = fields_of(kind), sums.Sums([*four, two]).moments
+    assert {group[0] for group in moments.groups} >= {"02", "20", "22", "24"}
+    found = sums._values(C, moments)
+    one_by_one = [sums._moment(name, C, fields) for name, _, fields in moments.groups]
+    # Singular covariances: both have the private coordinate, 1e-11.
+    rounding = 1e-13 if kind in ("regular", "silent") else 1e-10
+    assert np.all(np.abs(found - np.concatenate(one_by_one)) <= rounding * np.max(np.diag(C)))

@@ -1,6 +1,7 @@
 """Adaptive integration of the equations, with a reason to stop."""
 
 import time
+from collections.abc import Callable
 from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
@@ -161,9 +162,10 @@ def _stage(
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
     now = beginning(np.asarray(y0), np.asarray(t0), len(times))
     now, steps, averages = now._replace(running=now.t < until), FIRST_STEPS, flow.coarse()
+    advance = _advance(flow, len(now.t))
     while np.any(np.asarray(now.running)):
         begun, before = time.perf_counter(), now
-        now = _compiled(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
+        now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         unresolved = bool(np.any(np.asarray(now.reason) == UNRESOLVED))
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
@@ -173,6 +175,13 @@ def _stage(
             steps = GROWTH * steps
     trajectory = (now.records, now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
+
+
+def _advance(flow: Flow | Flows, runs: int) -> Callable[..., Walk]:
+    """The compiled function that suits the moments, for runs that are computed at once."""
+    if isinstance(flow, Flows):
+        flow, runs = flow.each, 1 if flow.few else runs
+    return _compiled_long_loops if flow.moments.has_long_loops(runs) else _compiled
 
 
 def _resumed(now: Walk) -> Walk:
@@ -217,8 +226,7 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
     return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
 
 
-@stored_jit
-def _compiled(
+def _integrated(
     flow: Flow | Flows,
     begin: Walk,
     teachers: Teachers,
@@ -241,6 +249,16 @@ def _compiled(
         return jax.tree.map(lambda x: x[0], _exchanged(found))
 
     return _exchanged(jax.lax.map(one, every))
+
+
+@stored_jit
+def _compiled(*arguments: Any) -> Walk:
+    return _integrated(*arguments)
+
+
+# Vector instructions of the newer code generator: a curve of eight erf units in three fifths of
+# the time, for one more second of compilation.
+_compiled_long_loops = stored_jit(_integrated, options={})
 
 
 def _exchanged(now: Walk) -> Walk:

@@ -69,8 +69,10 @@ class Program(NamedTuple):
     structure: Any
 
 
-def stored_jit(function: Function) -> Function:
+def stored_jit(function: Function, options: dict[str, Any] = OLDER_GENERATOR) -> Function:
     """Compile a function, and store the program for the next process.
+
+    options: those of the compiler.
 
     As with `equinox.filter_jit`, arrays in the arguments are data, and everything else is constant.
     Results have to be arrays.  Inside another transformation of JAX the function is traced with it.
@@ -82,7 +84,7 @@ def stored_jit(function: Function) -> Function:
     >>> float(twice(jnp.asarray(3.0)))
     6.0
     """
-    return update_wrapper(StoredFunction(function), function)  # type: ignore[return-value]
+    return update_wrapper(StoredFunction(function, options), function)  # type: ignore[return-value]
 
 
 class StoredFunction:
@@ -90,8 +92,8 @@ class StoredFunction:
 
     __wrapped__: Callable[..., Any]
 
-    def __init__(self, function: Callable[..., Any]):
-        self.function = function
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
+        self.function, self.options = function, options
         self.programs: dict[Any, Program] = {}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -152,7 +154,7 @@ class StoredFunction:
             return results
 
         flat.__name__ = self.function.__name__
-        return jax.jit(flat, compiler_options=OLDER_GENERATOR), structures
+        return jax.jit(flat, compiler_options=self.options), structures
 
     def _name(self, leaves: list[Any], structure: Any) -> str | None:
         """The name of the program's file: a hash of all that decides about its code."""
@@ -164,7 +166,7 @@ class StoredFunction:
             arguments = described(structure.unflatten(leaves))
         except NotStorableError:
             return None
-        text = "\n".join([function, *options, str(OLDER_GENERATOR), _environment(), arguments])
+        text = "\n".join([function, *options, str(self.options), _environment(), arguments])
         return hashlib.sha256(text.encode()).hexdigest()
 
 

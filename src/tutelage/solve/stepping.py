@@ -201,9 +201,10 @@ def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
 
     def stage(i: Array, k: Array) -> Array:
         y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i, :, None], k)
-        return k.at[i].set(rates(now.t + jnp.asarray(NODES)[i] * h, y))
+        slope = rates(now.t + jnp.asarray(NODES)[i] * h, y)
+        return jax.lax.dynamic_update_index_in_dim(k, slope, i, 0)
 
-    first = jnp.zeros_like(now.slopes).at[0].set(now.slopes[LAST])
+    first = jax.lax.dynamic_update_index_in_dim(now.slopes, now.slopes[LAST], 0, 0)
     slopes: Array = jax.lax.fori_loop(1, LAST + 1, stage, first)
     return slopes
 

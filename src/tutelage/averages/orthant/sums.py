@@ -14,16 +14,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.activations.closed import ClosedForm
-from tutelage.averages.orthant import moments as _moments
+from tutelage.averages.orthant import moments as _moments, shared
 from tutelage.averages.orthant.averages import normalised
 
 Key = tuple[tuple[int, ...], tuple[int, ...]]  # fields in front, signs; both sorted
@@ -149,9 +149,7 @@ class Sums(eqx.Module):
 
     def values(self, C: Float[Array, "... n n"]) -> Float[Array, "... moments"]:
         """All moments."""
-        C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
-        parts = (_moment(kind, C, fields) for kind, _, fields in self.moments.groups)
-        return jnp.concatenate(list(parts), axis=-1)
+        return _values(0.5 * (C + jnp.swapaxes(C, -1, -2)), self.moments)
 
 
 @cache
@@ -176,6 +174,33 @@ def _indices(keys: list[Key]) -> np.ndarray:
         else:
             rows.append([*fields, *signs])
     return np.array(rows, dtype=int).reshape(len(keys), -1)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _values(C: Float[Array, "... n n"], moments: Moments) -> Float[Array, "... moments"]:
+    """All moments, with pairs and tetrahedra that several of them have computed once."""
+    pairs = shared.pairs_of(C)
+    together = {
+        "02": shared.sign_moments,
+        "22": shared.pair_moments,
+        "24": shared.quad_moments,
+    }
+    parts = [
+        together[kind](pairs, fields) if kind in together else _moment(kind, C, fields)
+        for kind, _, fields in moments.groups
+    ]
+    return jnp.concatenate(parts, axis=-1)
+
+
+@_values.defjvp
+def _values_jvp(moments: Moments, primals: Any, tangents: Any) -> Any:
+    """Derivatives moment by moment: they are bounded where fields coincide."""
+
+    def one_by_one(C: Array) -> Array:
+        parts = [_moment(kind, C, fields) for kind, _, fields in moments.groups]
+        return jnp.concatenate(parts, axis=-1)
+
+    return _values(*primals, moments), jax.jvp(one_by_one, primals, tangents)[1]
 
 
 def _moment(kind: str, C: Float[Array, "... n n"], f: np.ndarray) -> Float[Array, "... keys"]:

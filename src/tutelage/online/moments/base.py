@@ -44,6 +44,10 @@ class Moments(eqx.Module):
         scenario = self.scenario.without_shared_activation()
         return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
+    def has_long_loops(self, runs: int) -> bool:
+        """Whether most of the time is spent in loops that the newer code generator makes faster."""
+        return False
+
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         """⟨δ_i v⟩ for all fields v, students first."""

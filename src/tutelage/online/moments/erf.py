@@ -39,6 +39,8 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # Numbers in a vector register: XLA uses 256 bits.
 LANES = 4
+# From so many terms of one shift on, K = M = 3 for one run, the newer code generator is faster.
+LONG_LOOP = 32
 # More shifts than these are a loop, not one expression.
 UNROLLED_SHIFTS = 8
 
@@ -49,6 +51,10 @@ class ErfMoments(Moments):
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, Erf)
+
+    def has_long_loops(self, runs: int) -> bool:
+        K, M = self.scenario.K, self.scenario.M
+        return runs * (K + M) * K * (K + 1) // 2 >= LONG_LOOP
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)
