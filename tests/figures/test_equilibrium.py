@@ -26,7 +26,7 @@ def test_every_minimum_is_a_line_and_every_transition_a_mark(erf_curves):
     found = tl.equilibrium.transitions(tl.Erf(), 5)
     axes = tl.figures.order_parameters(erf_curves, transitions=found)
     drawn = lines(axes)
-    assert {"$R$, $R > S$", "$R$, $R = S$", "$S$, $R < S$"} <= set(drawn)
+    assert {"$R$, $R > S$", "$R = S$", "$S$, $R < S$"} <= set(drawn)
     assert [f"{x:.4f}" for x in (44.3378, 45.9137, 62.2146)] == sorted(
         f"{line.get_xdata()[0]:.4f}" for name, line in drawn.items() if "alpha" in name
     )
@@ -47,6 +47,13 @@ def test_a_style_is_that_of_one_curve_and_one_kind_of_state(erf_curves):
     named = [name for name in plain if not name.startswith("_")]
     changed = {name for name in named if plain[name].get_ls() != styled[name].get_ls()}
     assert changed == {"$S$, $R > S$"} and styled["$S$, $R > S$"].get_ls() == "-."
+
+
+def test_with_styles_of_their_own_curves_are_named_one_by_one(erf_curves):
+    """A style says the kind of a state only where all symbols have it."""
+    axes = tl.figures.order_parameters(erf_curves, styles={("S", "R > S"): "-."})
+    named = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert {"$R$, $R > S$", "$S$, $R > S$", "$R = S$"} <= named
 
 
 def test_the_error_starts_at_a_third(erf_curves):

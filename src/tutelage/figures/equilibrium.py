@@ -79,7 +79,8 @@ def order_parameters(
     if "generalization_error" in which:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     unique = {entry.get_label(): entry for entry in [*symbols, *kinds, *marks]}
-    return finished(axes, handles=list(unique.values()))
+    # With styles of its own each curve is named: a style alone does not say the kind.
+    return finished(axes, handles=None if styles else list(unique.values()))
 
 
 @drawing
@@ -259,7 +260,8 @@ def _branches(
             values = branch[name].where(branch[flag])
             if not np.any(np.isfinite(values)):
                 continue
-            label = None if kind in kinds else f"{_symbol(name)}, {_name(kind)}"
+            words = _name(kind) if both else f"{_symbol(name)}, {_name(kind)}"
+            label = None if kind in kinds else words
             axes.plot(dataset["load"], values, linewidth=width, label=label, **look)
             shade = look if both else {**look, "color": "0.25"}
             kinds.setdefault(kind, Line2D([], [], label=_name(kind), **shade))
