@@ -66,7 +66,12 @@ def order_parameters(
     symbols, kinds = [], []
     for number, name in enumerate(which):
         own = {kind: style for (of, kind), style in (styles or {}).items() if of == name}
-        looks = {"name": name, "colour": colour(number), "styles": own, "merged": merged}
+        looks: dict[str, Any] = {
+            "name": name,
+            "colour": colour(number),
+            "styles": own,
+            "merged": merged,
+        }
         symbol, drawn = _branches(axes, dataset, **looks)
         symbols.append(symbol)
         kinds += drawn
@@ -150,7 +155,7 @@ def _diagram_lines(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray)
         name: dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))
         for name in MARKS
     }
-    drawn = []
+    drawn: list[Any] = []
     for name in ("coexists", "appears", "unstable"):
         if not np.any(np.isfinite(visible[name])):
             continue
@@ -255,7 +260,8 @@ def _branches(
         both = merged and kind == "unspecialized" and name in "RS"
         if both and name == "S":
             continue
-        look = {"color": "black" if both else colour, "linestyle": styles.get(kind, STYLES[kind])}
+        dash = styles.get(kind, STYLES[kind])
+        look: dict[str, Any] = {"color": "black" if both else colour, "linestyle": dash}
         for flag, width in (("stable", wide), ("site_stable", 0.45 * wide)):
             values = branch[name].where(branch[flag])
             if not np.any(np.isfinite(values)):

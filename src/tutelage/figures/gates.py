@@ -126,7 +126,10 @@ def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
         exact = one["mean_field"].values.ravel()
         off = one["signal"].values.ravel() - exact
         bars = 2 * one["standard_error"].values.ravel()
-        look = {"fmt": symbols[(layer - 1) % len(symbols)], "color": colour(layer - 1)}
+        look: dict[str, Any] = {
+            "fmt": symbols[(layer - 1) % len(symbols)],
+            "color": colour(layer - 1),
+        }
         look |= {"alpha": 0.75, "elinewidth": 0.8, "capsize": 0, "markersize": 3}
         axes.errorbar(exact, off, bars, label=f"layer {layer}", **look)
     axes.axhline(0.0, color="black", linewidth=0.8)

@@ -317,7 +317,10 @@ def draw_deviations(axes: Any, times: np.ndarray, symbols: list[str], ratio: np.
     letters = list(dict.fromkeys(symbol[0] for symbol in symbols))
     handles = []
     for number, letter in enumerate(letters):
-        options = {"color": colour_of(number), "linestyle": DASHES[number % len(DASHES)]}
+        options: dict[str, Any] = {
+            "color": colour_of(number),
+            "linestyle": DASHES[number % len(DASHES)],
+        }
         members = [c for c, symbol in enumerate(symbols) if symbol[0] == letter]
         axes.plot(times, ratio[:, members], linewidth=1.0, **options)
         label = DRAWN[letter].tex if letter in DRAWN else TEX["generalization_error"]
@@ -362,9 +365,13 @@ def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
     rates, stable = dataset["learning_rate"].values, _stability(dataset)
     groups = grouped(curves)
     for number, group in enumerate(groups):
-        options = {"color": colour_of(number), "marker": MARKERS[number // 7 % len(MARKERS)]}
+        options: dict[str, Any] = {
+            "color": colour_of(number),
+            "marker": MARKERS[number // 7 % len(MARKERS)],
+        }
         options |= {"markevery": 0.1, "fillstyle": "none"}
-        label, values = name_of(group, curves), group.curves[0].values
+        label: str | None = name_of(group, curves)
+        values = group.curves[0].values
         for where, dash in ((stable, "-"), (~stable, DASHES[1])):
             if np.any(where):
                 joined = np.where(_joined(where), values, np.nan)
@@ -414,7 +421,7 @@ def _mark_specials(axes: Any, dataset: xr.Dataset, groups: Any) -> list[Any]:
     for number, kind in enumerate(dataset["special_kind"].values):
         eta = float(dataset["special_learning_rate"][number])
         marker, face = looks.get(str(kind), ("s", "white"))
-        options = {"marker": marker, "linestyle": "none", "color": "black"}
+        options: dict[str, Any] = {"marker": marker, "linestyle": "none", "color": "black"}
         options |= {"markerfacecolor": face, "zorder": 4}
         for group in groups:
             c = group.curves[0]

@@ -98,7 +98,7 @@ def index_against_loss(
         few = middle[0].size <= MOST_SYMBOLS
         marker = MARKERS[number % len(MARKERS)] if few else None
         axes.plot(*middle, marker=marker, markersize=3, label=name or None, **look)
-        _arrow(axes, *(x.values for x in middle), look["color"])
+        _arrow(axes, middle[0].values, middle[1].values, look["color"])
     note(axes, "Dots are runs, lines medians over them; arrows point the way training goes.")
     axes.set(xlabel=SYMBOLS["loss"], ylabel=SYMBOLS[which])
     return finished(axes)

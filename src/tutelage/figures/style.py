@@ -46,18 +46,20 @@ def default_style() -> Iterator[None]:
     """The style "screen" in place of defaults of Matplotlib; other settings are left alone."""
     import matplotlib
 
-    now, defaults = matplotlib.rcParams, matplotlib.rcParamsDefault
+    now: Any = matplotlib.rcParams
+    defaults: Any = matplotlib.rcParamsDefault
     changed = {key: x for key, x in _settings("screen").items() if now[key] == defaults[key]}
     with matplotlib.rc_context(changed):
         yield
 
 
 @cache
-def _settings(name: str) -> dict[str, Any]:
+def _settings(name: str) -> Any:
     import matplotlib
 
     path = FOLDER / f"{name}.mplstyle"
-    return dict(matplotlib.rc_params_from_file(path, use_default_template=False))
+    parameters: Any = matplotlib.rc_params_from_file(path, use_default_template=False)
+    return dict(parameters)
 
 
 def new_axes(axes: Any) -> Any:
@@ -66,7 +68,7 @@ def new_axes(axes: Any) -> Any:
     from matplotlib.axes import Axes
 
     if axes is None:
-        new = plt.subplots(layout="constrained")[1]
+        new: Any = plt.subplots(layout="constrained")[1]
         new.figure.rows_that_grow = 1  # by the height of a legend below the Axes
         return new
     if not isinstance(axes, Axes):
@@ -86,8 +88,8 @@ def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
     if figsize is None:
         width, height = plt.rcParams["figure.figsize"]
         figsize = (width * PANELS_WIDTH.get(columns, 2.08), rows * height)
-    size = {"figsize": check_size(figsize), "layout": "constrained"}
-    grid = plt.subplots(rows, columns, squeeze=False, **size, **options)[1]
+    size: dict[str, Any] = {"figsize": check_size(figsize), "layout": "constrained"}
+    grid: Any = plt.subplots(rows, columns, squeeze=False, **size, **options)[1]
     grid[0, 0].figure.rows_that_grow = rows if grows else 0
     for spare in grid.flat[count:]:
         spare.remove()

@@ -78,7 +78,8 @@ def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> list[Any]:
             ):
                 line = np.where(there, y, np.nan)
                 if np.any(np.isfinite(line)):
-                    style, words = STYLES[kind], WORDS.get(kind, kind)
+                    style: Any = STYLES[kind]
+                    words = WORDS.get(kind, kind)
                     axes.plot(load, line, linestyle=style, color=tint, label=label)
                     styles[kind] = Line2D([], [], color="0.25", linestyle=style, label=words)
                     if tint == BROKEN:

@@ -38,8 +38,9 @@ class PlainNumber(Formatter):
     """100 and 0.01; powers of ten for all ticks of an axis that goes further."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        low, high = sorted(self.axis.get_view_interval())
-        smallest = low if low > 0 else getattr(self.axis.get_transform(), "linthresh", PLAIN[0])
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
+        smallest = low if low > 0 else getattr(axis.get_transform(), "linthresh", PLAIN[0])
         return plain(x) if PLAIN[0] <= smallest and high <= PLAIN[1] else power(x)
 
 

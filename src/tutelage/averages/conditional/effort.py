@@ -60,7 +60,7 @@ def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
     """Of all fields of a covariance."""
     C = jax.lax.stop_gradient(C)
     y, w, H = line(BASE, SERIES[-1][1])
-    f = jnp.outer(jnp.sqrt(jnp.diagonal(C)), y)
+    f = jnp.outer(jnp.sqrt(jnp.diagonal(C)), jnp.asarray(y))
     g = jnp.concatenate(units.apply(lambda g, f: g(f), f))
     slopes = jnp.concatenate(units.apply(lambda g, f: g.derivative(f), f))
     squares = g**2 @ w + np.finfo(float).tiny
@@ -200,7 +200,7 @@ def _left_out(seen: Survey, C: Float[Array, "n n"], fields: Given) -> Float[Arra
     t = seen.weights[given:]
     rest, off = t[:, -1:], jnp.where(np.eye(len(t), dtype=bool), 0.0, jnp.abs(fields.rho))
     orders = np.array([terms + 1.0 for _, terms in SERIES])
-    stays = jnp.minimum(jnp.outer(share, e * most / orders) ** orders[None], 1.0)
+    stays = jnp.minimum(jnp.outer(share, jnp.asarray(e * most / orders)) ** orders[None], 1.0)
     t = jnp.sqrt((t - rest) * stays + rest)
     powers = off[..., None] ** orders[None, None]
     return jnp.max(powers * t[:, None] * t[None], axis=(0, 1), initial=0.0)

@@ -72,7 +72,7 @@ class Lattice(NamedTuple):
         """With every node of the given fields there is its opposite."""
         return True
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
+    def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
         """Coordinates of the given fields, or half of them; those within reach come first."""
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
         whole, square = _by_distance(B.shape[1], half)
@@ -113,7 +113,7 @@ class Panels(NamedTuple):
         """Nodes crowd at kinks."""
         return False
 
-    def outer(self, B: Array, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
+    def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
         """Coordinates of the given fields, always all of them."""
         y1, w1 = self._panels(jnp.zeros(()), B[0, 0], kinks, layer)
         if B.shape[1] == 1:

@@ -129,7 +129,7 @@ def _first_quadrant(y: Array, x: Array) -> Array:
 def _polynomial(z: Array, coefficients: tuple[float, ...]) -> Array:
     """Σ_k c_k z^k, by Horner's rule in z² on pairs: a shorter chain of dependent operations."""
     pairs = [c[0] + c[1] * z if len(c) == 2 else c[0] for c in _pairs(coefficients)]
-    square, total = z * z, pairs[-1]
+    square, total = z * z, jnp.asarray(pairs[-1])
     for pair in reversed(pairs[:-1]):
         total = total * square + pair
     return total
