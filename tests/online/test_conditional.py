@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scenarios import between, random_overlaps, to_vector
+from scipy import stats
 
 import tutelage as tl
 from tutelage.averages.conditional import effort
@@ -182,3 +183,30 @@ def test_a_unit_that_is_not_smooth_at_its_kink_only():
     assert bound < 1e-8
     for a, b in zip(moments(flow, o), moments(nested, o), strict=True):
         assert np.all(np.abs(a - b) <= bound + nested.moments.error(o))
+
+
+def hard_tanh_given(m, s):
+    """⟨g⟩ and ⟨g²⟩ of g(u) = max(-1, min(1, u)) over u = m + s z."""
+    low, high = (-1 - m) / s, (1 - m) / s
+    inside = stats.norm.cdf(high) - stats.norm.cdf(low)
+    p_low, p_high = stats.norm.pdf(low), stats.norm.pdf(high)
+    above, below = stats.norm.sf(high), stats.norm.cdf(low)
+    mean = m * inside + s * (p_low - p_high) + above - below
+    square = (m**2 + s**2) * inside + 2 * m * s * (p_low - p_high)
+    return mean, square + s**2 * (low * p_low - high * p_high) + above + below
+
+
+@pytest.mark.slow
+def test_the_error_has_the_noise_that_is_added_to_variances():
+    """⟨δ²⟩ = ⟨(g(y) - x)²; |x| < 1⟩ changes by 1.5 times that noise, relative to the largest."""
+    Q, R, T = 3.0, 3.0, 3.3
+    hard = tl.Activation.from_function(
+        lambda x: jnp.clip(x, -1.0, 1.0), kinks=(-1.0, 1.0), parity="odd"
+    )
+    o = tl.Overlaps([[Q]], [[R]], [[T]])
+    moments = Flow(between(o, hard, hard)).moments
+    x, w = np.polynomial.legendre.leggauss(100)
+    mean, square = hard_tanh_given(R / Q * x, np.sqrt(T - R**2 / Q))
+    exact = np.sum(w * stats.norm.pdf(x, scale=np.sqrt(Q)) * (square - 2 * x * mean + x**2))
+    bound = moments.error(o)
+    assert abs(moments.second_order(o)[0, 0] - exact) <= bound < 1e-8

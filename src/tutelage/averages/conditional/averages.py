@@ -12,7 +12,14 @@ from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.derivatives import Average, estimate
-from tutelage.averages.conditional.kernel import PRIVATE, Units, over_batch, product, quadratic
+from tutelage.averages.conditional.kernel import (
+    PRIVATE,
+    Units,
+    judged_covariance,
+    over_batch,
+    product,
+    quadratic,
+)
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 from tutelage.model.layout import upper_triangle
@@ -60,7 +67,7 @@ def _estimate(compute: Any, activations: tuple[Activation, ...], C: Array, given
 
     def judged(*numbers: Array) -> Estimate:
         units, C = problem(*numbers)
-        return _judged(units, C, given, partial(compute, units, C))
+        return _judged(units, C, given, partial(compute, units))
 
     def alone(*numbers: Array) -> Array:
         units, C = problem(*numbers)
@@ -96,13 +103,17 @@ def square(
 
 
 def _judged(
-    units: Units, C: Float[Array, "n n"], given: int, compute: Callable[[Any], tuple[Any, Any]]
+    units: Units, C: Float[Array, "n n"], given: int, compute: Callable[..., tuple[Any, Any]]
 ) -> Estimate:
-    """What is computed, and its change with the rule that judges, with all that no rule sees."""
+    """What is computed, and its change with the rule that judges, with all that no rule sees.
+
+    compute: from a covariance and a rule to the value and what the series leaves out.
+    """
     choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
 
     def with_rule(judge: Int[Array, ""]) -> tuple[Array, Array]:
-        return effort.with_rule(choice, C, seen, compute, judge)
+        noisy = judged_covariance(C, judge.astype(float))
+        return effort.with_rule(choice, C, seen, partial(compute, noisy), judge)
 
     (value, other), (left_out, _) = jax.lax.map(with_rule, jnp.arange(2))
     error = JUDGED * jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)

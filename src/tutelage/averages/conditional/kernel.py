@@ -142,6 +142,14 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
     return Given(jnp.stack(columns, axis=-1), s, rho)
 
 
+def judged_covariance(C: Float[Array, "n n"], judge: Any) -> Float[Array, "n n"]:
+    """The covariance for the rule that judges (1) another one (0): with twice the private variance.
+
+    `PRIVATE` changes an average by its derivative, which may be many times the average itself.
+    """
+    return C + judge * jnp.diag(PRIVATE * jnp.diagonal(C))
+
+
 def quadratic(
     weight: Callable[[Array], Array],
     units: Units,

@@ -47,7 +47,8 @@ class Nodes(NamedTuple):
 REACH, FARTHER = {1: 8.5, 2: 7.0}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
 FEW_TERMS, REACH_FEW, REACH_MANY = 12, 7.7, 9.8
-# The nodes that judge others are closer by these factors.
+# The nodes that judge others reach farther by as much, and are closer by these factors.
+INNER_FARTHER = 0.8
 CLOSER, CLOSER_GIVEN = 0.75, 0.9
 # No lattice is finer, but for judging.
 FINEST = 0.14
@@ -92,8 +93,19 @@ class Lattice(NamedTuple):
 
     @property
     def _line(self) -> tuple[Array, ...]:
-        lines = (line(self.step, self.terms, closer) for closer in (1.0, CLOSER_GIVEN))
-        return tuple(jnp.asarray(np.stack(pair))[self.judge] for pair in zip(*lines, strict=True))
+        if isinstance(self.judge, int):
+            return tuple(jnp.asarray(x) for x in line(self.step, self.terms, bool(self.judge)))
+        judging = line(self.step, self.terms, judging=True)
+        used = line(self.step, self.terms)
+        more = (len(judging[0]) - len(used[0])) // 2  # at both ends, of weight 0
+        ends = [(more, more)]
+        padded = (
+            np.pad(used[0], ends, mode="edge"),
+            np.pad(used[1], ends),
+            np.pad(used[2], [*ends, (0, 0)], mode="edge"),
+        )
+        pairs = zip(padded, judging, strict=True)
+        return tuple(jnp.asarray(np.stack(pair))[self.judge] for pair in pairs)
 
 
 class Panels(NamedTuple):
@@ -173,13 +185,18 @@ def _by_distance(fields: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache
-def line(step: float, terms: int, closer: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def line(
+    step: float, terms: int, judging: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """z, weights, and He_n(z)/√n! for n up to ``terms``.
 
-    closer: factor of the distances, with as many nodes.
+    judging: with nodes that are closer and reach farther, as those that judge others do.
     """
-    n = int((REACH_FEW if terms <= FEW_TERMS else REACH_MANY) / step)
-    z = closer * step * np.arange(-n, n + 1)
+    reach = REACH_FEW if terms <= FEW_TERMS else REACH_MANY
+    if judging:
+        step, reach = CLOSER_GIVEN * step, reach + INNER_FARTHER
+    n = int(reach / step)
+    z = step * np.arange(-n, n + 1)
     w = np.exp(-0.5 * z**2)
     H = [np.ones_like(z), z]
     for k in range(1, terms):

@@ -20,7 +20,14 @@ from jaxtyping import Array, Bool, Float, Int
 from tutelage._jax import hardly_used, jax, jnp
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
-from tutelage.averages.conditional.kernel import PRIVATE, Units, given_first, over_batch, quadratic
+from tutelage.averages.conditional.kernel import (
+    PRIVATE,
+    Units,
+    given_first,
+    judged_covariance,
+    over_batch,
+    quadratic,
+)
 from tutelage.averages.generalization import coefficients, couplings
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
@@ -224,6 +231,8 @@ def _at(
     place: int,
     kind: str,
 ) -> tuple[Array, Array]:
+    C = judged_covariance(C, judge.astype(float))
+
     def one(each: tuple[Array, Array]) -> tuple[Array, Array]:
         step, order = each
         rule = moments._choice(kind).rules(step, judge)[place]
