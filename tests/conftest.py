@@ -41,7 +41,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Folders whose tests run with ranks and types written out: no promotion is silent there.
-WITHOUT_PROMOTION = ("activations", "averages")
+WITHOUT_PROMOTION = (
+    "activations",
+    "averages",
+    "bridge",
+    "deep",
+    "equilibrium",
+    "gates",
+    "model",
+    "online",
+    "simulation",
+    "solve",
+    "spectra",
+)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

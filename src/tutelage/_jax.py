@@ -13,7 +13,16 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-__all__ = ["OLDER_GENERATOR", "as_data", "hardly_used", "jax", "jax_array", "jnp", "match_rank"]
+__all__ = [
+    "OLDER_GENERATOR",
+    "as_data",
+    "hardly_used",
+    "jax",
+    "jax_array",
+    "jnp",
+    "match_rank",
+    "match_ranks",
+]
 
 Tree = TypeVar("Tree")
 
@@ -56,14 +65,25 @@ def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> C
 
 
 def match_rank(x: Any, like: Any) -> Any:
-    """x with leading axes of length 1, so that it has at least as many axes as ``like``.
+    """x with leading axes of length 1, so that it has as many axes as ``like``; NumPy or JAX.
 
-    NumPy or JAX.
+    A number, and an array that has no fewer axes, stay as they are.
 
     >>> match_rank(np.arange(3.0), np.ones((4, 2, 3))).shape
     (1, 1, 3)
     """
-    return x.reshape((1,) * (np.ndim(like) - x.ndim) + x.shape)
+    missing = np.ndim(like) - np.ndim(x) if np.ndim(x) else 0
+    return x.reshape((1,) * missing + x.shape) if missing > 0 else x
+
+
+def match_ranks(*arrays: Any) -> list[Any]:
+    """Arrays with leading axes of length 1, so that all have as many axes; numbers stay.
+
+    >>> [x.shape for x in match_ranks(np.ones(3), np.ones((2, 1)))]
+    [(1, 3), (2, 1)]
+    """
+    largest = max(arrays, key=np.ndim)
+    return [match_rank(x, largest) for x in arrays]
 
 
 def _number(x: object) -> bool:

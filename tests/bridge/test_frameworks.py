@@ -202,7 +202,9 @@ def skipping(net, x):
 
 
 def normalising(net, x):
-    return net.out(nnx.LayerNorm(K, rngs=nnx.Rngs(0))(jax.nn.relu(net.hidden(x))))
+    with jax.numpy_dtype_promotion("standard"):  # flax adds its float32 parameters to float64
+        hidden = nnx.LayerNorm(K, rngs=nnx.Rngs(0))(jax.nn.relu(net.hidden(x)))
+    return net.out(hidden)
 
 
 @pytest.mark.parametrize("body", [skipping, normalising])

@@ -134,7 +134,7 @@ def test_a_rejected_try_changes_no_other_lane():
 def test_the_test_without_logarithms_accepts_only_what_the_exact_one_does(freedom):
     d = freedom / 2 - 1 / 3
     x = np.linspace(-9, 9, 2001)[:, None]
-    u = np.concatenate([np.linspace(1e-3, 0.999, 500), 1 - np.geomspace(1e-11, 1e-3, 500)])
+    u = np.concatenate([np.linspace(1e-3, 0.999, 500), 1 - np.geomspace(1e-11, 1e-3, 500)])[None]
     quick, exact = draws._surely_accepted(d, x, u), draws._accepted(d, x, u)
     assert not np.any(quick & ~exact)
 

@@ -60,7 +60,8 @@ def test_training_is_a_plain_loop_over_the_gradient():
     rule = optax.adam(0.03)
     memory = rule.init(θ)
     for _ in range(30):
-        change, memory = rule.update(slope(θ), memory, θ)
+        with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts of steps by floats
+            change, memory = rule.update(slope(θ), memory, θ)
         θ = optax.apply_updates(θ, change)
     np.testing.assert_allclose(run["loss"].values[0, -1], loss(θ), atol=1e-12)
     np.testing.assert_allclose(run["final_parameters"].values[0], ravel_pytree(θ)[0], atol=1e-12)

@@ -55,10 +55,10 @@ def correlation(f: Any, g: Any) -> Float[Array, "students teachers"]:
 
 
 def _unit(f: Any) -> Any:
-    centred = f - jnp.mean(f, axis=0)
-    norm = jnp.linalg.norm(centred, axis=0)
+    centred = f - jnp.mean(f, axis=0, keepdims=True)
+    norm = jnp.linalg.norm(centred, axis=0, keepdims=True)
     # A constant is left by the mean up to rounding, and rounding has no direction.
-    dead = norm <= 1e-12 * jnp.linalg.norm(f, axis=0)
+    dead = norm <= 1e-12 * jnp.linalg.norm(f, axis=0, keepdims=True)
     return jnp.where(dead, 0.0, centred / jnp.where(dead, 1.0, norm))
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array
 from tutelage._door import door
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 
 
 class Network(eqx.Module):
@@ -52,7 +52,8 @@ class Network(eqx.Module):
 def _fields(network: Network, x: Any) -> tuple[Any, ...]:
     f, h = x, []
     for W, b in zip(network.weights, network.biases, strict=True):
-        h.append(f @ W + b)
+        field = f @ W
+        h.append(field + match_rank(b, field))
         f = relu(h[-1])
     return tuple(h)
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jnp
+from tutelage._jax import jnp, match_ranks
 from tutelage._types import ArrayLike
 from tutelage.gates.calculus import Function, derivative
 from tutelage.gates.door import check_beta, check_betas, check_fields
@@ -58,7 +58,8 @@ class AbstractGate(eqx.Module):
 
     def transmitted(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """⟨j⟩ = ∂_β log Z = h ⟨s⟩   (``milletari2019`` eq. (5)); β may be ``math.inf``."""
-        return check_fields("field", field) * self.mean(beta, field)
+        h, mean = match_ranks(check_fields("field", field), self.mean(beta, field))
+        return h * mean
 
     def variance(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """⟨s²⟩ − ⟨s⟩² = β⁻² ∂_h² log Z ≥ 0; β may be ``math.inf``."""
@@ -148,7 +149,8 @@ class AbstractGate(eqx.Module):
 
     def _argument(self, beta: Any, field: Any) -> Float[Array, "..."]:
         """t = βh; an infinite β leaves only the sign of the field."""
-        h = check_fields("field", field)
+        beta = beta if is_traced(beta) else np.asarray(beta, float)
+        beta, h = match_ranks(beta, check_fields("field", field))
         if is_traced(beta) or not np.any(np.isinf(beta)):
             return jnp.asarray(beta) * h
         sharp = np.isinf(beta)

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 
 Levels = tuple[tuple[float, ...], tuple[float, ...]]  # states and weights
 Function = Callable[[Float[Array, "..."]], Float[Array, "..."]]
@@ -66,5 +66,6 @@ def _exponents(levels: Levels, t: Float[Array, "..."]) -> Float[Array, "... n"]:
     A common term s t, subtracted only later, may be rounded in two ways by a compiler, and their
     difference is anything at |t| = 1e100.
     """
-    states, weights = (np.asarray(x) for x in levels)
-    return np.log(weights) + (states - _winner(levels, t)[..., None]) * t[..., None]
+    winner, t = _winner(levels, t)[..., None], t[..., None]
+    states, weights = (match_rank(np.asarray(x), t) for x in levels)
+    return np.log(weights) + (states - winner) * t

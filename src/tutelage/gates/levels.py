@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 
 from tutelage._checks import InputError, finite_array
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._names import named
 from tutelage.gates.base import MIRRORED, AbstractGate, number
 from tutelage.gates.calculus import Levels, log_sum, probabilities
@@ -76,7 +76,7 @@ class Gate(AbstractGate):
     def _entropy(self, t):
         """−Σ p log(p/w)."""
         p = probabilities(self._levels, t)
-        return jnp.sum(jax.scipy.special.entr(p) + p * np.log(self.weights), axis=-1)
+        return jnp.sum(jax.scipy.special.entr(p) + p * match_rank(np.log(self.weights), p), axis=-1)
 
     def _draw(self, t, generator):
         states = np.asarray(self.states)

@@ -34,12 +34,13 @@ def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
     """
     check_gate(gate)
     b, h = _axis("beta", check_betas("beta", beta)), _axis("field", check_fields("field", field))
-    t = gate._argument(b[:, None], h)
+    rows, columns = b[:, None], h[None]
+    t = gate._argument(rows, columns)
     values = {
         "expectation": gate._mean(t),
-        "signal": h * gate._mean(t),
+        "signal": columns * gate._mean(t),
         "variance": gate._variance(t),
-        "backpropagation_factor": backpropagation_factor(gate, b[:, None], h),
+        "backpropagation_factor": backpropagation_factor(gate, rows, columns),
         "entropy": entropy_of(gate, t),
     }
     return xr.Dataset(

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import InputError, is_traced, shape_of
 from tutelage._door import door
 from tutelage._findings import Finding
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import ArrayLike
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
@@ -61,7 +61,7 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
     t = gate._argument(b, fields)
     energy = 0.0 - gate.transmitted(b, fields)  # no −0
     entropy = entropy_of(gate, t)
-    return Thermodynamics(energy - entropy / b, energy, entropy)
+    return Thermodynamics(energy - entropy / match_rank(b, entropy), energy, entropy)
 
 
 @door

@@ -228,7 +228,7 @@ class Chain(eqx.Module):
         """The same for the b examples of each of the steps s, in shapes (s, b, runs)."""
         scenario, b = self.rule.scenario, self.batch
         n, m = scenario.K + scenario.M, min(b, scenario.K)
-        at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[:, None])
+        at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[None, :, None])
         z = normals(at, n + self.rule.noises)
         rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
         return Together(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
@@ -254,7 +254,7 @@ class Chain(eqx.Module):
         at = Address.of(keys, s[:, None, None])
         count = full + m - 1
         z = normals(at, count) if count else []
-        lengths = jnp.arange(m)[:, None]
+        lengths = jnp.arange(m, dtype=float)[:, None]
         χ = jnp.sqrt(chi_squared(at, count + count % 2, freedom - lengths, 2))
         columns = z[:full]
         for j in range(m):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Bool, Float, UInt32, UInt64
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank, match_ranks
 
 # Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011), Table 2 and section 4.1.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -61,8 +61,9 @@ def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
 
 def bits(at: Address, slot: Any) -> UInt64[Array, "..."]:
     """64 random bits; slot < 2¹⁶.  The counter is the slot, then the example in 48 bits."""
-    first = (jnp.asarray(slot, jnp.uint32) << 16) | (at.example >> 32).astype(jnp.uint32)
-    a, b = threefry((at.high, at.low), (first, at.example.astype(jnp.uint32)))
+    high, low, example, slot = match_ranks(*at, jnp.asarray(slot, jnp.uint32))
+    first = (slot << 16) | (example >> 32).astype(jnp.uint32)
+    a, b = threefry((high, low), (first, example.astype(jnp.uint32)))
     return (a.astype(jnp.uint64) << 32) | b.astype(jnp.uint64)
 
 
@@ -130,7 +131,7 @@ def chi_squared(
     if at_most_two < 2:
         return at_most_two * two_normals(at, slot)[0] ** 2
     x, u = _proposal(at, jnp.uint32(slot))
-    d = freedom / 2 - 1 / 3
+    d = match_rank(freedom / 2 - 1 / 3, x)
 
     def again(carry: Any) -> Any:
         slot, x, u, waiting = carry

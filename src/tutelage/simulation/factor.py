@@ -200,14 +200,15 @@ class Columns(eqx.Module):
     def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:
         """x_i = J_i·ξ = Σ_m U_im z_m + Σ_j L_ij z_j and y_n = B_n·ξ = Σ_m P_nm z_m."""
         # Column by column: how XLA rounds a sum along an axis depends on the number of runs.
-        return list(_dot([*self.U, *self.L], ξ.z)), list(_dot([*self.P], ξ.z))
+        z = [component[None] for component in ξ.z]
+        return list(_dot([*self.U, *self.L], z)), list(_dot([*self.P], z))
 
     def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
         """The factor of d J_i + a_i ξ."""
         M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
         # Not as dU + azᵀ: which of two products is rounded before they are added would depend on
         # the number of runs.
-        U = self.U - (1 - d) * self.U + A * z[:M, None]
+        U = self.U - (1 - d) * self.U + A[None] * z[:M, None]
         return Columns(self.P, U, add_outer(d * self.L, A, z[M:], ξ.rest))
 
     def columns(self) -> "Columns":
@@ -240,7 +241,7 @@ class Columns(eqx.Module):
         """The factor after B_n has become c B_n + s |B_n| u_n; P has a leading axis of runs."""
         M, (V, L) = len(self.P), self._along(frame)
         norms = jnp.sqrt(jnp.sum(self.P * self.P, axis=0))
-        steps = s * jnp.eye(M)[:, :, None] * norms
+        steps = s * jnp.eye(M)[:, :, None] * norms[None]
         teachers = jnp.concatenate([c * self.P, steps, jnp.zeros((len(L), *norms.shape))])
         students = jnp.concatenate([self.U, V, L])
         both = triangle(jnp.concatenate([teachers, students], axis=1))
@@ -285,7 +286,8 @@ def triangle(columns: Float[Array, "c r runs"]) -> Float[Array, "r r runs"]:
         v = row.at[0].add(jnp.copysign(length, row[0]))
         half_square = length * jnp.abs(v[0])
         scale = jnp.where(half_square > TINY, 1 / jnp.maximum(half_square, TINY), 0.0)
-        part = part - v[:, None] * (scale * jnp.sum(v[:, None] * part, axis=0))
+        projections = scale[None] * jnp.sum(v[:, None] * part, axis=0)
+        part = part - v[:, None] * projections[None]
         turned = jnp.zeros_like(row).at[0].set(-jnp.copysign(length, row[0]))
         columns = jnp.concatenate([columns[:i], part.at[:, i].set(turned)])
     return columns[: columns.shape[1]]
@@ -308,7 +310,7 @@ def add_outer(
     length = χ
     for j in reversed(range(len(L))):
         length = _rotate(columns, j, z[j], length)
-    columns[0] = columns[0] + a * length
+    columns[0] = columns[0] + a * length[None]
     for i in range(len(L)):
         _rotate(columns, i, columns[i][i], columns[i + 1][i])
     return jnp.stack(columns[:-1])
@@ -318,7 +320,7 @@ def _rotate(columns: list[Array], j: int, p: Array, q: Array) -> Array:
     """Rotate columns j and j + 1, in place, such that (p, q) becomes (r, 0); returns r."""
     r = jnp.sqrt(p * p + q * q)
     inverse = 1 / jnp.maximum(r, TINY)
-    c, s = jnp.where(r > TINY, p * inverse, 1.0), q * inverse
+    c, s = jnp.where(r > TINY, p * inverse, 1.0)[None], (q * inverse)[None]
     first, second = columns[j], columns[j + 1]
     columns[j], columns[j + 1] = c * first + s * second, c * second - s * first
     return r

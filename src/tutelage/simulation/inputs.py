@@ -37,8 +37,8 @@ class Sign(Inputs):
 
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
         words = jax.random.bits(key, (-(-N // 32), 1), jnp.uint32)
-        bits = (words >> jnp.arange(32, dtype=jnp.uint32)) & 1
-        return 1.0 - 2.0 * bits.reshape(-1)[:N]
+        bits = (words >> jnp.arange(32, dtype=jnp.uint32)[None]) & 1
+        return 1.0 - 2.0 * bits.reshape(-1)[:N].astype(float)
 
 
 class Uniform(Inputs):

@@ -75,7 +75,7 @@ class GradientDescent(eqx.Module):
 
     def rates(self, s: Any, N: Any) -> tuple[Any, Any]:
         """η(α) at example s, and η_v(α), None if v stays as it is."""
-        now = self.learning_rate.at(s / N)
+        now = self.learning_rate.at(jnp.asarray(s, float) / N)
         return now.first, now.readout
 
     def start(self, runs: Any) -> Float[Array, "runs outputs K"] | None:

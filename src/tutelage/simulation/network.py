@@ -225,7 +225,7 @@ class Network(eqx.Module):
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
         ζ = noise if self.rule.noisy else 0.0
         δ = self.rule.signal(x, y, ζ, v)
-        change = δ[:, None] * ξ
+        change = jnp.outer(δ, ξ)
         if self.corrected_start:
             change = jax.lax.cond(
                 s < N, lambda: change + self._correction(weights, x, y, δ, key), lambda: change
@@ -236,7 +236,7 @@ class Network(eqx.Module):
         """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
         W, f = jnp.concatenate([weights.J, weights.B]), jnp.concatenate([x, y])
         mean, inverse = mean_change(self.rule, products(W, W), key, weights.v)
-        return (mean - δ[:, None] * f) @ inverse @ W
+        return (mean - jnp.outer(δ, f)) @ inverse @ W
 
 
 def _folded(key: Any, s: Any, purpose: int) -> Any:

@@ -98,7 +98,7 @@ class Frame(InitialWeights):
     def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
         F = self.factor[run] if self.factor.ndim == 3 else self.factor
         frame = orthonormal(jax.random.normal(key, (len(F), N)))
-        return jnp.sum(F[:, :, None] * frame, axis=1)
+        return jnp.sum(F[:, :, None] * frame[None], axis=1)
 
 
 def orthonormal(vectors: Float[Array, "n N"]) -> Float[Array, "n N"]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._door import door
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import Scalar
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
@@ -112,8 +112,14 @@ class Classifier(eqx.Module):
         self, parameters: Parameters, inputs: Float[Array, "m n"]
     ) -> Float[Array, "m outputs"]:
         """The fields of the last layer."""
-        first = inputs @ parameters.weights[0] + parameters.biases[0]
-        return self.logits_of_fields(parameters, first)
+        return self.logits_of_fields(parameters, self.first_fields(parameters, inputs))
+
+    def first_fields(
+        self, parameters: Parameters, inputs: Float[Array, "m n"]
+    ) -> Float[Array, "m units"]:
+        """The fields of the first layer."""
+        fields = inputs @ parameters.weights[0]
+        return fields + match_rank(parameters.biases[0], fields)
 
     def logits_of_fields(
         self, parameters: Parameters, fields: Float[Array, "m units"]
@@ -122,15 +128,17 @@ class Classifier(eqx.Module):
         h: Any = fields
         above = zip(parameters.weights[1:], parameters.biases[1:], strict=True)
         for layer, (W, b) in enumerate(above):
-            h = self._unit(parameters, layer)(h) @ W + b
-        return h * parameters.beta[-1] if self.beta == "every unit" else h
+            h = self._unit(parameters, layer, h)(h) @ W
+            h = h + match_rank(b, h)
+        return h * match_rank(parameters.beta[-1], h) if self.beta == "every unit" else h
 
-    def _unit(self, parameters: Parameters, layer: int) -> Activation:
+    def _unit(self, parameters: Parameters, layer: int, fields: Any) -> Activation:
+        """The unit of a layer with these fields."""
         if self.beta == "fixed":
             return self.activation
         beta = parameters.beta[0 if self.beta == "shared" else layer]
         # An array, one β for each unit, in the place of the number.
-        return eqx.tree_at(lambda g: g.beta, self.activation, beta)
+        return eqx.tree_at(lambda g: g.beta, self.activation, match_rank(beta, fields))
 
 
 def check_beta_start(classifier: Classifier, start: Any) -> Start:

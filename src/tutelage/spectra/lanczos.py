@@ -50,7 +50,7 @@ def tridiagonal(
         β = jnp.linalg.norm(w)
         # Beyond this w is rounding: the Krylov space is exhausted, and v_{j+1} = 0 ends it.
         β = jnp.where(β > n * jnp.finfo(float).eps * scale, β, 0.0)
-        V = V.at[j + 1].set(w / jnp.where(β > 0, β, 1.0) * (β > 0))
+        V = V.at[j + 1].set(jnp.where(β > 0, w / jnp.where(β > 0, β, 1.0), 0.0))
         return V, a.at[j].set(α), b.at[j].set(β)
 
     V = jnp.zeros((steps + 1, n)).at[0].set(start / jnp.linalg.norm(start))

@@ -27,7 +27,7 @@ class Loss(eqx.Module):
 
     def curvatures(self, parameters: Parameters) -> Float[Array, "m units units"]:
         """∂²L/∂h_j∂h_l for the fields h of the first layer, of each example."""
-        h = self.inputs @ parameters.weights[0] + parameters.biases[0]
+        h = self.classifier.first_fields(parameters, self.inputs)
 
         def of_one(field: Any, label: Any) -> Any:
             logits = self.classifier.logits_of_fields(parameters, field[None])

@@ -171,7 +171,9 @@ class System(eqx.Module):
     def step(self, state: tuple[Any, Any]) -> tuple[Any, Any]:
         """One epoch."""
         θ, memory = state
-        change, memory = self.optimizer.transformation().update(jax.grad(self.loss)(θ), memory, θ)
+        slope = jax.grad(self.loss)(θ)
+        with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts of steps by floats
+            change, memory = self.optimizer.transformation().update(slope, memory, θ)
         return jax.tree.map(jnp.add, θ, change), memory
 
     def measure(self, θ: Any) -> dict[str, Any]:

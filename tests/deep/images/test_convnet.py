@@ -152,7 +152,7 @@ def test_strength_is_what_a_channel_gives_and_its_own_scale_does_not_change_it()
         assert found[1][k] == pytest.approx(expected, rel=1e-12)
     weights = list(net.weights)
     c = np.array([1.0, 3.0, 0.2, 5.0, 1.0])
-    weights[1], weights[2] = weights[1] * c, weights[2] / c[:, None]
+    weights[1], weights[2] = weights[1] * c[None, None, None], weights[2] / c[None, None, :, None]
     other = ConvNet(tuple(weights), (net.biases[0], net.biases[1] * c, *net.biases[2:]))
     below, same, above = channel_strengths(other, x)
     np.testing.assert_allclose(same, found[1], rtol=1e-12)

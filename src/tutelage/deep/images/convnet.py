@@ -43,10 +43,10 @@ class ConvNet(NamedTuple):
         """f_1, …, f_{L-1} of shape (images, height, width, n_l), and f_L of shape (images, n_L)."""
         f, hidden = images, []
         for layer, (W, b) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
-            h = convolve(f, W, stride(layer)) + b
+            h = convolve(f, W, stride(layer)) + b[None, None, None]
             f = jnp.where(h > 0, h, jnp.zeros((), h.dtype))
             hidden.append(f)
-        return (*hidden, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1])
+        return (*hidden, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1][None])
 
     def __call__(self, images: Any) -> Any:
         """f_L of shape (images, n_L)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array, shape_of, shown
 from tutelage._door import door
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.deep.images.convnet import ConvNet, pixels
 
 CHUNK = 250  # images at a time: the activations of a wide student on all of them fill a memory
@@ -111,7 +111,10 @@ def _chunk(student: ConvNet, teacher: ConvNet, images: Any, y: Any, scale: Any) 
 def normalized(images: Any, scale: Any, dtype: Any) -> Any:
     """(x - mean)/deviation of each colour; ``scale`` holds the two."""
     x = images.astype(dtype)
-    return x if scale is None else (x - scale[0].astype(dtype)) / scale[1].astype(dtype)
+    if scale is None:
+        return x
+    mean, deviation = (match_rank(number.astype(dtype), x) for number in scale)
+    return (x - mean) / deviation
 
 
 def _sums(f: Any, g: Any) -> Sums:

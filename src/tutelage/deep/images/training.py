@@ -185,7 +185,8 @@ def _epoch(
 
 
 def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
-    wide = jnp.promote_types(x.dtype, jnp.float32)  # sums of the loss are not for half precision
+    # Sums of the loss are not for half precision.
+    wide = x.dtype if jnp.finfo(x.dtype).bits >= 32 else jnp.float32
     out = network(x).astype(wide)
     if teacher is not None:
         return jnp.mean((teacher(x).astype(wide) - out) ** 2)

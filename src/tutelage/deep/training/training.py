@@ -225,7 +225,7 @@ def _block(
     Examples and what teachers say to them come before the first step: gathered or drawn for each
     step alone they take longer than the step.
     """
-    numbers = begin[:, None] + jnp.arange(steps * batch)
+    numbers = begin[:, None] + jnp.arange(steps * batch)[None]
     dtype = students.weights[0].dtype
 
     def answered(teacher: Network, key: Any, rows: Any, order: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.door import average
@@ -57,8 +57,9 @@ class Curve(eqx.Module):
     def derivative(self, c: Float[Array, "... q"], order: int) -> Float[Array, "... q"]:
         """Of this order; 0 is the value itself."""
         # Rounding must not carry |c| beyond √q.
-        rho = jnp.clip(c, -self.largest, self.largest) / self.size
-        return self.scale / self.size**order * self.kappa(rho, order)
+        largest, size, scale = (match_rank(x, c) for x in (self.largest, self.size, self.scale))
+        rho = jnp.clip(c, -largest, largest) / size
+        return scale / size**order * self.kappa(rho, order)
 
 
 class ClosedPair(PairKernel):
@@ -77,10 +78,11 @@ class ClosedPair(PairKernel):
         )
 
     def value(self, c):
-        return self.level + self.linear * c + self._sum(c, 0)
+        level, linear = match_rank(self.level, c), match_rank(self.linear, c)
+        return level + linear * c + self._sum(c, 0)
 
     def first(self, c):
-        return self.linear + self._sum(c, 1)
+        return match_rank(self.linear, c) + self._sum(c, 1)
 
     def second(self, c):
         return self._sum(c, 2)

@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import as_data, jnp
+from tutelage._jax import as_data, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.averages import i2
 from tutelage.averages.generalization import couplings
@@ -84,10 +84,11 @@ class PairError(eqx.Module):
     ) -> Float[Array, "... p"]:
         """-G φ of every pair."""
         (q, r), K = self.split(pairs), self.scenario.K
-        teachers = (-self.G[:, K:] * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
+        teachers = (-match_rank(self.G[:, K:], r) * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
         if K == 1:
             return teachers
-        students = -self.G[np.triu_indices(K, 1)] * of(self.students)(q[..., None])[..., 0]
+        couplings = match_rank(self.G[np.triu_indices(K, 1)], q)
+        students = -couplings * of(self.students)(q[..., None])[..., 0]
         return jnp.concatenate([students, teachers], axis=-1)
 
 
