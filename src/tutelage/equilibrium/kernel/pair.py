@@ -117,7 +117,7 @@ class Interpolated(PairKernel):
         self.coefficients = jnp.asarray(a[: SEVERAL * (1 + max(kept, default=0) // SEVERAL)])
 
     def value(self, c):
-        return _clenshaw(self.coefficients, c / _positive(self.sizes))
+        return _clenshaw(self.coefficients, c / match_rank(_positive(self.sizes), c))
 
     def first(self, c):
         return jax.jvp(self.value, (c,), (jnp.ones_like(c),))[1]
@@ -151,7 +151,7 @@ def _fitted(
     activations: tuple[Activation, Activation], variances: Array, method: Method, points: int
 ) -> np.ndarray:
     """Coefficients of φ in Chebyshev polynomials of ρ, shape (points, q)."""
-    c = jnp.asarray(chebyshev_points(points))[:, None] * jnp.sqrt(variances)
+    c = jnp.outer(chebyshev_points(points), jnp.sqrt(variances))
     entries = [jnp.ones_like(c), c, c, jnp.broadcast_to(variances, c.shape)]
     C = jnp.stack(entries, axis=-1).reshape(*c.shape, 2, 2)
     return chebyshev_coefficients(np.asarray(average("i2", activations, C, method).value))
@@ -161,7 +161,7 @@ def _clenshaw(a: Float[Array, "n q"], x: Float[Array, "... q"]) -> Float[Array, 
     """Σ a_n T_n(x)."""
 
     def step(b, a_n):
-        return (a_n + 2 * x * b[0] - b[1], b[0]), None
+        return (match_rank(a_n, x) + 2 * x * b[0] - b[1], b[0]), None
 
     b, _ = jax.lax.scan(step, (jnp.zeros_like(x), jnp.zeros_like(x)), a[:0:-1])
-    return a[0] + x * b[0] - b[1]
+    return match_rank(a[0], x) + x * b[0] - b[1]
