@@ -3,7 +3,7 @@
     make bench
 
 An iteration is one step of one run.  Rows that are compared are measured in turn, and the fastest
-of some repeats counts.
+of some repeats counts.  Seconds are CPU seconds of all cores together; on a GPU, of the clock.
 """
 
 import os
@@ -50,15 +50,19 @@ def planned(runs, iterations, fresh, hidden, multiple, seed=0, precision="float6
     )
 
 
+def now():
+    return time.process_time() if jax.default_backend() == "cpu" else time.perf_counter()
+
+
 def seconds(*calls, repeats=5):
     """Of the fastest of some repeats of each call, in turn, after one that compiles."""
     times = [[] for _ in calls]
     for repeat in range(1 + repeats):
         for call, mine in zip(calls, times, strict=True):
-            begin = time.perf_counter()
+            begin = now()
             jax.block_until_ready(call())
             if repeat:
-                mine.append(time.perf_counter() - begin)
+                mine.append(now() - begin)
     return [min(mine) for mine in times]
 
 

@@ -10,8 +10,10 @@ from reference import erf_four_point
 from scenarios import between, random_overlaps, to_vector
 
 import tutelage as tl
+from tutelage._jax import jax, jnp
 from tutelage.averages import Hermite, Orthant
 from tutelage.averages.methods import Erf as ErfMethod
+from tutelage.model.layout import unchecked
 from tutelage.online import Flow
 from tutelage.online.moments import erf
 from tutelage.online.moments.signs import SignMoments
@@ -203,6 +205,25 @@ def test_error_functions_are_the_same_in_a_loop(K, M, monkeypatch):
     straight = Flow(s).moments.second_order(o)
     monkeypatch.setattr(erf, "UNROLLED_SHIFTS", 0)
     assert np.allclose(Flow(s).moments.second_order(o), straight, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_right_hand_sides_of_erf_have_the_same_bits_in_any_batch(K):
+    """Alone and among 2, 3, 8 and 16 states; the newer code generator is used for long loops."""
+    states = [random_overlaps(K, K, seed=seed) for seed in range(16)]
+    moments = Flow(between(states[0], tl.Erf(), tl.Erf())).moments
+    Q, R = (np.stack([np.asarray(getattr(o, name)) for o in states]) for name in ("Q", "R"))
+    T = np.asarray(states[0].T)
+
+    @jax.jit
+    def both(Q, R):
+        o = unchecked(Q, R, jnp.broadcast_to(T, (len(Q), K, K)))
+        return moments.first_order(o), moments.second_order(o)
+
+    every = both(Q, R)
+    for count in (1, 2, 3, 8):
+        for some, all_of_them in zip(both(Q[:count], R[:count]), every, strict=True):
+            assert np.array_equal(some, all_of_them[:count])
 
 
 @pytest.mark.parametrize("norm", [1.0, 1e3, 1e6])

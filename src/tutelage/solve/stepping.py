@@ -202,7 +202,8 @@ def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
     def stage(i: Array, k: Array) -> Array:
         y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i, :, None], k)
         slope = rates(now.t + jnp.asarray(NODES)[i] * h, y)
-        return jax.lax.dynamic_update_index_in_dim(k, slope, i, 0)
+        updated: Array = jax.lax.dynamic_update_index_in_dim(k, slope, i, 0)
+        return updated
 
     first = jax.lax.dynamic_update_index_in_dim(now.slopes, now.slopes[LAST], 0, 0)
     slopes: Array = jax.lax.fori_loop(1, LAST + 1, stage, first)
