@@ -45,6 +45,9 @@ GROWS = 1e-9
 # each; GROWTH times as many in the next one while a call takes so much less than PATIENCE seconds,
 # so that progress is seen and Ctrl-C heard.
 FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, PATIENCE = 64, 1, 16, 0.5
+# Programs belong to the number of recorded times: smaller numbers are filled up to this one, if the
+# records of all runs then take no more than MOST_BYTES.
+ROOM, MOST_BYTES = 512, 2**24
 # More steps than these take a quarter of an hour with the fastest equations, hours with most.
 MOST_STEPS = 1e8
 # A run that would grow so many times over in the time that is left is on its way to infinity.
@@ -160,6 +163,7 @@ def _stage(
     several, (times, until, bar, runs) = y0.ndim > 1, span
     if not several:
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
+    count, times = len(times), _with_room(times, np.size(y0))
     now = beginning(np.asarray(y0), np.asarray(t0), len(times))
     now, steps, averages = now._replace(running=now.t < until), FIRST_STEPS, flow.coarse()
     advance = _advance(flow, len(now.t))
@@ -173,7 +177,7 @@ def _stage(
         _check_pace(before, now, float(until))
         if not unresolved and GROWTH * (time.perf_counter() - begun) < PATIENCE:
             steps = GROWTH * steps
-    trajectory = (now.records, now.y, now.t, now.reason)
+    trajectory = (np.asarray(now.records)[:, :count], now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
 
 
@@ -182,6 +186,17 @@ def _advance(flow: Flow | Flows, runs: int) -> Callable[..., Walk]:
     if isinstance(flow, Flows):
         flow, runs = flow.each, 1 if flow.few else runs
     return _compiled_long_loops if flow.moments.has_long_loops(runs) else _compiled
+
+
+def _with_room(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarray, " more"]:
+    """Append times that no run reaches, so that one program serves every number of times.
+
+    size: the number of entries of the states of all runs.
+    """
+    room = max(ROOM, 2 ** (len(times) - 1).bit_length())
+    if 8 * size * room > MOST_BYTES:
+        return times
+    return np.append(times, np.full(room - len(times), np.inf))
 
 
 def _resumed(now: Walk) -> Walk:

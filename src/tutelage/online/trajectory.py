@@ -367,7 +367,8 @@ def _errors_of_times(
     """
     if y.ndim > 2 or not len(y):
         return _errors(flows, y, T)
-    rows = np.minimum(np.arange(count), len(y) - 1)
+    # One program for all numbers up to the next power of two.
+    rows = np.minimum(np.arange(2 ** (count - 1).bit_length()), len(y) - 1)
     return _errors(flows, y[rows], np.broadcast_to(T, (len(y), *T.shape[-2:]))[rows])[: len(y)]
 
 

@@ -100,8 +100,10 @@ def evolve_symmetric(
     with Progress(progress, float(until), "time α") as bar:
         trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
     shown, vectors = trajectory.until_the_end(times)
-    # One shape whenever a run ends, so that it is not compiled anew for every end.
-    padded = np.concatenate([vectors, np.tile(y0, (len(times) + 1 - len(vectors), 1))])
+    # One shape whenever a run ends, and for all numbers of times up to the next power of two.
+    padded = np.concatenate(
+        [vectors, np.tile(y0, (2 ** len(times).bit_length() - len(vectors), 1))]
+    )
     numbers = _blocks(flow, jnp.asarray(padded))
     numbers["generalization_error"] = _errors(flow, jnp.asarray(padded))
     return xr.Dataset(
