@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, is_traced, shown
 from tutelage._door import door
-from tutelage._jax import jnp
+from tutelage._jax import as_data, jnp
 from tutelage._types import ArrayLike, Scalar
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
@@ -103,7 +103,7 @@ class Activation(eqx.Module):
         True
         """
         one, n, q = check_one("activation", self), check_order(order), check_variance(variance)
-        closed = one.hermite_series(n, q)
+        closed = _series(as_data(one), n, q)
         return project(one, n, q) if closed is None else closed
 
     @abc.abstractmethod
@@ -169,6 +169,14 @@ class Activation(eqx.Module):
         from tutelage.activations.custom import Custom  # Custom is an Activation: not above
 
         return Custom(f, name, kinks, parity)
+
+
+@eqx.filter_jit
+def _series(
+    activation: Activation, order: int, q: Float[Array, "..."]
+) -> HermiteCoefficients | None:
+    """The closed Hermite series in one program; operation by operation there are twenty."""
+    return activation.hermite_series(order, q)
 
 
 def check_one(argument: str, activation: Any) -> Any:
