@@ -207,7 +207,7 @@ def normalising(net, x):
     return net.out(hidden)
 
 
-@pytest.mark.parametrize("body", [skipping, normalising])
+@pytest.mark.parametrize("body", [skipping, pytest.param(normalising, marks=pytest.mark.slow)])
 def test_models_that_do_something_else_are_refused(body):
     with pytest.raises(tl.InputError, match="not the sum of its units"):
         tl.bridge.overlaps(Two(J, V, body), B)

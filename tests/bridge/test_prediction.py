@@ -1,5 +1,7 @@
 """The equations from a recorded start: trainings that follow them, and others, with the reason."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from training_by_hand import N, recorder, trained, weights
@@ -7,6 +9,18 @@ from training_by_hand import N, recorder, trained, weights
 import tutelage as tl
 
 RATE, STEPS = 1.0 / N, 1000
+
+
+@cache
+def record_of(said):
+    """What many tests look at, recorded once."""
+    return recorded(said=said)
+
+
+@cache
+def predicted(said):
+    """What the equations are found to say of it."""
+    return tl.bridge.predict(record_of(said))
 
 
 def recorded(*, said=RATE, rate=RATE, seed=1, inputs=None, rows=None, training=None, **options):
@@ -21,7 +35,7 @@ def causes(found):
 
 
 def test_a_training_that_follows_the_equations_is_described_by_them():
-    found = tl.bridge.predict(recorded())
+    found = predicted(RATE)
     assert found.agrees and found.parts_at is None
     assert "the equations describe the run" in str(found)
     start = tl.online.evolve(
@@ -43,7 +57,7 @@ def test_the_level_is_how_often_such_trainings_are_said_to_part():
 
 
 def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
-    found = tl.bridge.predict(recorded(said=2 * RATE))
+    found = predicted(2 * RATE)
     assert not found.agrees and found.parts_at < 5
     assert causes(found)["another learning rate"] is True
     assert "with η = 1 p" in str(found)
@@ -96,7 +110,7 @@ def test_times_are_those_of_a_record_that_begins_later():
 
 
 def test_a_p_value_that_no_network_reaches_is_a_bound():
-    found = tl.bridge.predict(recorded(said=2 * RATE))
+    found = predicted(2 * RATE)
     assert found.p_value == 1 / (1 + found.compared)
     assert "p < 0.01;" in str(found) and "p = 0.0099" not in str(found)
 
@@ -170,8 +184,7 @@ def test_weight_decay_of_the_optimizer_is_named_and_goes_into_the_scenario():
     ],
 )
 def test_what_the_equations_do_not_have_is_named(attributes, cause, words):
-    record = recorded(said=2 * RATE)
-    found = tl.bridge.predict(record.assign_attrs(attributes))
+    found = tl.bridge.predict(record_of(2 * RATE).assign_attrs(attributes))
     assert causes(found)[cause] is True and words in str(found)
     assert "another learning rate" not in causes(found)
 
@@ -179,7 +192,7 @@ def test_what_the_equations_do_not_have_is_named(attributes, cause, words):
 @pytest.mark.parametrize("name", ["optimizer", "resumed"])
 @pytest.mark.parametrize("text", ["[1]", "{}", "x", '{"name": "SGD", "rates": [1], "momentum": 2}'])
 def test_attributes_that_no_recorder_writes_are_refused(name, text):
-    record = recorded(said=2 * RATE).assign_attrs({name: text})
+    record = record_of(2 * RATE).assign_attrs({name: text})
     with pytest.raises(tl.InputError, match=r"Recorder|below 1"):
         tl.bridge.predict(record)
 
@@ -222,9 +235,9 @@ def test_long_work_is_announced_with_its_cost(capsys):
     told = capsys.readouterr().err
     assert "α = 20 (K = 4, M = 3, Tanh, both layers learn)" in told and "about" in told
     assert "100 networks of N = 300 inputs for 6000 steps" in told
-    tl.bridge.predict(recorded())
+    tl.bridge.predict(record_of(RATE))
     assert capsys.readouterr().err == ""
-    tl.bridge.predict(recorded(), progress=True)
+    tl.bridge.predict(record_of(RATE), progress=True)
     assert "predict integrates the equations to α = 10" in capsys.readouterr().err
 
 
@@ -253,7 +266,7 @@ def test_what_inputs_do_is_seen_on_them(inputs, cause):
 
 
 def test_what_was_not_recorded_is_not_known():
-    assert causes(tl.bridge.predict(recorded()))["structure of the inputs"] is None
+    assert causes(predicted(RATE))["structure of the inputs"] is None
 
 
 @pytest.mark.slow
@@ -278,11 +291,11 @@ def test_a_record_of_a_unit_that_no_file_holds_needs_its_scenario():
 )
 def test_what_is_no_record_is_refused(change, words):
     with pytest.raises(tl.InputError, match=words):
-        tl.bridge.predict(change(recorded()))
+        tl.bridge.predict(change(record_of(RATE)))
 
 
 def test_the_figure_shows_the_run_the_equations_and_where_they_part():
-    found = tl.bridge.predict(recorded(said=2 * RATE))
+    found = predicted(2 * RATE)
     axes = tl.figures.prediction(found)
     assert len(axes) == 4
     lines = [line for line in axes[1].lines if line.get_linestyle() == "--"]

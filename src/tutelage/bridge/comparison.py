@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -18,6 +18,7 @@ from tutelage.online.flow import Flow
 from tutelage.online.trajectory import evolve
 from tutelage.runs.provenance import is_json
 from tutelage.runs.recompute import from_json
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.interpolated_theory import theory_at
 from tutelage.simulation.statistics import components, observed
 
@@ -214,7 +215,7 @@ def shown_rate(problem: Problem) -> tuple[float, float]:
             b.name: end[b.name].transpose("time", *b.dimensions).values for b in flow.layout.blocks
         }
         y = flow.layout.vector(blocks)
-        return np.asarray(flow.rates(y, T, rate_of(0)))[:, flow.layout["R"]]
+        return np.asarray(_rates(flow, y, T))[:, flow.layout["R"]]
 
     Δα = ends[1]["time"].values - ends[0]["time"].values
     step = Δα[:, None] * (speed(ends[0]) + speed(ends[1])) / 2
@@ -223,6 +224,12 @@ def shown_rate(problem: Problem) -> tuple[float, float]:
     squares = max(np.sum(step**2), np.finfo(float).tiny)
     η = float(np.sum(moved * step) / squares)
     return η, float(np.sqrt(np.mean((moved - η * step) ** 2) / squares))
+
+
+@stored_jit
+def _rates(flow: Flow, y: Any, T: Any) -> Any:
+    """dy/dα in the limit η → 0, compiled in one piece."""
+    return flow.rates(y, T, rate_of(0))
 
 
 def _undamped(scenario: Scenario) -> Scenario:
