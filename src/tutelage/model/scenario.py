@@ -281,18 +281,6 @@ def check_fits(
         )
 
 
-def check_plain(scenario: Any, what: str) -> None:
-    """What has no formula with second layers is refused by name."""
-    for side, committee in (("student", scenario.student), ("teacher", scenario.teacher)):
-        if committee.readout is not None:
-            raise InputError(
-                side,
-                "a readout",
-                f"{what} takes committees whose second layer is 1, times the output scale",
-                "tl.Committee(units, activation) without readout, and output_scale=...",
-            )
-
-
 def check_committee(argument: str, value: Any) -> Committee:
     """Who learns or teaches has to be a `Committee`."""
     if not isinstance(value, Committee):
