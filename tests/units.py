@@ -1,7 +1,9 @@
 """Activations of the library for the tags of `problems.py`, and problems in batches."""
 
 from collections import defaultdict
+from types import ModuleType, SimpleNamespace
 
+import equinox as eqx
 import numpy as np
 from problems import Problem
 
@@ -13,6 +15,11 @@ NAMED: dict = {"relu": ReLU(), "linear": Linear(), "erf": Erf()}
 def units(tags) -> tuple[Activation, ...]:
     """One activation for each tag; a number is the slope of a leaky ReLU."""
     return tuple(NAMED[tag] if tag in NAMED else LeakyReLU(float(tag)) for tag in tags)
+
+
+def in_one_piece(averages: ModuleType) -> SimpleNamespace:
+    """I2, I3 and I4 of a method, compiled whole: operation by operation takes much longer."""
+    return SimpleNamespace(**{n: eqx.filter_jit(getattr(averages, n)) for n in ("i2", "i3", "i4")})
 
 
 def grouped(problems: list[Problem]) -> dict[tuple, list[Problem]]:

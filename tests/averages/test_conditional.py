@@ -11,16 +11,25 @@ from tutelage.averages.conditional.effort import PANELS
 from tutelage.averages.conditional.kernel import Units, given_first, quadratic
 from tutelage.averages.conditional.rules import Lattice
 
+LINEAR_AND_EVEN = "linear plus even"
 UNITS = {
     "odd": tl.Tanh(),
     "odd and a constant": tl.Sigmoid(2.0),
-    "linear plus even": tl.GELU(),
+    LINEAR_AND_EVEN: tl.GELU(),
     "even": tl.Activation.from_function(jnp.cos, parity="even"),
 }
 
 
-@pytest.mark.parametrize("kind", UNITS)
-@pytest.mark.parametrize("given", [1, 2])
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        pytest.param(
+            kind, given, marks=[pytest.mark.slow] * ((kind == LINEAR_AND_EVEN) == (given == 1))
+        )
+        for kind in UNITS
+        for given in (1, 2)
+    ],
+)
 def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
     g = UNITS[kind]
     unknown = tl.Activation.from_function(lambda x: g(x), name="the same")
@@ -52,7 +61,7 @@ def hard_tanh_given(m, s):
     return m * inside + s * density + stats.norm.sf(high) - stats.norm.cdf(low), inside
 
 
-@pytest.mark.parametrize("variance", [0.5, 2.0])
+@pytest.mark.parametrize("variance", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
 def test_kinks_of_fields_whose_variance_is_not_one(variance):
     """⟨g g_a⟩, ⟨g' g_a'⟩ and ⟨g'' Σ c g⟩, g'' = δ(x + 1) - δ(x - 1), against integrals over x."""
     g = tl.Activation.from_function(lambda x: jnp.clip(x, -1.0, 1.0), kinks=(-1.0, 1.0))

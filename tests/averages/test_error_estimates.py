@@ -7,20 +7,23 @@ estimates of the closed forms (`orthant`, `erf`) are bounds on rounding, which h
 
 import numpy as np
 import pytest
+from units import in_one_piece
 
 import tutelage as tl
 from tutelage._jax import hardly_used, jnp
-from tutelage.averages import erf
+from tutelage.averages import erf as exact_erf
 from tutelage.averages.conditional import averages as conditional, effort
 from tutelage.averages.conditional.kernel import Units, quadratic
 from tutelage.averages.conditional.rules import Lattice, Panels
-from tutelage.averages.hermite import averages as hermite
-from tutelage.averages.orthant import averages as orthant
-from tutelage.averages.quadrature import averages as quadrature
+from tutelage.averages.hermite import averages as hermite_averages
+from tutelage.averages.orthant import averages as orthant_averages
+from tutelage.averages.quadrature import averages as quadrature_averages
 from tutelage.averages.quadrature.fields import Field
 from tutelage.averages.quadrature.grid import Grid, ordered_factor
 
 RELU, ERF = (tl.ReLU(),) * 2, (tl.Erf(),) * 2
+erf, orthant = in_one_piece(exact_erf), in_one_piece(orthant_averages)
+hermite, quadrature = in_one_piece(hermite_averages), in_one_piece(quadrature_averages)
 
 
 def covariances(size, rank=3):
@@ -37,9 +40,15 @@ def hold_both_sides(estimate, exact, reference_error=None):
     return np.min(error / np.where(true > 0, true, np.inf))
 
 
-@pytest.mark.parametrize("terms", [3, 5])
-@pytest.mark.parametrize("rho", [-0.9, 0.7])
-def test_the_rest_of_mehlers_series(rho, terms):
+@pytest.mark.parametrize(
+    ("terms", "rho"),
+    [
+        (3, -0.9),
+        (5, 0.7),
+        *(pytest.param(*x, marks=pytest.mark.slow) for x in ((5, -0.9), (3, 0.7))),
+    ],
+)
+def test_the_rest_of_mehlers_series(terms, rho):
     """Against the same nodes with 60 terms.  The worst case is nearly attained: odd orders follow,
     of negative sign at ρ < 0, while the rest is taken at ρ to an even power."""
     g = tl.Tanh()
@@ -69,7 +78,7 @@ def test_hermite_series_of_two_and_three_fields(kind, units, order, closest):
     assert hold_both_sides(estimate, getattr(orthant, kind)(units, C).value) < closest
 
 
-@pytest.mark.parametrize("order", [3, 6])
+@pytest.mark.parametrize("order", [3, pytest.param(6, marks=pytest.mark.slow)])
 def test_hermite_series_of_four_fields(order):
     """Weakly correlated, where the series converges fast; elsewhere the estimate is generous."""
     C = covariances(4, rank=30)
@@ -109,6 +118,6 @@ def test_conditional_averages_with_coarse_rules(monkeypatch):
 def test_conditional_averages_of_smooth_units_are_exact_to_rounding():
     """There the estimate is rounding: true ≤ estimate ≤ 1e-12 of numbers of order one."""
     C = covariances(2)
-    estimate = conditional.i2(ERF, C)
+    estimate = in_one_piece(conditional).i2(ERF, C)
     assert np.all(np.abs(estimate.value - erf.i2(ERF, C).value) <= estimate.error)
     assert np.all(estimate.error <= 1e-12)

@@ -37,7 +37,10 @@ def relu_formula(o):
     return total / 2
 
 
-@pytest.mark.parametrize(("K", "M"), [(1, 1), (2, 2), (3, 2), (2, 4)])
+@pytest.mark.parametrize(
+    ("K", "M"),
+    [(3, 2), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((1, 1), (2, 2), (2, 4)))],
+)
 def test_printed_formulas(K, M):
     """A few dozen terms of order one; √ε where root and angle of the diagonal cancel."""
     o = random_overlaps(K, M)

@@ -192,7 +192,12 @@ def test_i3_of_erf_is_that_of_saad_and_solla():
 
 
 @pytest.mark.parametrize(
-    "name, size", [("i2", 2), pytest.param("i3", 3, marks=pytest.mark.slow), ("i4", 4)]
+    "name, size",
+    [
+        ("i2", 2),
+        pytest.param("i3", 3, marks=pytest.mark.slow),
+        pytest.param("i4", 4, marks=pytest.mark.slow),
+    ],
 )
 def test_derivatives_are_finite_everywhere_and_right_where_the_series_is(name, size):
     f, few = getattr(hermite, name), jnp.concatenate([C[:2] for C in FAMILIES.values()])
@@ -208,10 +213,8 @@ def test_derivatives_are_finite_everywhere_and_right_where_the_series_is(name, s
 
 
 def test_batches_have_the_shape_of_the_leading_axes():
-    g = (ReLU(),) * 4
-    C = FAMILIES["rank 4"][:6]
-    one_by_one = jnp.stack([hermite.i4(g, c, order=3).value for c in C])
-    together = hermite.i4(g, C.reshape(2, 3, 4, 4), order=3).value
+    g, C = (ReLU(), Erf()), FAMILIES["rank 4"][:6, :2, :2]
+    one_by_one = jnp.stack([hermite.i2(g, c, order=3).value for c in C])
+    together = hermite.i2(g, C.reshape(2, 3, 2, 2), order=3).value
     assert jnp.allclose(together, one_by_one.reshape(2, 3), rtol=100 * EPSILON, atol=1e-15)
-    assert hermite.i4(g, jnp.zeros((0, 2, 4, 4)), order=3).error.shape == (0, 2)
-    assert hermite.i2((ReLU(), Erf()), C[:, :2, :2], order=3).value.shape == (6,)
+    assert hermite.i4((ReLU(),) * 4, jnp.zeros((0, 2, 4, 4)), order=3).error.shape == (0, 2)

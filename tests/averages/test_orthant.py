@@ -174,7 +174,7 @@ DERIVATIVES = [
     for p in problems("i4", tags=tags)
     if p.condition < 1e13
 ][::24]
-FEW = 3  # one in so many is enough for the fast tests
+FEW = 6  # one in so many is enough for the fast tests
 
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)])
