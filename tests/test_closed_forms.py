@@ -169,8 +169,11 @@ def test_kernels_of_mixed_units_are_their_series(g):
     assert np.allclose(kernel.second(rho), second, rtol=0, atol=ROUNDING)
 
 
+# The last one has all terms.
 @pytest.mark.parametrize("h", [tl.ReLU(), tl.Erf(1.0), *MIXED], ids=lambda h: h.name)
-@mixed
+@pytest.mark.parametrize(
+    "g", [*(pytest.param(g, marks=pytest.mark.slow) for g in MIXED[:2]), MIXED[2]]
+)
 def test_pairs_of_mixed_units_are_their_series(g, h):
     """Σ c_n(1) d_n(q) ρⁿ of the table of pairs, with u of variance 1 and w of variance q."""
     q, rho, n = jnp.asarray([0.5, 2.0]), np.array([[-0.5], [0.4]]), np.arange(61)

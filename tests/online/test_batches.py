@@ -83,12 +83,17 @@ def test_units_that_differ_between_runs_are_found_by_them(kind, of_teacher, valu
         assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
 
 
-def test_units_of_teachers_and_those_that_are_the_same():
-    slopes = tl.LeakyReLU([0.1, 0.5])
-    teachers = evolve(units=committees(tl.LeakyReLU(0.2), slopes))
-    assert teachers.teacher_slope.values.tolist() == [0.1, 0.5] and "slope" not in teachers.coords
-    same = evolve(units=committees(slopes, slopes))
-    assert same.slope.values.tolist() == [0.1, 0.5] and "teacher_slope" not in same.coords
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(tl.Erf, "offset"), pytest.param(tl.LeakyReLU, "slope", marks=pytest.mark.slow)],
+)
+def test_units_of_teachers_and_those_that_are_the_same(kind, name):
+    several = kind([0.1, 0.5])
+    teachers = evolve(units=committees(kind(0.2), several))
+    assert teachers[f"teacher_{name}"].values.tolist() == [0.1, 0.5]
+    assert name not in teachers.coords
+    same = evolve(units=committees(several, several))
+    assert same[name].values.tolist() == [0.1, 0.5] and f"teacher_{name}" not in same.coords
     again = tl.results.recompute(same)
     assert again.identical(same)
 

@@ -68,7 +68,8 @@ def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, K, N, runs
 @pytest.mark.parametrize(
     ("K", "M", "drift", "batch"),
     [
-        (1, 1, 2.0, 3),
+        # `test_chain.py` has a law without drift among its fast tests.
+        pytest.param(1, 1, 2.0, 3, marks=pytest.mark.slow),
         pytest.param(2, 2, 2.0, 1, marks=pytest.mark.slow),
         pytest.param(2, 1, 0.0, 3, marks=pytest.mark.slow),
         pytest.param(1, 2, 2.0, 1, marks=pytest.mark.slow),
@@ -171,6 +172,7 @@ def test_a_run_is_the_same_in_a_batch_of_any_size(K):
         assert np.array_equal(few[name], many[name][:2])
 
 
+@pytest.mark.slow
 def test_drift_and_batch_are_computed_again():
     runs = tl.simulation.chain(
         scenario(1, 1, 0.3), start(1, 1), 0.8, dimension=20, until=0.5, runs=2, batch=3
@@ -183,7 +185,7 @@ def test_drift_and_batch_are_computed_again():
 def test_a_triangle_keeps_all_products():
     A = np.random.default_rng(2).normal(size=(6, 3, 4))
     A[:, 1, 0] = 0.0
-    L = np.asarray(triangle(jnp.asarray(A)))
+    L = np.asarray(jax.jit(triangle)(jnp.asarray(A)))
     gram = [np.einsum("cir,cjr->ijr", X, X) for X in (A, L)]
     assert np.allclose(*gram, atol=1e-14)
     assert L.shape == (3, 3, 4)

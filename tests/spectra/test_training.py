@@ -58,11 +58,16 @@ def test_training_is_a_plain_loop_over_the_gradient():
     key = jax.random.fold_in(jax.random.key(5), 0)
     θ = SWISH.initial(key)
     rule = optax.adam(0.03)
-    memory = rule.init(θ)
-    for _ in range(30):
+    memory = jax.jit(rule.init)(θ)
+
+    @jax.jit
+    def step(θ, memory):
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts of steps by floats
             change, memory = rule.update(slope(θ), memory, θ)
-        θ = optax.apply_updates(θ, change)
+        return optax.apply_updates(θ, change), memory
+
+    for _ in range(30):
+        θ, memory = step(θ, memory)
     np.testing.assert_allclose(run["loss"].values[0, -1], loss(θ), atol=1e-12)
     np.testing.assert_allclose(run["final_parameters"].values[0], ravel_pytree(θ)[0], atol=1e-12)
 
@@ -71,7 +76,7 @@ def test_a_step_of_gradient_descent_is_that_of_its_definition():
     run = train(SWISH, LINE, epochs=1, optimizer=SGD(0.5), recorded=[0, 1], spectra=())
     θ = SWISH.initial(jax.random.fold_in(jax.random.key(0), 0))
     flat, shape = ravel_pytree(θ)
-    exact = flat - 0.5 * jax.grad(lambda v: loss_of(SWISH)(shape(v)))(flat)
+    exact = flat - 0.5 * jax.jit(jax.grad(lambda v: loss_of(SWISH)(shape(v))))(flat)
     np.testing.assert_allclose(run["final_parameters"].values[0], exact, atol=1e-15)
 
 
@@ -97,8 +102,9 @@ def test_several_classes_are_counted_in_their_residuals_and_accuracy():
     y = jnp.array([0, 0, 2])
     third = np.exp([0.0, 1.0, 0.0]) / (2 + np.e)
     exact = np.array([[-2 / 3, 1 / 3, 1 / 3], [0, 0, 0], [third[0], third[1], third[2] - 1]]) / 3
-    np.testing.assert_allclose(residuals(z, y), exact, atol=1e-15)
-    np.testing.assert_allclose(jax.grad(lambda z: cross_entropy(z, y))(z), exact, atol=1e-15)
+    np.testing.assert_allclose(jax.jit(residuals)(z, y), exact, atol=1e-15)
+    gradient = jax.jit(jax.grad(lambda z: cross_entropy(z, y)))(z)
+    np.testing.assert_allclose(gradient, exact, atol=1e-15)
     assert float(accuracy(z, y)) == pytest.approx(2 / 3)
 
 

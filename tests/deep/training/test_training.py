@@ -85,8 +85,9 @@ def test_a_step_goes_down_the_automatic_derivative(hidden):
     teacher = tl.deep.teacher(hidden, inputs=6, outputs=4)
     student = tl.deep.student(teacher, 2, seed=1)
     x = jnp.asarray(np.random.default_rng(0).normal(size=(16, 6)))
-    gradient = jax.grad(lambda student: jnp.mean((student(x) - teacher(x)) ** 2))(student)
-    after = training.descend(student, x, teacher(x), 0.05)
+    loss = lambda student: jnp.mean((student(x) - teacher(x)) ** 2)  # noqa: E731
+    gradient = jax.jit(jax.grad(loss))(student)
+    after = jax.jit(lambda student: training.descend(student, x, teacher(x), 0.05))(student)
     for w, g, now in zip(*map(jax.tree.leaves, (student, gradient, after)), strict=True):
         assert np.allclose(now, w - 0.05 * g, rtol=1e-13, atol=1e-15)
 

@@ -36,7 +36,7 @@ def test_lemma_1_gives_the_gradient_of_the_weights():
     def loss(net):
         return 0.5 * jnp.mean(jnp.sum((net(X) - teacher(X)) ** 2, axis=1))
 
-    expected = jax.grad(loss)(student)
+    expected = jax.jit(jax.grad(loss))(student)
     g = recursive_gradients(student, teacher, X)
     f = (X, *student.activations(X)[:-1])
     for layer in range(3):
@@ -95,7 +95,7 @@ def test_theorem_1_says_more_than_a_zero_mean():
     # f = v σ(w x + b), at the least squares solution for the two examples x = 1 and x = 3.
     student = tl.deep.network([[[0.0, 0.0]], [[1.0], [0.0]]], [[2.0, 0.0], [0.0]])
     x = np.array([[-1.0], [-3.0], [1.0], [3.0]])
-    whole = jax.grad(lambda net: jnp.mean((net(x) - teacher(x)) ** 2))(student)
+    whole = jax.jit(jax.grad(lambda net: jnp.mean((net(x) - teacher(x)) ** 2)))(student)
     assert max(float(jnp.abs(g).max()) for g in jax.tree.leaves(whole)) < 1e-15
     assert np.all(theorems.interpolation(student, teacher, x).update > 0.5)
 
