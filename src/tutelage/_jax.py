@@ -15,6 +15,7 @@ import numpy as np
 
 __all__ = [
     "OLDER_GENERATOR",
+    "ROUNDED_ALONE",
     "as_data",
     "hardly_used",
     "jax",
@@ -32,6 +33,10 @@ Tree = TypeVar("Tree")
 OLDER_GENERATOR: dict[str, Any] = (
     {"xla_cpu_use_fusion_emitters": False} if jaxlib.__version__.startswith("0.10.") else {}
 )
+# Without fused multiplication and addition, which AVX does not have, every operation is rounded by
+# itself, in vector instructions as in scalar ones.  So a number has the same digits in every place
+# of an array, of whatever length.  Right-hand sides take as long as with it.
+ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
 
 
 def as_data(tree: Tree) -> Tree:

@@ -6,7 +6,7 @@ import pytest
 
 import tutelage as tl
 from tutelage import InputError
-from tutelage.online.flow import TOGETHER
+from tutelage.online.flow import LANES
 from tutelage.online.trajectory import _averages_error
 
 STUDENT, TEACHER = tl.Committee(2, tl.ReLU()), tl.Committee(1, tl.ReLU())
@@ -41,18 +41,43 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
         assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
 
 
-def test_a_run_has_the_same_bits_in_any_company_and_at_any_place():
-    decays = np.array([0.0, 0.1, 0.02, 0.3, 0.1, 0.05, 0.1, 0.1])
-    every, some = evolve(weight_decay=decays), evolve(weight_decay=decays[5:2:-1])
-    for of_eight, of_three in ((5, 0), (4, 1), (3, 2), (1, 1), (6, 1), (7, 1)):
+@pytest.mark.parametrize(
+    ("student", "teacher", "rate"),
+    [
+        (STUDENT, TEACHER, 0.5),
+        *(
+            pytest.param(tl.Committee(K, g), tl.Committee(M, g), rate, marks=pytest.mark.slow)
+            for g in (tl.Erf(), tl.Erf(0.1), tl.ReLU(), tl.LeakyReLU(0.2))
+            for K, M in ((1, 1), (2, 2), (3, 2))
+            for rate in (0.5, 0)
+        ),
+    ],
+)
+def test_a_run_has_the_same_bits_in_any_company_and_at_any_place(student, teacher, rate):
+    """Every operation is rounded by itself (`tutelage._jax.ROUNDED_ALONE`), at all places."""
+    K, M = student.units, teacher.units
+    draw = np.random.default_rng(0)
+    R = draw.normal(size=(LANES, K, M)) * 0.1
+    starts = R @ R.swapaxes(1, 2) + np.eye(K) * draw.uniform(0.1, 0.4, size=(LANES, 1, 1)), R
+    decays = draw.choice([0.0, 1e-3, 0.1, 0.3], size=LANES)
+
+    def runs(order):
+        scenario = tl.Scenario(student, teacher, weight_decay=decays[order])
+        start = tl.Overlaps(*(x[order] for x in starts), T=scenario.T)
+        return tl.online.evolve(scenario, start, rate, until=30.0, times=[3.0, 30.0])
+
+    every = runs(np.arange(LANES))
+    orders = [np.roll(np.arange(LANES), shift) for shift in range(1, LANES)]
+    orders += [draw.choice(LANES, size=size, replace=False) for size in (1, 2, 5, 15)]
+    for order in orders:
+        other = runs(order)
         for name in ("Q", "R", "generalization_error", "ended_at"):
-            one, other = every[name].isel(run=of_eight), some[name].isel(run=of_three)
-            assert np.array_equal(one, other)
+            assert np.array_equal(every[name].values[order], other[name].values, equal_nan=True)
 
 
 def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
-    """To rounding; 9 are more than are computed one after the other."""
-    units, decays = committees(tl.Erf(), tl.Erf()), np.linspace(0.0, 0.4, TOGETHER + 1)
+    """To rounding; these are more than one program of `LANES` runs takes."""
+    units, decays = committees(tl.Erf(), tl.Erf()), np.linspace(0.0, 0.4, LANES + 1)
     many, few = (evolve(units=units, weight_decay=d) for d in (decays, decays[3:6]))
     for run in range(3):
         for name in ("Q", "R", "generalization_error"):

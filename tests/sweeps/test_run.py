@@ -155,6 +155,9 @@ def test_no_argument_of_a_verb_is_hidden_by_one_of_a_sweep():
         *((kind, True) for kind in (tl.online.FixedPoint, list[tl.online.FixedPoint])),
         *((kind, False) for kind in (list[float], str, None)),
         (tuple[tl.online.FixedPoint, ...], True),
+        (list[tl.online.FixedPoint] | list[tl.online.Plateau], True),
+        (list[tl.online.FixedPoint | tl.online.Plateau], True),
+        (list[tl.online.FixedPoint] | str, False),
     ],
 )
 def test_a_function_is_swept_if_it_returns_numbers_or_findings(kind, swept):

@@ -42,8 +42,9 @@ from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 from tutelage.runs.stored_jit import stored_jit
 
-# Runs with numbers of their own that are one program, whatever their number.
-TOGETHER = 8
+# Up to this many runs with numbers of their own are computed by one program of this width, side by
+# side, each in a lane of vector instructions.
+LANES = 16
 # The first one that serves computes the averages.
 WAYS: tuple[type[Moments], ...] = (ErfMoments, SignMoments, ConditionalMoments, SingleMoments)
 
@@ -231,8 +232,9 @@ class Flows(eqx.Module):
 
     each: a `Flow` with a leading axis of runs on all of its arrays.
 
-    Many runs are computed side by side, in vector instructions, in which the last digit of a run
-    may depend on its place; up to `TOGETHER` of them one after the other, and there it does not.
+    Runs are computed side by side, in vector instructions; where averages by conditioning take as
+    many nodes as each run needs, one after the other.  Up to `LANES` of them are one program, in
+    which the digits of a run do not depend on its place nor on the others.
     """
 
     each: Flow
@@ -265,8 +267,13 @@ class Flows(eqx.Module):
 
     @property
     def few(self) -> bool:
+        """Whether the runs are computed by the program of `LANES` runs."""
+        return len(self.each.batch) <= LANES
+
+    @property
+    def serial(self) -> bool:
         """Whether the runs are computed one after the other."""
-        return len(self.each.batch) <= TOGETHER
+        return self.each.moments.one_by_one
 
     def rates(self, y: Float[AnyArray, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
         """As `Flow`, with one entry of the leading axis for each run."""
@@ -292,8 +299,7 @@ class Flows(eqx.Module):
             return function(eqx.combine(parts[0], static), *parts[1:])
 
         every = (arrays, *arguments)
-        alone = self.few or self.each.moments.one_by_one
-        return jax.lax.map(one, every) if alone else jax.vmap(one)(every)
+        return jax.lax.map(one, every) if self.serial else jax.vmap(one)(every)
 
 
 def _over_units(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import ComputationError
-from tutelage._jax import jax, jnp
+from tutelage._jax import ROUNDED_ALONE, jax, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import TOGETHER, Flow, Flows, errors_of
+from tutelage.online.flow import LANES, Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
@@ -105,8 +105,8 @@ def integrate(
     begin = np.zeros(y0.shape[:-1])
     if isinstance(flow, Flows) and flow.few:
         # Filled up with runs of no length: one program, and the same digits in any company.
-        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), TOGETHER - runs)
-        begin = np.pad(begin, (0, TOGETHER - runs), constant_values=until)
+        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), LANES - runs)
+        begin = np.pad(begin, (0, LANES - runs), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar, runs)
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
@@ -184,7 +184,9 @@ def _stage(
 def _advance(flow: Flow | Flows, runs: int) -> Callable[..., Walk]:
     """The compiled function that suits the moments, for runs that are computed at once."""
     if isinstance(flow, Flows):
-        flow, runs = flow.each, 1 if flow.few else runs
+        if flow.few:
+            return _compiled_lanes
+        flow = flow.each
     return _compiled_long_loops if flow.moments.has_long_loops(runs) else _compiled
 
 
@@ -241,8 +243,9 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
     return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
 
 
-def _integrated(
-    flow: Flow | Flows,
+@partial(stored_jit, options=ROUNDED_ALONE)
+def _compiled_lanes(
+    flow: Flows,
     begin: Walk,
     teachers: Teachers,
     rate: Rate | Scheduled,
@@ -251,8 +254,9 @@ def _integrated(
     tolerance: Any,
     most: Any,
 ) -> Walk:
+    """Compile runs so that the digits of each do not depend on its place."""
     rest = (times, until, tolerance, most)
-    if isinstance(flow, Flow) or not flow.few:
+    if not flow.serial:
         return _walked(flow, begin, teachers, rate, *rest)
     parts = (flow.each, _exchanged(begin), teachers, rate)
     every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
@@ -268,12 +272,14 @@ def _integrated(
 
 @stored_jit
 def _compiled(*arguments: Any) -> Walk:
-    return _integrated(*arguments)
+    return _walked(*arguments)
 
 
 # Vector instructions of the newer code generator: a curve of eight erf units in three fifths of
 # the time, for one more second of compilation.
-_compiled_long_loops = stored_jit(_integrated, options={})
+@partial(stored_jit, options={})
+def _compiled_long_loops(*arguments: Any) -> Walk:
+    return _walked(*arguments)
 
 
 def _exchanged(now: Walk) -> Walk:
@@ -308,15 +314,14 @@ def _walked(
         T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)
         pace = jnp.maximum(fastest, teachers.pace(t)) / rate.at(t).unit
         size = jnp.max(jnp.abs(y), axis=-1)
-        # The error is looked at where it may have vanished.
+        # The error is computed where it may have vanished; of each run, whatever others do.
+        slow = pace < SLOW * (1 + size)
         error = jax.lax.cond(
-            jnp.any(pace < SLOW * (1 + size)),
-            lambda: jnp.abs(flow.errors(y, T)),
-            lambda: jnp.ones_like(pace),
+            jnp.any(slow), lambda: jnp.abs(flow.errors(y, T)), lambda: jnp.ones_like(pace)
         )
         reasons = [
             (UNRESOLVED, ~flow.resolves(y, T)),
-            (CONVERGED, (error < SOLVED) & stays),
+            (CONVERGED, slow & (error < SOLVED) & stays),
             (DIVERGED, size > TOO_LARGE),
             (PLATEAU, pace < AT_REST * tolerance),
         ]

@@ -1,8 +1,8 @@
 """What a worker does with a group of points.
 
-Points that differ in numbers only are one call of `tutelage.online.evolve`, up to `TOGETHER` of
-them: one compiled program computes any number of runs up to that, one after the other, so that
-what a run gives does not depend on the others, nor on its place.
+Points that differ in numbers only are one call of `online.trajectory.evolve_each`, up to `LANES` of
+them.  One compiled program computes any number of runs up to that, side by side, and rounds every
+operation by itself: a run gives the same bits whatever the others are, and at any place.
 
 Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs, and
 there a run is alone.
@@ -159,13 +159,13 @@ def _joint(call: Mapping[str, Any]) -> Hashable:
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:
     from tutelage.averages.methods import Conditional, chosen
-    from tutelage.online.flow import TOGETHER
+    from tutelage.online.flow import LANES
 
     if not isinstance(call.get("scenario"), Scenario):
         return 1
     units = tuple(getattr(call["scenario"], network).activation for network in NETWORKS)
     found = _attempt(lambda: chosen(call.get("method"), units))
-    return 1 if isinstance(found, Conditional | str) else TOGETHER
+    return 1 if isinstance(found, Conditional | str) else LANES
 
 
 def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:

@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import xarray as xr
@@ -208,9 +209,9 @@ def _prepared(
 
 def _least(task: Task) -> int:
     """Points that are computed together in any case."""
-    from tutelage.online.flow import TOGETHER
+    from tutelage.online.flow import LANES
 
-    return TOGETHER if task.verb == "online.evolve" else 1
+    return LANES if task.verb == "online.evolve" else 1
 
 
 @door
@@ -387,16 +388,23 @@ def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, A
 
 
 def _check_result(name: str, kind: Any) -> None:
-    """A Dataset, a finding or several, an `Estimate`, a number or an array."""
-    several = get_origin(kind) in (list, tuple)
-    found = get_args(kind)[:1] if several else (kind,)
-    known = (Finding,) if several else RESULTS
-    (part,) = found or (None,)
-    usable = part is Any or hasattr(part, "array_type")
-    usable = usable or (isinstance(part, type) and issubclass(part, known))
-    if not usable or name.partition(".")[0] in ELSEWHERE:
+    """Refuse a function that returns neither a Dataset nor findings, estimates, numbers, arrays."""
+    if not _is_result(kind) or name.partition(".")[0] in ELSEWHERE:
         allowed = "it has to compute a Dataset, a finding or a number"
         raise InputError("verb", f"tl.{name}", allowed, "tl.online.evolve")
+
+
+def _is_result(kind: Any, known: tuple[type, ...] = RESULTS) -> bool:
+    """Whether a sweep can store results of an annotation; each alternative of a union."""
+    if get_origin(kind) in (list, tuple):
+        return _is_result((*get_args(kind), None)[0], (Finding,))
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
+        return all(_is_result(part, known) for part in get_args(kind))
+    return kind is Any or hasattr(kind, "array_type") or _is_class_of(kind, known)
+
+
+def _is_class_of(kind: Any, known: tuple[type, ...]) -> bool:
+    return isinstance(kind, type) and issubclass(kind, known)
 
 
 def _draws(verb: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
