@@ -7,8 +7,9 @@ from pathlib import Path
 import tutelage
 from tutelage.runs.provenance import versions as recorded
 
-# Rooms that compute nothing.
-REST = ("figures", "papers", "report", "cli")
+PACKAGE = Path(tutelage.__file__).parent
+# Packages that compute nothing that a sweep could store.
+REST = ("figures", "papers", "report", "explorer", "cli")
 
 
 @cache
@@ -23,9 +24,8 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def digest() -> str:
-    """Of all sources that results may depend on: the first letters of their SHA-256."""
-    folder = Path(tutelage.__file__).parent
+def digest(folder: Path = PACKAGE) -> str:
+    """Return the first letters of the SHA-256 of all sources that results may depend on."""
     every = hashlib.sha256()
     sources = (
         path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in REST
