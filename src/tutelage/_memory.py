@@ -9,6 +9,8 @@ from tutelage._checks import InputError
 # Limits of a container, in the two layouts that Linux has had.
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 GIB = 2**30
+# For less than this nobody has to be asked.
+ANY_MACHINE_BYTES = 2**25
 
 
 def memory_there() -> int:
@@ -50,8 +52,10 @@ def check_memory(
     tutelage._checks.InputError: runs: got 1000000000, but the records would take 7.45 GiB, and \
 there is 0.000977 GiB. Try: runs=131072 or less.
     """
-    there = memory_there() if memory is None else memory
     needed = bytes_of(value)
+    if memory is None and needed <= ANY_MACHINE_BYTES:
+        return
+    there = memory_there() if memory is None else memory
     if needed <= there:
         return
     largest = _largest(lambda size: bytes_of(size) <= there, value)

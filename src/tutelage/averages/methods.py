@@ -110,12 +110,13 @@ class Conditional(Method):
 
 
 METHODS: tuple[type[Method], ...] = (Erf, Orthant, Conditional, Quadrature, Hermite)
+DEFAULTS = tuple(kind() for kind in METHODS)
 
 
 def chosen(method: Method | str | None, activations: Activations) -> Method:
     """The named method, or the best exact one, or else quadrature."""
     if method is None:
-        return next(m for m in (kind() for kind in METHODS) if m.supports(activations))
+        return next(m for m in DEFAULTS if m.supports(activations))
     if isinstance(method, str):
         method = _named(method)
     if not isinstance(method, Method):

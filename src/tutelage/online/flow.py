@@ -127,7 +127,10 @@ class Flow(eqx.Module):
 
     def coarse(self) -> "Flow":
         """With fewer rules for averages to compile, where ``moments.resolves`` the state."""
-        return eqx.tree_at(lambda flow: flow.moments, self, self.moments.coarse())
+        moments = self.moments.coarse()
+        if moments is self.moments:
+            return self
+        return eqx.tree_at(lambda flow: flow.moments, self, moments)
 
     def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
         """dQ/dα, dR/dα and dT/dα as `Overlaps`.
@@ -249,7 +252,8 @@ class Flows(eqx.Module):
 
     def coarse(self) -> "Flows":
         """As `Flow.coarse`."""
-        return eqx.tree_at(lambda flows: flows.each, self, self.each.coarse())
+        each = self.each.coarse()
+        return self if each is self.each else eqx.tree_at(lambda flows: flows.each, self, each)
 
     @property
     def scenario(self) -> Scenario:

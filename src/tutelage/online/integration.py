@@ -1,5 +1,6 @@
 """Adaptive integration of the equations, with a reason to stop."""
 
+import copy
 import time
 from collections.abc import Callable
 from functools import partial, reduce
@@ -48,6 +49,8 @@ FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, PATIENCE = 64, 1, 16, 0.5
 # Programs belong to the number of recorded times: smaller numbers are filled up to this one, if the
 # records of all runs then take no more than MOST_BYTES.
 ROOM, MOST_BYTES = 512, 2**24
+# Averages of four fields in the steps of a first call that takes a few tenths of a second at most.
+FIRST_QUADRUPLES = 10**6
 # More steps than these take a quarter of an hour with the fastest equations, hours with most.
 MOST_STEPS = 1e8
 # A run that would grow so many times over in the time that is left is on its way to infinity.
@@ -165,8 +168,8 @@ def _stage(
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
     count, times = len(times), _with_room(times, np.size(y0))
     now = beginning(np.asarray(y0), np.asarray(t0), len(times))
-    now, steps, averages = now._replace(running=now.t < until), FIRST_STEPS, flow.coarse()
-    advance = _advance(flow, len(now.t))
+    now, averages = now._replace(running=now.t < until), flow.coarse()
+    advance, steps = _advance(flow, len(now.t)), _first_steps(flow, len(now.t))
     while np.any(np.asarray(now.running)):
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
@@ -199,6 +202,15 @@ def _with_room(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarra
     if 8 * size * room > MOST_BYTES:
         return times
     return np.append(times, np.full(room - len(times), np.inf))
+
+
+def _first_steps(flow: Flow | Flows, runs: int) -> int:
+    """Steps of the first call: with few units they take so little time that one call is enough."""
+    moments = flow.moments if isinstance(flow, Flow) else flow.each.moments
+    if moments.one_by_one:
+        return FIRST_STEPS
+    quadruples = runs * (flow.scenario.K + flow.scenario.M) ** 4
+    return max(FIRST_STEPS, min(GROWTH * FIRST_STEPS, FIRST_QUADRUPLES // quadruples))
 
 
 def _resumed(now: Walk) -> Walk:
@@ -289,7 +301,9 @@ def _exchanged(now: Walk) -> Walk:
 
 def _alone(teachers: Teachers) -> Teachers:
     """Those of one run, as a batch of one."""
-    return eqx.tree_at(lambda teachers: teachers.T, teachers, teachers.T[None])
+    batched = copy.copy(teachers)
+    object.__setattr__(batched, "T", teachers.T[None])
+    return batched
 
 
 def _walked(

@@ -29,7 +29,7 @@ from tutelage.online.integration import (
     Trajectory,
     integrate,
 )
-from tutelage.runs.coordinates import with_numbers
+from tutelage.runs.coordinates import dataset, with_numbers
 from tutelage.runs.provenance import recorded
 from tutelage.runs.stored_jit import stored_jit
 
@@ -209,16 +209,17 @@ def _evolved(
     trajectory = integrate(flow, y0, teachers, rate, times, until, tolerance, progress)
     _check_begun(flows, y0, T, trajectory)
     outcomes = _outcomes(flows, trajectory, teachers, rate)
-    states = _dataset(flows, trajectory, teachers, times, outcomes)
+    attrs = {
+        "averages_error": error,
+        "averages_error_bounds": BOUNDED,
+        "integration_error": NOISE * float(tolerance),
+    }
+    states = _dataset(flows, trajectory, teachers, times, outcomes, attrs)
     if teachers.drift is not None:
         over = (*(("run",) if runs else ()), "time", "teacher", "teacher_2")
         T = teachers.over(states.time.values)
         states = states.assign_coords(_teachers_coordinates(over, T))
-    return states.assign_attrs(
-        averages_error=error,
-        averages_error_bounds=BOUNDED,
-        integration_error=NOISE * float(tolerance),
-    )
+    return states
 
 
 def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:
@@ -340,6 +341,7 @@ def _dataset(
     teachers: Teachers,
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
+    attrs: dict[str, Any],
 ) -> xr.Dataset:
     several, count = ("run",) if outcomes.ndim else (), len(times) + 1
     if several:
@@ -348,14 +350,13 @@ def _dataset(
         times, vectors = trajectory.until_the_end(times)
     layout = flows[0].layout
     error = ((*several, "time"), _errors_of_times(flows, vectors, teachers.over(times), count))
-    dataset = xr.Dataset(
-        {**layout.variables(vectors, (*several, "time")), "generalization_error": error},
-        coords={"time": time_axis(times), **layout.coordinates},
-    )
+    variables = {**layout.variables(vectors, (*several, "time")), "generalization_error": error}
     ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
     if several:
-        return dataset.assign({name: ("run", value) for name, value in ends.items()})
-    return dataset.assign_attrs({name: value.item() for name, value in ends.items()})
+        variables |= {name: (several, value) for name, value in ends.items()}
+    else:
+        attrs |= {name: value.item() for name, value in ends.items()}
+    return dataset(variables, {"time": time_axis(times), **layout.coordinates}, attrs)
 
 
 def _errors_of_times(

@@ -1,9 +1,13 @@
-"""Numbers that differ between runs, as coordinates by which runs are found."""
+"""Datasets of curves, and the coordinates by which runs are found."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from xarray.indexes import PandasIndex
 
 from tutelage.model.numbers import COORDINATES
 
@@ -18,6 +22,47 @@ NUMBERS = (
 )
 
 
+# Coordinates that are stored for the next Dataset, and the size of the largest.
+STORED_COORDINATES, MAX_STORED_NUMBERS = 64, 10_000
+
+
+def dataset(
+    variables: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
+    coordinates: Mapping[str, Any],
+    attrs: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Make a Dataset of arrays that nobody else has, in a third of the time of its constructor.
+
+    Nothing is looked for in the arrays, and indexes are made once for equal coordinates. (xarray
+    imports Dask, if it is installed, to see whether a coordinate is one of its arrays: 0.3 CPU s.)
+
+    coordinates: the values of each dimension, or its name, values and attributes.
+
+    >>> curve = dataset({"error": (("time",), np.zeros(3))}, {"time": np.arange(3)})
+    >>> curve.identical(xr.Dataset({"error": ("time", np.zeros(3))}, {"time": np.arange(3)}))
+    True
+    """
+    indexes, indexed = {}, {}
+    for name, values in coordinates.items():
+        _, array, attributes = values if isinstance(values, tuple) else (name, values, {})
+        key = (name, array.tobytes(), array.dtype.str, tuple(attributes.items()))
+        make = _coordinate if array.size <= MAX_STORED_NUMBERS else _coordinate.__wrapped__
+        indexes[name], indexed[name] = make(*key)
+    data = {name: xr.Variable(*variable, fastpath=True) for name, variable in variables.items()}
+    return xr.Dataset(data, coords=xr.Coordinates(indexed, indexes), attrs=attrs)
+
+
+@lru_cache(STORED_COORDINATES)
+def _coordinate(
+    name: str, content: bytes, dtype: str, attrs: tuple[tuple[str, Any], ...]
+) -> tuple[PandasIndex, xr.Variable]:
+    """The index and the variable of a coordinate; several Datasets share its read-only values."""
+    index = PandasIndex(pd.Index(np.frombuffer(content, dtype), name=name), name)
+    variable = index.create_variables()[name]
+    variable.attrs = dict(attrs)
+    return index, variable
+
+
 def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
     """With a coordinate of ``run`` for every number that has one value for each run.
 
@@ -27,7 +72,7 @@ def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
     0.1
     """
     several = {name: ("run", np.asarray(x)) for name, x in numbers.items() if np.ndim(x) == 1}
-    return indexed(dataset.assign_coords(several))
+    return indexed(dataset.assign_coords(several)) if several else dataset
 
 
 def indexed(dataset: xr.Dataset) -> xr.Dataset:

@@ -61,7 +61,8 @@ def recorded(
         call.apply_defaults()
         given = {name: x for name, x in call.arguments.items() if name not in left_out}
         attrs = {name: attribute(value) for name, value in given.items()}
-        return result.assign_attrs({"computed_by": called, **result.attrs, **attrs, **versions()})
+        result.attrs = {"computed_by": called, **result.attrs, **attrs, **versions()}
+        return result
 
     computed.held = dict(held or {})  # type: ignore[attr-defined]
     return computed
