@@ -73,10 +73,10 @@ class Files:
 
     def save(self, result: "xr.Dataset", what: str) -> None:
         """Write the result to ``--out``, and remember it if there is none; ``what`` names it."""
-        from tutelage import results
-
         self._result = result, what
         if self._out is not None:
+            from tutelage import results
+
             kept = self._write(self._out, lambda path: results.save(result, path))
             self._where = kept or f"in {self._out}"
 

@@ -168,12 +168,13 @@ def _print(
 def _end_table(run: "xr.Dataset") -> "Table":
     from tutelage.model.layout import BLOCKS
 
-    last = run.isel(time=-1)
+    # By NumPy: xarray would import Dask first, if it is installed, which takes as long as the run.
     table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
     for block in sorted(BLOCKS):
-        if block.name in last:
-            table.add_row(f"final {block.symbol}", telling.matrix(last[block.name].values))
-    table.add_row("final error", _error(float(last["generalization_error"]), run))
+        if block.name in run:
+            table.add_row(f"final {block.symbol}", telling.matrix(run[block.name].values[-1]))
+    error = float(run["generalization_error"].values[-1])
+    table.add_row("final error", _error(error, run))
     return table
 
 

@@ -75,7 +75,7 @@ class SignMoments(Moments):
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
         """The same of every moment, by NumPy: JAX takes milliseconds for so many small steps."""
         with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
-            G = np.asarray(couplings(self.scenario))
+            G = couplings(self.scenario, np)
         return self.sums.weights(self._parts(G, np))
 
     def error(self, overlaps: Overlaps) -> float:
