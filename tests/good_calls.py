@@ -335,6 +335,7 @@ CALLS = {
     },
     "figures.best_correlations": lambda: {"dataset": single_training()},
     "figures.branch": lambda: {"dataset": made("online.branch")},
+    "figures.caption": lambda: {"axes": tl.figures.error(theory())},
     "figures.comparison": lambda: {"found": made("simulation.compare")},
     "figures.critical_load": lambda: {"datasets": [made("gates.specialization_loads")]},
     "figures.eigenvalue_animation": lambda: {
@@ -359,6 +360,11 @@ CALLS = {
     "figures.specialization": lambda: {"dataset": single_training()},
     "figures.spectral_density": lambda: {"found": made("spectra.density")},
     "figures.sweep": lambda: {"dataset": made("sweeps.run")},
+    "figures.temperature_curves": lambda: {
+        "dataset": tl.equilibrium.learning_curve(
+            tl.Erf(), np.inf, np.linspace(0.1, 8, 12), temperature=0.1
+        )
+    },
     "figures.training": lambda: {"datasets": made("spectra.train")},
     "figures.index_against_tolerance": lambda: {"datasets": made("spectra.train")},
     "papers.reproduce": lambda: {"papers": ["nobody1999"]},

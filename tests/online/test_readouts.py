@@ -253,7 +253,7 @@ def test_relu_units_share_their_size_with_their_readouts():
         rates.append((blocks["R"], blocks["readout"]))
     (R, v), (R_, v_) = rates
     np.testing.assert_allclose(R_, R / c[:, None], rtol=1e-12)
-    np.testing.assert_allclose(v_, v * c, rtol=1e-12)
+    np.testing.assert_allclose(v_, v * c[None], rtol=1e-12)
 
 
 def test_gradient_flow_of_relu_keeps_the_balance_of_its_layers():

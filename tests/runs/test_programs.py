@@ -18,11 +18,12 @@ def _count(event, duration, **_):
 jax.monitoring.register_event_duration_secs_listener(_count)
 
 
-def call(g=None, h=None, T=((1.0, 0.5), (0.5, 1.0)), units=1, learning_rate=0.5, **numbers):
-    scenario = tl.Scenario(
-        tl.Committee(units, g or tl.Erf()), tl.Committee(2, h or tl.Erf()), T, **numbers
-    )
-    start = tl.Overlaps(Q=0.2 * np.eye(units), R=np.zeros((units, 2)), T=scenario.T)
+def call(g=None, h=None, T=None, units=1, learning_rate=0.5, **numbers):
+    """Arguments of `evolve`; five teacher units, which no other test of the process compiles."""
+    teacher = tl.Committee(5, h or tl.Erf())
+    T = 0.5 * np.eye(5) + 0.5 if T is None else T
+    scenario = tl.Scenario(tl.Committee(units, g or tl.Erf()), teacher, T, **numbers)
+    start = tl.Overlaps(Q=0.2 * np.eye(units), R=np.zeros((units, 5)), T=scenario.T)
     return {"scenario": scenario, "start": start, "learning_rate": learning_rate}
 
 
@@ -37,7 +38,7 @@ def first():
     [
         (call(learning_rate=0.7), True),
         (call(weight_decay=0.1, label_noise=0.2, output_scale=(0.5, 1.0)), True),
-        (call(T=np.diag([2.0, 1.0])), True),
+        (call(T=np.diag([2.0, 1.0, 1.0, 1.0, 1.0])), True),
         (call(learning_rate=0), False),
         (call(drift=0.1), False),
         (call(units=2), False),

@@ -200,8 +200,8 @@ def test_what_is_interrupted_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         study(over, store=tmp_path / "study")
     part = tl.sweeps.load(tmp_path / "study")
-    assert (part.failure == "").sum() == 8 and part.failure[-1] == "not computed yet"
-    assert np.isnan(part.R[8:]).all()
+    assert (part.failure == "").sum() == 16 and part.failure[-1] == "not computed yet"
+    assert np.isnan(part.R[16:]).all()
     monkeypatch.undo()
     made = study(over, store=tmp_path / "study")
     assert made.drop_attrs().identical(study(over).drop_attrs())

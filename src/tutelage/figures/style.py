@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, finite_array, shown
 from tutelage._door import door
 
 STYLES = ("screen", "paper")
@@ -98,8 +98,8 @@ def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
 
 def check_size(figsize: Any) -> tuple[float, float]:
     """Width and height in inches."""
-    size = np.asarray(figsize, dtype=float) if np.ndim(figsize) == 1 else np.zeros(0)
-    if size.shape != (2,) or not np.all(np.isfinite(size) & (size > 0)):
+    size = finite_array("figsize", figsize)
+    if size.shape != (2,) or not np.all(size > 0):
         allowed = "it has to be width and height in inches"
         raise InputError("figsize", shown(figsize), allowed, "figsize=(7.0, 2.4)")
     return float(size[0]), float(size[1])

@@ -132,7 +132,7 @@ def states(
     ...     print(state.kind, f"{state.R:.6f} {state.generalization_error:.6f}", state.stable)
     R > S 0.649022 0.013321 True
     unspecialized 0.198284 0.016661 True
-    >>> cold = tl.equilibrium.states(tl.Erf(), math.inf, load=9.0, temperature=0.1)
+    >>> cold = tl.equilibrium.states(tl.Erf(), np.inf, load=9.0, temperature=0.1)
     >>> [f"{state.kind}: R = {state.R:.4f}, q = {state.q:.4f}" for state in cold]
     ['R > S: R = 0.8132, q = 0.6672', 'unspecialized: R = 0.0000, q = 0.0000']
     """

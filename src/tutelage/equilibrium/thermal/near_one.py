@@ -39,7 +39,7 @@ class NearOne:
     >>> from tutelage.equilibrium.kernel.kernel import kernel_of
     >>> near = NearOne(kernel_of(tl.ReLU()))
     >>> print(f"{float(near.drop(1e-12)):.6e}")  # κ̃'(1) p to first order, κ̃'(1) = 1/4
-    2.499996e-13
+    2.499998e-13
     """
 
     def __init__(self, kernel: Kernel):
