@@ -22,7 +22,7 @@ from rich.table import Table
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
-from tutelage.model.timing import both, rate_of
+from tutelage.model.timing import rate_of, with_readout_rate
 from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
@@ -40,7 +40,7 @@ def problem(g, units):
 
 
 def rule_of(scenario, readout_rate=None):
-    return GradientDescent(scenario, both(rate_of(jnp.asarray(0.5)), readout_rate))
+    return GradientDescent(scenario, with_readout_rate(rate_of(jnp.asarray(0.5)), readout_rate))
 
 
 SCENARIO, START = problem(tl.ReLU(), 2)

@@ -59,7 +59,7 @@ def last(run: xr.Dataset) -> tl.Overlaps:
 def errors(task: int, run: xr.Dataset, heads: np.ndarray) -> np.ndarray:
     """ε_g of a task at the end of every run, with these heads."""
     states = last(run)
-    each = scenario(task, heads).each
+    each = scenario(task, heads).split_runs()
     return np.array(
         [
             float(tl.generalization_error(one, tl.Overlaps(Q, R, T, rounding=1e-6)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage._jax import hardly_used, jax, jnp
+from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage.activations import projection
 from tutelage.averages import pairs
 from tutelage.averages.conditional import derivatives
@@ -125,7 +125,7 @@ def test_derivatives_are_central_differences(name):
     """The error of a difference is h² f''' and rounding ε f/h: together 1e-8 of f and its slope."""
     function, state = TABLE[name]
     x, h = np.asarray(state, dtype=float), 1e-5
-    with_slope = hardly_used(lambda x, d: jax.jvp(function, (x,), (d,)))
+    with_slope = jit_unoptimized(lambda x, d: jax.jvp(function, (x,), (d,)))
     for direction in np.random.default_rng(5).normal(size=(3, *x.shape)):
         value, slope = with_slope(x, direction)
         above, below = (with_slope(x + s * h * direction, direction)[0] for s in (1, -1))
@@ -145,6 +145,6 @@ def test_derivatives_of_averages_do_not_depend_on_how_they_are_taken():
         lambda f: lambda x: jax.vmap(jax.grad(f))(jnp.stack([x, 2 * x])),
     )
     for f in zip(*([way(f) for way in ways] for f in (by_hand, plain)), strict=True):
-        one, other = hardly_used(lambda x, f=f: [function(x) for function in f])(x)
+        one, other = jit_unoptimized(lambda x, f=f: [function(x) for function in f])(x)
         # A handful of operations on numbers of order one.
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)

@@ -8,7 +8,7 @@ import pytest
 from scenarios import PERCEPTRON, PERCEPTRON_START
 
 import tutelage as tl
-from tutelage._findings import Finding, shown
+from tutelage._findings import Finding, formatted
 from tutelage.averages import Estimate
 from tutelage.online.best.schedules import BestLearningRate, BestSchedule
 from tutelage.spectra.extremes import Extremes
@@ -56,10 +56,10 @@ def test_what_is_missing_has_a_reason(make):
 
 
 def test_numbers_have_the_digits_that_their_error_leaves_certain():
-    assert shown(Estimate(44.3378029642712, 6e-13)) == "44.3378029642712 ± 6e-13"
-    assert shown(Estimate(0.0, 1e-3)) == "0 ± 0.001"
-    assert shown(Estimate(2.0, 0.0)) == "2 ± 0"
-    assert shown(np.zeros((30, 30))) == "an array of shape (30, 30)"
+    assert formatted(Estimate(44.3378029642712, 6e-13)) == "44.3378029642712 ± 6e-13"
+    assert formatted(Estimate(0.0, 1e-3)) == "0 ± 0.001"
+    assert formatted(Estimate(2.0, 0.0)) == "2 ± 0"
+    assert formatted(np.zeros((30, 30))) == "an array of shape (30, 30)"
 
 
 def test_overlaps_show_their_numbers_and_can_be_made_of_what_they_show():

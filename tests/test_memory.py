@@ -8,7 +8,7 @@ import pytest
 import tutelage as tl
 from tutelage import _memory
 from tutelage._checks import InputError
-from tutelage._memory import check_memory, memory_there
+from tutelage._memory import available_memory, check_memory
 from tutelage.averages import Estimate
 from tutelage.averages.conditional.derivatives import Average, estimate
 from tutelage.model.layout import unchecked
@@ -25,16 +25,16 @@ LARGE = TEN, tl.Overlaps(Q=np.eye(10), R=np.zeros((10, 10)), T=TEN.T)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """A machine of one GiB, so that the same is refused everywhere."""
-    monkeypatch.setattr(_memory, "memory_there", lambda: GIB)
+    monkeypatch.setattr(_memory, "available_memory", lambda: GIB)
 
 
 def test_a_container_has_less_than_its_machine(monkeypatch, tmp_path):
     limit = tmp_path / "memory.max"
     limit.write_text("max\n")
     monkeypatch.setattr(_memory, "LIMITS", (str(limit), str(tmp_path / "nothing")))
-    whole = memory_there()
+    whole = available_memory()
     limit.write_text(f"{whole // 2}\n")
-    assert memory_there() == whole // 2
+    assert available_memory() == whole // 2
 
 
 def test_the_size_that_is_named_fits_and_the_next_one_does_not():

@@ -27,7 +27,7 @@ ROOMS = [
         "_types",
         "_checks",
         "_names",
-        "_door",
+        "_arguments",
         "_memory",
         "_findings",
     ),
@@ -44,7 +44,7 @@ OFFER = "Other packages may use the module"
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *("_jax", "_lazy", "_precision", "_checks", "_names", "_door", "_memory", "_findings"),
+    *("_jax", "_lazy", "_precision", "_checks", "_names", "_arguments", "_memory", "_findings"),
     *("activations", "model", "runs", "averages.generalization"),
 }
 

@@ -17,11 +17,11 @@ precision of those the package makes.  Nothing else of the user's process is cha
 loaded when they are first used, so that ``import tutelage`` and ``tutelage --help`` answer at once.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 from tutelage._precision import enable_float64
 
 enable_float64()
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -20,17 +20,17 @@ from tutelage._precision import OPTION
 ROUNDING = 1e-12
 # Equations multiply up to four numbers: the product of larger ones may be no number, that of
 # smaller ones zero.
-LARGEST = 1e75
+LARGEST_NUMBER = 1e75
 # Letters of what came that a message shows.
-LONGEST = 60
+REPR_LENGTH = 60
 
 
 class InputError(ValueError):
     """An argument that cannot be used: says which, what came, what is allowed, what to try."""
 
-    def __init__(self, argument: str, came: str, allowed: str, hint: str = ""):
-        self.argument, self.came, self.allowed, self.hint = argument, came, allowed, hint
-        message = f"{argument}: got {came}, but {allowed}."
+    def __init__(self, argument: str, received: str, allowed: str, hint: str = ""):
+        self.argument, self.received, self.allowed, self.hint = argument, received, allowed, hint
+        message = f"{argument}: got {received}, but {allowed}."
         super().__init__(f"{message} Try: {hint}." if hint else message)
 
 
@@ -40,16 +40,16 @@ class ComputationError(ArithmeticError):
     Says of which argument it depends most, what happened, why that ends it, and what to try.
     """
 
-    def __init__(self, argument: str, came: str, allowed: str, hint: str = ""):
-        self.argument, self.came, self.allowed, self.hint = argument, came, allowed, hint
-        message = f"{argument}: {came}; {allowed}."
+    def __init__(self, argument: str, received: str, allowed: str, hint: str = ""):
+        self.argument, self.received, self.allowed, self.hint = argument, received, allowed, hint
+        message = f"{argument}: {received}; {allowed}."
         super().__init__(f"{message} Try: {hint}." if hint else message)
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """What came, on one line; the kind and the beginning of what is long.
 
-    >>> shown(0.5), shown(list(range(100)))
+    >>> short_repr(0.5), short_repr(list(range(100)))
     ('0.5', 'list [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1…')
     """
     kind = type(value).__name__
@@ -57,7 +57,7 @@ def shown(value: Any) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # a whole number of more digits than Python writes
         return kind
-    return text if len(text) <= LONGEST else f"{kind} {text[:LONGEST]}…"
+    return text if len(text) <= REPR_LENGTH else f"{kind} {text[:REPR_LENGTH]}…"
 
 
 def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str = "") -> Any:
@@ -67,9 +67,9 @@ def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str 
     except (InputError, ComputationError):
         raise
     except Exception as problem:
-        words = " ".join(str(problem).split())[:LONGEST]
-        came = f"a function that fails with {type(problem).__name__} ({words})"
-        raise InputError(argument, came, allowed, hint) from problem
+        words = " ".join(str(problem).split())[:REPR_LENGTH]
+        received = f"a function that fails with {type(problem).__name__} ({words})"
+        raise InputError(argument, received, allowed, hint) from problem
 
 
 def is_traced(value: Any) -> bool:
@@ -90,9 +90,11 @@ def positive_integer(argument: str, value: Any, hint: str = "") -> int:
     """A whole number of at least one: units, orders, nodes, dimensions."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or int(value) < 1:
-        raise InputError(argument, shown(value), "it has to be a whole number of at least 1", hint)
+        raise InputError(
+            argument, short_repr(value), "it has to be a whole number of at least 1", hint
+        )
     if int(value) >= 2**63:  # what arrays and generators can count
-        raise InputError(argument, shown(value), "it has to be less than 2⁶³", hint)
+        raise InputError(argument, short_repr(value), "it has to be less than 2⁶³", hint)
     return int(value)
 
 
@@ -108,14 +110,14 @@ def finite_number(
     if is_traced(value):
         return value
     if not is_number(value) or not _finite(value):
-        raise InputError(argument, shown(value), "it has to be a finite real number", hint)
+        raise InputError(argument, short_repr(value), "it has to be a finite real number", hint)
     if not within_range(value):
-        sizes = f"{1 / LARGEST:g} to {LARGEST:g} in size, or 0"
-        raise InputError(argument, shown(value), f"it has to be {sizes}", hint)
+        sizes = f"{1 / LARGEST_NUMBER:g} to {LARGEST_NUMBER:g} in size, or 0"
+        raise InputError(argument, short_repr(value), f"it has to be {sizes}", hint)
     if value < at_least:
-        raise InputError(argument, shown(value), f"it has to be at least {at_least:g}", hint)
+        raise InputError(argument, short_repr(value), f"it has to be at least {at_least:g}", hint)
     if value <= above:
-        raise InputError(argument, shown(value), f"it has to be greater than {above:g}", hint)
+        raise InputError(argument, short_repr(value), f"it has to be greater than {above:g}", hint)
     return float(value) if isinstance(value, Fraction) else value
 
 
@@ -125,13 +127,13 @@ def within_range(value: Any) -> bool:
     >>> within_range(0.5), within_range(0), within_range(1e-80), within_range(math.nan)
     (True, True, False, False)
     """
-    return bool(value == 0 or 1 / LARGEST <= abs(value) <= LARGEST)
+    return bool(value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER)
 
 
-def several(value: Any) -> Any:
+def per_run_array(value: Any) -> Any:
     """A list or an array of numbers, one for each run, as an array; anything else as it is.
 
-    >>> several([0.1, 0.2]), several(0.1)
+    >>> per_run_array([0.1, 0.2]), per_run_array(0.1)
     (array([0.1, 0.2]), 0.1)
     """
     kind = getattr(getattr(value, "dtype", None), "kind", "")
@@ -147,7 +149,7 @@ def several(value: Any) -> Any:
 
 def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
     """A finite real number within bounds, or an array of such, one for each run."""
-    values = several(value)
+    values = per_run_array(value)
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         return finite_number(argument, value, **bounds)
     for number in values.tolist():
@@ -180,11 +182,11 @@ def shape_of(argument: str, value: Any) -> tuple[int, ...]:
     try:
         return np.shape(value)
     except (TypeError, ValueError) as problem:
-        came = f"{type(value).__name__} ({problem})"
-        raise InputError(argument, came, "it has to be an array of real numbers") from None
+        received = f"{type(value).__name__} ({problem})"
+        raise InputError(argument, received, "it has to be an array of real numbers") from None
 
 
-def finite_array(argument: str, value: Any, largest: float = LARGEST) -> np.ndarray:
+def finite_array(argument: str, value: Any, largest: float = LARGEST_NUMBER) -> np.ndarray:
     """An array of finite real numbers in float64, none of them larger in size."""
     array = real_array(argument, value)
     if not is_usable(array, largest):
@@ -192,12 +194,12 @@ def finite_array(argument: str, value: Any, largest: float = LARGEST) -> np.ndar
         where = tuple(int(i) for i in np.argwhere(~usable)[0])
         finite = np.isfinite(array[where])
         allowed = f"at most {largest:g} in size" if finite else "a finite number"
-        came = f"{array[where]}{_at(where)}"
-        raise InputError(argument, came, f"every entry has to be {allowed}")
+        received = f"{array[where]}{_at(where)}"
+        raise InputError(argument, received, f"every entry has to be {allowed}")
     return array
 
 
-def is_usable(array: np.ndarray, largest: float = LARGEST) -> bool:
+def is_usable(array: np.ndarray, largest: float = LARGEST_NUMBER) -> bool:
     """Whether all entries are finite and none is larger in size."""
     return bool(np.all(np.abs(array) <= largest))  # which NaN is not
 
@@ -243,7 +245,7 @@ def epochs_to_record(
     epochs = finite_array(argument, value)
     if epochs.ndim != 1 or np.any(epochs != np.rint(epochs)) or np.any(np.diff(epochs) <= 0):
         allowed = "epochs are increasing whole numbers"
-        raise InputError(argument, shown(value), allowed, f"{argument}=[0, 10, 100]")
+        raise InputError(argument, short_repr(value), allowed, f"{argument}=[0, 10, 100]")
     if epochs.size and (epochs[0] < 0 or epochs[-1] > last):
         allowed = f"epochs go from 0 to epochs = {last}"
         raise InputError(argument, f"{epochs[0]:g} … {epochs[-1]:g}", allowed)

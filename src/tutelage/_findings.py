@@ -42,17 +42,17 @@ class Finding:
             if name == "reasons":
                 continue
             reason = reasons.get(name, "")
-            yield name, shown(getattr(self, name), "" if reason in told else reason)
+            yield name, formatted(getattr(self, name), "" if reason in told else reason)
             told.add(reason)
 
 
-def shown(value: Any, reason: str = "") -> str:
+def formatted(value: Any, reason: str = "") -> str:
     """A value as a record shows it.
 
     >>> from tutelage.averages import Estimate
-    >>> shown(Estimate(2.0, 1e-9)), shown(0.1 + 0.2), shown(None, "there is no saddle")
+    >>> formatted(Estimate(2.0, 1e-9)), formatted(0.1 + 0.2), formatted(None, "there is no saddle")
     ('2 ± 1e-09', '0.3', 'none: there is no saddle')
-    >>> shown(Estimate(1068.52105, 1e-3))
+    >>> formatted(Estimate(1068.52105, 1e-3))
     '1068.5211 ± 0.001'
     """
     if value is None:

@@ -16,13 +16,13 @@ import numpy as np
 __all__ = [
     "OLDER_GENERATOR",
     "ROUNDED_ALONE",
-    "as_data",
-    "hardly_used",
     "jax",
     "jax_array",
+    "jit_unoptimized",
     "jnp",
     "match_rank",
     "match_ranks",
+    "numbers_to_arrays",
 ]
 
 Tree = TypeVar("Tree")
@@ -39,10 +39,10 @@ OLDER_GENERATOR: dict[str, Any] = (
 ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
 
 
-def as_data(tree: Tree) -> Tree:
+def numbers_to_arrays(tree: Tree) -> Tree:
     """The same with its numbers as arrays: a program compiled for one serves all values.
 
-    >>> as_data((0.5, "name"))
+    >>> numbers_to_arrays((0.5, "name"))
     (array(0.5), 'name')
     """
     return jax.tree.map(lambda x: np.asarray(x, dtype=np.float64) if _number(x) else x, tree)
@@ -57,12 +57,14 @@ def jax_array(array: np.ndarray) -> jax.Array:
     return jax.device_put(np.array(array))
 
 
-def hardly_used(function: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[..., Any]:
+def jit_unoptimized(
+    function: Callable[..., Any], static: tuple[str, ...] = ()
+) -> Callable[..., Any]:
     """`jax.jit` for what runs a few times: it is not made fast, which is most of compiling it.
 
     static: names of arguments of which every value is another program.
 
-    >>> int(hardly_used(lambda x: x + 1)(jnp.asarray(2)))
+    >>> int(jit_unoptimized(lambda x: x + 1)(jnp.asarray(2)))
     3
     """
     options = {"xla_backend_optimization_level": 0}

@@ -13,7 +13,7 @@ from typing import Any
 import lazy_loader
 
 
-def names_of(room: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list], list[str]]:
+def lazy_names(room: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of the package ``room``, from its stub."""
     rooms, names = _stub(Path(file).parent)
     load, listed, public = lazy_loader.attach(room, rooms, names)

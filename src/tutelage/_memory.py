@@ -13,7 +13,7 @@ GIB = 2**30
 ANY_MACHINE_BYTES = 2**25
 
 
-def memory_there() -> int:
+def available_memory() -> int:
     """Bytes that this process can have: of the machine, or of its container if that has less."""
     try:
         found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
@@ -55,7 +55,7 @@ there is 0.000977 GiB. Try: runs=131072 or less.
     needed = bytes_of(value)
     if memory is None and needed <= ANY_MACHINE_BYTES:
         return
-    there = memory_there() if memory is None else memory
+    there = available_memory() if memory is None else memory
     if needed <= there:
         return
     largest = _largest(lambda size: bytes_of(size) <= there, value)

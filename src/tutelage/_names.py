@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 
 Class = TypeVar("Class", bound=type)
 
 PAGE = "docs/not_here.md, What is not here"
 # What people look for and is not here, by the words they use for it, and why.
-NOT_HERE = {
+UNSUPPORTED = {
     "momentum": "the equations of on-line learning are those of plain gradient descent",
     "optimizer": "the equations of on-line learning are those of plain gradient descent",
     "temperature": "equilibrium is computed in the limit of a high temperature",
@@ -26,11 +26,11 @@ NOT_HERE = {
     "epochs": "every example is seen once, until the last time",
     "examples": "every example is seen once, until the last time",
 }
-OF_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
+USAGE_IN_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
 # Arguments that are known, and often looked for in another place; `tutelage.model.numbers` adds
 # the numbers of a scenario.
-HOMES = {
-    "teacher_overlaps": OF_SCENARIO,
+USAGE_OF_ARGUMENT = {
+    "teacher_overlaps": USAGE_IN_SCENARIO,
     "activation": "tl.Committee(2, tl.ReLU())",
     "readout": "tl.Committee(2, tl.ReLU(), readout=[1, -1])",
     "readout_rate": "tl.online.evolve(scenario, start, 0.5, until=100, readout_rate=0.5)",
@@ -61,28 +61,28 @@ WORKERS = {
     ),
 }
 # Suggested are names that differ by a slip, not by a meaning.
-ALIKE = 0.7
+CLOSE_MATCH_CUTOFF = 0.7
 
 
-def unknown(name: str, came: str, there: Iterable[str], listed: str) -> InputError:
+def unknown_name_error(name: str, received: str, there: Iterable[str], listed: str) -> InputError:
     """Why there is nothing of this name, if that is known; else what it may have been meant to be.
 
     name: with the dashes of an option or without.
     there: the names that there are; listed: where, in words.
     """
     word = name.lstrip("-").replace("-", "_")
-    if word in NOT_HERE:
-        return InputError(name, came, NOT_HERE[word], PAGE)
-    alike = difflib.get_close_matches(name, list(there), n=1, cutoff=ALIKE)
-    return InputError(name, came, listed, alike[0] if alike else PAGE)
+    if word in UNSUPPORTED:
+        return InputError(name, received, UNSUPPORTED[word], PAGE)
+    alike = difflib.get_close_matches(name, list(there), n=1, cutoff=CLOSE_MATCH_CUTOFF)
+    return InputError(name, received, listed, alike[0] if alike else PAGE)
 
 
-def bound(
+def bind_arguments(
     signature: inspect.Signature, called: str, args: tuple, options: Mapping[str, Any]
 ) -> inspect.BoundArguments:
     """The arguments of a call by their names; what Python calls a TypeError, in words.
 
-    >>> bound(inspect.signature(lambda time, until=1: None), "evolve", (1,), {"untli": 2})
+    >>> bind_arguments(inspect.signature(lambda time, until=1: None), "evolve", (1,), {"untli": 2})
     Traceback (most recent call last):
         ...
     tutelage._checks.InputError: untli: got an argument that evolve does not have, but it has \
@@ -94,7 +94,7 @@ time, until. Try: until.
         raise _problem(signature, called, args, options) from None
 
 
-def named(kind: Class) -> Class:
+def with_checked_arguments(kind: Class) -> Class:
     """A class that says such things of its constructor, also of one that Python has made."""
     method = "__new__" if issubclass(kind, tuple) else "__init__"
     make = getattr(kind, method)
@@ -102,7 +102,7 @@ def named(kind: Class) -> Class:
 
     @wraps(make)
     def made(self: Any, *args: Any, **options: Any) -> Any:
-        bound(signature, kind.__name__, (self, *args), options)
+        bind_arguments(signature, kind.__name__, (self, *args), options)
         return make(self, *args, **options)
 
     setattr(kind, method, made)
@@ -117,11 +117,11 @@ def _problem(
     listed = f"it has {', '.join(every)}" if every else "it takes no arguments"
     for name in options:
         if name not in every:
-            return _unknown(name, called, every, listed)
+            return _unknown_argument(name, called, every, listed)
     by_place = [n for n, p in every.items() if p.kind is not p.KEYWORD_ONLY]
     if len(args) > len(by_place):
         rest = [n for n in every if n not in by_place and n not in options]
-        hint = f"{rest[0]}={shown(args[len(by_place)])}" if rest else ""
+        hint = f"{rest[0]}={short_repr(args[len(by_place)])}" if rest else ""
         allowed = f"{called} takes {len(by_place)} so: {', '.join(by_place) or 'all have names'}"
         return InputError("arguments", f"{len(args)} without a name", allowed, hint)
     for name in by_place[: len(args)]:
@@ -132,8 +132,8 @@ def _problem(
     return InputError(missing, "nothing", f"{called} needs {', '.join(needed)}")
 
 
-def _unknown(name: str, called: str, there: Mapping[str, Any], listed: str) -> InputError:
-    came = f"an argument that {called} does not have"
-    if name in HOMES:
-        return InputError(name, came, listed, HOMES[name].format(name=name))
-    return unknown(name, came, there, listed)
+def _unknown_argument(name: str, called: str, there: Mapping[str, Any], listed: str) -> InputError:
+    received = f"an argument that {called} does not have"
+    if name in USAGE_OF_ARGUMENT:
+        return InputError(name, received, listed, USAGE_OF_ARGUMENT[name].format(name=name))
+    return unknown_name_error(name, received, there, listed)

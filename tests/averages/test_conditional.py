@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, stats
 
 import tutelage as tl
-from tutelage._jax import hardly_used
+from tutelage._jax import jit_unoptimized
 from tutelage.averages.conditional.effort import PANELS
 from tutelage.averages.conditional.kernel import Units, given_first, quadratic
 from tutelage.averages.conditional.rules import Lattice
@@ -43,7 +43,7 @@ def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
         def weight(x):
             return g.derivative(x[0]) * g.derivative(x[-1])
 
-        return hardly_used(
+        return jit_unoptimized(
             lambda C: quadratic(weight, units, C, jnp.asarray(np.outer(c, c)), 0.3, given, rule)
         )(A @ A.T)
 
@@ -84,7 +84,7 @@ def test_kinks_of_fields_whose_variance_is_not_one(variance):
     products += [averaged(lambda x: np.clip(x, -1, 1) * given(x)[0])]
     slopes = [inside, averaged(lambda x: (abs(x) < 1) * given(x)[1])]
     rule, units = PANELS[-1], Units(((g, 2),))
-    found = hardly_used(lambda C: given_first(units, C, c, rule))(C)
+    found = jit_unoptimized(lambda C: given_first(units, C, c, rule))(C)
     # The nodes end at 7 standard deviations, and 1e-13 is added to variances.
     for one, other in zip(found, (products, slopes, curved(-1.0) - curved(1.0)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage._jax import hardly_used
+from tutelage._jax import jit_unoptimized
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.kernel import Units, condition, own_kinks, width
 from tutelage.averages.hermite.bounds import representative
@@ -24,7 +24,9 @@ HARD_TANH = tl.Activation.from_function(
 def level(g, C, given=1):
     units = Units(((g, len(C)),))
     choice = effort.Choice(units, given)
-    return choice, hardly_used(lambda C: choice.level(C, effort.survey(units, C)))(jnp.asarray(C))
+    return choice, jit_unoptimized(lambda C: choice.level(C, effort.survey(units, C)))(
+        jnp.asarray(C)
+    )
 
 
 def equal_fields(variance, rho, count=4):
@@ -70,7 +72,7 @@ def left_out(share):
     C[0, 0] = variance * (1 - share)
     units = Units(((tl.Tanh(), 3),))
     left_out = lambda C: effort._left_out(effort.survey(units, C), C, condition(C, 1))  # noqa: E731
-    return np.asarray(hardly_used(left_out)(jnp.asarray(C)))
+    return np.asarray(jit_unoptimized(left_out)(jnp.asarray(C)))
 
 
 def test_a_series_leaves_out_less_with_more_terms_and_where_little_noise_is_left():

@@ -9,7 +9,7 @@ from problems import problems
 from reference import erf_four_point
 from units import covariances, in_one_piece, true_errors
 
-from tutelage._jax import as_data, hardly_used, jax, jnp
+from tutelage._jax import jax, jit_unoptimized, jnp, numbers_to_arrays
 from tutelage.activations import Erf
 from tutelage.averages import erf
 from tutelage.averages.orthant import averages as orthant
@@ -39,7 +39,7 @@ def test_closed_forms_agree_with_noisy_signs(kind, offsets):
     A = np.random.default_rng(0).normal(size=(30, size, size))
     C = jnp.asarray(A @ np.swapaxes(A, -1, -2))
     activations = tuple(Erf(x) for x in (offsets if COUNT[kind] == 2 else (0.0, 0.0, *offsets)))
-    activations = as_data(activations)  # one program for all offsets
+    activations = numbers_to_arrays(activations)  # one program for all offsets
     one, other = (getattr(m, kind)(activations, C).value for m in (ERF, ORTHANT))
     assert np.all(np.abs(one - other) <= 1e-13)
 
@@ -76,7 +76,7 @@ WEIGHTS = {
 # Two eliminations of dependent fields that differ leave rounding of the size of C, as the rounding
 # of C itself would, beside the noise of variance 1; the others nothing of that kind.
 DEPENDENT = ("rank 3", "rank 2")
-derivatives = hardly_used(jax.value_and_grad(lambda C: erf.i4((Erf(),) * 4, C).value))
+derivatives = jit_unoptimized(jax.value_and_grad(lambda C: erf.i4((Erf(),) * 4, C).value))
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -104,7 +104,9 @@ def test_gradients_are_finite_for_covariances_of_every_size(kind):
     """Up to 10²⁹⁰, of every rank, with fields that coincide up to rounding."""
     size = {"i2": 2, "i3": 3, "i4": 4, "slopes": 2}[kind]
     rng, units = np.random.default_rng(21), (Erf(),) * COUNT.get(kind, 2)
-    both = hardly_used(jax.vmap(jax.value_and_grad(lambda C: getattr(erf, kind)(units, C).value)))
+    both = jit_unoptimized(
+        jax.vmap(jax.value_and_grad(lambda C: getattr(erf, kind)(units, C).value))
+    )
     for rank in (1, 2, 3, 4):
         W = rng.normal(size=(4, 1000, size, rank)) * 10.0 ** rng.uniform(0, 145, (4, 1000, 1, 1))
         W[:, :, 1] = W[:, :, 0] + np.array([0, 1e-8, 1e-4, 1])[:, None, None] * W[:, :, 1]
@@ -118,14 +120,14 @@ def test_derivatives_are_right_where_student_and_teacher_coincide():
     def average(R):
         return erf.i2((Erf(), Erf()), jnp.array([[1.0, R], [R, 1.0]])).value
 
-    assert abs(hardly_used(jax.grad(average))(1.0) - 2 / (np.pi * np.sqrt(3))) <= 4 * EPSILON
+    assert abs(jit_unoptimized(jax.grad(average))(1.0) - 2 / (np.pi * np.sqrt(3))) <= 4 * EPSILON
 
 
 @cache
 def gradient(kind):
     """Compiled once."""
     units = (Erf(),) * COUNT.get(kind, 2)
-    return hardly_used(jax.grad(lambda C: getattr(erf, kind)(units, C).value))
+    return jit_unoptimized(jax.grad(lambda C: getattr(erf, kind)(units, C).value))
 
 
 @pytest.mark.parametrize("kind", ["i2", "i3", "i4", "slopes"])

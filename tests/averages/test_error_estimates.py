@@ -10,7 +10,7 @@ import pytest
 from units import in_one_piece
 
 import tutelage as tl
-from tutelage._jax import hardly_used, jnp
+from tutelage._jax import jit_unoptimized, jnp
 from tutelage.averages import erf as exact_erf
 from tutelage.averages.conditional import averages as conditional, effort
 from tutelage.averages.conditional.kernel import Units, quadratic
@@ -61,7 +61,7 @@ def test_the_rest_of_mehlers_series(terms, rho):
         rule = Lattice(0.4, 0.3, n)
         slopes = lambda x: g.derivative(x[0]) * g.derivative(x[1])  # noqa: E731
         compute = lambda C: quadratic(slopes, Units(((g, 4),)), C, Gamma, 0.0, 2, rule)  # noqa: E731
-        return tl.averages.Estimate(*hardly_used(compute)(C))
+        return tl.averages.Estimate(*jit_unoptimized(compute)(C))
 
     ratio = hold_both_sides(average(terms), average(60).value)
     assert rho > 0 or ratio < 2
@@ -100,7 +100,7 @@ def test_quadrature_of_smooth_units():
         L, _ = ordered_factor(fields, C)
         return Grid(fields, jnp.zeros(2), L).sum(6)
 
-    alone = np.array([hardly_used(one_grid)(c) for c in C])
+    alone = np.array([jit_unoptimized(one_grid)(c) for c in C])
     hold_both_sides(quadrature.i2(ERF, C, nodes=6), exact, np.abs(alone - exact))
 
 
@@ -109,7 +109,7 @@ def test_conditional_averages_with_coarse_rules(monkeypatch):
     monkeypatch.setattr(effort, "PANELS", (Panels(8, 6, 1.0),) * 2)
     monkeypatch.setattr(effort, "JUDGE", Panels(6, 5, 0.01))
     C = covariances(2)
-    compute = hardly_used(lambda C: conditional._estimate(conditional._product, RELU, C, 1))
+    compute = jit_unoptimized(lambda C: conditional._estimate(conditional._product, RELU, C, 1))
     parts = zip(*(compute(c) for c in C), strict=True)
     estimate = tl.averages.Estimate(*(np.array(part) for part in parts))
     assert hold_both_sides(estimate, orthant.i2(RELU, C).value) < 10

@@ -8,18 +8,18 @@ from problems import problems
 from units import covariances, grouped, true_errors, units
 
 import tutelage as tl
-from tutelage.averages import Erf, Hermite, Orthant, Quadrature, i2, i3, i4
+from tutelage.averages import ErfClosedForm, Hermite, Orthant, Quadrature, i2, i3, i4
 from tutelage.averages.methods import Conditional
 
 EPSILON = np.finfo(float).eps
 AVERAGES = {"i2": i2, "i3": i3, "i4": i4}
 SERIES = [Hermite(6), Hermite(12)]
-METHODS = [Orthant(), Erf(), *SERIES, Quadrature(), Quadrature(nodes=20), Conditional()]
+METHODS = [Orthant(), ErfClosedForm(), *SERIES, Quadrature(), Quadrature(nodes=20), Conditional()]
 PAIRS_AND_TRIPLES = grouped(problems("i2", without="rounded") + problems("i3", without="rounded"))
 FOURS = grouped(problems("i4", without="rounded"))
 TABLE = PAIRS_AND_TRIPLES | FOURS
 # Of all these methods only the closed forms of Saad and Solla are for some units alone.
-NOT_SUPPORTED = [(group, Erf()) for group in TABLE if set(group[1]) != {"erf"}]
+NOT_SUPPORTED = [(group, ErfClosedForm()) for group in TABLE if set(group[1]) != {"erf"}]
 # `Conditional` is the default of smooth units, and meets those of the table.
 KINKED = [(group, Conditional()) for group in TABLE if set(group[1]) - {"erf", "linear"}]
 EVERY = [case for case in product(TABLE, METHODS) if case not in NOT_SUPPORTED + KINKED]
@@ -81,7 +81,7 @@ def test_a_method_without_a_formula_for_the_units_says_so(group, method):
 SMOOTH = [
     (tl.Tanh(), tl.Swish(2.0)),
     (tl.Sigmoid(), tl.GELU()),
-    (tl.Softplus(), tl.Erf(1.0)),
+    (tl.Softplus(), tl.ErfClosedForm(1.0)),
     (tl.Swish(), tl.ReLU()),
 ]
 # I4 of such units is in `test_quadrature.py`, to more digits.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tutelage
-from tutelage._names import NOT_HERE, PAGE
+from tutelage._names import PAGE, UNSUPPORTED
 from tutelage.cli import elsewhere, entry
 
 COMMANDS = (
@@ -101,5 +101,5 @@ def test_help_loads_nothing_that_computes():
 
 def test_what_messages_point_to_is_there_and_has_their_words():
     page = (Path(__file__).parents[2] / PAGE.partition(",")[0]).read_text("utf-8")
-    for word in (*NOT_HERE, *elsewhere.UNITS):
+    for word in (*UNSUPPORTED, *elsewhere.UNITS):
         assert word in page, word

@@ -39,7 +39,7 @@ def test_a_number_is_described_bounded_and_may_differ_between_runs(number):
         tl.Scenario(ONE, ONE, **{number.name: -1.0})
     several = tl.Scenario(ONE, ONE, **{number.name: np.array([0.5, 0.25])})
     assert several.leading == (2,)
-    value = [getattr(scenario, number.name) for scenario in several.each]
+    value = [getattr(scenario, number.name) for scenario in several.split_runs()]
     assert value == ([(0.5, 0.5), (0.25, 0.25)] if number.is_pair else [0.5, 0.25])
     with pytest.raises(InputError, match=rf"Try: tl.Scenario\(.*{number.name}="):
         tl.online.evolve(several, **{number.name: 1.0})

@@ -129,7 +129,7 @@ def test_teachers_that_differ_between_runs(tmp_path, ending):
     scenario = tl.Scenario(STUDENT, TEACHER, T)
     start = tl.Overlaps(Q=START.Q, R=START.R, T=scenario.T)
     runs = tl.online.evolve(scenario, start, 0.5, until=5.0)
-    for run, each in enumerate(scenario.each):
+    for run, each in enumerate(scenario.split_runs()):
         begin = tl.Overlaps(Q=START.Q, R=START.R, T=each.T)
         alone = tl.online.evolve(each, begin, 0.5, until=5.0)
         assert np.allclose(alone.R, runs.R[run], atol=1e-12)
@@ -160,14 +160,14 @@ def test_several_units_are_refused_where_there_has_to_be_one(verb):
 
 def test_several_units_are_refused_in_a_scenario_for_one():
     scenario = tl.Scenario(*committees(tl.LeakyReLU([0.1, 0.2]), tl.ReLU()))
-    with pytest.raises(InputError, match=r"scenario\.each"):
+    with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.online.Flow(scenario)
     for verb in (tl.online.fixed_point, tl.online.plateau):
-        with pytest.raises(InputError, match=r"scenario\.each"):
+        with pytest.raises(InputError, match=r"scenario\.split_runs"):
             verb(scenario, START, 0.5)
-    with pytest.raises(InputError, match=r"scenario\.each"):
+    with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.generalization_error(scenario, START)
-    with pytest.raises(InputError, match=r"scenario\.each"):
+    with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.simulation.chain(scenario, START, 0.5, dimension=50, until=1.0)
     with pytest.raises(InputError, match="at least 0"):
         tl.LeakyReLU([0.1, -0.2])
@@ -223,9 +223,9 @@ def test_a_grid_of_two_numbers_is_found_by_either_and_unfolds(tmp_path):
 
 def test_verbs_that_take_one_scenario_refuse_several():
     several = tl.Scenario(STUDENT, TEACHER, weight_decay=np.array([0.0, 0.1]))
-    with pytest.raises(InputError, match=r"scenario\.each"):
+    with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.online.fixed_point(several, START, 0.5)
-    assert [s.weight_decay for s in several.each] == [0.0, 0.1]
+    assert [s.weight_decay for s in several.split_runs()] == [0.0, 0.1]
 
 
 def test_a_batch_of_numbers_is_computed_again():

@@ -299,7 +299,7 @@ def test_runs_differ_in_rates_and_readouts():
     scenario = scenario_of(tl.Erf(), tl.Erf(), v, [1.0, -0.5])
     start = state_of(scenario)
     both = tl.online.evolve(scenario, start, 0.5, until=5, readout_rate=[0.2, 0.4], times=[0, 2, 5])
-    for run, each in enumerate(scenario.each):
+    for run, each in enumerate(scenario.split_runs()):
         rate = [0.2, 0.4][run]
         one = tl.online.evolve(each, start, 0.5, until=5, readout_rate=rate, times=[0, 2, 5])
         for name in ("Q", "R", "readout", "generalization_error"):

@@ -14,7 +14,7 @@ from tutelage.model.layout import layout_of
 from tutelage.online import Flow, evolve, integration
 from tutelage.online.integration import _check_pace
 from tutelage.online.trajectory import _check_known
-from tutelage.solve.stepping import Walk
+from tutelage.solve.stepping import IntegratorState
 
 
 def test_linear_units_follow_an_exponential():
@@ -260,7 +260,9 @@ def test_steps_that_stability_keeps_too_short_end_in_words():
 
 def on_its_way(t, y, h):
     rest = (np.zeros((7, 1, 1)), np.zeros((1, 1, 1)), np.zeros(1, int))
-    return Walk(*(np.array([x]) for x in (t, h, [y])), *rest, np.array([True]), np.zeros(1, int))
+    return IntegratorState(
+        *(np.array([x]) for x in (t, h, [y])), *rest, np.array([True]), np.zeros(1, int)
+    )
 
 
 def test_a_coarse_run_that_has_left_the_covariances_comes_back_and_goes_on(monkeypatch):

@@ -116,10 +116,10 @@ def test_a_seed_of_more_than_32_bits_is_kept(tmp_path, seed):
 )
 def test_whole_numbers_are_saved_as_numbers_if_they_fit_else_as_text(tmp_path, value):
     results.save(xr.Dataset(attrs={"number": value}), tmp_path / "number.nc")
-    came = results.load(tmp_path / "number.nc").attrs["number"]
-    assert int(came) == value
+    received = results.load(tmp_path / "number.nc").attrs["number"]
+    assert int(received) == value
     fits = np.iinfo(np.int32).min <= value <= np.iinfo(np.int32).max
-    assert isinstance(came, np.integer if fits else str)
+    assert isinstance(received, np.integer if fits else str)
 
 
 @pytest.mark.slow

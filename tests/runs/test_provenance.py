@@ -47,9 +47,9 @@ def same(a, b):
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: str(value)[:30])
 def test_a_value_comes_back_from_a_file(value, tmp_path):
-    came = back(value, tmp_path)
-    assert type(came) is type(value) or isinstance(came, int | float | np.number)
-    assert provenance.described(came) == provenance.described(value)
+    received = back(value, tmp_path)
+    assert type(received) is type(value) or isinstance(received, int | float | np.number)
+    assert provenance.described(received) == provenance.described(value)
 
 
 def test_every_digit_of_an_array_comes_back(tmp_path):

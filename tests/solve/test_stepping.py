@@ -6,7 +6,7 @@ from scipy.integrate import RK45
 
 from tutelage._jax import jax, jnp
 from tutelage.solve import stepping
-from tutelage.solve.stepping import beginning, every_step, walk
+from tutelage.solve.stepping import every_step, initial_state, integrate
 
 TIMES = np.linspace(0.0, 10.0, 41)
 
@@ -21,8 +21,8 @@ def oscillators(frequencies, tolerance, times=TIMES, ends=lambda t, y, slope: 0 
         return jnp.stack([y[:, 1], -(omega**2) * y[:, 0]], axis=-1)
 
     y0, t0 = jnp.tile(jnp.asarray([1.0, 0.0]), (len(frequencies), 1)), jnp.zeros(len(frequencies))
-    begin, span = beginning(y0, t0, len(times)), (jnp.asarray(times), times[-1])
-    return jax.jit(lambda: walk(rates, ends, 9, begin, *span, tolerance, NO_PAUSE))()
+    begin, span = initial_state(y0, t0, len(times)), (jnp.asarray(times), times[-1])
+    return jax.jit(lambda: integrate(rates, ends, 9, begin, *span, tolerance, NO_PAUSE))()
 
 
 def test_coefficients_are_those_of_dormand_and_prince():
@@ -102,11 +102,11 @@ def test_a_run_ends_where_it_is_told_to_and_the_others_go_on():
 
 def test_a_solution_that_blows_up_is_lost_just_before():
     """y' = y² from 1 is 1/(1 - t): no steps lead beyond t = 1."""
-    end = walk(
+    end = integrate(
         lambda t, y: y**2,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        beginning(jnp.ones((1, 1)), jnp.zeros(1), len(TIMES)),
+        initial_state(jnp.ones((1, 1)), jnp.zeros(1), len(TIMES)),
         jnp.asarray(TIMES),
         TIMES[-1],
         1e-8,
@@ -117,11 +117,11 @@ def test_a_solution_that_blows_up_is_lost_just_before():
 
 
 def test_times_before_the_start_record_the_start():
-    end = walk(
+    end = integrate(
         lambda t, y: -y,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        beginning(jnp.ones((1, 1)), jnp.asarray([5.0]), 3),
+        initial_state(jnp.ones((1, 1)), jnp.asarray([5.0]), 3),
         jnp.asarray([1.0, 5.0, 6.0]),
         6.0,
         1e-10,
@@ -131,11 +131,11 @@ def test_times_before_the_start_record_the_start():
 
 
 def test_a_slope_that_is_no_number_ends_the_run_at_once():
-    end = walk(
+    end = integrate(
         lambda t, y: y / 0.0,
         lambda t, y, slope: jnp.zeros(1, dtype=int),
         9,
-        beginning(jnp.ones((1, 1)), jnp.zeros(1), 1),
+        initial_state(jnp.ones((1, 1)), jnp.zeros(1), 1),
         jnp.asarray([1.0]),
         1.0,
         1e-8,

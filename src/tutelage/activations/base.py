@@ -9,9 +9,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, is_traced, shown
-from tutelage._door import door
-from tutelage._jax import as_data, jnp
+from tutelage._arguments import validated
+from tutelage._checks import InputError, is_traced, short_repr
+from tutelage._jax import jnp, numbers_to_arrays
 from tutelage._types import ArrayLike, Scalar
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
@@ -65,7 +65,7 @@ class Activation(eqx.Module):
         return "none"
 
     @property
-    def several(self) -> dict[str, np.ndarray]:
+    def per_run(self) -> dict[str, np.ndarray]:
         """Parameters of which there is one value for each run, by name.
 
         >>> from tutelage.activations import LeakyReLU
@@ -77,7 +77,7 @@ class Activation(eqx.Module):
 
     def of_run(self, run: int) -> "Activation":
         """The unit of one run; itself if there is one for all."""
-        numbers = {name: float(values[run]) for name, values in self.several.items()}
+        numbers = {name: float(values[run]) for name, values in self.per_run.items()}
         return dataclasses.replace(self, **numbers) if numbers else self
 
     @property
@@ -85,7 +85,7 @@ class Activation(eqx.Module):
         """A name for messages and tables."""
         return type(self).__name__
 
-    @door
+    @validated
     def hermite(self, order: int, variance: ArrayLike = 1.0) -> HermiteCoefficients:
         """c_n(q) = ⟨h_n(z) g(√q z)⟩ for n = 0 … order, h_n = He_n/√n!, z standard Gaussian.
 
@@ -103,7 +103,7 @@ class Activation(eqx.Module):
         True
         """
         one, n, q = check_one("activation", self), check_order(order), check_variance(variance)
-        closed = _series(as_data(one), n, q)
+        closed = _series(numbers_to_arrays(one), n, q)
         return project(one, n, q) if closed is None else closed
 
     @abc.abstractmethod
@@ -138,7 +138,7 @@ class Activation(eqx.Module):
         return None if form is None else form.hermite(order, q)
 
     @staticmethod
-    @door
+    @validated
     def from_function(
         f: Callable[[Any], Any],
         name: str | None = None,
@@ -184,8 +184,8 @@ def check_one(argument: str, activation: Any) -> Any:
     if not isinstance(activation, Activation):
         allowed = "it has to be an Activation"
         hint = "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)"
-        raise InputError(argument, shown(activation), allowed, hint)
-    for name, values in activation.several.items():
+        raise InputError(argument, short_repr(activation), allowed, hint)
+    for name, values in activation.per_run.items():
         raise InputError(
             argument,
             f"{len(values)} values of {name}",

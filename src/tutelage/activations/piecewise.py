@@ -5,9 +5,9 @@ from typing import Any
 
 import equinox as eqx
 
-from tutelage._checks import finite_numbers, several
+from tutelage._checks import finite_numbers, per_run_array
 from tutelage._jax import jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations.base import Activation, Parity, labelled
 from tutelage.activations.closed import ClosedForm
 
@@ -48,7 +48,7 @@ class PiecewiseLinear(Activation):
         return jnp.zeros_like(x)
 
 
-@named
+@with_checked_arguments
 class ReLU(PiecewiseLinear):
     """g(x) = max(0, x): a = 0."""
 
@@ -57,7 +57,7 @@ class ReLU(PiecewiseLinear):
         return 0.0, 1.0
 
 
-@named
+@with_checked_arguments
 class LeakyReLU(PiecewiseLinear):
     """g(x) = x for x > 0 and a x for x < 0.
 
@@ -65,7 +65,7 @@ class LeakyReLU(PiecewiseLinear):
         slope: a ≥ 0; 0 is the ReLU, 1 a linear unit.
     """
 
-    slope: Any = eqx.field(default=0.01, converter=several)
+    slope: Any = eqx.field(default=0.01, converter=per_run_array)
 
     def __check_init__(self):
         finite_numbers(
@@ -85,7 +85,7 @@ class LeakyReLU(PiecewiseLinear):
         return labelled("LeakyReLU", self.slope)
 
 
-@named
+@with_checked_arguments
 class Linear(PiecewiseLinear):
     """g(x) = x: a = 1, and no kink."""
 

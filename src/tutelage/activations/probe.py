@@ -132,11 +132,14 @@ def check_function(f: Any) -> None:
     result = _traced(f, "that fails on a number", "JAX has to be able to trace it", hint)
     shape, dtype = getattr(result, "shape", None), getattr(result, "dtype", None)
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        came = f"a function that returns {_described(result)} for a number"
-        raise InputError("f", came, "it has to return one real number", hint)
+        received = f"a function that returns {_described(result)} for a number"
+        raise InputError("f", received, "it has to return one real number", hint)
     if dtype != jnp.float64:
-        came, allowed = f"a function that returns {dtype}", "half of the digits would be missing"
-        raise InputError("f", came, allowed, "a function that leaves the type of x as it is")
+        received, allowed = (
+            f"a function that returns {dtype}",
+            "half of the digits would be missing",
+        )
+        raise InputError("f", received, allowed, "a function that leaves the type of x as it is")
     twice = jax.vmap(jax.grad(jax.grad(f)))
     allowed = "JAX has to be able to differentiate it twice, for many numbers at once"
     _traced(twice, "that JAX cannot differentiate", allowed, "jax.custom_jvp, or " + hint, (2,))
@@ -148,8 +151,8 @@ def _traced(f: Any, fails: str, allowed: str, hint: str, shape: tuple[int, ...] 
         return jax.eval_shape(lambda x: f(x), jax.ShapeDtypeStruct(shape, jnp.float64))
     except Exception as problem:
         reason = str(problem).partition("\n")[0]
-        came = f"a function {fails} ({type(problem).__name__}: {reason})"
-        raise InputError("f", came, allowed, hint) from problem
+        received = f"a function {fails} ({type(problem).__name__}: {reason})"
+        raise InputError("f", received, allowed, hint) from problem
 
 
 def _described(result: Any) -> str:
@@ -162,9 +165,9 @@ def _finite(what: str, values) -> None:
     bad = ~np.isfinite(values)
     if np.any(bad):
         x = np.concatenate([GRID, ELSEWHERE])[np.argmax(bad)]
-        came = f"a function whose {what} are not finite, at x = {x:.4g} for one"
+        received = f"a function whose {what} are not finite, at x = {x:.4g} for one"
         hint = "a form without overflow or division by zero, or jnp.where on a safe argument"
-        raise InputError("f", came, "they have to be finite", hint)
+        raise InputError("f", received, "they have to be finite", hint)
 
 
 def _no_pole(jump: _Jump) -> None:
@@ -180,8 +183,8 @@ def _bounded(g: "Custom", x: float) -> None:
 
 
 def _refuse_pole(x: float) -> None:
-    came = f"a function whose values are not finite, near x = {round(x, 8) + 0.0:g} for one"
-    raise InputError("f", came, "they have to be finite", "a function without poles")
+    received = f"a function whose values are not finite, near x = {round(x, 8) + 0.0:g} for one"
+    raise InputError("f", received, "they have to be finite", "a function without poles")
 
 
 def _square_integrable(values: np.ndarray) -> None:
@@ -192,9 +195,11 @@ def _square_integrable(values: np.ndarray) -> None:
             continue
         first, middle, last = (2 * np.log(g) - x**2 / 2)[[-1, OUTER // 2, 0]]
         if last > middle > first and last - middle > middle - first:
-            came = "a function that grows faster than the Gaussian falls, like exp(x²)"
+            received = "a function that grows faster than the Gaussian falls, like exp(x²)"
             allowed = "⟨g²⟩ over fields of variance 1 has to exist"
-            raise InputError("f", came, allowed, "one that grows like exp(x) or a power at most")
+            raise InputError(
+                "f", received, allowed, "one that grows like exp(x) or a power at most"
+            )
 
 
 def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
@@ -203,9 +208,11 @@ def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
         _bounded(g, x)
         x = round(x, 8) + 0.0  # no digits beyond the bisection, and no −0
         declared = f" with kinks={g.positions}" if g.positions else ""
-        came = f"a function{declared} whose {what} jumps at x = {x:g}, by {size:.2g} of its range"
+        received = (
+            f"a function{declared} whose {what} jumps at x = {x:g}, by {size:.2g} of its range"
+        )
         allowed = "it may jump only in its slope, and only at declared kinks"
-        raise InputError("f", came, allowed, hint.format(positions=(*g.positions, x)))
+        raise InputError("f", received, allowed, hint.format(positions=(*g.positions, x)))
 
 
 def _parity(g: "Custom", here: np.ndarray, there: np.ndarray) -> None:
@@ -216,5 +223,5 @@ def _parity(g: "Custom", here: np.ndarray, there: np.ndarray) -> None:
     if np.max(difference) > PARITY_ROUNDING * max(1.0, np.max(np.abs(here))):
         x = GRID[np.argmax(difference)]
         relation = "f(−x) = −f(x)" if sign < 0 else "f(−x) = f(x)"
-        came = f'"{g.declared_parity}" for a function that misses {relation} at x = {x:.4g}'
-        raise InputError("parity", came, "it has to hold for every x", 'parity="none"')
+        received = f'"{g.declared_parity}" for a function that misses {relation} at x = {x:.4g}'
+        raise InputError("parity", received, "it has to hold for every x", 'parity="none"')

@@ -6,16 +6,16 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from tutelage._checks import finite_numbers, is_traced, several
+from tutelage._checks import finite_numbers, is_traced, per_run_array
 from tutelage._jax import jax, jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations.base import Activation, Parity, labelled
 from tutelage.activations.closed import ClosedForm
 
 logistic = jax.nn.sigmoid
 
 
-@named
+@with_checked_arguments
 class Erf(Activation):
     """g(x) = b + erf(x/√2), g'(x) = √(2/π) exp(−x²/2)   (Saad and Solla 1995).
 
@@ -23,7 +23,7 @@ class Erf(Activation):
         offset: b; ``oostwal2019`` eq. (2) has b = 1.
     """
 
-    offset: Any = eqx.field(default=0.0, converter=several)
+    offset: Any = eqx.field(default=0.0, converter=per_run_array)
 
     def __check_init__(self):
         finite_numbers("offset", self.offset, hint="offset=0 for erf, offset=1 for 1 + erf")
@@ -50,7 +50,7 @@ class Erf(Activation):
         return -x * self._dg(x)
 
 
-@named
+@with_checked_arguments
 class Sigmoid(Activation):
     """g(x) = σ(βx) = 1/(1 + exp(−βx)), g' = βσ(1−σ)   (``milletari2019``).
 
@@ -58,7 +58,7 @@ class Sigmoid(Activation):
         beta: the inverse temperature β > 0, how steep.
     """
 
-    beta: Any = eqx.field(default=1.0, converter=several)
+    beta: Any = eqx.field(default=1.0, converter=per_run_array)
 
     def __check_init__(self):
         finite_numbers(
@@ -89,7 +89,7 @@ class Sigmoid(Activation):
         return -self.beta * self._dg(x) * jnp.tanh(self.beta * x / 2)
 
 
-@named
+@with_checked_arguments
 class Tanh(Activation):
     """g(x) = tanh x, g' = 1/cosh² x."""
 

@@ -9,9 +9,9 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from tutelage._checks import finite_numbers, several
+from tutelage._checks import finite_numbers, per_run_array
 from tutelage._jax import jax, jnp, match_rank
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations.base import Activation, labelled
 from tutelage.activations.hermite import (
     HermiteCoefficients,
@@ -24,7 +24,7 @@ from tutelage.activations.hermite import (
 logistic = jax.nn.sigmoid
 
 
-@named
+@with_checked_arguments
 class Swish(Activation):
     """g(x) = x σ(βx), σ the logistic function   (``milletari2019``).
 
@@ -32,7 +32,7 @@ class Swish(Activation):
         beta: the inverse temperature β > 0; the ReLU is the limit β → ∞.
     """
 
-    beta: Any = eqx.field(default=1.0, converter=several)
+    beta: Any = eqx.field(default=1.0, converter=per_run_array)
 
     def __check_init__(self):
         finite_numbers(
@@ -65,7 +65,7 @@ class Swish(Activation):
         return self.beta * (2 * bell - (t * bell) * jnp.tanh(t / 2))
 
 
-@named
+@with_checked_arguments
 class GELU(Activation):
     """g(x) = x Φ(x), Φ the Gaussian distribution function; g'' = (2 − x²) φ(x)."""
 
@@ -103,7 +103,7 @@ class GELU(Activation):
         return with_rounding(c[..., : order + 1])
 
 
-@named
+@with_checked_arguments
 class Softplus(Activation):
     """g(x) = ln(1 + eˣ), g' = σ(x), g'' = σ(x)σ(−x)."""
 

@@ -7,12 +7,12 @@ ReLU, linear and erf in any mixture), `erf` (closed forms), `quadrature` and `he
 activation, with a bound on the error).
 """
 
-from tutelage.averages.door import i2, i3, i4
+from tutelage.averages.api import i2, i3, i4
 from tutelage.averages.estimate import Estimate
-from tutelage.averages.methods import Erf, Hermite, Method, Orthant, Quadrature
+from tutelage.averages.methods import ErfClosedForm, Hermite, Method, Orthant, Quadrature
 
 __all__ = [
-    "Erf",
+    "ErfClosedForm",
     "Estimate",
     "Hermite",
     "Method",

@@ -6,20 +6,20 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import is_traced
-from tutelage._door import door
-from tutelage._jax import as_data, jnp, match_rank
+from tutelage._jax import jnp, match_rank, numbers_to_arrays
 from tutelage._types import AnyArray
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
-from tutelage.averages.door import average
+from tutelage.averages.api import average
 from tutelage.averages.methods import chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
-from tutelage.model.teachers import turns
+from tutelage.model.teachers import decorrelates
 
 
-@door
+@validated
 def generalization_error(
     scenario: Scenario,
     overlaps: Overlaps,
@@ -48,13 +48,13 @@ def generalization_error(
     >>> print(f"{tl.generalization_error(tl.Scenario(one, one), start):.12f}")
     0.333333333333
     """
-    turning = turns(scenario.drift, scenario.T)
-    check_fits("overlaps", scenario, overlaps, any_teacher=turning, turning=True)
+    time_dependent_T = decorrelates(scenario.drift, scenario.T)
+    check_fits("overlaps", scenario, overlaps, any_teacher=time_dependent_T, time_dependent_T=True)
     methods = _methods(scenario, method)
     if is_traced((scenario, overlaps)):
         estimate = _error(scenario, overlaps, methods)
     else:
-        estimate = _compiled(as_data(scenario), overlaps, methods)
+        estimate = _compiled(numbers_to_arrays(scenario), overlaps, methods)
     return estimate if return_error else estimate.value
 
 

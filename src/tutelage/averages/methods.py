@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, positive_integer
-from tutelage._door import door
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations import Activation
 from tutelage.averages import erf
 from tutelage.averages.conditional import averages as conditional
@@ -39,7 +39,7 @@ class Method(eqx.Module):
         return getattr(self.module, kind)(activations, C, **self.options())
 
 
-@named
+@with_checked_arguments
 class Orthant(Method):
     """Exact, for ReLU, leaky ReLU, linear and erf in any mixture."""
 
@@ -48,8 +48,8 @@ class Orthant(Method):
     exact: ClassVar[bool] = True
 
 
-@named
-class Erf(Method):
+@with_checked_arguments
+class ErfClosedForm(Method):
     """The closed forms of Saad and Solla, if all units are error functions."""
 
     name: ClassVar[str] = "erf"
@@ -57,7 +57,7 @@ class Erf(Method):
     exact: ClassVar[bool] = True
 
 
-@named
+@with_checked_arguments
 class Hermite(Method):
     """The series of Kibble and Slepian, eq. (1) of citton2025, for every activation.
 
@@ -68,7 +68,7 @@ class Hermite(Method):
     name: ClassVar[str] = "hermite"
     module: ClassVar[Any] = hermite
 
-    @door
+    @validated
     def __init__(self, order: int = 10):
         self.order = positive_integer("order", order, "10, as citton2025 does")
 
@@ -79,7 +79,7 @@ class Hermite(Method):
         return {"order": self.order}
 
 
-@named
+@with_checked_arguments
 class Quadrature(Method):
     """Tensor quadrature through a factor of the covariance, for every activation.
 
@@ -90,7 +90,7 @@ class Quadrature(Method):
     name: ClassVar[str] = "quadrature"
     module: ClassVar[Any] = quadrature
 
-    @door
+    @validated
     def __init__(self, nodes: int | None = None):
         self.nodes = None if nodes is None else positive_integer("nodes", nodes, "33")
 
@@ -101,7 +101,7 @@ class Quadrature(Method):
         return {} if self.nodes is None else {"nodes": self.nodes}
 
 
-@named
+@with_checked_arguments
 class Conditional(Method):
     """Two fields by quadrature, the others given these by Mehler's series, for every activation."""
 
@@ -109,7 +109,7 @@ class Conditional(Method):
     module: ClassVar[Any] = conditional
 
 
-METHODS: tuple[type[Method], ...] = (Erf, Orthant, Conditional, Quadrature, Hermite)
+METHODS: tuple[type[Method], ...] = (ErfClosedForm, Orthant, Conditional, Quadrature, Hermite)
 DEFAULTS = tuple(kind() for kind in METHODS)
 
 

@@ -11,6 +11,6 @@ Of deeper networks, `correlations` says which node follows which, and `hessian` 
 No framework is imported here before one of its objects has been handed in.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -64,9 +64,9 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
         found = [trial for g, s in measured if (trial := _tried(network, g, s))]
     if not found:
         _check_measurable(argument, network)
-        came = f"a model ({network.framework}) that is not the sum of its units"
+        received = f"a model ({network.framework}) that is not the sum of its units"
         allowed = "its outputs are not v·g(Wξ + b): a skip connection, a normalisation or the like"
-        raise InputError(argument, came, allowed, HINT)
+        raise InputError(argument, received, allowed, HINT)
     return _assembled(network, min(found, key=Trial.oddity))
 
 
@@ -74,10 +74,10 @@ def _check_measurable(argument: str, network: Description) -> None:
     """The fields of more units than inputs cannot be chosen one by one."""
     K, N = network.layers[0].weights.shape
     if not network.ordered and K > N:
-        came = f"a model ({network.framework}) with {K} units of {N} inputs"
+        received = f"a model ({network.framework}) with {K} units of {N} inputs"
         allowed = "an activation that stands in its code is measured with no more units than inputs"
         hint = "a model made as a sequence, or its weights [W_1, W_2] with activation=tl.ReLU()"
-        raise InputError(argument, came, allowed, hint)
+        raise InputError(argument, received, allowed, hint)
 
 
 def measured_words(network: Description) -> str:
@@ -123,14 +123,14 @@ def _known(network: Description, g: Function | None) -> Recognised | None:
 
 def _check_layers(argument: str, network: Description) -> None:
     if network.strange:
-        came = f"a network ({network.framework}) with {', '.join(network.strange)}"
+        received = f"a network ({network.framework}) with {', '.join(network.strange)}"
         allowed = "the theory has dense layers and one activation"
-        raise InputError(argument, came[:300], allowed, HINT)
+        raise InputError(argument, received[:300], allowed, HINT)
     if len(network.layers) > 2:
         names = ", ".join(repr(one.name) for one in network.layers)
-        came = f"{len(network.layers)} layers of weights ({names})"
+        received = f"{len(network.layers)} layers of weights ({names})"
         allowed = "the theory has one hidden layer and its readout"
-        raise InputError(argument, came[:300], allowed, f"layer={network.layers[0].name!r}")
+        raise InputError(argument, received[:300], allowed, f"layer={network.layers[0].name!r}")
 
 
 def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | None:

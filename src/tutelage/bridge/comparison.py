@@ -188,7 +188,7 @@ def _scenario(record: xr.Dataset) -> Scenario:
         )
     except InputError as problem:
         hint = "tl.bridge.predict(record, scenario=recorder.scenario)"
-        raise InputError("scenario", problem.came, problem.allowed, hint) from None
+        raise InputError("scenario", problem.received, problem.allowed, hint) from None
     if not isinstance(found, Scenario):
         raise InputError("record", "no attribute 'scenario'", "a record has one")
     return found

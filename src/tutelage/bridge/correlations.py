@@ -53,8 +53,10 @@ def correlations(student: Any, teacher: Any, data: Any, *, layer: int = 1) -> xr
     f = _nodes("student", student, data, layer)
     g = _nodes("teacher", teacher, data, layer)
     if len(f) != len(g):
-        came = f"{len(g)} examples and places"
-        raise InputError("teacher", came, f"the student has {len(f)}", "the same data and sizes")
+        received = f"{len(g)} examples and places"
+        raise InputError(
+            "teacher", received, f"the student has {len(f)}", "the same data and sizes"
+        )
     ρ = np.asarray(correlation(f, g))
     return xr.Dataset(
         {
@@ -85,6 +87,6 @@ def _nodes(argument: str, network: Any, data: Any, layer: int) -> Float[np.ndarr
             raise InputError("data", f"shape {ξ.shape}", allowed)
         f = activations(description, functions(argument, description), ξ, layer)
     if f.ndim < 2 or not f.size:
-        came = f"activations of shape {f.shape}"
-        raise InputError(argument, came, "their shape has to be (examples, nodes)")
+        received = f"activations of shape {f.shape}"
+        raise InputError(argument, received, "their shape has to be (examples, nodes)")
     return np.moveaxis(f, 1, -1).reshape(-1, f.shape[1]) if f.ndim > 2 else f

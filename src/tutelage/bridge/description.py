@@ -153,8 +153,8 @@ def layer(
         allowed = "its weights have to be a matrix"
         raise InputError(f"{argument}.{name}", f"shape {W.shape}", allowed, "a dense layer")
     if b is not None and b.shape != W.shape[:1]:
-        came, allowed = f"shape {b.shape}", f"its weights have {W.shape[0]} outputs"
-        raise InputError(f"{argument}.{name}.bias", came, allowed)
+        received, allowed = f"shape {b.shape}", f"its weights have {W.shape[0]} outputs"
+        raise InputError(f"{argument}.{name}.bias", received, allowed)
     return Layer(name, W, b, transposed)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 from tutelage._jax import jax, jnp
 from tutelage.bridge.frameworks.arrays import as_array
 from tutelage.bridge.layered import for_jax, functions
@@ -18,7 +18,7 @@ class Objective(NamedTuple):
     parameters: dict[str, Any]
 
 
-@door
+@validated
 def hessian(
     model: Any, loss: Callable[[Any, Any], Any], data: Any, *, part: str | None = None
 ) -> Objective:
@@ -94,12 +94,12 @@ def _functional(model: Any) -> tuple[Any, Any]:
 
 def _pair(data: Any) -> tuple[Any, Any]:
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data", shown(data), "it has to be a pair", "(inputs, targets)")
+        raise InputError("data", short_repr(data), "it has to be a pair", "(inputs, targets)")
     inputs, targets = (as_array(f"data[{i}]", x) for i, x in enumerate(data))
     whole = "int" in str(getattr(data[1], "dtype", ""))  # labels
     if len(inputs.shape) < 1 or len(targets.shape) < 1 or len(inputs) != len(targets):
-        came = f"inputs of shape {inputs.shape} and targets of shape {targets.shape}"
-        raise InputError("data", came, "there has to be a target for every input")
+        received = f"inputs of shape {inputs.shape} and targets of shape {targets.shape}"
+        raise InputError("data", received, "there has to be a target for every input")
     return jnp.asarray(inputs), jnp.asarray(targets.astype(int) if whole else targets)
 
 

@@ -17,9 +17,9 @@ EXAMPLES = 32
 def functions(argument: str, network: Description) -> tuple[Function, ...]:
     """What stands between the layers, by the structure or by what the network does."""
     if network.strange:
-        came = f"a network ({network.framework}) with {', '.join(network.strange)}"
+        received = f"a network ({network.framework}) with {', '.join(network.strange)}"
         allowed = "it has to be dense layers with activations between them"
-        raise InputError(argument, came[:300], allowed, "a function from data to activations")
+        raise InputError(argument, received[:300], allowed, "a function from data to activations")
     count = max(len(network.layers) - 1, 1)
     if network.ordered:
         return network.functions
@@ -31,9 +31,9 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
             found = units(argument, network, None)
             if found.function is not None and not found.scaled and found.factor == 1:
                 return (found.function,)
-    came = f"a network ({network.framework}) that does not tell what stands between its layers"
+    received = f"a network ({network.framework}) that does not tell what stands between its layers"
     hint = "a model made as a sequence, or a function from data to activations"
-    raise InputError(argument, came, "its activations have to be known", hint)
+    raise InputError(argument, received, "its activations have to be known", hint)
 
 
 def activations(

@@ -20,7 +20,7 @@ from typing import Any
 
 import xarray as xr
 
-from tutelage._checks import InputError, finite_number, shown
+from tutelage._checks import InputError, finite_number, short_repr
 from tutelage.bridge.frameworks.arrays import as_array
 
 # Names under which frameworks have plain gradient descent, in lower case.
@@ -95,7 +95,7 @@ def of_record(record: xr.Dataset) -> Optimizer | None:
         return _checked(settings.pop("name"), settings.pop("rates"), **settings)
     except (ValueError, TypeError, KeyError, AttributeError):
         allowed = "it has to be as tl.bridge.Recorder writes it"
-        raise InputError(f"record.attrs[{ATTRIBUTE!r}]", shown(text), allowed) from None
+        raise InputError(f"record.attrs[{ATTRIBUTE!r}]", short_repr(text), allowed) from None
 
 
 def read_optimizer(optimizer: Any) -> Optimizer:
@@ -111,7 +111,7 @@ def read_optimizer(optimizer: Any) -> Optimizer:
         received = "an Optax transformation"
         allowed = "its functions do not tell their settings; describe it by hand"
     else:
-        received = shown(optimizer)
+        received = short_repr(optimizer)
         allowed = "it has to be a PyTorch or Keras optimizer, or a description by hand"
     raise InputError("optimizer", received, allowed, f"optimizer={DESCRIPTION}")
 
@@ -153,7 +153,9 @@ def _by_hand(settings: Mapping[Any, Any]) -> Optimizer:
             raise InputError("optimizer", f"the key {key!r}", allowed, hint)
     if not isinstance(settings.get("name"), str):
         allowed = "a description needs the name of the optimizer"
-        raise InputError("optimizer", shown(dict(settings)), allowed, f"optimizer={DESCRIPTION}")
+        raise InputError(
+            "optimizer", short_repr(dict(settings)), allowed, f"optimizer={DESCRIPTION}"
+        )
     numbers = {key: settings[key] for key in KEYS[2:] if key in settings}
     rate = settings.get("learning_rate")
     return _checked(settings["name"], [] if rate is None else [rate], **numbers)

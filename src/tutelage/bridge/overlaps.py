@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import Description
 from tutelage.bridge.fields import covariances
@@ -21,7 +21,7 @@ DEVIATIONS = 5
 FEW_INPUTS = 50
 
 
-@door
+@validated
 def overlaps(
     student: Any,
     teacher: Any,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.bridge.causes import Cause, causes_of, momentum_words
 from tutelage.bridge.comparison import Problem, deviation, is_far, p_in_words, shown_rate
@@ -86,7 +86,7 @@ class Prediction(Finding):
     __repr__ = __str__
 
 
-@door
+@validated
 def predict(
     record: xr.Dataset,
     *,
@@ -130,9 +130,9 @@ def predict(
     """
     check_runs("record", record)
     if record.attrs.get("computed_by") != "bridge.Recorder" or record.sizes["run"] != 1:
-        came = f"{record.sizes['run']} runs of {record.attrs.get('computed_by')}"
+        received = f"{record.sizes['run']} runs of {record.attrs.get('computed_by')}"
         hint = "record.isel(run=[0]), and tl.simulation.compare for many runs"
-        raise InputError("record", came, "it has to be one run of tl.bridge.Recorder", hint)
+        raise InputError("record", received, "it has to be one run of tl.bridge.Recorder", hint)
     finite_number("level", level, above=0.0, hint="0.01")
     if level >= 1 or positive_integer("runs", runs, "runs=100") * level < 1 - 1e-9:
         allowed = f"the level {level:g} needs at least {1 / level:.0f} runs, and is below 1"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 from tutelage.bridge.behaviour import measured_words
 from tutelage.bridge.description import Description, check_finite
 
@@ -24,7 +24,7 @@ READERS = (
 HINT = "weight matrices, or a PyTorch, Flax, Equinox or Keras model"
 
 
-@door
+@validated
 def describe(network: Any) -> Description:
     """What a network is, as everything here sees it.
 
@@ -72,7 +72,7 @@ def read_any(argument: str, network: Any) -> Description:
     name = reader_of(network)
     if name is None:
         allowed = "it has to be a network, or its weights"
-        raise InputError(argument, shown(network), allowed, HINT)
+        raise InputError(argument, short_repr(network), allowed, HINT)
     return reader(name).read(argument, network)
 
 

@@ -81,7 +81,7 @@ def custom(argument: str, function: Function) -> Activation:
     except InputError as problem:
         allowed = f"it has to be a function that the averages can use ({problem.allowed})"
         raise InputError(
-            argument, f"the activation {function.name}: {problem.came}", allowed, problem.hint
+            argument, f"the activation {function.name}: {problem.received}", allowed, problem.hint
         ) from None
 
 

@@ -18,8 +18,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage import results
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import check_finite
@@ -141,7 +141,7 @@ class Recorder:
         InputError: if an argument, or the first student, is nothing that the theory covers.
     """
 
-    @door
+    @validated
     def __init__(
         self,
         teacher: Any,
@@ -268,8 +268,8 @@ class Recorder:
         self._student = units("student", network, self._scaled)
         J, B = self._student, self._teacher
         if J.weights.shape[1] != B.weights.shape[1]:
-            came = f"units with {J.weights.shape[1]} inputs"
-            raise InputError("student", came, f"the teacher's have {B.weights.shape[1]}")
+            received = f"units with {J.weights.shape[1]} inputs"
+            raise InputError("student", received, f"the teacher's have {B.weights.shape[1]}")
         _, _, T = self._overlaps(J.weights)
         self._scenario = of_units(J, B, self._activation, T)
         self._first = np.array(J.weights), None if J.readout is None else np.array(J.readout)
@@ -284,8 +284,11 @@ class Recorder:
         scale = np.sqrt(one.weights.shape[1]) if first.scaled else 1.0
         J = one.weights / scale
         if J.shape != first.weights.shape:
-            came, allowed = f"weights of shape {J.shape}", f"the first had {first.weights.shape}"
-            raise InputError("student", came, allowed, "the same network at every step")
+            received, allowed = (
+                f"weights of shape {J.shape}",
+                f"the first had {first.weights.shape}",
+            )
+            raise InputError("student", received, allowed, "the same network at every step")
         v = first.factor * second[0].weights if second else first.readout
         biases = [layer.bias for layer in network.layers if layer.bias is not None]
         return J, v, np.concatenate(biases) if biases else np.zeros(1)
@@ -408,9 +411,11 @@ class Recorder:
         there, ours = results.load(self._path), self._attributes()
         for name in IDENTITY:
             if there.attrs.get(name) != ours[name]:
-                came = f"{str(self._path)!r}, of a training with {name} = {there.attrs.get(name)}"
+                received = (
+                    f"{str(self._path)!r}, of a training with {name} = {there.attrs.get(name)}"
+                )
                 allowed = f"this one has {ours[name]}; the file is left as it is"
-                raise InputError("path", came[:300], allowed[:300], "another file name")
+                raise InputError("path", received[:300], allowed[:300], "another file name")
         steps = np.rint(there["time"].values * self.dimension).astype(int)
         known = self._check_resumed(there, steps, step, network)
         earlier = steps < step

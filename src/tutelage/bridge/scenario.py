@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 from tutelage.activations import Activation
 from tutelage.bridge.behaviour import Units
 from tutelage.bridge.inputs import check_inputs, structure
@@ -17,7 +17,7 @@ from tutelage.model import Committee, Scenario
 NO_BIAS = 1e-6
 
 
-@door
+@validated
 def scenario(
     student: Any,
     teacher: Any,
@@ -63,7 +63,7 @@ def of_units(J: Units, B: Units, activation: Any, T: np.ndarray) -> Scenario:
     given = activation if isinstance(activation, tuple) else (activation, activation)
     if len(given) != 2:
         allowed = "it has to be one activation, or a pair for student and teacher"
-        raise InputError("activation", shown(activation), allowed, "tl.ReLU()")
+        raise InputError("activation", short_repr(activation), allowed, "tl.ReLU()")
     _check_outputs(J, B)
     student, teacher = (
         _committee(argument, one, g)

@@ -12,7 +12,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from tutelage._checks import InputError
-from tutelage._names import PAGE, unknown
+from tutelage._names import PAGE, unknown_name_error
 from tutelage.cli.encoding import encodable
 
 # Arguments of Python that have another name among the options of a command.
@@ -89,15 +89,17 @@ def as_option(problem: InputError, command: Any) -> InputError:
     for option in (f"--{name.replace('_', '-')}", *OPTIONS.get(name, [])):
         if option in there:
             hint = problem.hint.replace(f"{name}=", f"{option} ")
-            return InputError(option, problem.came, problem.allowed, hint)
+            return InputError(option, problem.received, problem.allowed, hint)
     return problem
 
 
 def unknown_option(name: str, command: Any) -> InputError:
     """Why there is none, if that is known; else what it may have been meant to be."""
     there = [option for parameter in command.params for option in parameter.opts]
-    came = f"an option that tutelage {command.name} does not have"
-    return unknown(name, came, there, f"tutelage {command.name} --help lists those that it has")
+    received = f"an option that tutelage {command.name} does not have"
+    return unknown_name_error(
+        name, received, there, f"tutelage {command.name} --help lists those that it has"
+    )
 
 
 def unknown_unit(option: str, text: str, names: Any) -> InputError:

@@ -28,7 +28,7 @@ class WellTimed:
     interrupt any more.
     """
 
-    came: int | None = None  # the number of the signal that was heard first, of a whole process
+    received: int | None = None  # the number of the signal that was heard first, of a whole process
 
     def __init__(self) -> None:
         usual = [number for number, by in SIGNALS.items() if signal.getsignal(number) == by]
@@ -45,7 +45,7 @@ class WellTimed:
         """Interrupt, unless it has to wait; in any case, once more in a while."""
         if self._over:
             return
-        WellTimed.came = WellTimed.came or number
+        WellTimed.received = WellTimed.received or number
         again = threading.Timer(SOON, self._press)
         again.daemon = True
         again.start()
@@ -59,7 +59,7 @@ class WellTimed:
         if self._over or main is None:
             return
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(main, WellTimed.came or signal.SIGINT)
+            signal.pthread_kill(main, WellTimed.received or signal.SIGINT)
         else:
             _thread.interrupt_main()
 
@@ -70,13 +70,13 @@ class WellTimed:
         traceback: TracebackType | None,
     ) -> None:
         self._over = True
-        if WellTimed.came and is_interrupt(problem):
+        if WellTimed.received and is_interrupt(problem):
             _end()
 
 
 def interrupted() -> int:
     """The exit code: 128 and the number of the signal, as shells have it; 130 after Ctrl-C."""
-    return 128 + (WellTimed.came or signal.SIGINT)
+    return 128 + (WellTimed.received or signal.SIGINT)
 
 
 def _is_loading(frame: FrameType | None) -> bool:

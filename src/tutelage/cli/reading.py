@@ -170,8 +170,11 @@ def activation(option: str, text: str) -> "Activation":
         return kind(_parameter(option, text, name, parameter))
     except InputError as problem:
         named = problem.argument == option  # the number could not be read
-        came, allowed = repr(text), f"its {problem.argument} {problem.allowed.removeprefix('it ')}"
-        raise problem if named else InputError(option, came, allowed, problem.hint) from None
+        received, allowed = (
+            repr(text),
+            f"its {problem.argument} {problem.allowed.removeprefix('it ')}",
+        )
+        raise problem if named else InputError(option, received, allowed, problem.hint) from None
 
 
 def _parameter(option: str, text: str, name: str, parameter: str) -> float:
@@ -291,8 +294,10 @@ def scenario(
     )
     outputs, wanted = (len(x) if x else 1 for x in (teacher_v, v))
     if outputs != wanted:
-        came, allowed = f"{outputs} output(s)", f"--readout has {wanted}, a row for each"
-        raise InputError("--teacher-readout", came, allowed, "as many rows, with ';' between them")
+        received, allowed = f"{outputs} output(s)", f"--readout has {wanted}, a row for each"
+        raise InputError(
+            "--teacher-readout", received, allowed, "as many rows, with ';' between them"
+        )
     student = Committee(K, activation("--activation", units[0]), v)
     teacher = Committee(M, activation("--teacher-activation", units[1] or units[0]), teacher_v)
     norms = numbers("--teacher-norms", teacher_norms or "1", 1, teacher.units)
@@ -330,5 +335,5 @@ def _check_angles(q: "np.ndarray", r: "np.ndarray", t: "np.ndarray") -> None:
             f"with Q_{i + 1}{i + 1} = {q[i]:g} and T_{i + 1}{i + 1} = {t[i]:g} it is at most "
             f"√(Q T) = {largest:g}"
         )
-        came = f"R_{i + 1}{i + 1} = {r[i]:g} (0.001 where it is left out)"
-        raise InputError("--start-r", came, allowed, f"--start-r {0.5 * largest:.2g}")
+        received = f"R_{i + 1}{i + 1} = {r[i]:g} (0.001 where it is left out)"
+        raise InputError("--start-r", received, allowed, f"--start-r {0.5 * largest:.2g}")

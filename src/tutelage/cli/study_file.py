@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.cli import reading
 
 KEYS = ("verb", "keep", "seed", "scenario", "start", "fixed", "over", "points")
@@ -70,7 +70,9 @@ def read(path: Path) -> dict[str, Any]:
     if unknown:
         raise _refused(unknown[0], "an entry that is not known", f"there are {', '.join(KEYS)}")
     if "verb" not in content or not isinstance(content["verb"], str):
-        raise _refused("verb", shown(content.get("verb")), "it has to be a name", "online.evolve")
+        raise _refused(
+            "verb", short_repr(content.get("verb")), "it has to be a name", "online.evolve"
+        )
     if ("over" in content) == ("points" in content):
         raise _refused("over", "neither or both", "there is either [over] or [[points]]")
     from tutelage.runs.public_names import function
@@ -94,7 +96,7 @@ def _check_options(arguments: Any) -> None:
     """Refuse options of the command as arguments of the function."""
     for name in (name for name in OPTIONS if name in arguments):
         allowed = "it is given to the command" if "--" in OPTIONS[name] else "it has its own entry"
-        raise _refused(name, shown(arguments[name]), allowed, OPTIONS[name])
+        raise _refused(name, short_repr(arguments[name]), allowed, OPTIONS[name])
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -109,9 +111,9 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _refused(
-    name: str, came: str, allowed: str, hint: str = "tutelage sweep example"
+    name: str, received: str, allowed: str, hint: str = "tutelage sweep example"
 ) -> InputError:
-    return InputError(f"{name} in the file", came, allowed, hint)
+    return InputError(f"{name} in the file", received, allowed, hint)
 
 
 def _arguments(verb: Any) -> Mapping[str, Any]:
@@ -123,7 +125,7 @@ def _arguments(verb: Any) -> Mapping[str, Any]:
 def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = content.get(name, {})
     if not isinstance(found, dict):
-        raise _refused(name, shown(found), f"it has to be a table, [{name}]")
+        raise _refused(name, short_repr(found), f"it has to be a table, [{name}]")
     return found
 
 
@@ -133,7 +135,7 @@ def _over(content: Mapping[str, Any]) -> Any:
 
         rows = content["points"]
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise _refused("points", shown(rows), "they have to be tables, [[points]]")
+            raise _refused("points", short_repr(rows), "they have to be tables, [[points]]")
         if len({frozenset(row) for row in rows}) != 1:
             raise _refused("points", "rows with other names", "all have the same ones")
         columns = {name: [_value(name, row[name]) for row in rows] for name in rows[0]}
@@ -148,18 +150,18 @@ def _values(name: str, given: Any) -> list[Any]:
     ends = {"from", "to", "count"}
     if not isinstance(given, dict) or not ends <= set(given) <= {*ends, "spacing"}:
         hint = "{ from = 0.1, to = 1.0, count = 10 }, also with spacing = 'log'"
-        raise _refused(name, shown(given), "it has to be a list or a range", hint)
+        raise _refused(name, short_repr(given), "it has to be a list or a range", hint)
     import numpy as np
 
     first, last, count = given["from"], given["to"], given["count"]
     spacing = given.get("spacing", "linear")
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
     if not numbers or not isinstance(count, int) or count < 2 or spacing not in ("linear", "log"):
-        raise _refused(name, shown(given), "from and to are numbers, count is 2 or more")
+        raise _refused(name, short_repr(given), "from and to are numbers, count is 2 or more")
     if count > MAX_COUNT:
-        raise _refused(name, shown(given), f"count is at most {MAX_COUNT}")
+        raise _refused(name, short_repr(given), f"count is at most {MAX_COUNT}")
     if spacing == "log" and not (first > 0 and last > 0):
-        raise _refused(name, shown(given), "a logarithmic range has positive ends")
+        raise _refused(name, short_repr(given), "a logarithmic range has positive ends")
     make = np.geomspace if spacing == "log" else np.linspace
     return [float(x) for x in make(first, last, count)]
 
@@ -195,7 +197,7 @@ def _start(scenario: Any, given: dict[str, Any]) -> Any:
     if not given:
         return reading.start(scenario, None, "1e-3")
     if set(given) != {"Q", "R"}:
-        raise _refused("start", shown(sorted(given)), "it has Q and R, or is left out")
+        raise _refused("start", short_repr(sorted(given)), "it has Q and R, or is left out")
     return Overlaps(**given, T=scenario.T)
 
 
@@ -204,6 +206,6 @@ def _keep(given: Any) -> Any:
 
     if isinstance(given, dict):
         if set(given) != {"last"}:
-            raise _refused("keep", shown(given), 'it has to be names, or { last = ["R"] }')
+            raise _refused("keep", short_repr(given), 'it has to be names, or { last = ["R"] }')
         return last(given["last"])
     return given

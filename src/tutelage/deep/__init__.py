@@ -8,6 +8,6 @@ that follow nobody.
 `deep.images` trains students of a convolutional teacher on CIFAR-10.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.deep.network import Network, check_examples, check_pair
 
@@ -16,7 +16,7 @@ from tutelage.deep.network import Network, check_examples, check_pair
 STRENGTH_EXAMPLES = 64
 
 
-@door
+@validated
 def correlations(student: Network, teacher: Network, examples: Any) -> list[np.ndarray]:
     """Correlation coefficient of every student node with every teacher node, layer by layer.
 
@@ -115,7 +115,7 @@ AXES = {
 }
 
 
-@door
+@validated
 def recovery_rate(dataset: xr.Dataset, *, threshold: float = 0.95, layer: int = 1) -> xr.DataArray:
     """For each teacher node, the fraction of runs with a student node that follows it.
 
@@ -136,13 +136,13 @@ def recovery_rate(dataset: xr.Dataset, *, threshold: float = 0.95, layer: int = 
     return (best > threshold).astype(float).where(best.notnull()).mean("run")
 
 
-@door
+@validated
 def mean_correlation(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     """ρ_mean = mean_j max_k ρ_kj over the teacher nodes of a layer (tian2020, Section 6)."""
     return _of_layer(dataset, "teacher_correlation", layer).mean(f"teacher_{layer}")
 
 
-@door
+@validated
 def focus_shifts(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     """How often each student node has turned to another teacher node by the end of training.
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
-from tutelage._door import door
 from tutelage._jax import jax, jnp, match_rank
 
 
@@ -70,7 +70,7 @@ def relu(h: Any) -> Any:
     return jnp.where(h <= 0, 0.0, h)
 
 
-@door
+@validated
 def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Network:
     """A network with these weights.
 
@@ -111,9 +111,9 @@ def as_jax(networks: Network) -> Network:
 
 def _biases(biases: Sequence[Any], W: list[np.ndarray]) -> list[np.ndarray]:
     b = [finite_array(f"biases[{i}]", array) for i, array in enumerate(biases)]
-    wanted, came = [(A.shape[1],) for A in W], [a.shape for a in b]
-    if wanted != came:
-        raise InputError("biases", f"shapes {came}", f"the weights need {wanted}")
+    wanted, received = [(A.shape[1],) for A in W], [a.shape for a in b]
+    if wanted != received:
+        raise InputError("biases", f"shapes {received}", f"the weights need {wanted}")
     return b
 
 

@@ -10,6 +10,6 @@ activation say about it, and `phases` which state wins at each load.
 Other packages may use the modules `general.blocks`, `sampling.sample` and `sampling.spheres`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -6,6 +6,6 @@ view (`views`) turns a state into a picture in words (`pictures`), which the pag
 draws.  Views call public functions of the library alone; there is no physics here, nor in the page.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tutelage
-from tutelage._door import door
+from tutelage._arguments import validated
 from tutelage.explorer.parameters import state_of
 from tutelage.explorer.pictures import Picture, as_json
 from tutelage.explorer.serve import check_installed
@@ -37,7 +37,7 @@ FIXED = {"transitions": {"followed": "lowest"}}
 DIGITS = 6
 
 
-@door
+@validated
 def export(path: str, *, progress: bool = False) -> None:
     """Write one self-contained page with computed curves, which needs no server and no network.
 

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,10 +90,10 @@ def path_of(name: str) -> Path:
     available = results()
     if name not in available:
         hint = next(iter(available), "make reproduce, or tutelage explore --files FOLDER")
-        raise InputError("file", shown(name), f"there are {len(available)} results here", hint)
+        raise InputError("file", short_repr(name), f"there are {len(available)} results here", hint)
     if available[name].stat().st_size > LARGEST:
         allowed = f"a file has at most {LARGEST // 2**20} MB here"
-        raise InputError("file", shown(name), allowed, "a smaller one")
+        raise InputError("file", short_repr(name), allowed, "a smaller one")
     return available[name]
 
 
@@ -107,7 +107,7 @@ def load(name: str) -> "xr.Dataset":
     except MemoryError:
         raise
     except InputError as problem:
-        raise InputError("file", shown(name), problem.allowed, "another file") from None
+        raise InputError("file", short_repr(name), problem.allowed, "another file") from None
     except Exception as problem:
         raise malformed(name, problem) from None
 
@@ -115,7 +115,7 @@ def load(name: str) -> "xr.Dataset":
 def malformed(name: str, problem: Exception) -> InputError:
     """The error for a file whose content is not that of a training."""
     allowed = f"it cannot be read as a training ({type(problem).__name__})"
-    return InputError("file", shown(name), allowed, "another file")
+    return InputError("file", short_repr(name), allowed, "another file")
 
 
 def playable() -> list[dict[str, str]]:

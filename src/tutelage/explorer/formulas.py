@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 
 if TYPE_CHECKING:
     from tutelage.activations import Activation
@@ -79,7 +79,7 @@ class Node:
 
 
 def refused(text: str, allowed: str, hint: str = EXAMPLE) -> InputError:
-    return InputError("formula", shown(text), allowed, hint)
+    return InputError("formula", short_repr(text), allowed, hint)
 
 
 def read(text: str) -> Node:
@@ -220,8 +220,8 @@ class Reader:
             return Node("number", number=_finite(float(token)))
         except ValueError:
             known = f"there are x, pi, e, {', '.join(FUNCTIONS)}"
-            came = f"{token!r} is nothing that is known" if token else "it ends too early"
-            raise refused(self.text, f"{came}; {known}") from None
+            received = f"{token!r} is nothing that is known" if token else "it ends too early"
+            raise refused(self.text, f"{received}; {known}") from None
 
     def function(self, name: str, depth: int) -> Node:
         self.need("(")
@@ -395,7 +395,7 @@ def activation(text: str) -> "Activation":
         )
     except InputError as problem:
         # Its hint is for Python, which a formula is not.
-        raise InputError("formula", problem.came, problem.allowed, EXAMPLE) from None
+        raise InputError("formula", problem.received, problem.allowed, EXAMPLE) from None
 
 
 def imports(text: str) -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tutelage._checks import InputError, shown
-from tutelage._names import unknown
+from tutelage._checks import InputError, short_repr
+from tutelage._names import unknown_name_error
 
 Kind = Literal["number", "integer", "choice", "toggle", "text", "file"]
 State = dict[str, Any]
@@ -89,7 +89,7 @@ class Parameter:
             return self._one_of(text, {value: value for value, _ in self.choices})
         if len(text) > self.longest or not text.isprintable():
             allowed = f"it has to be one line of at most {self.longest} letters"
-            raise InputError(self.name, shown(text), allowed, f"{self.default or 'nothing'}")
+            raise InputError(self.name, short_repr(text), allowed, f"{self.default or 'nothing'}")
         return text.strip()
 
     def _number(self, text: str) -> float | int:
@@ -100,19 +100,19 @@ class Parameter:
                 raise ValueError
             value = int(text) if self.kind == "integer" and WHOLE.fullmatch(text) else float(text)
         except ValueError:
-            raise InputError(self.name, shown(text), "it has to be a number", hint) from None
+            raise InputError(self.name, short_repr(text), "it has to be a number", hint) from None
         if not math.isfinite(value):
-            raise InputError(self.name, shown(text), "it has to be a finite number", hint)
+            raise InputError(self.name, short_repr(text), "it has to be a finite number", hint)
         if self.kind == "integer" and not isinstance(value, int):
             if not value.is_integer() or abs(value) > 2**53:
-                raise InputError(self.name, shown(text), "it has to be a whole number", hint)
+                raise InputError(self.name, short_repr(text), "it has to be a whole number", hint)
             value = int(value)
         low, high = self.minimum, self.maximum
         inside = (low is None or value >= low) and (high is None or value <= high)
         if not inside and not (self.zero and value == 0):
             also = "0 or " if self.zero else ""
             raise InputError(
-                self.name, shown(value), f"here it is {also}from {low:g} to {high:g}", hint
+                self.name, short_repr(value), f"here it is {also}from {low:g} to {high:g}", hint
             )
         return value
 
@@ -120,7 +120,7 @@ class Parameter:
         if text not in known:
             listed = ", ".join(known)
             raise InputError(
-                self.name, shown(text), f"it has to be one of {listed}", f"{self.default}"
+                self.name, short_repr(text), f"it has to be one of {listed}", f"{self.default}"
             )
         return known[text]
 
@@ -131,7 +131,7 @@ def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State
     for name in query:
         if name not in known:
             listed = f"this view has {', '.join(known)}"
-            raise unknown(name, "a parameter that is not there", known, listed)
+            raise unknown_name_error(name, "a parameter that is not there", known, listed)
     return {
         name: parameter.read(query[name]) if name in query else parameter.default
         for name, parameter in known.items()

@@ -9,8 +9,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, positive_integer
-from tutelage._door import door
 
 PORT = 8765
 NEEDED = ("fastapi", "uvicorn", "plotly")
@@ -28,7 +28,7 @@ def check_installed() -> None:
         raise InputError("tutelage explore", f"no {', '.join(missing)} installed", allowed, hint)
 
 
-@door
+@validated
 def serve(
     port: int = PORT,
     *,

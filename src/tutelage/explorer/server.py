@@ -19,7 +19,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.explorer import files
 from tutelage.explorer.guard import Guard
 from tutelage.explorer.parameters import State, state_of
@@ -105,9 +105,9 @@ class Explorer:
         for name, value in (("client", client or "a"), ("slot", slot)):
             if not files.NAME.fullmatch(value):
                 allowed = "it has to be a name of at most 100 letters and digits"
-                raise InputError(name, shown(value), allowed, "a")
+                raise InputError(name, short_repr(value), allowed, "a")
         if not re.fullmatch("[0-9]{1,15}", number):
-            raise InputError("number", shown(number), "it has to be a whole number", "1")
+            raise InputError("number", short_repr(number), "it has to be a whole number", "1")
         return (client, slot) if client else self.nobody.next(), int(number)
 
     async def picture(self, asked: Asked) -> Answer:
@@ -164,7 +164,7 @@ class Explorer:
 def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:
     if value not in known:
         listed = f"it has to be one of {', '.join(filter(None, known))}"
-        raise InputError(name, shown(value), listed, next(iter(known)))
+        raise InputError(name, short_repr(value), listed, next(iter(known)))
     return known[value]
 
 

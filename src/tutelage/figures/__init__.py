@@ -19,6 +19,6 @@ Pictures of one paper's page stand beside that page.
 Other packages may use the modules `axes`, `style`, `looks`, `text` and `film`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

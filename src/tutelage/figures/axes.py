@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
 from tutelage.figures.style import default_style
 
 Picture = TypeVar("Picture", bound=Callable[..., Any])
@@ -19,12 +19,12 @@ SYMBOLS = 20  # symbols on a curve: enough to follow it, few enough to see it
 
 
 def drawing(picture: Picture) -> Picture:
-    """The `door` of a picture, which is drawn in the style "screen" if there is no other.
+    """The `validated` form of a picture, which is drawn in the style "screen" if there is no other.
 
     What a Dataset lacks, or what matplotlib takes for no style, colour or scale, is refused with
     their words: pictures compute nothing, so that an error is one of what they were given.
     """
-    enter, first = door(picture), next(iter(inspect.signature(picture).parameters))
+    enter, first = validated(picture), next(iter(inspect.signature(picture).parameters))
 
     @wraps(picture)
     def drawn(*args: Any, **options: Any) -> Any:
@@ -74,6 +74,6 @@ def check_training(dataset: xr.Dataset, name: str, axes: set[str] | None) -> Non
         raise InputError("dataset", f"no {name!r}", allowed, hint or "tl.deep.train(...)")
     extra = "polarity" in dataset.dims or (axes is not None and set(dataset[name].dims) - axes)
     if extra:
-        came = f"dimensions {tuple(dataset[name].dims)}"
+        received = f"dimensions {tuple(dataset[name].dims)}"
         hint = "dataset.sel(polarity=1), or dataset.sel(multiple=5)"
-        raise InputError("dataset", came, "one polarity and one multiple can be drawn", hint)
+        raise InputError("dataset", received, "one polarity and one multiple can be drawn", hint)

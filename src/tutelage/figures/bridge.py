@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.figures.axes import drawing
 from tutelage.figures.online import band, draw_deviations, draw_panels, panels_of, tex_words
 from tutelage.figures.style import new_panels
@@ -31,7 +31,7 @@ def prediction(found: Any, *, figsize: Any = None) -> Any:
 
     if not isinstance(found, Prediction):
         allowed = "it has to be a Prediction"
-        raise InputError("found", shown(found), allowed, "tl.bridge.predict(record)")
+        raise InputError("found", short_repr(found), allowed, "tl.bridge.predict(record)")
     first = float(found.record["time"][0])
     record = found.record.assign_coords(time=found.record["time"] - first)
     axes = new_panels(2 + len(panels_of(record)), figsize)

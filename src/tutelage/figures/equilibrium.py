@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.equilibrium.symmetric.phases import PHASES
 from tutelage.figures.axes import drawing
 from tutelage.figures.looks import DASHES
@@ -283,7 +283,9 @@ def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> list[Any]:
         return []
     if not all(hasattr(transitions, name) for name in MARKS):
         allowed = "they have to be Transitions"
-        raise InputError("transitions", shown(transitions), allowed, "tl.equilibrium.transitions")
+        raise InputError(
+            "transitions", short_repr(transitions), allowed, "tl.equilibrium.transitions"
+        )
     return mark_transitions(axes, transitions, dataset["load"].values, MARKS)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.figures.axes import banded, drawing
 from tutelage.figures.looks import (
     DASHES,
@@ -284,7 +284,7 @@ def comparison(found: Any, *, figsize: Any = None) -> Any:
 
     if not isinstance(found, Comparison):
         allowed = "it has to be a Comparison"
-        raise InputError("found", shown(found), allowed, "tl.simulation.compare(theory, runs)")
+        raise InputError("found", short_repr(found), allowed, "tl.simulation.compare(theory, runs)")
     axes = new_panels(2 + len(panels_of(found.summary)), figsize)
     draw_panels(axes[:-1], found.summary, found.theory)
     symbols, mean, expected, error_of_mean = _studentized(found)
@@ -439,8 +439,8 @@ def _means(dataset: xr.Dataset) -> xr.Dataset:
     if "run" not in dataset.dims:
         return dataset
     if _differences(dataset) is not None:
-        came = f"{dataset.sizes['run']} runs of the theory with different numbers"
-        raise InputError("dataset", came, "it has to be one", "dataset.isel(run=0)")
+        received = f"{dataset.sizes['run']} runs of the theory with different numbers"
+        raise InputError("dataset", received, "it has to be one", "dataset.isel(run=0)")
     from tutelage.simulation import summary
 
     return summary(dataset)

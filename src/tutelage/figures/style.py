@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_array, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, finite_array, short_repr
 
 STYLES = ("screen", "paper")
 FOLDER = Path(__file__).parents[1]  # "tutelage.paper" is a style of Matplotlib by this place
@@ -18,7 +18,7 @@ PANELS_WIDTH = {1: 1.0, 2: 1.7, 3: 2.08}
 
 
 @contextmanager
-@door
+@validated
 def style(name: Literal["screen", "paper"] = "screen") -> Iterator[None]:
     """Draw, and save, everything in the ``with`` block in one of the two styles.
 
@@ -73,7 +73,7 @@ def new_axes(axes: Any) -> Any:
         return new
     if not isinstance(axes, Axes):
         raise InputError(
-            "axes", shown(axes), "it has to be Axes of matplotlib", "plt.subplots()[1]"
+            "axes", short_repr(axes), "it has to be Axes of matplotlib", "plt.subplots()[1]"
         )
     return axes
 
@@ -101,7 +101,7 @@ def check_size(figsize: Any) -> tuple[float, float]:
     size = finite_array("figsize", figsize)
     if size.shape != (2,) or not np.all(size > 0):
         allowed = "it has to be width and height in inches"
-        raise InputError("figsize", shown(figsize), allowed, "figsize=(7.0, 2.4)")
+        raise InputError("figsize", short_repr(figsize), allowed, "figsize=(7.0, 2.4)")
     return float(size[0]), float(size[1])
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 
 MOST_LABELS = 12  # more lines cannot be told apart
 RIGHT_FROM = 4.5  # inches for the Axes and a legend next to them; else it is below
@@ -23,7 +23,7 @@ SYMBOLS = {
 }
 
 
-@door
+@validated
 def caption(axes: Any) -> str:
     """Return the caption of a picture: what is drawn, in sentences.
 
@@ -42,7 +42,7 @@ def caption(axes: Any) -> str:
     drawn = np.ravel(np.asarray(axes, dtype=object))
     if not all(isinstance(one, Axes) for one in drawn):
         allowed = "it has to be Axes of matplotlib"
-        raise InputError("axes", shown(axes), allowed, "tl.figures.error(run)")
+        raise InputError("axes", short_repr(axes), allowed, "tl.figures.error(run)")
     return " ".join(dict.fromkeys(words for one in drawn for words in _notes(one)))
 
 

@@ -12,6 +12,6 @@ networks beside the mean-field pass, `specialization_loads` says where noisy uni
 `cross_entropy`, `label_probability`, `count_probabilities` and `saddle_point` hold Appendix A.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -18,7 +18,7 @@ from tutelage._checks import is_traced
 from tutelage._jax import jnp, match_ranks
 from tutelage._types import ArrayLike
 from tutelage.gates.calculus import Function, derivative
-from tutelage.gates.door import check_beta, check_betas, check_fields
+from tutelage.gates.validation import check_beta, check_betas, check_fields
 
 if TYPE_CHECKING:
     from tutelage.activations import Activation

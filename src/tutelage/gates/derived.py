@@ -3,14 +3,14 @@
 from typing import Any
 
 from tutelage._checks import InputError, is_traced
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations import Activation
 from tutelage.activations.base import Parity
 from tutelage.gates.base import NO_STEP, AbstractGate, number
-from tutelage.gates.door import check_beta
+from tutelage.gates.validation import check_beta
 
 
-@named
+@with_checked_arguments
 class Expectation(Activation):
     """g(h) = ⟨s⟩ = β⁻¹ ∂_h log Z(β, h) = A'(βh)   (``milletari2019`` eq. (4)).
 
@@ -50,7 +50,7 @@ class Expectation(Activation):
         return self.beta**2 * self.gate._third(self.beta * x)
 
 
-@named
+@with_checked_arguments
 class Signal(Activation):
     """g(h) = ⟨j⟩ = ∂_β log Z(β, h) = h A'(βh)   (``milletari2019`` eq. (5)).
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.gates.base import AbstractGate, number
 
 # log(sinh x/x) = Σ_n (−1)ⁿ⁺¹ ζ(2n)/n (x/π)²ⁿ, from the zeros iπk of sinh; at |x| ≤ 1 the terms
@@ -19,7 +19,7 @@ COEFFICIENTS = (-1.0) ** (N + 1) * scipy.special.zeta(2.0 * N) / N / math.pi ** 
 SERIES_UP_TO = 1.0
 
 
-@named
+@with_checked_arguments
 class Interval(AbstractGate):
     """Z(β, h) = ∫ ds exp(β s h) from low to high, with weight one for each unit of length.
 

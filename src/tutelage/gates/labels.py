@@ -20,14 +20,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit, xlogy
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
-from tutelage._door import door
 from tutelage._findings import Finding
 
 MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
 
 
-@door
+@validated
 def cross_entropy(labels: Any, probabilities: Any) -> float:
     """−S = −(1/m) Σ_μ [y log q + (1 − y) log(1 − q)]   (``milletari2019`` eq. (16)).
 
@@ -43,7 +43,7 @@ def cross_entropy(labels: Any, probabilities: Any) -> float:
     return float(-np.mean(xlogy(y, q) + xlogy(1 - y, 1 - q)))
 
 
-@door
+@validated
 def label_probability(labels: Any, probabilities: Any) -> float:
     """P(y), by summing over the multipliers λ of all labels   (``milletari2019`` eq. (14)).
 
@@ -73,7 +73,7 @@ def label_probability(labels: Any, probabilities: Any) -> float:
     return float(np.sum(terms) / len(terms))
 
 
-@door
+@validated
 def count_probabilities(probabilities: Any) -> np.ndarray:
     """P(k) for k = 0 … m labels that are 1, shape (m + 1,): exact, label by label.
 
@@ -102,7 +102,7 @@ class SaddlePoint(Finding):
     log_probability: float
 
 
-@door
+@validated
 def saddle_point(count: int, probabilities: Any) -> SaddlePoint:
     """Steepest descent for P(k), as ``milletari2019`` eqs. (14) to (16) with one multiplier.
 
@@ -132,9 +132,9 @@ def _probabilities(probabilities: Any) -> np.ndarray:
     if q.ndim != 1 or not len(q):
         raise InputError("probabilities", f"shape {q.shape}", "its shape has to be (m,), m >= 1")
     if np.any((q <= 0) | (q >= 1)):
-        came = f"{q[(q <= 0) | (q >= 1)][0]:g}"
+        received = f"{q[(q <= 0) | (q >= 1)][0]:g}"
         allowed = "a probability of a sigmoid lies between 0 and 1, ends excluded"
-        raise InputError("probabilities", came, allowed)
+        raise InputError("probabilities", received, allowed)
     return q
 
 
@@ -144,8 +144,8 @@ def _labels(labels: Any, m: int) -> np.ndarray:
         allowed = f"there has to be one for each of the {m} probabilities"
         raise InputError("labels", f"shape {y.shape}", allowed)
     if np.any((y < 0) | (y > 1)):
-        came = f"{y[(y < 0) | (y > 1)][0]:g}"
-        raise InputError("labels", came, "labels lie between 0 and 1")
+        received = f"{y[(y < 0) | (y > 1)][0]:g}"
+        raise InputError("labels", received, "labels lie between 0 and 1")
     return y
 
 

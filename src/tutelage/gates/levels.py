@@ -7,12 +7,12 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_array
 from tutelage._jax import jax, jnp, match_rank
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.gates.base import MIRRORED, AbstractGate, number
 from tutelage.gates.calculus import Levels, log_sum, probabilities
 
 
-@named
+@with_checked_arguments
 class Gate(AbstractGate):
     """Z(β, h) = Σ_s w_s exp(β s h) over a set of states   (``milletari2019`` eqs. (2) and (3)).
 
@@ -44,8 +44,8 @@ class Gate(AbstractGate):
             raise InputError("weights", f"{w.min():g}", "weights are positive", "leave a state out")
         order = np.argsort(s)
         if np.any(np.diff(s[order]) == 0):
-            came = f"{number(s[order][:-1][np.diff(s[order]) == 0][0])} twice"
-            raise InputError("states", came, "states have to differ", "one state of weight 2")
+            received = f"{number(s[order][:-1][np.diff(s[order]) == 0][0])} twice"
+            raise InputError("states", received, "states have to differ", "one state of weight 2")
         self.states, self.weights = tuple(s[order].tolist()), tuple(w[order].tolist())
 
     @property

@@ -5,14 +5,14 @@ from typing import Any
 import equinox as eqx
 
 from tutelage._checks import finite_number
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.activations.base import labelled
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.gates.base import number
 
 
-@named
+@with_checked_arguments
 class Bent(PiecewiseLinear):
     """g(x) = x for x > 0 and a x for x < 0, where a may be negative: |x| for a = −1.
 
@@ -41,7 +41,7 @@ class Bent(PiecewiseLinear):
         return labelled("Bent", self.slope)
 
 
-@named
+@with_checked_arguments
 class TwoSlopes(PiecewiseLinear):
     """g(x) = b x for x > 0 and a x for x < 0, any two numbers.
 

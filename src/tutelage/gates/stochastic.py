@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, positive_integer
-from tutelage._door import door
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
-from tutelage.gates.door import check_betas
+from tutelage.gates.validation import check_betas
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 
@@ -33,7 +33,7 @@ class _Layer(NamedTuple):
     beta: np.ndarray
 
 
-@door
+@validated
 def mean_field(
     weights: Sequence[Any],
     inputs: Any,

@@ -9,8 +9,8 @@ from tutelage._checks import InputError
 from tutelage.equilibrium import transitions
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
-from tutelage.gates.door import check_betas, check_fields
 from tutelage.gates.thermal import backpropagation_factor
+from tutelage.gates.validation import check_betas, check_fields
 from tutelage.runs.provenance import recorded
 
 

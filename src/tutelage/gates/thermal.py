@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, is_traced, shape_of
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import ArrayLike
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
-from tutelage.gates.door import check_betas
+from tutelage.gates.validation import check_betas
 
 
 @jax.tree_util.register_dataclass
@@ -35,7 +35,7 @@ class Thermodynamics(Finding):
     entropy: Float[Array, "..."]
 
 
-@door
+@validated
 def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynamics:
     """Free energy, energy and entropy of each gate in its field.
 
@@ -64,7 +64,7 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
     return Thermodynamics(energy - entropy / match_rank(b, entropy), energy, entropy)
 
 
-@door
+@validated
 def layer(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynamics:
     """Free energy, energy and entropy of a layer: sums over its units, the last axis.
 
@@ -80,7 +80,7 @@ def layer(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Thermodynam
     return jax.tree.map(lambda x: jnp.sum(x, axis=-1), units)
 
 
-@door
+@validated
 def backpropagation_factor(
     gate: AbstractGate, beta: ArrayLike, field: ArrayLike
 ) -> Float[Array, "..."]:

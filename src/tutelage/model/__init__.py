@@ -5,6 +5,6 @@ a state as a list of blocks and as a vector (`layout`); the table of the numbers
 Other packages may use the modules `layout` and `numbers`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

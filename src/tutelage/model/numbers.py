@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from tutelage._checks import InputError, finite_numbers
-from tutelage._names import HOMES, OF_SCENARIO
+from tutelage._names import USAGE_IN_SCENARIO, USAGE_OF_ARGUMENT
 
 Weights = Literal["first layer", "second layer", "teacher"]
 
@@ -207,4 +207,4 @@ COORDINATE_TEX = {
 COORDINATES = tuple(COORDINATE_TEX)
 SYMBOLS = {number.name: f"${number.tex}$" for number in NUMBERS}
 # So that `tl.online.evolve(..., drift=0.1)` is answered with where the number belongs.
-HOMES.update(dict.fromkeys(NAMES, OF_SCENARIO))
+USAGE_OF_ARGUMENT.update(dict.fromkeys(NAMES, USAGE_IN_SCENARIO))

@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import (
     ROUNDING,
     InputError,
@@ -17,16 +18,15 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
-from tutelage._door import door
 from tutelage._jax import jax_array, jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 
 LONGEST_LINE = 100
 MOST_ENTRIES = 36  # of a matrix that is shown in full
 NEXT = "\n" + " " * len("Overlaps(")
 
 
-@named
+@with_checked_arguments
 class Overlaps(eqx.Module):
     """Q_ik = J_i·J_k, R_in = J_i·B_n, T_nm = B_n·B_m for students J and teachers B.
 
@@ -122,7 +122,7 @@ class Overlaps(eqx.Module):
         J_, B_ = np.swapaxes(J, -1, -2), np.swapaxes(B, -1, -2)
         return cls(Q=J @ J_, R=J @ B_, T=B @ B_)
 
-    @door
+    @validated
     def to_weights(
         self, dimension: int, seed: int = 0
     ) -> tuple[Float[Array, "... K N"], Float[Array, "... M N"]]:

@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import (
     ROUNDING,
     InputError,
@@ -16,10 +17,9 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
-from tutelage._door import door
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage._types import ArrayLike
 from tutelage.activations import Activation
 from tutelage.model.numbers import NUMBERS, flat, mapped, numbers_of
@@ -27,7 +27,7 @@ from tutelage.model.overlaps import Overlaps
 from tutelage.model.teachers import check_orthogonal
 
 
-@named
+@with_checked_arguments
 class Committee(eqx.Module):
     """A network with one hidden layer: outputs are sums of hidden units with one activation.
 
@@ -48,7 +48,7 @@ class Committee(eqx.Module):
     activation: Activation
     readout: Float[Array, "... outputs units"] | None
 
-    @door
+    @validated
     def __init__(self, units: int, activation: Activation, readout: ArrayLike | None = None):
         self.units = positive_integer("units", units, "a committee of 2 or more")
         self.activation = activation
@@ -80,7 +80,7 @@ class Numbers(eqx.Module):
     readout_decay: Any
 
 
-@named
+@with_checked_arguments
 class Scenario(Numbers):
     """A student that learns from a teacher.
 
@@ -113,7 +113,7 @@ class Scenario(Numbers):
     # Whether student and teacher have equal units: their averages are then compiled once.
     same_activation: bool = eqx.field(static=True)
 
-    @door
+    @validated
     def __init__(
         self,
         student: Committee,
@@ -134,7 +134,7 @@ class Scenario(Numbers):
         for number in NUMBERS:
             setattr(self, number.name, number.checked(given[number.name]))
         _check_outputs(student, teacher)
-        lengths = {len(x) for x in self._several}
+        lengths = {len(x) for x in self._per_run}
         if len(lengths) > 1:
             raise InputError(
                 "scenario",
@@ -143,11 +143,11 @@ class Scenario(Numbers):
             )
 
     @property
-    def _several(self) -> list[np.ndarray | Array]:
+    def _per_run(self) -> list[np.ndarray | Array]:
         """What there is once for each run."""
         numbers = flat(numbers_of(self))
-        units = (*self.student.activation.several.values(),)
-        units = (*units, *self.teacher.activation.several.values())
+        units = (*self.student.activation.per_run.values(),)
+        units = (*units, *self.teacher.activation.per_run.values())
         arrays = (self.T, self.student.readout, self.teacher.readout)
         matrices = (x for x in arrays if x is not None and x.ndim == 3)
         return [*(x for x in numbers if np.ndim(x) == 1), *units, *matrices]
@@ -155,10 +155,9 @@ class Scenario(Numbers):
     @property
     def leading(self) -> tuple[int, ...]:
         """() or (n,), the leading axis of numbers that differ between n runs."""
-        return self._several[0].shape[:1] if self._several else ()
+        return self._per_run[0].shape[:1] if self._per_run else ()
 
-    @property
-    def each(self) -> list["Scenario"]:
+    def split_runs(self) -> list["Scenario"]:
         """The scenarios of all runs; this one alone if no number differs between runs."""
 
         def of_run(run: int) -> Scenario:
@@ -222,21 +221,21 @@ class Scenario(Numbers):
         return self.T
 
 
-def check_scenario(scenario: Any, *, several: bool = False, turning: bool = False) -> None:
+def check_scenario(scenario: Any, *, batched: bool = False, time_dependent_T: bool = False) -> None:
     """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``.
 
     turning: True if T may change with time: that of teachers that drift and are not orthogonal.
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
-    if scenario.leading and not several:
+    if scenario.leading and not batched:
         raise InputError(
             "scenario",
             f"{scenario.leading[0]} values of a number",
             "there has to be one value of each",
-            "tl.online.evolve, which takes several, or a loop over scenario.each",
+            "tl.online.evolve, which takes several, or a loop over scenario.split_runs()",
         )
-    if not turning:
+    if not time_dependent_T:
         check_orthogonal(scenario.drift, scenario.T)
 
 
@@ -247,8 +246,8 @@ def check_fits(
     *,
     batches: tuple[tuple[int, ...], ...] | None = None,
     any_teacher: bool = False,
-    several: bool = False,
-    turning: bool = False,
+    batched: bool = False,
+    time_dependent_T: bool = False,
 ) -> None:
     """Overlaps have the scenario's numbers of units and its T.
 
@@ -257,7 +256,7 @@ def check_fits(
     several: True if the scenario's numbers may differ between runs.
     turning: as for `check_scenario`.
     """
-    check_scenario(scenario, several=several, turning=turning)
+    check_scenario(scenario, batched=batched, time_dependent_T=time_dependent_T)
     if not isinstance(overlaps, Overlaps):
         raise InputError(argument, repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
     if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):

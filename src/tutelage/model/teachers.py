@@ -27,28 +27,32 @@ class Teachers(eqx.Module):
     drift: Any
 
     def __init__(self, T: Any, drift: Any):
-        self.T, self.drift = T, drift if turns(drift, T) else None
+        self.T, self.drift = T, drift if decorrelates(drift, T) else None
 
     def at(self, time: Any) -> Float[AnyArray, "... M M"]:
         """T(α), at one time or at one for each entry of the leading axis."""
-        return self.T if self.drift is None else parted(self.T, jnp.exp(-2 * self.drift * time))
+        return (
+            self.T
+            if self.drift is None
+            else scale_off_diagonal(self.T, jnp.exp(-2 * self.drift * time))
+        )
 
     def over(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "... times M M"]:
         """T(α) at all times, by NumPy: outside a compiled function nothing has to be compiled."""
         T = np.asarray(self.T)[..., None, :, :]
         if self.drift is None:
             return np.broadcast_to(T, (*T.shape[:-3], len(times), *T.shape[-2:]))
-        return parted(T, np.exp(-2 * np.asarray(self.drift)[..., None] * times))
+        return scale_off_diagonal(T, np.exp(-2 * np.asarray(self.drift)[..., None] * times))
 
-    def pace(self, time: Any) -> Any:
+    def max_rate(self, time: Any) -> Any:
         """The largest |dT_nm/dα|."""
         if self.drift is None:
             return 0.0
-        beside = parted(self.T, 0.0) - self.at(time)
+        beside = scale_off_diagonal(self.T, 0.0) - self.at(time)
         return 2 * self.drift * jnp.max(jnp.abs(beside), axis=(-2, -1))
 
 
-def parted(T: Any, share: Any) -> Any:
+def scale_off_diagonal(T: Any, share: Any) -> Any:
     """T with T_nm for n ≠ m times a share of it.
 
     >>> parted(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
@@ -60,7 +64,7 @@ def parted(T: Any, share: Any) -> Any:
     return T * (own + share * (1 - own))
 
 
-def turns(drift: Any, T: Any) -> bool:
+def decorrelates(drift: Any, T: Any) -> bool:
     """Whether T changes with time: teachers drift and are not orthogonal."""
     if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
         return False
@@ -69,7 +73,7 @@ def turns(drift: Any, T: Any) -> bool:
 
 def check_orthogonal(drift: Any, T: Any) -> None:
     """Where T has to stay: teachers that drift have T_nm = 0 for n ≠ m."""
-    if turns(drift, T):
+    if decorrelates(drift, T):
         raise InputError(
             "drift",
             f"teachers with overlaps of up to {_beside(T):.3g} between them",

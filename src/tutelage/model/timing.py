@@ -127,7 +127,7 @@ def learning_rate(
         return LIMIT if value == 0 else rate_of(np.asarray(value, dtype=np.float64))
     if not runs:
         raise InputError("learning_rate", f"shape {shape}", "it has to be one number")
-    return rate_of(_several(value))
+    return rate_of(_per_run_rates(value))
 
 
 def readout_rate(
@@ -143,10 +143,10 @@ def readout_rate(
         return None if value == 0 else np.asarray(value, dtype=np.float64)
     if not runs:
         raise InputError(READOUT, f"shape {shape}", "it has to be one number")
-    return _several(value, READOUT)
+    return _per_run_rates(value, READOUT)
 
 
-def both(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
+def with_readout_rate(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
     """The rates of both layers; ``readout`` as `readout_rate` gives it."""
     if isinstance(rate, Scheduled):
         return Scheduled(rate.function, readout)
@@ -159,7 +159,7 @@ def both(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
     return Scheduled(rate.first, readout)
 
 
-def _several(value: Any, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
+def _per_run_rates(value: Any, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
     values = finite_array(argument, value)
     if not values.size:
         raise InputError(argument, "an empty array", "there has to be a run", "[0.5, 1.0]")
@@ -167,8 +167,8 @@ def _several(value: Any, argument: str = "learning_rate") -> Float[np.ndarray, "
         raise InputError(argument, "0 in an array", "the limit η → 0 is a run of its own")
     if np.any(values < 0):
         where = int(np.argmax(values < 0))
-        came = f"{values.flat[where]} at index {where}"
-        raise InputError(argument, came, "a learning rate has to be positive")
+        received = f"{values.flat[where]} at index {where}"
+        raise InputError(argument, received, "a learning rate has to be positive")
     return values
 
 
@@ -186,8 +186,8 @@ def _check_schedule(
             "jnp.exp(-t) for math.exp(-t), jnp.where(t < 5, 1.0, 0.5) for a choice",
         ) from None
     if getattr(traced, "shape", ()) != ():
-        came = f"a function with values of shape {traced.shape}"
-        raise InputError(argument, came, "it has to return one number")
+        received = f"a function with values of shape {traced.shape}"
+        raise InputError(argument, received, "it has to return one number")
     with np.errstate(all="ignore"):  # what is not finite is refused below
         values = np.array([float(function(np.float64(t))) for t in times])
     bad = ~np.isfinite(values) | (values < 0)

@@ -23,8 +23,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
-from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
@@ -32,7 +32,7 @@ from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import Layout, layout_of, unchecked
 from tutelage.model.scenario import check_scenario
-from tutelage.model.teachers import parted
+from tutelage.model.teachers import scale_off_diagonal
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.moments.base import Moments
 from tutelage.online.moments.conditional import ConditionalMoments
@@ -78,7 +78,7 @@ class Flow(eqx.Module):
     readout_rate: Any
     trained: bool = eqx.field(static=True)
 
-    @door
+    @validated
     def __init__(
         self,
         scenario: Scenario,
@@ -88,7 +88,7 @@ class Flow(eqx.Module):
         batch: int = 1,
         readout_rate: float = 0.0,
     ):
-        check_scenario(scenario, turning=True)
+        check_scenario(scenario, time_dependent_T=True)
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
         self.trained = bool(readout_rate)
         self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
@@ -141,7 +141,7 @@ class Flow(eqx.Module):
         rate, T = rate_of(learning_rate), overlaps.T
         blocks = {"Q": overlaps.Q, "R": overlaps.R}
         change = self._change(self.moments, overlaps, blocks, rate)
-        turning = 2 * self.scenario.drift * (parted(T, 0.0) - T)
+        turning = 2 * self.scenario.drift * (scale_off_diagonal(T, 0.0) - T)
         return unchecked(change["Q"], change["R"], turning)
 
     def rates(self, y: Float[AnyArray, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
@@ -233,14 +233,14 @@ def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
 class Flows(eqx.Module):
     """The right-hand sides of several runs whose scenarios differ in numbers.
 
-    each: a `Flow` with a leading axis of runs on all of its arrays.
+    batched: a `Flow` with a leading axis of runs on all of its arrays.
 
     Runs are computed side by side, in vector instructions; where averages by conditioning take as
     many nodes as each run needs, one after the other.  Up to `LANES` of them are one program, in
     which the digits of a run do not depend on its place nor on the others.
     """
 
-    each: Flow
+    batched: Flow
 
     def __init__(self, flows: list[Flow]):
         if len({jax.tree.structure(flow) for flow in flows}) > 1:  # equal units in some runs only
@@ -248,36 +248,37 @@ class Flows(eqx.Module):
                 eqx.tree_at(lambda f: f.moments, f, f.moments.without_shared_activation())
                 for f in flows
             ]
-        self.each = jax.tree.map(lambda *x: np.stack(x), *flows)
+        self.batched = jax.tree.map(lambda *x: np.stack(x), *flows)
 
     def coarse(self) -> "Flows":
         """As `Flow.coarse`."""
-        each = self.each.coarse()
-        return self if each is self.each else eqx.tree_at(lambda flows: flows.each, self, each)
+        coarse = self.batched.coarse()
+        same = coarse is self.batched
+        return self if same else eqx.tree_at(lambda flows: flows.batched, self, coarse)
 
     @property
     def scenario(self) -> Scenario:
         """Who learns from whom, with the numbers of all runs."""
-        return self.each.scenario
+        return self.batched.scenario
 
     @property
     def layout(self) -> Layout:
         """The blocks of a state."""
-        return self.each.layout
+        return self.batched.layout
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, "runs d"]:
         """As `Flow.vector`."""
-        return self.each.vector(start)
+        return self.batched.vector(start)
 
     @property
     def few(self) -> bool:
         """Whether the runs are computed by the program of `LANES` runs."""
-        return len(self.each.batch) <= LANES
+        return len(self.batched.batch) <= LANES
 
     @property
     def serial(self) -> bool:
         """Whether the runs are computed one after the other."""
-        return self.each.moments.one_by_one
+        return self.batched.moments.one_by_one
 
     def rates(self, y: Float[AnyArray, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
         """As `Flow`, with one entry of the leading axis for each run."""
@@ -297,7 +298,7 @@ class Flows(eqx.Module):
 
     def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """``function(flow, …)`` of every run."""
-        arrays, static = eqx.partition(self.each, eqx.is_array_like)
+        arrays, static = eqx.partition(self.batched, eqx.is_array_like)
 
         def one(parts: tuple[Any, ...]) -> Any:
             return function(eqx.combine(parts[0], static), *parts[1:])

@@ -20,7 +20,8 @@ from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import LANES, Flow, Flows, errors_of
 from tutelage.runs.progress import Progress
 from tutelage.runs.stored_jit import stored_jit
-from tutelage.solve.stepping import LONGEST, Walk, beginning, walk
+from tutelage.solve import stepping
+from tutelage.solve.stepping import LARGEST_STEP_FACTOR, IntegratorState, initial_state
 
 # An error below this is rounding: averages of order one are right to 1e-16.
 SOLVED = 1e-13
@@ -167,7 +168,7 @@ def _stage(
     if not several:
         y0, t0, teachers = y0[None], t0[None], _alone(teachers)
     count, times = len(times), _with_room(times, np.size(y0))
-    now = beginning(np.asarray(y0), np.asarray(t0), len(times))
+    now = initial_state(np.asarray(y0), np.asarray(t0), len(times))
     now, averages = now._replace(running=now.t < until), flow.coarse()
     advance, steps = _advance(flow, len(now.t)), _first_steps(flow, len(now.t))
     while np.any(np.asarray(now.running)):
@@ -184,12 +185,12 @@ def _stage(
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
 
 
-def _advance(flow: Flow | Flows, runs: int) -> Callable[..., Walk]:
+def _advance(flow: Flow | Flows, runs: int) -> Callable[..., IntegratorState]:
     """The compiled function that suits the moments, for runs that are computed at once."""
     if isinstance(flow, Flows):
         if flow.few:
             return _compiled_lanes
-        flow = flow.each
+        flow = flow.batched
     return _compiled_long_loops if flow.moments.has_long_loops(runs) else _compiled
 
 
@@ -206,14 +207,14 @@ def _with_room(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarra
 
 def _first_steps(flow: Flow | Flows, runs: int) -> int:
     """Steps of the first call: with few units they take so little time that one call is enough."""
-    moments = flow.moments if isinstance(flow, Flow) else flow.each.moments
+    moments = flow.moments if isinstance(flow, Flow) else flow.batched.moments
     if moments.one_by_one:
         return FIRST_STEPS
     quadruples = runs * (flow.scenario.K + flow.scenario.M) ** 4
     return max(FIRST_STEPS, min(GROWTH * FIRST_STEPS, FIRST_QUADRUPLES // quadruples))
 
 
-def _resumed(now: Walk) -> Walk:
+def _resumed(now: IntegratorState) -> IntegratorState:
     """On the way again, with finer averages."""
     reason = np.asarray(now.reason)
     waits = reason == UNRESOLVED
@@ -222,7 +223,7 @@ def _resumed(now: Walk) -> Walk:
     return now._replace(running=running, reason=rest)
 
 
-def _check_pace(before: Walk, now: Walk, until: float) -> None:
+def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> None:
     """Refuse what would not end: the fastest change keeps the steps too short for so long a time.
 
     An explicit method is stable for steps of about 3/|λ|, λ the largest rate of decay, however
@@ -233,7 +234,7 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
         return
     then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
     left = until - float(np.min(np.asarray(now.t)[running]))
-    grow = shortest > LONGEST * then  # as they do from a careful first one
+    grow = shortest > LARGEST_STEP_FACTOR * then  # as they do from a careful first one
     if left > MOST_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise ComputationError(
             "until",
@@ -244,7 +245,7 @@ def _check_pace(before: Walk, now: Walk, until: float) -> None:
         )
 
 
-def _escapes(before: Walk, now: Walk, until: float) -> bool:
+def _escapes(before: IntegratorState, now: IntegratorState, until: float) -> bool:
     """Whether a run moves so fast that in the time that is left it would grow many times over.
 
     Steps then become short because it diverges, in the end to nothing; and not for stability.
@@ -258,22 +259,22 @@ def _escapes(before: Walk, now: Walk, until: float) -> bool:
 @partial(stored_jit, options=ROUNDED_ALONE)
 def _compiled_lanes(
     flow: Flows,
-    begin: Walk,
+    begin: IntegratorState,
     teachers: Teachers,
     rate: Rate | Scheduled,
     times: Any,
     until: Any,
     tolerance: Any,
     most: Any,
-) -> Walk:
+) -> IntegratorState:
     """Compile runs so that the digits of each do not depend on its place."""
     rest = (times, until, tolerance, most)
     if not flow.serial:
         return _walked(flow, begin, teachers, rate, *rest)
-    parts = (flow.each, _exchanged(begin), teachers, rate)
+    parts = (flow.batched, _exchanged(begin), teachers, rate)
     every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
 
-    def one(parts: Any) -> Walk:
+    def one(parts: Any) -> IntegratorState:
         flow, begin, teachers, rate = eqx.combine(parts, same)
         begin = _exchanged(jax.tree.map(lambda x: x[None], begin))
         found = _walked(flow, begin, _alone(teachers), rate, *rest)
@@ -283,18 +284,18 @@ def _compiled_lanes(
 
 
 @stored_jit
-def _compiled(*arguments: Any) -> Walk:
+def _compiled(*arguments: Any) -> IntegratorState:
     return _walked(*arguments)
 
 
 # Vector instructions of the newer code generator: a curve of eight erf units in three fifths of
 # the time, for one more second of compilation.
 @partial(stored_jit, options={})
-def _compiled_long_loops(*arguments: Any) -> Walk:
+def _compiled_long_loops(*arguments: Any) -> IntegratorState:
     return _walked(*arguments)
 
 
-def _exchanged(now: Walk) -> Walk:
+def _exchanged(now: IntegratorState) -> IntegratorState:
     """With the axes of stages and of runs of the slopes exchanged."""
     return now._replace(slopes=jnp.swapaxes(now.slopes, 0, 1))
 
@@ -308,14 +309,14 @@ def _alone(teachers: Teachers) -> Teachers:
 
 def _walked(
     flow: Flow | Flows,
-    begin: Walk,
+    begin: IntegratorState,
     teachers: Teachers,
     rate: Rate | Scheduled,
     times: Any,
     until: Any,
     tolerance: Any,
     most: Any,
-) -> Walk:
+) -> IntegratorState:
     def rates(t: Array, y: Array) -> Array:
         return flow.rates(y, teachers.at(t), rate.at(t))
 
@@ -326,7 +327,7 @@ def _walked(
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)
-        pace = jnp.maximum(fastest, teachers.pace(t)) / rate.at(t).unit
+        pace = jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
         size = jnp.max(jnp.abs(y), axis=-1)
         # The error is computed where it may have vanished; of each run, whatever others do.
         slow = pace < SLOW * (1 + size)
@@ -342,4 +343,4 @@ def _walked(
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
     # Steps that shrink to nothing are a divergence faster than the bound on the norms.
-    return walk(rates, ends, DIVERGED, begin, times, until, tolerance, most)
+    return stepping.integrate(rates, ends, DIVERGED, begin, times, until, tolerance, most)

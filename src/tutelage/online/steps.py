@@ -9,7 +9,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online.flow import Flow, errors_of
 from tutelage.runs.stored_jit import stored_jit
-from tutelage.solve.stepping import Walk, every_step
+from tutelage.solve.stepping import IntegratorState, every_step
 
 # Relative to the start: a stable solution takes every run that came this close, and below a
 # hundred tolerances (1e-8 at most) the error is that of the integration.
@@ -95,7 +95,7 @@ def _compiled(
         large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)
         return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
 
-    def observe(now: Walk) -> tuple[Array, ...]:
+    def observe(now: IntegratorState) -> tuple[Array, ...]:
         y = now.y[0]
         return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 

@@ -119,7 +119,7 @@ def evolve(
     span = Span(recorded_times(times, until), float(until), tolerance, progress)
     rate = _rates(learning_rate, readout_rate, span)
     runs = _runs(scenario, start, rate)
-    scenarios = scenario.each if scenario.leading else scenario
+    scenarios = scenario.split_runs() if scenario.leading else scenario
     states = _evolved(scenarios, start, rate, runs, span, batch, method)
     return with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
 
@@ -172,7 +172,9 @@ class Span(NamedTuple):
 def _rates(learning_rate: LearningRate, readout_rate: LearningRate, span: Span) -> Rate | Scheduled:
     """Validate the rates of both layers."""
     readout = timing.readout_rate(readout_rate, span.times, span.until)
-    return timing.both(timing.learning_rate(learning_rate, span.times, span.until), readout)
+    return timing.with_readout_rate(
+        timing.learning_rate(learning_rate, span.times, span.until), readout
+    )
 
 
 def _evolved(
@@ -269,7 +271,9 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
     leading = start.leading if isinstance(start, Overlaps) else ()
     # Teachers may differ between runs, also if the scenario does not say so.
     any_teacher = bool(leading) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
-    check_fits("start", scenario, start, any_teacher=any_teacher, several=True, turning=True)
+    check_fits(
+        "start", scenario, start, any_teacher=any_teacher, batched=True, time_dependent_T=True
+    )
     given = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
     every = [np.shape(x) for x in given if not callable(x)]
     rates = next(filter(None, every), ())
@@ -310,7 +314,7 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:
     """Those of the students' units, and those of the teachers' that are not the same."""
-    students, teachers = (c.activation.several for c in (scenario.student, scenario.teacher))
+    students, teachers = (c.activation.per_run for c in (scenario.student, scenario.teacher))
     others = {n: x for n, x in teachers.items() if not np.array_equal(x, students.get(n, 0.0))}
     return {**students, **{f"teacher_{name}": x for name, x in others.items()}}
 

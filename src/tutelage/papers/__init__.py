@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 from tutelage.papers.paper import Entry, Paper
 from tutelage.papers.row import Row
 
@@ -29,7 +29,7 @@ def _found() -> dict[str, Paper]:
 PAPERS = _found()
 
 
-@door
+@validated
 def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entry]:
     """The sections of the named papers, in the order named; of all when none is named.
 
@@ -50,7 +50,7 @@ def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entr
     return chosen
 
 
-@door
+@validated
 def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Row]:
     """The rows of those `sections`, computed now and in small; nothing is kept.
 
@@ -75,7 +75,7 @@ def _keys(papers: Iterable[str]) -> list[str]:
         if not isinstance(key, str) or key not in PAPERS:
             raise InputError(
                 "PAPER",
-                shown(key),
+                short_repr(key),
                 f"it has to be one of {', '.join(PAPERS)}",
                 "tutelage reproduce",
             )

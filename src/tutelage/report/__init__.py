@@ -1,5 +1,5 @@
 """The report: every section of the papers, computed once, kept, and shown on one page."""
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

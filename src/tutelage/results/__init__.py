@@ -11,8 +11,8 @@ from typing import Any
 
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
 from tutelage.results import netcdf, table
 from tutelage.runs import files
 from tutelage.runs.coordinates import indexed
@@ -23,7 +23,7 @@ ENDINGS = (".nc", ".csv")
 __all__ = ["ENDINGS", "check_path", "load", "recompute", "save"]
 
 
-@door
+@validated
 def save(dataset: xr.Dataset, path: Any) -> None:
     """Write a result, with its attributes, as NetCDF or as a table.
 
@@ -49,7 +49,7 @@ def save(dataset: xr.Dataset, path: Any) -> None:
     files.write(path, write(dataset))
 
 
-@door
+@validated
 def load(path: Any) -> xr.Dataset:
     """Read what `save` has written; the file is closed again at once.
 
@@ -65,7 +65,7 @@ def load(path: Any) -> xr.Dataset:
     return indexed((table.read if path.suffix == ".csv" else netcdf.read)(content, str(path)))
 
 
-@door
+@validated
 def check_path(argument: str, path: Any) -> Path:
     """A name that ends in .nc or .csv, of a file that can be written."""
     hint = "run.nc" if argument == "path" else f"{argument} run.nc"

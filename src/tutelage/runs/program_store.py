@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 
 # The environment variable that turns storing off, or names another folder.
 SWITCH, OFF = "TUTELAGE_PROGRAMS", "off"
@@ -46,7 +46,7 @@ def folder_path() -> Path:
     chosen = os.environ.get(SWITCH)
     if chosen is not None and not os.path.isabs(chosen):
         allowed = f"it has to be {OFF!r} or an absolute path"
-        raise InputError(SWITCH, shown(chosen), allowed, f"{SWITCH}={OFF}")
+        raise InputError(SWITCH, short_repr(chosen), allowed, f"{SWITCH}={OFF}")
     if chosen is not None:
         return Path(chosen)
     home = os.environ.get("XDG_CACHE_HOME", "")

@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import __version__
-from tutelage._door import door
+from tutelage._arguments import validated
 from tutelage.runs.public_names import UNRECORDED, name_of
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -50,7 +50,7 @@ def recorded(
     if verb is None:
         return partial(recorded, name=name, held=held)
     signature = inspect.signature(verb)
-    enter = door(verb)
+    enter = validated(verb)
     called = name or f"{verb.__module__.split('.')[1]}.{verb.__name__}"
     left_out = {*UNRECORDED, *(held or ())}
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 
 # Packages whose public functions compute a result from their arguments. "" is the root.
 COMPUTING = (
@@ -27,7 +27,7 @@ VALUE_TYPES = {
             "activations",
             "Erf GELU LeakyReLU Linear ReLU Sigmoid Softplus Swish Tanh",
         ),
-        ("averages", "averages", "Erf Estimate Hermite Orthant Quadrature"),
+        ("averages", "averages", "ErfClosedForm Estimate Hermite Orthant Quadrature"),
         ("deep", "deep", "Network"),
         ("deep.images", "deep.images", "Recipe"),
         ("equilibrium", "equilibrium", "Blocks"),
@@ -52,14 +52,14 @@ def function(name: str, argument: str) -> Any:
         if inspect.isfunction(found):
             return found
     allowed = "it has to be a public function of the package that computes a result"
-    raise InputError(argument, shown(name), allowed, "online.evolve")
+    raise InputError(argument, short_repr(name), allowed, "online.evolve")
 
 
 def value_type(name: str, argument: str) -> type:
     """Return the value type that a file names."""
     if name not in VALUE_TYPES:
         allowed = "it has to be a value type of the package"
-        raise InputError(argument, shown(name), allowed, "activations.Erf")
+        raise InputError(argument, short_repr(name), allowed, "activations.Erf")
     return getattr(_module(VALUE_TYPES[name]), name.rpartition(".")[2])
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import xarray as xr
 
-from tutelage._checks import LONGEST, InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import REPR_LENGTH, InputError, short_repr
 from tutelage.runs.provenance import NEEDED, UNWRITTEN, constructor, is_json
 from tutelage.runs.public_names import function, only_from_callers, value_type
 
@@ -16,7 +16,7 @@ from tutelage.runs.public_names import function, only_from_callers, value_type
 NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only its user can run again"}
 
 
-@door
+@validated
 def recompute(dataset: xr.Dataset) -> xr.Dataset:
     """Compute a result again, by the verb and the arguments that its attributes name.
 
@@ -55,11 +55,13 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
 def _check_keywords(given: Any, own: Mapping[str, Any], verb: str) -> None:
     """Refuse keywords of a file that would replace arguments of the function itself."""
     if not isinstance(given, dict):
-        raise InputError("dataset", shown(given), f"{verb} takes further arguments by their names")
+        raise InputError(
+            "dataset", short_repr(given), f"{verb} takes further arguments by their names"
+        )
     replaced = [name for name in given if name in own]
     if replaced:
         allowed = f"a file cannot set {replaced[0]} of {verb}: only the caller can"
-        raise InputError(replaced[0], shown(given[replaced[0]]), allowed, f"tl.{verb}(...)")
+        raise InputError(replaced[0], short_repr(given[replaced[0]]), allowed, f"tl.{verb}(...)")
 
 
 def argument(dataset: xr.Dataset, name: str) -> Any:
@@ -125,13 +127,15 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
     if UNWRITTEN in plain:
         raise InputError(
             argument,
-            str(plain[UNWRITTEN])[:LONGEST],
+            str(plain[UNWRITTEN])[:REPR_LENGTH],
             "a file holds its name, not what it does or contains",
             f"tl.{verb} with the same arguments",
         )
     if "dataset" in plain:
         if not isinstance(plain["dataset"], dict):
-            raise InputError(argument, shown(plain), "it has to be the attributes of a Dataset")
+            raise InputError(
+                argument, short_repr(plain), "it has to be the attributes of a Dataset"
+            )
         return recompute(xr.Dataset(attrs=plain["dataset"]))
     if "class" in plain:
         return value_type(str(plain["class"]), argument)
@@ -143,7 +147,7 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
     needed = {name for name, default in defaults.items() if default is NEEDED}
     if not needed <= set(given) <= set(defaults):
         allowed = f"{plain['type']} has {', '.join(defaults) or 'no arguments'}"
-        raise InputError(argument, shown(plain), allowed)
+        raise InputError(argument, short_repr(plain), allowed)
     arguments = {name: _from_json(x, argument, verb) for name, x in given.items()}
     try:
         return kind(**arguments)
@@ -151,4 +155,4 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
         raise
     except (TypeError, ValueError, AttributeError, OverflowError) as problem:
         allowed = f"it is not a {plain['type']} ({problem})"
-        raise InputError(argument, shown(plain), allowed) from problem
+        raise InputError(argument, short_repr(plain), allowed) from problem

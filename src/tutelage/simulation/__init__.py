@@ -16,6 +16,6 @@ Other packages may use the modules `comparison`, `ensemble`, `interpolated_theor
 `simulate` and `statistics`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -117,7 +117,7 @@ def chain(
     """
     scenario, readouts = own_readouts(scenario, runs)
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
-    check_fits("start", scenario, start, batches=((), (ensemble.runs,)), turning=True)
+    check_fits("start", scenario, start, batches=((), (ensemble.runs,)), time_dependent_T=True)
     rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate), readouts)
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
@@ -174,7 +174,7 @@ class Chain(eqx.Module):
             return self._with_readout(factor(P[runs], U[runs], L[runs]), runs)
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
         # One P serves all runs that keep it.
-        P = jnp.broadcast_to(P, (len(runs) if self.rule.turning else 1, *P.shape))
+        P = jnp.broadcast_to(P, (len(runs) if self.rule.time_dependent_T else 1, *P.shape))
         return self._with_readout(factor(P, U, L), runs)
 
     def _with_readout(self, first: Entries | Columns, runs: Any) -> Students:
@@ -267,7 +267,7 @@ class Chain(eqx.Module):
         if frame is None:
             return state
         columns, walk = state.factor.columns(), self.rule.walk(self.dimension)
-        turned = (columns.parted if self.rule.turning else columns.turned)(*walk, frame)
+        turned = (columns.parted if self.rule.time_dependent_T else columns.turned)(*walk, frame)
         return Students(state.factor.from_columns(turned), state.v)
 
     def _learn(self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any) -> Students:

@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.runs.seed import check_seed
 from tutelage.simulation.interpolated_theory import check_theory, theory_at
@@ -128,7 +128,7 @@ class Comparison(Finding):
         return f"{who} {'agree only with' if self.agrees else 'differ, even with'} such a bias"
 
 
-@door
+@validated
 def compare(
     theory: xr.Dataset,
     runs: xr.Dataset,

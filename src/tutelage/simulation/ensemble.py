@@ -46,8 +46,11 @@ class Ensemble:
         N = check_dimension(scenario, dimension)
         at = timing.recorded_times(times, until)
         if not float(until) * N < 2**53:  # beyond that examples are not counted exactly
-            came, allowed = f"{float(until):g} with N = {N}", "there are too many examples to count"
-            raise InputError("until", came, allowed, f"until={2**50 / N:.3g}")
+            received, allowed = (
+                f"{float(until):g} with N = {N}",
+                "there are too many examples to count",
+            )
+            raise InputError("until", received, allowed, f"until={2**50 / N:.3g}")
         last = max(1, round(float(until) * N))
         recorded = np.unique(np.minimum(np.rint(at * N).astype(np.int64), last))
         runs = positive_integer("runs", runs, hint="runs=10")
@@ -66,12 +69,14 @@ class Ensemble:
         """η > 0 or η(α), and η_v >= 0 or η_v(α), checked at all times of the runs."""
         until = self.examples / self.dimension
         rate = timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
-        return timing.both(rate, timing.readout_rate(readout_rate, self.times, until, runs=False))
+        return timing.with_readout_rate(
+            rate, timing.readout_rate(readout_rate, self.times, until, runs=False)
+        )
 
 
 def check_dimension(scenario: Any, dimension: Any) -> int:
     """N inputs have room for the K + M weight vectors of a scenario."""
-    check_scenario(scenario, turning=True)
+    check_scenario(scenario, time_dependent_T=True)
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M
     if n > N:
         raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")

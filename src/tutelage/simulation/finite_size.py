@@ -163,9 +163,9 @@ def _apart(study: xr.Dataset) -> list[xr.Dataset]:
     Times are whole numbers of examples: those of another N may be others, and are missing.
     """
     if "dimension" not in study.dims:
-        came = f"dimensions {tuple(study.dims)}"
+        received = f"dimensions {tuple(study.dims)}"
         hint = 'tl.sweeps.run(tl.simulation.chain, {"dimension": [100, 1000]}, ...)'
-        raise InputError("ensembles", came, "there has to be the dimension of the sweep", hint)
+        raise InputError("ensembles", received, "there has to be the dimension of the sweep", hint)
     fixed = json.loads(study.attrs.get("fixed", "{}"))
     known = {name: json.dumps(x) for name, x in fixed.items()}
     return [

@@ -53,13 +53,13 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
     """One curve with Q, R and generalization_error over time, of the same units and meaning."""
     whole = isinstance(theory, xr.Dataset) and all(name in theory for name in NEEDED)
     if not whole or "time" not in theory.dims or "run" in theory.dims:
-        came = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)
+        received = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)
         allowed = f"it has to be one run with {', '.join(NEEDED)} over time"
-        raise InputError(argument, came, allowed, "tl.online.evolve(...)")
+        raise InputError(argument, received, allowed, "tl.online.evolve(...)")
     for name in ("student", "teacher"):
         if theory.sizes[name] != runs.sizes[name]:
-            came = f"{theory.sizes[name]} {name}s"
-            raise InputError(argument, came, f"the runs have {runs.sizes[name]}")
+            received = f"{theory.sizes[name]} {name}s"
+            raise InputError(argument, received, f"the runs have {runs.sizes[name]}")
     for name in ("scenario", "learning_rate", "readout_rate", "batch"):
         ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
         if ours is not None and theirs is not None and ours != theirs:

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import ROUNDING
-from tutelage._jax import as_data, jax, jnp
+from tutelage._jax import jax, jnp, numbers_to_arrays
 from tutelage.model import Scenario
-from tutelage.model.teachers import turns
-from tutelage.model.timing import Rate, Scheduled, both
+from tutelage.model.teachers import decorrelates
+from tutelage.model.timing import Rate, Scheduled, with_readout_rate
 
 # The mean change in a step is estimated from so many fields: its fluctuations are 16 times
 # smaller than those of one example.
@@ -46,18 +46,18 @@ class GradientDescent(eqx.Module):
     readouts: Float[Array, "runs outputs K"] | None
     noisy: bool = eqx.field(static=True)
     drifts: bool = eqx.field(static=True)
-    turning: bool = eqx.field(static=True)
+    time_dependent_T: bool = eqx.field(static=True)
 
     def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled, readouts: Any = None):
         if readouts is not None and learning_rate.readout is None:
             # Those that stay are part of the state as well, and do not decay either.
-            learning_rate = both(learning_rate, np.zeros(()))
+            learning_rate = with_readout_rate(learning_rate, np.zeros(()))
             scenario = eqx.tree_at(lambda s: s.readout_decay, scenario, 0.0)
-        self.scenario, self.learning_rate = as_data(scenario), learning_rate
+        self.scenario, self.learning_rate = numbers_to_arrays(scenario), learning_rate
         self.readouts = readouts
         self.noisy = float(scenario.label_noise) > 0
         self.drifts = float(scenario.drift) > 0
-        self.turning = turns(scenario.drift, scenario.T)
+        self.time_dependent_T = decorrelates(scenario.drift, scenario.T)
 
     @property
     def noises(self) -> int:

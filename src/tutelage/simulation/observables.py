@@ -17,7 +17,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.generalization import generalization_error, is_exact
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import BLOCKS, Block
-from tutelage.model.teachers import parted, turns
+from tutelage.model.teachers import decorrelates, scale_off_diagonal
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.ensemble import Ensemble
 
@@ -95,7 +95,7 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
     )
     found["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
-    if turns(scenario.drift, scenario.T):
+    if decorrelates(scenario.drift, scenario.T):
         over_time = (("time", "teacher", "teacher_2"), _teachers(scenario, ensemble))
         found = found.assign_coords(
             teacher_2=np.arange(1, scenario.M + 1), teacher_overlaps=over_time
@@ -110,7 +110,7 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
 def _teachers(scenario: Scenario, ensemble: Ensemble) -> Float[np.ndarray, "times M M"]:
     """T at the recorded times: a step multiplies T_nm by (1 - δ/N)² for n ≠ m."""
     share = (1 - float(scenario.drift) / ensemble.dimension) ** (2 * ensemble.recorded)
-    return parted(np.asarray(scenario.T), share)
+    return scale_off_diagonal(np.asarray(scenario.T), share)
 
 
 def errors(

@@ -7,8 +7,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, positive_integer
-from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
@@ -19,7 +19,7 @@ from tutelage.simulation.ensemble import check_dimension
 TINY = float(np.finfo(float).tiny)
 
 
-@door
+@validated
 def random_start(
     scenario: Scenario,
     *,
@@ -140,25 +140,28 @@ def own_readouts(
     if v is None or v.ndim < 3:
         return scenario, None
     if len(v) != positive_integer("runs", runs, hint="runs=10"):
-        came, allowed = f"readouts of {len(v)} runs", f"there have to be as many as runs, {runs}"
-        raise InputError("student", came, allowed, f"runs={len(v)}")
+        received, allowed = (
+            f"readouts of {len(v)} runs",
+            f"there have to be as many as runs, {runs}",
+        )
+        raise InputError("student", received, allowed, f"runs={len(v)}")
     return scenario.with_readout(v[0]), v
 
 
 def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
     """Overlaps, or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):
-        check_fits("start", scenario, start, batches=((), (runs,)), turning=True)
+        check_fits("start", scenario, start, batches=((), (runs,)), time_dependent_T=True)
         return Frame(jnp.asarray(_root(np.asarray(start.covariance))))
     if not isinstance(start, tuple | list) or len(start) != 2:
         allowed = "it has to be Overlaps, or a pair (J, B) of weights"
         raise InputError("start", type(start).__name__, allowed, "tl.Overlaps(Q, R, T)")
     overlaps = Overlaps.from_weights(*start)
-    check_fits("start", scenario, overlaps, batches=((), (runs,)), turning=True)
+    check_fits("start", scenario, overlaps, batches=((), (runs,)), time_dependent_T=True)
     J, B = (np.asarray(W, dtype=np.float64) for W in start)
     if J.shape[-1] != N:
-        came = f"weights of {J.shape[-1]} components"
-        raise InputError("start", came, f"dimension is {N}", "the same")
+        received = f"weights of {J.shape[-1]} components"
+        raise InputError("start", received, f"dimension is {N}", "the same")
     batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
     both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
     return Given(jnp.asarray(np.concatenate(both, axis=-2)))

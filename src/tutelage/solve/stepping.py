@@ -48,9 +48,9 @@ DENSE = np.array(  # powers 1 to 4 of the fraction of the step
 LAST = len(NODES) - 1
 # A step is repeated with another length when its error is too large, and the next one is longer
 # when it is small; by these factors at least and at most, with a margin.
-SHORTEST, LONGEST, MARGIN = 0.2, 10.0, 0.9
+SMALLEST_STEP_FACTOR, LARGEST_STEP_FACTOR, SAFETY_FACTOR = 0.2, 10.0, 0.9
 # Of this relative length a step no longer changes the time.
-VANISHED = 1e-15
+SHORTEST_RELATIVE_STEP = 1e-15
 
 Rates = Callable[[Float[Array, " runs"], Float[Array, "runs d"]], Float[Array, "runs d"]]
 # Why runs end at a time with a state and its slope: 0 to go on, or the number of a reason.
@@ -59,7 +59,7 @@ Ends = Callable[
 ]
 
 
-class Walk(NamedTuple):
+class IntegratorState(NamedTuple):
     """Where the runs are: time, next step, state, slopes, what is recorded, and who is on the way.
 
     reason: 0 for runs that go on or have reached the last time.
@@ -75,24 +75,24 @@ class Walk(NamedTuple):
     reason: Int[Array, " runs"]
 
 
-def walk(
+def integrate(
     rates: Rates,
     ends: Ends,
     lost: int,
-    begin: Walk,
+    begin: IntegratorState,
     times: Float[Array, " times"],
     until: Scalar,
     tolerance: Scalar,
     most: int | Int[Array, ""],
-) -> Walk:
-    """From a `beginning` to the time ``until``, or to where ``ends`` says why not.
+) -> IntegratorState:
+    """From an `initial_state` to the time ``until``, or to where ``ends`` says why not.
 
     lost: the reason for a run whose steps have become too short to go on.
     most: after so many steps the walk pauses; it goes on from what is returned.
     Times before the beginning record the start.
     """
 
-    def step(carry: tuple[Array, Walk]) -> tuple[Array, Walk]:
+    def step(carry: tuple[Array, IntegratorState]) -> tuple[Array, IntegratorState]:
         count, now = carry
         new = _advanced(rates, ends, lost, now, times, until, tolerance, jnp.inf)
         return count + 1, new
@@ -108,24 +108,24 @@ def every_step(
     rates: Rates,
     ends: Ends,
     lost: int,
-    observe: Callable[[Walk], Any],
+    observe: Callable[[IntegratorState], Any],
     y0: Float[Array, " d"],
     *,
     until: Scalar,
     tolerance: Scalar,
     longest: Scalar,
     most: int,
-) -> tuple[Any, Int[Array, ""], Walk]:
+) -> tuple[Any, Int[Array, ""], IntegratorState]:
     """What is observed of one run from time 0 after each step, how often, and where it ends.
 
     observe: of the run at its start and after a step -> arrays; they get a leading axis ``most``.
     longest: no step is longer;  most: after so many the run is ended.
     """
-    start, times = beginning(y0[None], jnp.zeros(1), 0, jnp), jnp.zeros(0)
+    start, times = initial_state(y0[None], jnp.zeros(1), 0, jnp), jnp.zeros(0)
     shapes = jax.eval_shape(observe, start)
     nothing = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), shapes)
 
-    def step(carry: tuple[Any, Array, Walk]) -> tuple[Any, Array, Walk]:
+    def step(carry: tuple[Any, Array, IntegratorState]) -> tuple[Any, Array, IntegratorState]:
         seen, count, now = carry
         new = _advanced(rates, ends, lost, now, times, until, tolerance, longest)
         # The first step, of length zero, gives the slope at the start.
@@ -140,10 +140,10 @@ def every_step(
     )
 
 
-def beginning(y0: Any, t0: Any, times: int, xp: Any = np) -> Walk:
+def initial_state(y0: Any, t0: Any, times: int, xp: Any = np) -> IntegratorState:
     """Runs at their start, with room for so many records; made by NumPy nothing is compiled."""
     runs, d = y0.shape
-    return Walk(
+    return IntegratorState(
         t=t0,
         h=xp.zeros(runs),
         y=y0,
@@ -159,12 +159,12 @@ def _advanced(
     rates: Rates,
     ends: Ends,
     lost: int,
-    now: Walk,
+    now: IntegratorState,
     times: Array,
     until: Scalar,
     tolerance: Scalar,
     longest: Scalar,
-) -> Walk:
+) -> IntegratorState:
     """One step of every run that is on the way; taken back where its error is too large."""
     left = until - now.t
     h = jnp.where(now.running, jnp.minimum(jnp.minimum(now.h, longest), left), 0.0)
@@ -177,14 +177,18 @@ def _advanced(
     taken = now.running & (size <= 1)  # a state that is no number is not taken
 
     records, recorded = _recorded(now, taken, t, h, k, times)
-    factor = jnp.where(size > 0, MARGIN * size ** (-1 / 5), LONGEST)
-    factor = jnp.where(jnp.isfinite(size), jnp.clip(factor, SHORTEST, LONGEST), SHORTEST)
+    factor = jnp.where(size > 0, SAFETY_FACTOR * size ** (-1 / 5), LARGEST_STEP_FACTOR)
+    factor = jnp.where(
+        jnp.isfinite(size),
+        jnp.clip(factor, SMALLEST_STEP_FACTOR, LARGEST_STEP_FACTOR),
+        SMALLEST_STEP_FACTOR,
+    )
     following = jnp.where(now.h == 0, _first_step(now.y, k[LAST], scale), factor * h)
     reason = jnp.where(taken, ends(t, y, k[LAST]), now.reason)
     # A step that is no number, after a slope that is none, is too short as well.
-    short = now.running & ~taken & ~(following >= VANISHED * (1 + now.t))
+    short = now.running & ~taken & ~(following >= SHORTEST_RELATIVE_STEP * (1 + now.t))
     reason = jnp.where(short, lost, reason)
-    return Walk(
+    return IntegratorState(
         t=jnp.where(taken, t, now.t),
         h=jnp.where(now.running, following, now.h),
         y=jnp.where(taken[:, None], y, now.y),
@@ -196,7 +200,7 @@ def _advanced(
     )
 
 
-def _slopes(rates: Rates, now: Walk, h: Array) -> Float[Array, "7 runs d"]:
+def _slopes(rates: Rates, now: IntegratorState, h: Array) -> Float[Array, "7 runs d"]:
     """The slopes of all stages; the first is the last of the step before."""
 
     def stage(i: Array, k: Array) -> Array:
@@ -232,7 +236,7 @@ def _first_step(y: Array, slope: Array, scale: Array) -> Array:
 
 
 def _recorded(
-    now: Walk, taken: Array, t: Array, h: Array, k: Array, times: Array
+    now: IntegratorState, taken: Array, t: Array, h: Array, k: Array, times: Array
 ) -> tuple[Array, Array]:
     """Write the states at all times that the step has passed, one for every run at a time."""
     run, count = jnp.arange(len(t)), len(times)

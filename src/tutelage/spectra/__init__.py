@@ -10,6 +10,6 @@ with the Hessian alone, `extreme_eigenvalues` and `density`, with `spectral_mean
 Other packages may use the modules `classifier` and `training`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import Scalar
 from tutelage.activations import Activation
@@ -51,7 +51,7 @@ class Classifier(eqx.Module):
     activation: Activation
     beta: Beta = eqx.field(static=True)
 
-    @door
+    @validated
     def __init__(self, sizes: Sequence[Any], activation: Activation, beta: Beta = "fixed"):
         self.sizes = tuple(positive_integer("sizes", size, "(2, 10, 1)") for size in sizes)
         if len(self.sizes) < 2:

@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import (
     InputError,
     check_variables,
@@ -16,7 +17,6 @@ from tutelage._checks import (
     real_array,
     value_of,
 )
-from tutelage._door import door
 from tutelage._jax import jax
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
@@ -103,7 +103,7 @@ def density(
     )
 
 
-@door
+@validated
 def spectral_mean(
     found: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[float, float]:

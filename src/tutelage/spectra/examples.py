@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
-from tutelage._door import door
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 
 
-@named
+@with_checked_arguments
 class Examples(NamedTuple):
     """m inputs of n features with a label each; made by `examples`, which checks them.
 
@@ -30,7 +30,7 @@ class Examples(NamedTuple):
         return (self.inputs.shape[1], *hidden, 1 if self.classes == 2 else self.classes)
 
 
-@door
+@validated
 def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
     """Inputs and labels as `Examples`, once they have been checked.
 

@@ -7,8 +7,8 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
 from tutelage.averages import Estimate
@@ -32,7 +32,7 @@ class Extremes(Finding):
     highest: Estimate
 
 
-@door
+@validated
 def extreme_eigenvalues(
     loss: Callable[[Any], Any],
     parameters: Any,

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
 from tutelage.runs.arrays import load_npz
 from tutelage.spectra.examples import Examples, examples
 
 ENDINGS = (".mat", ".npz", ".csv")
 
 
-@door
+@validated
 def load_examples(path: str | Path, *, inputs: str = "X", labels: str = "y") -> Examples:
     """Read examples from a file.
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, positive_integer
-from tutelage._door import door
 from tutelage._memory import check_memory
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.examples import Examples, examples
@@ -19,7 +19,7 @@ from tutelage.spectra.examples import Examples, examples
 LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863
 
 
-@door
+@validated
 def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
     """Points on either side of a straight line, none closer to it than 0.1.
 
@@ -37,7 +37,7 @@ def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
     return _draw(count, seed, LINEAR_SHARE, box, side, margin, "linear")
 
 
-@door
+@validated
 def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
     """Points inside and outside a region with a wavy boundary, none closer to it than 0.008.
 
@@ -61,7 +61,7 @@ def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
     return _draw(count, seed, CURVED_SHARE, box, side, 0.008, "curved")
 
 
-@door
+@validated
 def digits() -> Examples:
     """The 1797 images of 8 × 8 pixels of ten digits that scikit-learn ships, as in milletari2019.
 

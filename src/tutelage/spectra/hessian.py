@@ -8,8 +8,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from tutelage._checks import InputError, finite_number, shown, value_of
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, finite_number, short_repr, value_of
 from tutelage._jax import jax, jnp
 from tutelage._memory import in_gib
 
@@ -23,7 +23,7 @@ ONE_THREAD = 200
 DENSE_MEMORY = 4 * 2**30
 
 
-@door
+@validated
 def hessian_eigenvalues(
     loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY
 ) -> np.ndarray:
@@ -51,7 +51,7 @@ def hessian_eigenvalues(
     return eigenvalues_of(check_finite(np.asarray(_hessian(loss_of, flat))))
 
 
-@door
+@validated
 def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
     """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)
@@ -81,7 +81,7 @@ def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flatten
     leaves = jax.tree.leaves(moving)
     if not leaves or not all(map(_real, leaves)):
         allowed = "they have to be a tree of arrays of real numbers"
-        raise InputError("parameters", shown(parameters), allowed, "floats, not whole numbers")
+        raise InputError("parameters", short_repr(parameters), allowed, "floats, not whole numbers")
     flat, shape = ravel_pytree(jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), moving))
     if not bool(jnp.all(jnp.isfinite(flat))):
         raise InputError("parameters", "NaN or infinity", "every parameter has to be finite")
@@ -90,7 +90,7 @@ def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flatten
     allowed = "it has to be a function of the parameters alone, written with jax.numpy"
     out = value_of("loss", _shape_of, function, flat, allowed=allowed, hint=hint)
     if getattr(out, "shape", None) != () or not jnp.issubdtype(out.dtype, jnp.floating):
-        raise InputError("loss", shown(out), "it has to return one real number", "jnp.mean")
+        raise InputError("loss", short_repr(out), "it has to return one real number", "jnp.mean")
     return flat, function
 
 
@@ -136,8 +136,11 @@ def eigenvalues_of(H: np.ndarray) -> np.ndarray:
 def check_finite(values: np.ndarray) -> np.ndarray:
     """What was computed of a Hessian, if there is one at these parameters."""
     if not np.isfinite(values).all():
-        came, allowed = "a Hessian with NaN or infinity", "it has to be finite at these parameters"
-        raise InputError("loss", came, allowed, "other parameters, or logits instead of log(p)")
+        received, allowed = (
+            "a Hessian with NaN or infinity",
+            "it has to be finite at these parameters",
+        )
+        raise InputError("loss", received, allowed, "other parameters, or logits instead of log(p)")
     return values
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, finite_number, real_array
-from tutelage._door import door
 
 
-@door
+@validated
 def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """α: the fraction of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
 
@@ -25,7 +25,7 @@ def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     return _share(λ, limit, lambda λ, limit: λ < -limit)
 
 
-@door
+@validated
 def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     """γ: the fraction of eigenvalues with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
 
@@ -51,8 +51,10 @@ def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
     limit = check_tolerance("tolerance", tolerance)
     λ = real_array("eigenvalues", eigenvalues)
     if λ.ndim == 0 or λ.shape[-1] == 0:
-        came = f"an array of shape {λ.shape}"
-        raise InputError("eigenvalues", came, "there have to be some in the last axis", "[-1, 2.0]")
+        received = f"an array of shape {λ.shape}"
+        raise InputError(
+            "eigenvalues", received, "there have to be some in the last axis", "[-1, 2.0]"
+        )
     if np.isinf(λ).any():
         raise InputError("eigenvalues", "infinity", "they have to be finite, or NaN for a gap")
     scale = np.max(np.abs(λ), axis=-1, keepdims=True)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.spectra.classifier import Classifier, Parameters
 from tutelage.spectra.cross_entropy import Output, cross_entropy
 
@@ -64,7 +64,7 @@ class Optimizer(eqx.Module):
             )
 
 
-@named
+@with_checked_arguments
 class Adam(Optimizer):
     """Kingma and Ba (2015), with their β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸.
 
@@ -82,7 +82,7 @@ class Adam(Optimizer):
         return optax.adam(self.rate)
 
 
-@named
+@with_checked_arguments
 class SGD(Optimizer):
     """Plain gradient descent: θ ← θ − η ∇L."""
 

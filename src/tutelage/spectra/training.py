@@ -9,7 +9,7 @@ import xarray as xr
 from jax.flatten_util import ravel_pytree
 
 from tutelage._checks import InputError, epochs_to_record, positive_integer
-from tutelage._jax import hardly_used, jax, jnp
+from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage._memory import check_memory
 from tutelage.runs import provenance
 from tutelage.runs.progress import Progress
@@ -236,7 +236,7 @@ class Pace:
         return self._state
 
 
-@hardly_used
+@jit_unoptimized
 def _start(classifier: Any, optimizer: Any, beta_start: Any, seed: Any, numbers: Any) -> Any:
     """Without the examples: it is compiled once for all of them."""
     key = jax.random.key(seed)
@@ -254,7 +254,7 @@ def _advance(system: System, state: Any, count: Any) -> Any:
     return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
 
 
-@hardly_used
+@jit_unoptimized
 def _measure(system: System, θ: Any) -> Any:
     return jax.vmap(system.measure)(θ)
 

@@ -11,6 +11,6 @@ finished, `engine` hands groups to processes, and `study` brings these together.
 Other packages may use the modules `cluster`, `engine`, `groups` and `study`.
 """
 
-from tutelage._lazy import names_of
+from tutelage._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -189,6 +189,6 @@ def check_same(name: str, there: Mapping[str, str]) -> None:
     """Refuse a worker of this name if its versions are not ours."""
     for what, here in versions().items():
         if there.get(what, here) != here:
-            came = f"the worker {name}, which has {what} {there[what]}"
+            received = f"the worker {name}, which has {what} {there[what]}"
             allowed = f"all have to have the same, and here it is {here}"
-            raise InputError("workers", came, allowed, "the same environment on all machines")
+            raise InputError("workers", received, allowed, "the same environment on all machines")

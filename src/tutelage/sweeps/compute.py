@@ -143,7 +143,7 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
 
 def _joint(call: Mapping[str, Any]) -> Hashable:
     """Equal for calls of `evolve` that are computed together; None for one with several runs."""
-    from tutelage.model.teachers import turns
+    from tutelage.model.teachers import decorrelates
 
     scenario, start = call["scenario"], call["start"]
     if not (isinstance(scenario, Scenario) and isinstance(start, Overlaps)):
@@ -153,7 +153,7 @@ def _joint(call: Mapping[str, Any]) -> Hashable:
     own = {name: call[name] for name in ("scenario", "start")}
     own |= {name: call[name] for name in RATES if name in call}
     others = {name: identity(x) for name, x in call.items() if name not in own}
-    drifts = turns(scenario.drift, scenario.T)
+    drifts = decorrelates(scenario.drift, scenario.T)
     return program_of(own), drifts, json.dumps(others, sort_keys=True)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 
 # How a run ended is always kept: a number or a word for each point.
 ENDS = ("outcome", "ended_at")
@@ -22,7 +22,7 @@ class Last:
     names: tuple[str, ...]
 
 
-@door
+@validated
 def last(names: str | Sequence[str]) -> Last:
     """Of each run the last value of some variables, instead of the whole curves.
 
@@ -44,7 +44,7 @@ def check_keep(keep: Any) -> None:
         _names("keep", keep)
         return
     allowed = "it has to be None for everything, names of variables, or tl.sweeps.last(...)"
-    raise InputError("keep", shown(keep), allowed, HINT)
+    raise InputError("keep", short_repr(keep), allowed, HINT)
 
 
 def kept(result: xr.Dataset, keep: Any) -> xr.Dataset:
@@ -82,5 +82,5 @@ def _at_the_end(part: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 def _names(argument: str, names: Any) -> tuple[str, ...]:
     every = (names,) if isinstance(names, str) else tuple(names)
     if not every or not all(isinstance(name, str) and name for name in every):
-        raise InputError(argument, shown(names), "it has to be names of variables", HINT)
+        raise InputError(argument, short_repr(names), "it has to be names of variables", HINT)
     return every

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, short_repr
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.results import checksum, netcdf
@@ -101,7 +101,7 @@ def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
     usable = isinstance(lists, dict) and isinstance(plain.get("table"), bool)
     lists = lists if isinstance(lists, dict) else {}
     if not usable or not lists or not all(isinstance(x, list) and x for x in lists.values()):
-        raise InputError("over", shown(plain), "it has to be the points of a study", HINT)
+        raise InputError("over", short_repr(plain), "it has to be the points of a study", HINT)
     return lists
 
 
@@ -110,7 +110,7 @@ def read(plain: Mapping[str, Any]) -> Points:
     lists = _lists(plain)
     values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
     if plain["table"] and len(set(map(len, values.values()))) != 1:
-        raise InputError("over", shown(plain), "all columns have to have as many values")
+        raise InputError("over", short_repr(plain), "all columns have to have as many values")
     return _table(values) if plain["table"] else _grid(values)
 
 
@@ -120,7 +120,7 @@ def over_of(plain: Mapping[str, Any]) -> Any:
     return dict(points.values) if points.shape else zipped(points.values)
 
 
-@door
+@validated
 def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
     """Points from lists of equal length: the first values together, then the second ones.
 
@@ -133,8 +133,8 @@ def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
     columns = {name: _listed(name, values) for name, values in lists.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) != 1:
-        came = ", ".join(f"{count} of {name}" for name, count in lengths.items()) or "no lists"
-        raise InputError("lists", came, "there have to be as many values of each")
+        received = ", ".join(f"{count} of {name}" for name, count in lengths.items()) or "no lists"
+        raise InputError("lists", received, "there have to be as many values of each")
     return pd.DataFrame({name: pd.Series(x, dtype=object) for name, x in columns.items()})
 
 
@@ -145,7 +145,9 @@ def points_of(over: Any) -> Points:
         _check_names("over", columns)
         return _table(columns)
     if not isinstance(over, Mapping):
-        raise InputError("over", shown(over), "it has to be a mapping of lists or a table", HINT)
+        raise InputError(
+            "over", short_repr(over), "it has to be a mapping of lists or a table", HINT
+        )
     _check_names("over", over)
     return _grid({name: _listed(name, values) for name, values in over.items()})
 
@@ -153,7 +155,7 @@ def points_of(over: Any) -> Points:
 def _check_names(argument: str, named: Mapping[Any, Any]) -> None:
     if not named or not all(isinstance(name, str) for name in named):
         allowed = "it has to have the names of arguments, and their values"
-        raise InputError(argument, shown(named), allowed, HINT)
+        raise InputError(argument, short_repr(named), allowed, HINT)
 
 
 def _grid(values: dict[str, list]) -> Points:
@@ -182,7 +184,7 @@ def _listed(name: str, values: Any) -> list:
     plain = isinstance(values, Sequence | range | pd.Series) and not isinstance(values, str | bytes)
     if not (array or plain) or not len(values):
         allowed = "it has to be a list of at least one value"
-        raise InputError(name, shown(values), allowed, f"{name}=[...] in over")
+        raise InputError(name, short_repr(values), allowed, f"{name}=[...] in over")
     return [_plain(x) for x in (np.asarray(values) if array else values)]
 
 

@@ -145,8 +145,8 @@ def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) 
     """Refuse points that were computed otherwise, and say what differs."""
     found = list(_differences("", there, now))
     if found:
-        came = f"{str(folder)!r}, whose points were computed otherwise"
-        raise InputError("store", came, "; ".join(found[:4]), HINT)
+        received = f"{str(folder)!r}, whose points were computed otherwise"
+        raise InputError("store", received, "; ".join(found[:4]), HINT)
 
 
 def _differences(name: str, there: Any, now: Any) -> Iterator[str]:

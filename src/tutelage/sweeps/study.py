@@ -12,10 +12,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, shown
-from tutelage._door import door, fits, refuse
+from tutelage._arguments import fits, refuse, validated
+from tutelage._checks import InputError, short_repr
 from tutelage._findings import Finding
-from tutelage._names import WORKERS, unknown
+from tutelage._names import WORKERS, unknown_name_error
 from tutelage.averages import Estimate
 from tutelage.runs import files
 from tutelage.runs.progress import Progress
@@ -59,7 +59,7 @@ def _mapping(dataset: xr.Dataset, name: str) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         allowed = f"a study has an attribute {name!r} with a mapping in JSON"
-        raise InputError("dataset", shown(dataset.attrs.get(name)), allowed)
+        raise InputError("dataset", short_repr(dataset.attrs.get(name)), allowed)
     return found
 
 
@@ -85,7 +85,9 @@ def check_from_file(verb: Any, arguments: Any) -> None:
     own = set(inspect.signature(run).parameters) - {"seed", "keep"}
     for name in sorted({*own, *only_from_callers(verb)} & set(arguments)):
         allowed = f"a file cannot set {name}: only the caller of tl.sweeps.run can"
-        raise InputError(name, shown(arguments[name]), allowed, f"tl.sweeps.run(..., {name}=...)")
+        raise InputError(
+            name, short_repr(arguments[name]), allowed, f"tl.sweeps.run(..., {name}=...)"
+        )
 
 
 # How `recompute` makes the arguments that are not attributes as they are. No file can set where
@@ -214,7 +216,7 @@ def _least(task: Task) -> int:
     return LANES if task.verb == "online.evolve" else 1
 
 
-@door
+@validated
 def load(store: Path) -> xr.Dataset:
     """What a store holds of the points that were last asked for; the others are missing (NaN).
 
@@ -287,7 +289,7 @@ def _say_failures(points: Points, groups: list[xr.Dataset], places: list[tuple[i
     failed = [number for number, (group, place) in enumerate(places) if every[group][place]]
     if failed:
         group, place = places[failed[0]]
-        where = ", ".join(f"{name} = {shown(x)}" for name, x in points.at(failed[0]).items())
+        where = ", ".join(f"{name} = {short_repr(x)}" for name, x in points.at(failed[0]).items())
         warnings.warn(
             f"{len(failed)} of {len(points)} points failed; the variable failure says why. "
             f"The first, at {where}: {every[group][place]}",
@@ -357,7 +359,7 @@ def public_name(verb: Any) -> str:
             if name in getattr(room, "__all__", ()) and getattr(room, name) is verb:
                 return ".".join([*parts[1:count], name])
     allowed = "it has to be a public function of the package"
-    raise InputError("verb", shown(verb), allowed, "tl.online.evolve")
+    raise InputError("verb", short_repr(verb), allowed, "tl.online.evolve")
 
 
 def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, Any]) -> None:
@@ -371,12 +373,12 @@ def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, A
     parts = PARTS if "scenario" in own else ()
     for argument in (*points.values, *fixed):
         if argument not in own and argument not in parts:
-            came = f"an argument that {name} does not have"
+            received = f"an argument that {name} does not have"
             there = [*own, *(part for part in parts if part not in own)]
             if argument in WORKERS:
                 allowed = "processes and clusters are given by workers="
-                raise InputError(argument, came, allowed, WORKERS[argument])
-            raise unknown(argument, came, there, f"there is {', '.join(there)}")
+                raise InputError(argument, received, allowed, WORKERS[argument])
+            raise unknown_name_error(argument, received, there, f"there is {', '.join(there)}")
     needed = [n for n, p in own.items() if p.default is p.empty]
     for argument in needed:
         if argument not in fixed and argument not in points.values:

@@ -110,11 +110,11 @@ def i4(
         nodes: per axis; the default depends on the number of axes.
     """
     if nodes is not None and nodes**4 > MOST_POINTS:
-        came = f"{nodes} with four fields"
+        received = f"{nodes} with four fields"
         allowed = f"there are {nodes**4:.1g} points, some {nodes**4 / SPEED:.1g} s for one average"
         most = int(MOST_POINTS**0.25)
         raise InputError(
-            "nodes", came, allowed, f"nodes={most} or less; 100 are as exact as floats"
+            "nodes", received, allowed, f"nodes={most} or less; 100 are as exact as floats"
         )
     g1, g2, h, k = activations
     fields = (Field(g1, 1), Field(g2, 1), Field(h, 0), Field(k, 0))

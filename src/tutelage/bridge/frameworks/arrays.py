@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, shape_of, shown
+from tutelage._checks import InputError, shape_of, short_repr
 from tutelage.bridge.description import Description, Layer, described, layer
 
 # The weights of a dense layer, and whether they are (in, out).
@@ -54,11 +54,11 @@ def as_array(argument: str, value: Any) -> np.ndarray:
         allowed = "weights have to be real numbers"
         raise InputError(argument, f"the type {value.dtype}", allowed, "float32 or float64")
     if shape_of(argument, value) is None:
-        raise InputError(argument, shown(value), "it has to be an array")
+        raise InputError(argument, short_repr(value), "it has to be an array")
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(argument, shown(value), "it has to be an array of numbers") from None
+        raise InputError(argument, short_repr(value), "it has to be an array of numbers") from None
 
 
 def _is_mapping(network: Any) -> bool:

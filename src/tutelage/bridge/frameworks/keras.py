@@ -16,8 +16,8 @@ PASSIVE = ("InputLayer", "Flatten", "Identity")
 def read(argument: str, model: Any) -> Description:
     """Every dense layer of a model that has been built."""
     if not model.built:
-        came, allowed = "a Keras model without weights", "it has to be built"
-        raise InputError(argument, came, allowed, "model.build((None, inputs))")
+        received, allowed = "a Keras model without weights", "it has to be built"
+        raise InputError(argument, received, allowed, "model.build((None, inputs))")
     import keras
 
     return assembled(

@@ -69,7 +69,10 @@ def functional(argument: str, module: Any) -> tuple[Any, Any]:
 def _unbound(argument: str, module: Any) -> tuple[Any, Any]:
     """The module, and its variables."""
     if module.scope is None:
-        came, allowed = "a linen module without parameters", "it has to be bound to its variables"
-        raise InputError(argument, came, allowed, "module.bind(variables), or variables alone")
+        received, allowed = (
+            "a linen module without parameters",
+            "it has to be bound to its variables",
+        )
+        raise InputError(argument, received, allowed, "module.bind(variables), or variables alone")
     plain, variables = module.unbind()
     return plain, dict(variables)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 FOLDER = "cifar-10-batches-bin"
@@ -33,7 +33,7 @@ NAMES = (
 )
 
 
-@named
+@with_checked_arguments
 class Images(NamedTuple):
     """Images to learn from and others to evaluate with.
 
@@ -80,14 +80,16 @@ def check_images(argument: str, images: Any) -> None:
             allowed = "all have to be squares of one size, in three colours"
             raise InputError(argument, f"{name} of shape {np.shape(x)}", allowed)
         if labels.shape != (len(x),) or labels.dtype.kind not in "iu":
-            came = f"{name}_labels of shape {labels.shape} and type {labels.dtype}"
-            raise InputError(argument, came, f"there has to be a whole number for {len(x)} images")
+            received = f"{name}_labels of shape {labels.shape} and type {labels.dtype}"
+            raise InputError(
+                argument, received, f"there has to be a whole number for {len(x)} images"
+            )
         if labels.min() < 0 or labels.max() >= len(NAMES):
-            came = f"{name}_labels from {labels.min()} to {labels.max()}"
-            raise InputError(argument, came, f"they have to be from 0 to {len(NAMES) - 1}")
+            received = f"{name}_labels from {labels.min()} to {labels.max()}"
+            raise InputError(argument, received, f"they have to be from 0 to {len(NAMES) - 1}")
 
 
-@door
+@validated
 def cifar10(path: str | Path | None = None) -> Images:
     """Read the 50,000 training and 10,000 test images of CIFAR-10.
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError, positive_integer, shape_of, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, positive_integer, shape_of, short_repr
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.runs.seed import check_seed
@@ -96,7 +96,7 @@ def pixels(hidden: Sequence[int], size: int) -> int:
     return size**2
 
 
-@door
+@validated
 def convnet(
     hidden: Sequence[int],
     *,
@@ -147,7 +147,7 @@ def _check_precision(dtype: Any) -> None:
         floating = False
     if not floating:
         allowed = "it has to be a type of floating-point numbers"
-        raise InputError("dtype", shown(dtype), allowed, "np.float32")
+        raise InputError("dtype", short_repr(dtype), allowed, "np.float32")
 
 
 def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
         parts = [int(part) for part in hidden.split("-")] if digits else []
     if len(shape_of(argument, parts)) != 1 or not len(parts):
         allowed = "it has to be the channels of each hidden layer"
-        raise InputError(argument, shown(hidden), allowed, '"64-64-64-64"')
+        raise InputError(argument, short_repr(hidden), allowed, '"64-64-64-64"')
     return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
 
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_array, shape_of, shown
-from tutelage._door import door
+from tutelage._arguments import validated
+from tutelage._checks import InputError, finite_array, shape_of, short_repr
 from tutelage._jax import jax, jnp, match_rank
 from tutelage.deep.images.convnet import ConvNet, pixels
 
@@ -23,7 +23,7 @@ class Sums(NamedTuple):
     fg: Any
 
 
-@door
+@validated
 def channel_correlations(
     student: ConvNet, teacher: ConvNet, images: Any, *, scale: Any = None
 ) -> list[np.ndarray]:
@@ -76,7 +76,7 @@ def checked_scale(scale: Any) -> Any:
     pair = finite_array("scale", scale)
     if pair.ndim not in (1, 2) or len(pair) != 2 or np.any(pair[1] <= 0):
         allowed = "it has to be the mean and the positive deviation of the colours, or None"
-        raise InputError("scale", shown(scale), allowed)
+        raise InputError("scale", short_repr(scale), allowed)
     return jnp.asarray(pair)
 
 

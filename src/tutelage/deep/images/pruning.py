@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
-from tutelage._door import door
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.convnet import ConvNet
 from tutelage.deep.images.measures import CHUNK, checked_images, checked_scale, normalized
@@ -18,7 +18,7 @@ class PrunedConvNet(NamedTuple):
     kept: tuple[np.ndarray, ...]
 
 
-@door
+@validated
 def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> list[np.ndarray]:
     """How much of the fields above comes from each channel of each hidden layer.
 
@@ -62,7 +62,7 @@ def check_keep(keep: Any) -> None:
         raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
 
 
-@door
+@validated
 def prune_channels(
     network: ConvNet, images: Any, *, keep: float = 0.75, scale: Any = None
 ) -> PrunedConvNet:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.images.convnet import ConvNet, cast
 from tutelage.deep.images.measures import normalized
@@ -19,7 +19,7 @@ MARGIN = 4  # pixels by which images are shifted at most
 PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float64": jnp.float64}
 
 
-@named
+@with_checked_arguments
 class Recipe(NamedTuple):
     """How to learn.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer, shape_of
-from tutelage._door import door
 from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
@@ -25,7 +25,7 @@ BIAS, START = -0.1, 0.005
 TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
 
-@door
+@validated
 def teacher(
     hidden: Any,
     polarity: float = 0.0,
@@ -75,7 +75,7 @@ def teacher(
     return as_jax(made)
 
 
-@door
+@validated
 def student(
     teacher: Network,
     multiple: int = 1,

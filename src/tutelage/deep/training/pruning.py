@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.deep.measures import correlations
 from tutelage.deep.network import Network, as_jax, check_examples, check_pair
@@ -31,7 +31,7 @@ class Pruned(Finding):
     loss_after: float
 
 
-@door
+@validated
 def prune(student: Network, teacher: Network, examples: Any, *, threshold: float = 0.95) -> Pruned:
     """Remove every hidden node whose best correlation with a teacher node is below a threshold.
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.deep.epochs import Measured, missing
 from tutelage.deep.measures import node_axes
@@ -74,7 +74,7 @@ def _unflattened(array: np.ndarray, given: Settings) -> np.ndarray:
     return array.reshape(len(given.polarity), given.runs, *array.shape[1:])
 
 
-@door
+@validated
 def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:
     """The student of a run as it was at the end of training, and its teacher.
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
-from tutelage._door import door
 from tutelage.model import Overlaps
 
 Group = tuple[int, ...]
@@ -32,7 +32,7 @@ class Blocks:
     name: str
 
 
-@door
+@validated
 def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:
     """Classify a state by the equality of rows and columns of R, and of Q with them.
 

@@ -6,8 +6,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
@@ -60,7 +60,7 @@ class Minimum(Finding):
         return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
 
 
-@door
+@validated
 def minima(
     scenario: Scenario,
     load: float,

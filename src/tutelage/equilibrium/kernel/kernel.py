@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
-from tutelage._door import door
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.activations.closed import ClosedForm
@@ -197,7 +197,7 @@ def _derivatives(n: np.ndarray, squares: np.ndarray) -> list[np.ndarray]:
     return [squares, n * squares, n * (n - 1) * squares, n * (n - 1) * (n - 2) * squares]
 
 
-@door
+@validated
 def kernel_of(activation: Activation) -> Kernel:
     """The kernel κ of an activation, in closed form where there is one.
 

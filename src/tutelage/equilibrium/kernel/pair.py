@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp, match_rank
 from tutelage.activations import Activation
 from tutelage.activations.closed import ClosedForm
-from tutelage.averages.door import average
+from tutelage.averages.api import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.averages.two_point import two_point
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points

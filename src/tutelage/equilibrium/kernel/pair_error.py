@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import as_data, jnp, match_rank
+from tutelage._jax import jnp, match_rank, numbers_to_arrays
 from tutelage.activations import Activation
 from tutelage.averages import i2
 from tutelage.averages.generalization import couplings
@@ -41,10 +41,10 @@ class PairError(eqx.Module):
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
         check_scenario(scenario)
         # Numbers as data: another slope needs no other program.
-        self.scenario = scenario = as_data(scenario)
+        self.scenario = scenario = numbers_to_arrays(scenario)
         T, g, h = scenario.T, scenario.student.activation, scenario.teacher.activation
-        self.students = as_data(pair_kernel((g, g), jnp.ones(1), method))
-        self.teachers = as_data(pair_kernel((g, h), jnp.diag(T), method))
+        self.students = numbers_to_arrays(pair_kernel((g, g), jnp.ones(1), method))
+        self.teachers = numbers_to_arrays(pair_kernel((g, h), jnp.diag(T), method))
         self.G = couplings(scenario)
         itself, v = self.students.value(jnp.ones(1))[0], scenario.readouts[1]
         itself = -jnp.trace(self.G[:, : scenario.K]) * itself

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage._door import door
+from tutelage._arguments import validated
 from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
@@ -74,7 +74,7 @@ class TransitionKind(Finding):
         return dict.fromkeys(("unstable", "slope"), self.because)
 
 
-@door
+@validated
 def transition_kind(
     activation: Activation,
     units: Any = math.inf,

@@ -6,8 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
@@ -98,7 +98,7 @@ def states(
 ) -> tuple[ThermalState, ...]: ...
 
 
-@door
+@validated
 def states(
     activation: Activation,
     units: Any,

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._door import door
+from tutelage._arguments import validated
 from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
@@ -78,7 +78,7 @@ def transitions(
 ) -> ThermalTransitions: ...
 
 
-@door
+@validated
 def transitions(
     activation: Activation,
     units: Any,

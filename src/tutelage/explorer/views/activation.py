@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.explorer import formulas, units
 from tutelage.explorer.parameters import Parameter, State, integer
 from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
@@ -89,8 +89,8 @@ def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Datase
         if state["activation"] != units.FORMULA:
             raise
         allowed = "its transition could not be found; perhaps it changes too fast"
-        came = shown(state["formula"])
-        raise InputError("formula", came, allowed, formulas.EXAMPLE) from None
+        received = short_repr(state["formula"])
+        raise InputError("formula", received, allowed, formulas.EXAMPLE) from None
 
 
 def _unit_panel(g: "Activation") -> Panel:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tutelage._checks import InputError, shown
+from tutelage._checks import InputError, short_repr
 from tutelage.explorer import files
 from tutelage.explorer.parameters import Parameter, State
 from tutelage.explorer.pictures import Picture
@@ -141,7 +141,7 @@ def drawn(section: str) -> bytes:
 
     if section not in SMALL:
         allowed = f"it has to be one of {', '.join(SMALL)}"
-        raise InputError("section", shown(section), allowed, SMALL[0])
+        raise InputError("section", short_repr(section), allowed, SMALL[0])
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

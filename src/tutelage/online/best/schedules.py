@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize, minimize_scalar
 
+from tutelage._arguments import validated
 from tutelage._checks import (
     ComputationError,
     InputError,
@@ -20,12 +21,11 @@ from tutelage._checks import (
     finite_number,
     is_traced,
     positive_integer,
-    shown,
+    short_repr,
 )
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
@@ -53,7 +53,7 @@ class BestLearningRate(Finding):
         return f"η = {self.learning_rate.value:.6g}, at time {self.time.value:.6g}"
 
 
-@named
+@with_checked_arguments
 class Schedule(eqx.Module):
     """A learning rate that is constant between switches.
 
@@ -104,7 +104,7 @@ class BestSchedule(Finding):
     constant: BestLearningRate
 
 
-@door
+@validated
 def best_learning_rate(
     scenario: Scenario,
     start: Overlaps,
@@ -162,7 +162,7 @@ def best_learning_rate(
     return _with_errors(time, float(found.x))
 
 
-@door
+@validated
 def best_schedule(
     scenario: Scenario,
     start: Overlaps,
@@ -215,7 +215,9 @@ def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tu
     first = float(generalization_error(scenario, start))
     finite_number("error", error, at_least=SMALLEST, hint="1e-4")
     if error >= first:
-        raise InputError("error", shown(error), f"the start has {first:g} already", "a lower one")
+        raise InputError(
+            "error", short_repr(error), f"the start has {first:g} already", "a lower one"
+        )
     low, high = (finite_number("bounds", bound, above=0.0, hint="(0.05, 4.0)") for bound in bounds)
     if low >= high:
         raise InputError("bounds", f"({low:g}, {high:g})", "the first has to be the lower one")

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize
 
+from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
 from tutelage.averages.estimate import Estimate, number
@@ -55,7 +55,7 @@ class BestTracking(Finding):
     point: FixedPoint
 
 
-@door
+@validated
 def best_tracking(
     scenario: Scenario,
     start: Overlaps,
@@ -212,9 +212,9 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
     def slope(z: np.ndarray) -> np.ndarray:
         found = followed.error_and_gradient(z * unit)
         if found is None:
-            came, why = f"the error falls until η = {np.exp(z[0]):g}", "there the state is lost"
+            received, why = f"the error falls until η = {np.exp(z[0]):g}", "there the state is lost"
             raise ComputationError(
-                "scenario and start", came, why, "other bounds, or a smaller drift"
+                "scenario and start", received, why, "other bounds, or a smaller drift"
             )
         return (found[1] * unit)[free]
 
@@ -232,9 +232,11 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         softness[free] = np.sum(np.abs(np.linalg.inv(H)), axis=1)
         z = z + step
     if np.any(np.abs(step) > SETTLED):
-        came = f"the slope of the error does not vanish near η = {np.exp(x[0]):g}"
+        received = f"the slope of the error does not vanish near η = {np.exp(x[0]):g}"
         why = "Newton's method finds no minimum, which may lie where the state is lost"
-        raise ComputationError("scenario and start", came, why, "other bounds, or a smaller drift")
+        raise ComputationError(
+            "scenario and start", received, why, "other bounds, or a smaller drift"
+        )
     return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
 
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from tutelage._jax import as_data, jnp
+from tutelage._jax import jnp, numbers_to_arrays
 from tutelage.averages import pairs
 from tutelage.averages.generalization import couplings, generalization_error, products
 from tutelage.averages.methods import Method
@@ -22,7 +22,7 @@ SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 class Moments(eqx.Module):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario, by one way.
 
-    scenario: who learns from whom, with its numbers as arrays (`tutelage._jax.as_data`).
+    scenario: who learns from whom, with its numbers as arrays (`tutelage._jax.numbers_to_arrays`).
     method: how single averages are computed.
     """
 
@@ -32,7 +32,7 @@ class Moments(eqx.Module):
     one_by_one: ClassVar[bool] = False
 
     def __init__(self, scenario: Scenario, method: Method):
-        self.scenario, self.method = as_data(scenario), method
+        self.scenario, self.method = numbers_to_arrays(scenario), method
 
     @staticmethod
     @abc.abstractmethod

@@ -17,7 +17,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from tutelage._jax import hardly_used, jax, jnp
+from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
 from tutelage.averages.conditional.kernel import (
@@ -197,7 +197,7 @@ class ConditionalMoments(Moments):
         return largest
 
 
-@hardly_used
+@jit_unoptimized
 def _levels(moments: ConditionalMoments, C: Array) -> dict[str, effort.Level]:
     return moments._levels(C)
 
@@ -220,7 +220,7 @@ def _both(
     return (value, other), left_out
 
 
-@partial(hardly_used, static=("place", "kind"))
+@partial(jit_unoptimized, static=("place", "kind"))
 def _at(
     moments: ConditionalMoments,
     steps: Any,

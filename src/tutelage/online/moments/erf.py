@@ -30,7 +30,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp, match_rank
 from tutelage.averages.generalization import coefficients
-from tutelage.averages.methods import Erf, Method
+from tutelage.averages.methods import ErfClosedForm, Method
 from tutelage.averages.orthant.angle import arcsine
 from tutelage.averages.pairs import UnitCoefficients, unit_coefficients
 from tutelage.model import Overlaps, Scenario
@@ -50,7 +50,7 @@ class ErfMoments(Moments):
 
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
-        return isinstance(method, Erf)
+        return isinstance(method, ErfClosedForm)
 
     def has_long_loops(self, runs: int) -> bool:
         K, M = self.scenario.K, self.scenario.M

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from tutelage._arguments import validated
 from tutelage._checks import finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
@@ -50,7 +50,7 @@ class _Missing(Exception):
     """A critical learning rate that does not exist, and why."""
 
 
-@door
+@validated
 def critical_learning_rates(
     scenario: Scenario,
     start: Overlaps,

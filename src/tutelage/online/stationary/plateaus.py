@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import ComputationError, finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
@@ -52,7 +52,7 @@ class Plateau(Finding):
     reasons: Mapping[str, str]
 
 
-@door
+@validated
 def plateau(
     scenario: Scenario,
     start: Overlaps,

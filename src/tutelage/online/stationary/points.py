@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Complex, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import ComputationError, finite_number
-from tutelage._door import door
 from tutelage._findings import Finding
 from tutelage._jax import jnp
 from tutelage.averages.methods import Method
@@ -123,7 +123,7 @@ class FixedPoint(Finding):
         return self.eigenvectors[:, self.eigenvalues.real > ZERO]
 
 
-@door
+@validated
 def fixed_point(
     scenario: Scenario,
     start: Overlaps,

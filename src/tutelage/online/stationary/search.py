@@ -8,8 +8,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
-from tutelage._door import door
 from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.averages.methods import Method
@@ -48,7 +48,7 @@ TOO_LARGE = 1e6
 SYMMETRIC = ((-0.1, 0.1), (0.3, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0), (0.2, 3.0))
 
 
-@door
+@validated
 def fixed_points(
     scenario: Scenario,
     learning_rate: float,

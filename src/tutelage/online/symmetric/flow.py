@@ -13,10 +13,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, is_traced, positive_integer
-from tutelage._door import door
 from tutelage._jax import jax, jnp, match_rank
-from tutelage.averages.door import average
+from tutelage.averages.api import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Scenario
 from tutelage.model.layout import unchecked
@@ -54,7 +54,7 @@ class SymmetricFlow(eqx.Module):
     batch: Float[Array, ""]
     method: Method | None
 
-    @door
+    @validated
     def __init__(
         self,
         scenario: Scenario | SymmetricScenario,

@@ -15,7 +15,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import as_data, jnp
+from tutelage._jax import jnp, numbers_to_arrays
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
@@ -111,7 +111,7 @@ def pattern_averages(
     units: tuple[Activation, Activation], method: Method, K: int
 ) -> PatternAverages:
     """How the averages of a symmetric committee of K units are computed."""
-    single, k = Averages(as_data(units), method), min(K, REPRESENTATIVES)
+    single, k = Averages(numbers_to_arrays(units), method), min(K, REPRESENTATIVES)
     if not (isinstance(method, Orthant) and has_known_slopes(*units)):
         return SinglePatterns(single, k)
     forms = [form_of(g) for g in units]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._arguments import validated
 from tutelage._checks import ROUNDING, InputError, covariance, finite_number, is_traced
-from tutelage._door import door
 from tutelage._jax import jnp
-from tutelage._names import named
+from tutelage._names import with_checked_arguments
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import BLOCKS, Layout
 from tutelage.model.numbers import numbers_of, with_numbers
@@ -22,7 +22,7 @@ from tutelage.model.scenario import Numbers, check_committee, check_scenario
 from tutelage.model.teachers import check_orthogonal
 
 
-@named
+@with_checked_arguments
 class SymmetricState(NamedTuple):
     """Q_ii = Q, Q_ik = C, R_ii = R, R_in = S; all of the same shape (...).
 
@@ -81,7 +81,7 @@ class SymmetricScenario(Numbers):
     teacher: Committee
     teacher_overlaps: tuple[Any, Any]
 
-    @door
+    @validated
     @with_numbers
     def __init__(
         self,

@@ -93,7 +93,7 @@ def evolve_symmetric(
     times = recorded_times(times, until)
     readout = timing.readout_rate(readout_rate, times, float(until), runs=False)
     rate = timing.learning_rate(learning_rate, times, float(until), runs=False)
-    rate = timing.both(rate, readout)
+    rate = timing.with_readout_rate(rate, readout)
     flow = SymmetricFlow(scenario, method, batch=batch)
     begin = _one_state(flow, start)._asdict() | {"readout": flow.readout}
     y0 = np.asarray(_vector(flow, begin, readout is not None))

@@ -1,6 +1,6 @@
 """What a signature says of its arguments is asked of them, before any work.
 
-`door` stands before every public function.  It refuses to compute in less than float64,
+`validated` stands before every public function.  It refuses to compute in less than float64,
 an argument that the function does not have (`_names`), and one whose kind is not that of its
 annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
 What an annotation cannot say, a range or a shape, the function checks itself, through `_checks`.
@@ -18,10 +18,10 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from tutelage._checks import InputError, check_float64, is_number, is_traced, shown
-from tutelage._names import WORKERS, bound
+from tutelage._checks import InputError, check_float64, is_number, is_traced, short_repr
+from tutelage._names import WORKERS, bind_arguments
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 NAMED = {
     float: "a number",
@@ -52,10 +52,10 @@ MADE_BY = {
 }
 
 
-def door(verb: Verb) -> Verb:
+def validated(function: Function) -> Function:
     """The same function, which refuses arguments of another kind than its annotations say.
 
-    >>> @door
+    >>> @validated
     ... def twice(times: int) -> int:
     ...     return 2 * times
     >>> twice(2.5)
@@ -63,13 +63,13 @@ def door(verb: Verb) -> Verb:
         ...
     tutelage._checks.InputError: times: got 2.5, but it has to be a whole number.
     """
-    signature = inspect.signature(verb)
-    called = verb.__qualname__.removesuffix(".__init__")
+    signature = inspect.signature(function)
+    called = function.__qualname__.removesuffix(".__init__")
 
-    @wraps(verb)
+    @wraps(function)
     def entered(*args: Any, **options: Any) -> Any:
         check_float64()
-        kinds, call = _kinds(verb), bound(signature, called, args, options)
+        kinds, call = _kinds(function), bind_arguments(signature, called, args, options)
         for name, value in call.arguments.items():
             kind = kinds.get(name, Any)
             if not fits(value, kind):
@@ -78,15 +78,15 @@ def door(verb: Verb) -> Verb:
                 call.arguments[name] = _as_number(name, value)
             elif isinstance(value, np.integer) and int in (kind, *get_args(kind)):
                 call.arguments[name] = int(value)
-        return verb(*call.args, **call.kwargs)
+        return function(*call.args, **call.kwargs)
 
     return entered  # type: ignore[return-value]
 
 
 @cache
-def _kinds(verb: Callable[..., Any]) -> dict[str, Any]:
+def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations, read when the function is first called: some name rooms below."""
-    return get_type_hints(verb)
+    return get_type_hints(function)
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -136,7 +136,7 @@ def _as_number(name: str, value: Rational) -> Any:
     try:
         return float(value)
     except OverflowError:
-        raise InputError(name, shown(value), "it has to be a number below 1.8e308") from None
+        raise InputError(name, short_repr(value), "it has to be a number below 1.8e308") from None
 
 
 def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
@@ -158,7 +158,7 @@ def refuse(name: str, value: Any, kind: Any) -> None:
         hints = [f"workers=4, or {WORKERS['client']}"]
     if any(_is_entry(value, part) for part in parts):
         hints = [f"{name}=[...], a list with this one in it"]
-    raise InputError(name, shown(value), f"it has to be {allowed}", hints[0] if hints else "")
+    raise InputError(name, short_repr(value), f"it has to be {allowed}", hints[0] if hints else "")
 
 
 def _is_entry(value: Any, kind: Any) -> bool:

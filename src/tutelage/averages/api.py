@@ -6,14 +6,14 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array
 
+from tutelage._arguments import validated
 from tutelage._checks import (
     InputError,
     covariance as checked_covariance,
     covariance_shape,
     is_traced,
 )
-from tutelage._door import door
-from tutelage._jax import as_data, jnp
+from tutelage._jax import jnp, numbers_to_arrays
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.averages.estimate import Estimate
@@ -22,7 +22,7 @@ from tutelage.averages.methods import Activations, Method, chosen
 Units = Activation | Sequence[Activation]
 
 
-@door
+@validated
 def i2(
     activation: Units,
     covariance: Any,
@@ -51,7 +51,7 @@ def i2(
     return _average("i2", _units(activation, 2), covariance, 2, method, return_error)
 
 
-@door
+@validated
 def i3(
     activation: Units,
     covariance: Any,
@@ -70,7 +70,7 @@ def i3(
     return _average("i3", _units(activation, 2), covariance, 3, method, return_error)
 
 
-@door
+@validated
 def i4(
     activation: Units,
     covariance: Any,
@@ -105,7 +105,7 @@ def _average(kind, activations, covariance, size, method, return_error):
         estimate = average(kind, activations, C, method)
     else:
         C = jnp.asarray(checked_covariance("covariance", covariance, size))
-        estimate = _compiled(kind, as_data(activations), C, method)
+        estimate = _compiled(kind, numbers_to_arrays(activations), C, method)
     return estimate if return_error else estimate.value
 
 

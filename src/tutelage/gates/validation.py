@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array
 
-from tutelage._checks import InputError, finite_array, finite_number, is_traced, shown
+from tutelage._checks import InputError, finite_array, finite_number, is_traced, short_repr
 from tutelage._jax import jnp
 
 HINT = "beta=1.0; 0 for pure noise, math.inf for none"
@@ -26,12 +26,12 @@ def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
     try:
         beta = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(argument, shown(value), "it has to be a number", HINT) from None
+        raise InputError(argument, short_repr(value), "it has to be a number", HINT) from None
     wrong = ~(beta >= 0) | (np.isinf(beta) & (not infinite))
     if np.any(wrong) or isinstance(value, bool):
-        came = f"{float(beta[wrong][0]):g}" if np.any(wrong) else repr(value)
+        received = f"{float(beta[wrong][0]):g}" if np.any(wrong) else repr(value)
         allowed = "it has to be at least 0" + ("" if infinite else " and finite")
-        raise InputError(argument, came, allowed, HINT)
+        raise InputError(argument, received, allowed, HINT)
     return beta
 
 
