@@ -90,10 +90,10 @@ format: .venv/dev.stamp  ## rewrite the sources in the house format
 bench: .venv/bench.stamp  ## accuracy and speed, as tables, also of programs written in an afternoon
 	@set -e; for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script; done
 
-# No --quiet: it silences warnings before --strict has counted them.
 docs: .venv/docs.stamp  ## the documentation as web pages, in site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "open site/index.html, or with the search: python -m http.server -d site"
+	@rm -rf site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs site
+	@echo "open site/index.html"
 
 clean:  ## remove everything that was built
 	rm -rf .venv .venv-oldest .venv-newest site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
