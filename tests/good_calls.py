@@ -336,7 +336,7 @@ CALLS = {
     "figures.best_correlations": lambda: {"dataset": single_training()},
     "figures.branch": lambda: {"dataset": made("online.branch")},
     "figures.caption": lambda: {"axes": tl.figures.error(theory())},
-    "figures.comparison": lambda: {"found": made("simulation.compare")},
+    "figures.comparison": lambda: {"result": made("simulation.compare")},
     "figures.critical_load": lambda: {"datasets": [made("gates.specialization_loads")]},
     "figures.eigenvalue_animation": lambda: {
         "datasets": made("spectra.train"),
@@ -354,11 +354,11 @@ CALLS = {
     "figures.order_parameters": lambda: {"dataset": made("equilibrium.learning_curve")},
     "figures.overlaps": lambda: {"dataset": theory()},
     "figures.phase_diagram": lambda: {"dataset": diagram()},
-    "figures.prediction": lambda: {"found": made("bridge.predict")},
+    "figures.prediction": lambda: {"result": made("bridge.predict")},
     "figures.recovery": lambda: {"dataset": single_training()},
     "figures.sampled_gates": lambda: {"dataset": made("gates.sample_network")},
     "figures.specialization": lambda: {"dataset": single_training()},
-    "figures.spectral_density": lambda: {"found": made("spectra.density")},
+    "figures.spectral_density": lambda: {"dataset": made("spectra.density")},
     "figures.sweep": lambda: {"dataset": made("sweeps.run")},
     "figures.temperature_curves": lambda: {
         "dataset": tl.equilibrium.learning_curve(

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import tutelage as tl
-from tutelage.figures import equilibrium
-from tutelage.figures.style import palette, shades
+from tutelage.figures import phases
+from tutelage.figures.style import ordered_colours, palette
 
 # The contrast with white that WCAG 2.1 (1.4.11) asks of lines and symbols.
 CONTRAST = 3.0
@@ -99,7 +99,7 @@ def colours(request):
 
 
 def test_lines_are_seen_on_white(colours):
-    ordered = [*shades(1), *shades(8)]
+    ordered = [*ordered_colours(1), *ordered_colours(8)]
     assert min(contrast(colour) for colour in [*colours, *ordered]) >= CONTRAST
 
 
@@ -111,7 +111,7 @@ def test_unordered_colours_are_told_apart(colours, sight):
 
 @pytest.mark.parametrize("sight", SIGHTS.values(), ids=SIGHTS)
 def test_ordered_colours_grow_lighter_and_neighbours_are_told_apart(sight):
-    ordered = shades(8)
+    ordered = ordered_colours(8)
     lightness = [lab(sight @ linear(colour))[0] for colour in ordered]
     assert lightness == sorted(lightness)
     assert min(distance(a, b, sight) for a, b in pairwise(ordered)) >= NEIGHBOURS
@@ -119,5 +119,5 @@ def test_ordered_colours_grow_lighter_and_neighbours_are_told_apart(sight):
 
 @pytest.mark.parametrize("sight", SIGHTS.values(), ids=SIGHTS)
 def test_phases_are_told_apart(sight):
-    neighbours = pairwise(equilibrium.PHASE_COLOURS)
+    neighbours = pairwise(phases.PHASE_COLOURS)
     assert min(distance(a, b, sight) for a, b in neighbours) >= NEIGHBOURS

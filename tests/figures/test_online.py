@@ -279,7 +279,7 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     assert len(axes.lines) == 1
     for again in (axes, figures.error(of_theory, axes)):
         told = [text.get_text() for text in again.texts]
-        assert told == ["below 1e-08: error of the integration"]
+        assert told == ["below $10^{-8}$: error of the integration"]
     linear = figures.error(of_theory, scale="linear")
     assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here

@@ -8,7 +8,7 @@ from PIL import Image
 
 import tutelage as tl
 from tutelage._checks import InputError
-from tutelage.figures.spectra import Bend
+from tutelage.figures.eigenvalues import EigenvalueScale
 
 
 def made_up(runs=6, seed=0):
@@ -84,10 +84,10 @@ def test_every_ridge_is_an_epoch_and_stands_on_its_line():
 
 
 def test_the_bent_coordinate_is_linear_near_zero_and_logarithmic_far_away():
-    bend = Bend(1e6)
-    assert bend(0.01) == pytest.approx(0.01, rel=1e-4)  # the scale is 10⁻⁶ of the largest
-    assert bend(1e4) - bend(1e3) == pytest.approx(np.log(10), rel=1e-4)
-    assert bend(-5.0) == -bend(5.0)
+    scale = EigenvalueScale(1e6)
+    assert scale(0.01) == pytest.approx(0.01, rel=1e-4)  # the scale is 10⁻⁶ of the largest
+    assert scale(1e4) - scale(1e3) == pytest.approx(np.log(10), rel=1e-4)
+    assert scale(-5.0) == -scale(5.0)
 
 
 def test_the_film_has_a_frame_for_each_epoch(tmp_path):

@@ -39,7 +39,7 @@ def test_one_argument_is_a_curve_without_runs_that_diverged():
     axes = tl.figures.sweep(made_up(learning_rate=RATES))
     line, crosses = axes.lines
     assert crosses.get_xdata().tolist() == [RATES[0], RATES[-1]]
-    assert "2 of 4 points have no number" in tl.figures.caption(axes)
+    assert "2 of 4 points diverged or failed" in tl.figures.caption(axes)
     assert line.get_xdata().tolist() == RATES
     assert np.isnan(line.get_ydata()[0]) and np.isfinite(line.get_ydata()[1:3]).all()
     assert axes.get_xlabel() == r"$\eta$" and axes.get_ylabel() == r"$\varepsilon_g$"
@@ -114,7 +114,7 @@ def test_a_table_is_drawn_over_its_numbers():
 
 
 def test_what_cannot_be_drawn_is_refused_in_words():
-    with pytest.raises(InputError, match="does not say what was swept"):
+    with pytest.raises(InputError, match="without a record of the swept arguments"):
         tl.figures.sweep(xr.Dataset({"R": ("time", [1.0])}))
     with pytest.raises(InputError, match="one number at each point are generalization_error"):
         tl.figures.sweep(made_up(learning_rate=RATES), variable="R")

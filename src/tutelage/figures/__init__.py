@@ -1,22 +1,23 @@
-"""Figures: a Dataset in, matplotlib Axes out.
+"""Figures: a Dataset in, Matplotlib Axes out.
 
-`overlaps` and `error` draw on-line learning, in theory and in simulation, `learning_curves` both
-side by side, `comparison` what `simulation.compare` has found; `branch` draws fixed points
-against the learning rate, `escapes` when runs leave their plateau, `finite_size` how they
-approach the theory; `order_parameters` and `equilibrium_curves` draw equilibrium states over the
-load, `phase_diagram` which of them wins, `hysteresis` sampled weights on the way up and down;
-`gate_activations` draws what noisy gates do, `sampled_gates` how well the mean field describes
-them, `critical_load` where networks of them specialize;
-`training`, `index_against_loss`, `index_against_tolerance`, `eigenvalue_ridges` and
-`eigenvalue_animation` draw networks that learn and the spectra of their Hessians, and
-`spectral_density` that of a large one; `specialization`, `best_correlations` and `recovery` draw
-students of finite width and whom they follow; `sweep` draws studies over what was swept.
-`style("paper")` draws everything for one column of a journal; `caption` returns what a picture
-shows in sentences.  Nothing here computes more than a mean over runs; every function takes optional
-Axes in the second place, or `figsize` if it has several panels, and returns the Axes it drew on.
-Pictures of one paper's page stand beside that page.
+| function | draws |
+| --- | --- |
+| `overlaps`, `error`, `learning_curves` | on-line learning, in theory and in simulation |
+| `comparison`, `prediction` | theory against simulations, and against a training of the user |
+| `branch`, `escapes`, `finite_size` | fixed points over η; escapes from a plateau; finite N |
+| `order_parameters`, `equilibrium_curves`, `temperature_curves` | equilibrium over the load |
+| `phase_diagram`, `hysteresis` | the state of lowest free energy; sampled weights |
+| `gate_activations`, `sampled_gates`, `critical_load` | noisy gates and networks of them |
+| `training`, `index_against_loss`, `index_against_tolerance` | spectra of Hessians |
+| `eigenvalue_ridges`, `eigenvalue_animation`, `spectral_density` | densities of eigenvalues |
+| `specialization`, `best_correlations`, `recovery` | students of finite width |
+| `sweep` | studies over one, two or three swept arguments |
 
-Other packages may use the modules `axes`, `style`, `looks`, `text` and `film`.
+``style("paper")`` draws for one column of a journal; `caption` returns what a figure shows in
+sentences.  Every function takes Axes as its second argument, or ``figsize`` if it has several
+panels, and returns the Axes.  Nothing here computes more than a mean over runs.
+
+Other packages may use the modules `axes`, `style`, `line_styles`, `text` and `animation`.
 """
 
 from tutelage._lazy import lazy_names

@@ -1,34 +1,34 @@
+from .animation import eigenvalue_animation as eigenvalue_animation
+from .branches import branch as branch
 from .bridge import prediction as prediction
 from .deep import (
     best_correlations as best_correlations,
     recovery as recovery,
     specialization as specialization,
 )
+from .deviations import comparison as comparison
+from .eigenvalues import (
+    eigenvalue_ridges as eigenvalue_ridges,
+    spectral_density as spectral_density,
+)
 from .equilibrium import (
     equilibrium_curves as equilibrium_curves,
-    hysteresis as hysteresis,
     order_parameters as order_parameters,
-    phase_diagram as phase_diagram,
 )
-from .film import eigenvalue_animation as eigenvalue_animation
+from .error_curves import error as error
 from .gates import (
     critical_load as critical_load,
     gate_activations as gate_activations,
     sampled_gates as sampled_gates,
 )
-from .online import (
-    branch as branch,
-    comparison as comparison,
-    error as error,
-    learning_curves as learning_curves,
-    overlaps as overlaps,
-)
+from .overlap_curves import overlaps as overlaps
+from .panels import learning_curves as learning_curves
+from .phases import phase_diagram as phase_diagram
+from .sampling import hysteresis as hysteresis
 from .simulation import escapes as escapes, finite_size as finite_size
 from .spectra import (
-    eigenvalue_ridges as eigenvalue_ridges,
     index_against_loss as index_against_loss,
     index_against_tolerance as index_against_tolerance,
-    spectral_density as spectral_density,
     training as training,
 )
 from .style import style as style

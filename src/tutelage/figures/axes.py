@@ -1,4 +1,4 @@
-"""What all pictures share: checks of their arguments, the style, curves with bands."""
+"""Shared by all figure functions: checks of arguments, the style, curves with bands."""
 
 import inspect
 from collections.abc import Callable
@@ -12,25 +12,26 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError
 from tutelage.figures.style import default_style
 
-Picture = TypeVar("Picture", bound=Callable[..., Any])
+Figure = TypeVar("Figure", bound=Callable[..., Any])
 
 BAND = {"alpha": 0.2, "linewidth": 0.0}
-SYMBOLS = 20  # symbols on a curve: enough to follow it, few enough to see it
+SYMBOLS_PER_CURVE = 20
 
 
-def drawing(picture: Picture) -> Picture:
-    """The `validated` form of a picture, which is drawn in the style "screen" if there is no other.
+def figure_function(function: Figure) -> Figure:
+    """Decorate a public figure function: check its arguments, and draw in the style "screen".
 
-    What a Dataset lacks, or what matplotlib takes for no style, colour or scale, is refused with
-    their words: pictures compute nothing, so that an error is one of what they were given.
+    Another style that is active is not replaced.  A variable missing from a Dataset, or a colour,
+    style or scale that Matplotlib refuses, is reported as an `InputError`: figure functions
+    compute nothing, so that errors come from their arguments.
     """
-    enter, first = validated(picture), next(iter(inspect.signature(picture).parameters))
+    checked, first = validated(function), next(iter(inspect.signature(function).parameters))
 
-    @wraps(picture)
-    def drawn(*args: Any, **options: Any) -> Any:
+    @wraps(function)
+    def wrapper(*args: Any, **options: Any) -> Any:
         try:
             with default_style():
-                return enter(*args, **options)
+                return checked(*args, **options)
         except InputError:
             raise
         except (KeyError, ValueError) as problem:
@@ -40,10 +41,10 @@ def drawing(picture: Picture) -> Picture:
             allowed = f"it cannot be drawn: {words[:200].rstrip('.')}"
             raise InputError(name, "what does not fit", allowed) from problem
 
-    return drawn  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
-def banded(
+def plot_with_band(
     axes: Any,
     x: np.ndarray,
     mean: np.ndarray,
@@ -53,21 +54,21 @@ def banded(
     style: Any,
     label: str | None = None,
 ) -> None:
-    """A line, or for "o" symbols at about equidistant places; a band as wide as the spread."""
-    at: Any = slice(None)
+    """Plot a line, or symbols at about equidistant points for "o", and a band around it."""
+    points: Any = slice(None)
     if style == "o":
-        wanted = np.linspace(x[0], x[-1], SYMBOLS)
-        at = np.unique(np.abs(x - wanted[:, None]).argmin(axis=1))
-    looks = {"color": colour, "linestyle": style, "fillstyle": "none", "label": label}
+        wanted = np.linspace(x[0], x[-1], SYMBOLS_PER_CURVE)
+        points = np.unique(np.abs(x - wanted[:, None]).argmin(axis=1))
+    options = {"color": colour, "linestyle": style, "fillstyle": "none", "label": label}
     if style == "o":
-        looks |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0.9}
-    (line,) = axes.plot(x[at], mean[at], **looks)
+        options |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0.9}
+    (line,) = axes.plot(x[points], mean[points], **options)
     if np.any(np.isfinite(width)):
         axes.fill_between(x, mean - width, mean + width, color=line.get_color(), **BAND)
 
 
 def check_training(dataset: xr.Dataset, name: str, axes: set[str] | None) -> None:
-    """Refuse a Dataset that is no result of training with this variable and these dimensions."""
+    """Check that a Dataset comes from training, and has a variable with these dimensions."""
     allowed = "it has to be a result of training"
     if name not in dataset:
         hint = "tl.deep.train(..., correlations=True)" if "correlation_" in name else ""

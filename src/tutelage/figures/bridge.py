@@ -1,89 +1,93 @@
-"""A training of the user's, and the equations from the same weights."""
+"""A training of the user, and the equations started from the same weights."""
 
 from typing import Any
 
 import numpy as np
 
 from tutelage._checks import InputError, short_repr
-from tutelage.figures.axes import drawing
-from tutelage.figures.online import band, draw_deviations, draw_panels, panels_of, tex_words
+from tutelage.figures.axes import figure_function
+from tutelage.figures.deviations import describe_verdict, draw_deviations, shade_band
+from tutelage.figures.panels import draw_panels, panel_of_letter, state_letters
 from tutelage.figures.style import new_panels
-from tutelage.figures.text import SYMBOLS, finished, note
+from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
 
-@drawing
-def prediction(found: Any, *, figsize: Any = None) -> Any:
-    """Draw what `tutelage.bridge.predict` has found: the run, the equations, and chance.
+@figure_function
+def prediction(result: Any, *, figsize: Any = None) -> Any:
+    """Draw the result of `tutelage.bridge.predict`: the run, the equations and simulated networks.
 
     Args:
-        found: a `tutelage.bridge.Prediction`.
+        result: a `tutelage.bridge.Prediction`.
         figsize: width and height in inches.
 
     Returns:
-        Four Axes: those of `learning_curves`, where lines are the equations, symbols the run and
-        bands the root mean square deviation of simulated networks of its size; and the
-        deviations of the run in units of that of the networks, with the band that the networks do
-        not leave (but for the fraction ``found.level`` of them).  The verdict rests on this
-        panel: a run that leaves the band parts from the equations there, at the dashed line.
-        With readouts that learn there are five.  What speaks for a reason is in the caption.
+        Four Axes.  The first three are those of `learning_curves`: lines are the equations,
+        symbols the run, and bands the root mean square deviation of simulated networks with as
+        many inputs.  The last one decides the verdict: the deviation of the run in units of that
+        of the networks, with the band that all but a fraction ``result.level`` of the networks
+        stay in.  A dashed line marks the time at which the run leaves the band.  With readouts
+        that learn there are five Axes.  Possible reasons are in the caption.
     """
-    from tutelage.bridge.prediction import Prediction  # not loaded to draw anything else
+    from tutelage.bridge.prediction import Prediction  # only this figure needs it
 
-    if not isinstance(found, Prediction):
+    if not isinstance(result, Prediction):
         allowed = "it has to be a Prediction"
-        raise InputError("found", short_repr(found), allowed, "tl.bridge.predict(record)")
-    first = float(found.record["time"][0])
-    record = found.record.assign_coords(time=found.record["time"] - first)
-    axes = new_panels(2 + len(panels_of(record)), figsize)
-    draw_panels(axes[:-1], record, found.theory)
-    _draw_chance(axes, found, record)
-    if found.parts_at is not None:
-        for place in axes:
-            place.axvline(found.parts_at - first, color="0.3", linestyle="--", linewidth=0.8)
-    axes[0].figure.suptitle(tex_words(found.verdict[0].upper() + found.verdict[1:]))
-    note(axes[-1], *(f"{line[0].upper()}{line[1:]}." for line in str(found).splitlines()))
+        raise InputError("result", short_repr(result), allowed, "tl.bridge.predict(record)")
+    first = float(result.record["time"][0])
+    record = result.record.assign_coords(time=result.record["time"] - first)
+    axes = new_panels(2 + len(state_letters(record)), figsize)
+    draw_panels(axes[:-1], record, result.theory)
+    _draw_networks(axes, result, record)
+    if result.parts_at is not None:
+        for panel in axes:
+            panel.axvline(result.parts_at - first, color="0.3", linestyle="--", linewidth=0.8)
+    describe_verdict(axes, result)
     return axes
 
 
-def _draw_chance(axes: Any, found: Any, record: Any) -> None:
-    """Bands of simulated networks on the curves, and the deviations in their units."""
+def _draw_networks(axes: Any, result: Any, record: Any) -> None:
+    """Draw bands of simulated networks on the curves, and the deviations in their units."""
     from tutelage.bridge.comparison import ROUNDING
     from tutelage.simulation.interpolated_theory import theory_at
     from tutelage.simulation.statistics import components, observed
 
-    names = observed(found.theory, record, found.networks)
-    symbols, x = components(found.networks, names)
-    times = found.networks["time"].values
+    names = observed(result.theory, record, result.networks)
+    symbols, x = components(result.networks, names)
+    times = result.networks["time"].values
     last = axes[-1]
     last.set(xlabel=SYMBOLS["time"], ylabel="(run - equations) / spread")
     last.deviation_handles = []
     x = x[np.all(np.isfinite(x), axis=(1, 2))]
-    if len(x) > 1 and found.theory.attrs["outcome"] != "diverged":
-        expected, inexact = theory_at(found.theory, times, names)
+    if len(x) > 1 and result.theory.attrs["outcome"] != "diverged":
+        expected, inexact = theory_at(result.theory, times, names)
         spread = np.sqrt(np.mean((x - expected) ** 2, axis=0))
         run = components(record.isel(run=0).sel(time=times, method="nearest"), names)[1]
-        allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
-        draw_deviations(last, times, symbols, (run - expected) / (spread + allowed))
-        band(last, found.threshold, f"{100 * (1 - found.level):g} % of networks")
-        _draw_bands(axes, times, symbols, expected, spread)
-        note(
+        resolution = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
+        draw_deviations(last, times, symbols, (run - expected) / (spread + resolution))
+        shade_band(last, result.threshold, f"{100 * (1 - result.level):g} % of networks")
+        panels = {"ε": axes[2], **panel_of_letter(axes[:-1], state_letters(record))}
+        _draw_bands(panels, times, symbols, expected, spread)
+        add_to_caption(
             last,
             "Lines are the equations, symbols the run, bands the root mean square deviation of "
             f"{len(x)} simulated networks with as many inputs.",
         )
-    finished(last, handles=last.deviation_handles)
+    finish(last, handles=last.deviation_handles)
 
 
 def _draw_bands(
-    axes: Any, times: np.ndarray, symbols: list[str], expected: np.ndarray, spread: np.ndarray
+    panels: dict[str, Any],
+    times: np.ndarray,
+    symbols: list[str],
+    expected: np.ndarray,
+    spread: np.ndarray,
 ) -> None:
-    """The spread of the networks about each curve, in the colour of the curve."""
-    panels = {"ε": axes[2], **dict(zip("QRv", np.delete(axes, 2), strict=False))}
+    """Draw the spread of the networks around each curve, in the colour of the curve."""
     for c, symbol in enumerate(symbols):
-        place = panels[symbol[0]]
-        look = getattr(place, "own_looks", {}).get(tex_words(symbol))
-        colour = place.lines[0].get_color() if look is None else look.colour
+        panel = panels[symbol[0]]
+        style = getattr(panel, "line_styles", {}).get(with_formulas(symbol))
+        colour = panel.lines[0].get_color() if style is None else style.colour
         low, high = expected[:, c] - spread[:, c], expected[:, c] + spread[:, c]
-        if place.get_yscale() == "log":
+        if panel.get_yscale() == "log":
             low = np.maximum(low, 1e-3 * expected[:, c])
-        place.fill_between(times, low, high, color=colour, alpha=0.18, linewidth=0)
+        panel.fill_between(times, low, high, color=colour, alpha=0.18, linewidth=0)

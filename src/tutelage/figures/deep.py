@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.axes import check_training, drawing
-from tutelage.figures.looks import DASHES
-from tutelage.figures.style import colour, new_axes, shades
-from tutelage.figures.text import MOST_LABELS, finished, note
+from tutelage.figures.axes import check_training, figure_function
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_axes, ordered_colours
+from tutelage.figures.text import MAX_LABELS, add_to_caption, finish
 
 MARKERS = "osD^v<>ph*"
 NEAREST = 1e-4  # 1 - ρ at which the axis ends: nodes that are closer are drawn there
 
 
-@drawing
+@figure_function
 def specialization(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, epoch: int | None = None
 ) -> Any:
@@ -41,16 +41,16 @@ def specialization(
     strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
     axes.set(xlabel=r"$1-\rho$, $\rho$ the best correlation", ylabel=strength, xscale="log")
     axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * NEAREST))
-    note(
+    add_to_caption(
         axes,
         "Every student node: strength of its fan-out against its best correlation with a teacher "
         f"node; those beyond 1 - {NEAREST:g} are drawn there. Colours and symbols are the "
         f"{now.sizes['run']} runs.",
     )
-    return finished(axes)
+    return finish(axes)
 
 
-@drawing
+@figure_function
 def recovery(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, threshold: float = 0.95
 ) -> Any:
@@ -74,7 +74,7 @@ def recovery(
     rate = rate if "multiple" in rate.dims else rate.expand_dims(multiple=[0])
     early = next((e for e in rate["epoch"].values if e > 0), rate["epoch"].values[0])
     last = rate["epoch"].values[-1]
-    tints = shades(rate.sizes["multiple"])
+    tints = ordered_colours(rate.sizes["multiple"])
     for number, multiple in enumerate(rate["multiple"].values):
         one = rate.sel(multiple=multiple)
         look = {"color": tints[number], "marker": MARKERS[number % len(MARKERS)]}
@@ -83,7 +83,7 @@ def recovery(
         axes.plot(nodes, one.sel(epoch=early), linestyle=":", **look)
         label = f"{multiple} per teacher node" if multiple else None
         axes.plot(nodes, one.isel(epoch=-1), "-", label=label, **look)
-    note(
+    add_to_caption(
         axes,
         f"Fraction of the runs in which a teacher node is recovered (correlation > {threshold:g}): "
         f"dotted at epoch {early}, solid at epoch {last}.",
@@ -92,10 +92,10 @@ def recovery(
         xlabel=f"teacher node $j$ of layer {layer}", ylabel=rf"runs with $\rho_j > {threshold:g}$"
     )
     axes.set(xticks=nodes[:: max(1, len(nodes) // 8)], ylim=(-0.02, 1.02))
-    return finished(axes)
+    return finish(axes)
 
 
-@drawing
+@figure_function
 def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) -> Any:
     """Draw the best correlation of each teacher node over epochs, mean over runs (Fig. 7).
 
@@ -112,17 +112,19 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     axes = new_axes(axes)
     best = dataset[f"teacher_correlation_{layer}"].mean("run")
     count = best.sizes[f"teacher_{layer}"]
-    for j, tint in enumerate(shades(count)):
+    for j, tint in enumerate(ordered_colours(count)):
         y = best.isel({f"teacher_{layer}": j})
-        label = f"$j = {j + 1}$" if count <= MOST_LABELS or j in _few(count) else None
+        label = f"$j = {j + 1}$" if count <= MAX_LABELS or j in _few(count) else None
         dash = DASHES[j % len(DASHES)]
         axes.plot(best["epoch"], y, color=tint, linestyle=dash, label=label)
     loss = float(dataset["evaluation_loss"].isel(epoch=-1).mean())
     low = float(best.min())
     axes.set(xlabel="epoch", ylabel=r"best correlation $\rho_j$", ylim=(0.9 * min(low, 1), 1.01))
     axes.set_title(rf"layer {layer}, final loss {loss:.2g}")
-    note(axes, f"Mean over {dataset.sizes['run']} runs of the best correlation of teacher node j.")
-    return finished(axes)
+    add_to_caption(
+        axes, f"Mean over {dataset.sizes['run']} runs of the best correlation of teacher node j."
+    )
+    return finish(axes)
 
 
 def _few(count: int) -> set[int]:

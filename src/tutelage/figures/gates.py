@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.axes import drawing
-from tutelage.figures.looks import DASHES
-from tutelage.figures.style import colour, new_axes, shades
-from tutelage.figures.text import finished, note
+from tutelage.figures.axes import figure_function
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_axes, ordered_colours
+from tutelage.figures.text import add_to_caption, finish
 from tutelage.runs.recompute import argument
 
 SYMBOLS = {
@@ -24,7 +24,7 @@ SYMBOLS = {
 JUMP = 5.0  # times the usual step between two fields
 
 
-@drawing
+@figure_function
 def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
     """Draw what a gate does to a field h, one curve for each β.
 
@@ -41,16 +41,18 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
         raise InputError("which", repr(which), f"it has to be one of {', '.join(SYMBOLS)}")
     axes = new_axes(axes)
     betas = dataset["beta"].values
-    for beta, tint, values in zip(betas, shades(len(betas)), dataset[which], strict=True):
+    for beta, tint, values in zip(betas, ordered_colours(len(betas)), dataset[which], strict=True):
         noiseless = np.isinf(beta)
         style = {"color": "black", "linestyle": "--"} if noiseless else {"color": tint}
         label = r"$\beta=\infty$" if noiseless else rf"$\beta={beta:g}$"
         h, y = dataset["field"].values, values.values
         axes.plot(*(_with_gaps(h, y) if noiseless else (h, y)), label=label, **style)
     words = _gate(dataset)
-    note(axes, f"{words[:1].upper()}{words[1:]}; without noise dashed, with gaps where it jumps.")
+    add_to_caption(
+        axes, f"{words[:1].upper()}{words[1:]}; without noise dashed, with gaps where it jumps."
+    )
     axes.set(xlabel="$h$", ylabel=SYMBOLS[which])
-    return finished(axes)
+    return finish(axes)
 
 
 def _with_gaps(h: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +67,7 @@ def _with_gaps(h: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.insert(h, jumps + 1, (h[jumps] + h[jumps + 1]) / 2), np.insert(y, jumps + 1, np.nan)
 
 
-@drawing
+@figure_function
 def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw the load α_c at which noisy units specialize against β, a curve for each Dataset.
 
@@ -92,12 +94,14 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
             options = {"color": colour(number), "clip_on": False, "zorder": 4}
             across = axes.get_yaxis_transform()
             axes.plot([1.0], [limit], "<", transform=across, **options)
-            note(axes, r"Triangles at the right edge are the loads without noise, $\beta=\infty$.")
-    note(
+            add_to_caption(
+                axes, r"Triangles at the right edge are the loads without noise, $\beta=\infty$."
+            )
+    add_to_caption(
         axes, f"Load at which units specialize against the noise of the gates: {', '.join(gates)}."
     )
     axes.set(xscale="log", yscale="log", xlabel=r"$\beta$", ylabel=r"$\alpha_c$")
-    return finished(axes)
+    return finish(axes)
 
 
 def _gate(dataset: xr.Dataset) -> str:
@@ -107,7 +111,7 @@ def _gate(dataset: xr.Dataset) -> str:
     return name.replace("Gate([", "gate with levels {").replace("])", "}")
 
 
-@drawing
+@figure_function
 def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw how far sampled signals are from the mean-field pass, with their standard errors.
 
@@ -133,7 +137,7 @@ def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
         look |= {"alpha": 0.75, "elinewidth": 0.8, "capsize": 0, "markersize": 3}
         axes.errorbar(exact, off, bars, label=f"layer {layer}", **look)
     axes.axhline(0.0, color="black", linewidth=0.8)
-    note(axes, "Bars are two standard errors long to either side.")
+    add_to_caption(axes, "Bars are two standard errors long to either side.")
     label = r"sampled $-$ mean-field $\langle j\rangle$"
     axes.set(xlabel=r"mean-field $\langle j\rangle$", ylabel=label)
-    return finished(axes)
+    return finish(axes)

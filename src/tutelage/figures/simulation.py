@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.axes import drawing
-from tutelage.figures.style import colour, new_axes, shades
-from tutelage.figures.text import SYMBOLS, finished, note, ticks_at
+from tutelage.figures.axes import figure_function
+from tutelage.figures.style import colour, new_axes, ordered_colours
+from tutelage.figures.text import SYMBOLS, add_to_caption, finish, ticks_at
 
 
-@drawing
+@figure_function
 def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw which part of the runs has left the plateau by when, one curve for each ensemble.
 
@@ -26,7 +26,7 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
     axes = new_axes(axes)
     sizes = [one.attrs.get("dimension") for one in ensembles]
     known = sorted({int(N) for N in sizes if N is not None})
-    tints = dict(zip(known, shades(len(known)), strict=True))
+    tints = dict(zip(known, ordered_colours(len(known)), strict=True))
     for number, (one, N) in enumerate(zip(ensembles, sizes, strict=True)):
         name = f"ensemble {number + 1}" if N is None else f"$N = {int(N)}$"
         times = np.sort(one["escape_time"].dropna("run").values)
@@ -36,12 +36,12 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
         tint = colour(number) if N is None else tints[int(N)]
         axes.step(x, y, where="post", label=name, color=tint)
     runs = ", ".join(str(one.sizes["run"]) for one in ensembles)
-    note(axes, f"Fraction of the runs that have left the plateau ({runs} runs).")
+    add_to_caption(axes, f"Fraction of the runs that have left the plateau ({runs} runs).")
     axes.set(xlabel=SYMBOLS["time"], ylabel="runs off the plateau", ylim=(0.0, 1.02))
-    return finished(axes)
+    return finish(axes)
 
 
-@drawing
+@figure_function
 def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
     """Draw deviation and spread against N on logarithmic axes, with their exponents.
 
@@ -69,12 +69,12 @@ def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
     axes.set(xscale="log", yscale="log", xlabel="$N$", ylabel="rms over overlaps")
     axes.set_ylim(bottom=0.3 * float(min(dataset["deviation"].min(), dataset["spread"].min())))
     ticks_at(axes.xaxis, N)
-    note(
+    add_to_caption(
         axes,
         "Deviation of the mean from the theory and spread over runs, root mean squares over "
         "overlaps and times, with standard errors. Dashed: the fitted powers of N.",
     )
-    return finished(axes)
+    return finish(axes)
 
 
 def _error_of_spread(dataset: xr.Dataset) -> np.ndarray:

@@ -117,7 +117,7 @@ def colour(number: int) -> str:
     return colours[number % len(colours)]
 
 
-def shades(count: int) -> Any:
+def ordered_colours(count: int) -> Any:
     """Colours in an order, from dark to light, for curves that have one."""
     import matplotlib
 

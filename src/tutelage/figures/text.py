@@ -1,9 +1,10 @@
-"""Text of a picture: legends beside the data, titles of one line, and captions.
+"""Text of a figure: legends next to the data, formulas, and captions.
 
-A caption says in sentences what is drawn and what is left out.  It is not in the picture:
-`caption` returns it for Axes that a function of this package has returned.
+A caption says in sentences what is drawn and what is left out.  It is not part of the picture:
+`caption` returns it for the Axes that a function of this package has returned.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 
-MOST_LABELS = 12  # more lines cannot be told apart
+MAX_LABELS = 12  # more lines cannot be told apart
 RIGHT_FROM = 4.5  # inches for the Axes and a legend next to them; else it is below
 RIGHT_PART = 0.34  # of this width, at most, for the legend
 GAP = 4.0  # points between a picture and its legend
@@ -21,6 +22,29 @@ SYMBOLS = {
     "load": r"$\alpha$",
     "time": r"$\alpha$",
 }
+GREEK = {
+    **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "ε": r"\varepsilon", "η": r"\eta"},
+    **{"λ": r"\lambda", "ρ": r"\rho", "α̃": r"\tilde\alpha", "∞": r"\infty"},
+}
+SYMBOL = re.compile(rf"({'|'.join(sorted(GREEK, key=len, reverse=True))}|\b[QRTv](?=_))(_\w+)?")
+RELATION = re.compile(r"\b([RSQC]) (=|<|>) ([RSQC0])\b")
+
+
+def with_formulas(words: str) -> str:
+    r"""Write the symbols in a text as formulas.
+
+    >>> print(with_formulas("ε_g and R_12 at α = 2"))
+    $\varepsilon_g$ and $R_{12}$ at $\alpha$ = 2
+    >>> print(with_formulas("R > S for α̃ > α̃_s"))
+    $R > S$ for $\tilde\alpha$ > $\tilde\alpha_s$
+    """
+    return RELATION.sub(r"$\1 \2 \3$", SYMBOL.sub(_formula, words))
+
+
+def _formula(match: re.Match[str]) -> str:
+    letter, index = GREEK.get(match[1], match[1]), (match[2] or "")[1:]
+    braces = f"{{{index}}}" if len(index) > 1 else index
+    return f"${letter}{f'_{braces}' if index else ''}$"
 
 
 @validated
@@ -46,7 +70,7 @@ def caption(axes: Any) -> str:
     return " ".join(dict.fromkeys(words for one in drawn for words in _notes(one)))
 
 
-def note(axes: Any, *sentences: str) -> None:
+def add_to_caption(axes: Any, *sentences: str) -> None:
     """Add sentences to the caption."""
     _notes(axes).extend(words for words in sentences if words not in _notes(axes))
 
@@ -57,7 +81,7 @@ def _notes(axes: Any) -> list[str]:
     return axes.caption_sentences
 
 
-def finished(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
+def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
     """Add a grid, plain ticks, and a legend next to the data if there is something to say.
 
     Args:
@@ -84,7 +108,7 @@ def finished(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
 
 
 def _entries(axes: Any, handles: Any) -> list[Any]:
-    """Entries of the legend: the given ones in place of what is drawn now, and what came later."""
+    """Return the given entries, and those of everything drawn after they were given."""
     drawn = axes.get_legend_handles_labels()[0]
     if handles is not None:
         axes.own_entries = list(handles), {id(one) for one in drawn}

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures import critical_load
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 
 LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\alpha_d$"}
 
@@ -34,7 +34,7 @@ def near_transition(dataset: xr.Dataset, axes: Any) -> Any:
         )
     axes.set(xlabel=r"$10^3\,(\alpha - \alpha_c)$", ylabel="$R - S$")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -57,7 +57,7 @@ def weak_jumps(dataset: xr.Dataset, axes: Any) -> Any:
         axes.plot(K, limit, "--", color=f"C{number}", linewidth=1.0, label=law)
     axes.set(xscale="log", yscale="log", xlabel="$K$", ylabel="jump, width")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -75,7 +75,7 @@ def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
     axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"$\beta \to 0$: $4/\beta^2$")
     axes.plot([], [], "k:", label="ReLU")
     _mark_lowest(axes, datasets)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -92,7 +92,7 @@ def earliest_load(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
     ticks = [2, 3, 5, 10]
     axes.set_xticks(ticks, [str(x) for x in ticks])
     axes.minorticks_off()
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -122,7 +122,7 @@ def transition_loads(dataset: xr.Dataset) -> Any:
     axes.set_yticks(y, dataset["activation"].values)
     axes.set(xscale="log", xlabel=r"$\alpha$")
     axes.grid(alpha=0.3, which="both", axis="x")
-    finished(axes, title=r"$\alpha_c$ (bars: $\alpha_s$ to $\alpha_d$)")
+    finish(axes, title=r"$\alpha_c$ (bars: $\alpha_s$ to $\alpha_d$)")
     return axes
 
 
@@ -148,7 +148,7 @@ def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
     axes.set_xticks(ticks, [str(x) for x in ticks])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 from tutelage.papers.section import Figure
 
 RATES = {
@@ -44,7 +44,7 @@ def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot([], [], "x", color="0.4", label="printed in citton2025")
     axes.set(xlabel="order of the series", ylabel=r"$\eta$")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -60,7 +60,7 @@ def truncation(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot([], [], "x", color="0.4", label="printed in citton2025")
     axes.set(xlabel="order of the series", ylabel=r"$|\eta - \eta_{\mathrm{exact}}|$", yscale="log")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -86,7 +86,7 @@ def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\alpha - $ median", ylabel="runs that have left the plateau")
     axes.set(xlim=(t[0], t[-1]), ylim=(0.0, 1.02))
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -105,7 +105,7 @@ def escape_growth(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot(N, through + np.log(N) / (2 * growth), "k--", label=label)
     axes.set(xscale="log", xlabel="$N$", ylabel=r"escape time $\alpha$")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -131,7 +131,7 @@ def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
     axes[1].set(xlabel=r"$\alpha$", ylabel=r"$\eta$", ylim=(0.0, None))
     for panel in axes:
         panel.grid(alpha=0.3)
-        finished(panel)
+        finish(panel)
     return axes
 
 
@@ -162,7 +162,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\lambda/\eta$", ylabel=r"length of the plateau, $\alpha\eta$")
     axes.set(xscale="log", yscale="log")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -183,7 +183,7 @@ def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
     axes.plot(K, law, ":", color="C0", label=r"committee, $\eta \to 0$")
     axes.set(xlabel="$K$", ylabel=r"$\varepsilon_g$", xticks=K.values, ylim=(0.0, None))
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -201,7 +201,7 @@ def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", xscale="log", yscale="log")
     axes.set_ylim(0.5 * float(dataset["relu"].min()), 2 * float(dataset["relu"].max()))
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -222,7 +222,7 @@ def lengths_of_plateaus(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\eta_v/\eta$", ylabel="length of the plateau / that with fixed $v$")
     axes.set(xscale="log", ylim=(0.0, 1.4))
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -236,7 +236,7 @@ def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     axes.set(xlabel=r"$\eta_v/\eta$", ylabel=r"$\lambda$ / that with fixed $v$")
     axes.set(xscale="log", ylim=(0.0, None))
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
     return axes
 
 
@@ -274,7 +274,7 @@ def _over_drift(dataset: xr.Dataset, name: str, axes: Any, style: str, label: st
         axes.plot(one["drift"], open_ones, style[0], color=colour, markerfacecolor="white")
     axes.set(xlabel=r"$\delta$", xscale="log")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)
 
 
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:

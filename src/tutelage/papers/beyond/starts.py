@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 from tutelage import deep, sweeps
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
@@ -82,7 +82,7 @@ def recovered_over_scale(data: Mapping[str, xr.Dataset]) -> Any:
         axes[0].set_ylabel(f"{NAMES[setting]}\nrecovered of 20")
     for ax in grid[-1]:
         ax.set_xlabel("entries of the start")
-    finished(grid[0, 0])
+    finish(grid[0, 0])
     return picture
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.figures.film import eigenvalue_film
-from tutelage.figures.text import finished
+from tutelage.figures.animation import animate_eigenvalues
+from tutelage.figures.text import finish
 from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     ONE,
@@ -110,7 +110,7 @@ def eigenvalues(full: bool) -> Figure:
         ax.set_title(f"{unit}, non-linear, 2-10-1")
     screen = plt.subplots(layout="constrained")[1]
     data = {unit.lower(): run[["eigenvalues"]] for unit, run in runs.items()}
-    return Figure(figure, data, "eigenvalues", eigenvalue_film(runs, screen))
+    return Figure(figure, data, "eigenvalues", animate_eigenvalues(runs, screen))
 
 
 def figure_2(full: bool, setting: Setting) -> Figure:
@@ -180,4 +180,4 @@ def _histogram(runs: Runs, axes: Any) -> None:
         )
     axes.set(xlabel=r"$\lambda$", ylabel="eigenvalues per bin", yscale="log")
     axes.grid(alpha=0.3)
-    finished(axes)
+    finish(axes)

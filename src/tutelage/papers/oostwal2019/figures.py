@@ -14,7 +14,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 from tutelage.papers.oostwal2019.loads import transitions
 from tutelage.papers.oostwal2019.measures import is_error_function
 from tutelage.papers.oostwal2019.samples import sampled, size
@@ -49,7 +49,7 @@ def architecture() -> Figure:
     axes[1].plot(x, data["relu"], "--", label=r"$\max\{0, x\}$")
     axes[1].set(xlabel="$x$", ylabel="$g(x)$", xlim=(-3, 3), ylim=(-0.1, 3.0))
     axes[1].grid(alpha=0.3)
-    finished(axes[1])
+    finish(axes[1])
     return Figure(figure, {"": data})
 
 
@@ -89,7 +89,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
         order_parameters(curves, row[1], which=["generalization_error"], transitions=marks)
         _symbols(row[0], samples, ("R", "S"), full)
         _symbols(row[1], samples, ("generalization_error",), full)
-        finished(row[0])
+        finish(row[0])
         row[1].set_ylim(0.0, HIGHEST[g.name, K])
         for panel in row:
             panel.set(title=f"{_name(g)}, K = {K}", xlim=(0.0, LAST[g.name, K]))
@@ -150,7 +150,7 @@ def _symbols(
     for number, (start, found) in enumerate(samples.items()):
         label = f"sampled, $N = {size(full).dimension}$" if number == 0 else ""
         _sampled(found, axes, which, label, "v" if start == "opposite" else "")
-    finished(axes)
+    finish(axes)
 
 
 def _sampled(
@@ -186,7 +186,7 @@ def _sampled(
             label=label if number == 0 and label else None,
             zorder=3,
         )
-    finished(axes)
+    finish(axes)
     return axes
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage import generalization_error, online
-from tutelage.figures.looks import DASHES
-from tutelage.figures.text import finished
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.text import finish
 from tutelage.model import Overlaps
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
@@ -86,7 +86,7 @@ def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
                 label=f"$R_{{{i + 1}{n + 1}}}$" if n == highest else None,
             )
     axes.set(xlabel=r"$\eta\alpha$", ylabel="$R_{in}$")
-    return finished(axes)
+    return finish(axes)
 
 
 def _plateau(name: str, run: xr.Dataset, time: float) -> Row:

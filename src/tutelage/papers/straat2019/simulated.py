@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 from tutelage.papers.row import Row, compare, digits, not_comparable
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
@@ -75,7 +75,7 @@ def _drawn_1(runs: int) -> Figure:
     overlaps(summary(simulated_1(0.1, 200.0, runs)), axes[0])
     for line, name in zip(axes[0].lines, "RQ", strict=False):
         line.set_label(f"${name}$")
-    finished(axes[0])
+    finish(axes[0])
     axes[0].set(ylabel="$R$, $Q$", ylim=(0.0, 1.1), xlim=(0.0, 200.0))
     error(fig_1_right(), axes[1])
     for eta, line in zip(RATES, list(axes[1].lines), strict=True):

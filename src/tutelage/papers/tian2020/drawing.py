@@ -9,8 +9,8 @@ import xarray as xr
 from tutelage._checks import InputError, positive_integer
 from tutelage.figures import specialization
 from tutelage.figures.axes import check_training
-from tutelage.figures.style import new_axes, shades
-from tutelage.figures.text import finished
+from tutelage.figures.style import new_axes, ordered_colours
+from tutelage.figures.text import finish
 
 if TYPE_CHECKING:
     from tutelage.deep import Network
@@ -66,7 +66,7 @@ def followers(
         axes.plot(ρ["epoch"], ρ.isel({f"student_{layer}": k}), color=f"C{k % 10}", linewidth=1)
     axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.4, 1.02))
     axes.set_title(f"teacher-{teacher}", fontsize="small")
-    return finished(axes)
+    return finish(axes)
 
 
 def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
@@ -80,10 +80,10 @@ def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
         The Axes drawn on.  Colours go from dark, the strongest teacher node, to light.
     """
     axes = new_axes(axes)
-    for j, colour in enumerate(shades(best.sizes["teacher_1"])):
+    for j, colour in enumerate(ordered_colours(best.sizes["teacher_1"])):
         axes.plot(best["epoch"], best.isel(teacher_1=j), color=colour, linewidth=1)
     axes.set(xlabel="epoch", ylabel="best correlation", ylim=(0.0, 1.02))
-    return finished(axes)
+    return finish(axes)
 
 
 def log_loss(curves: xr.DataArray, axes: Any = None) -> Any:
@@ -100,7 +100,7 @@ def log_loss(curves: xr.DataArray, axes: Any = None) -> Any:
     for multiple in curves["multiple"].values:
         axes.plot(curves["epoch"], curves.sel(multiple=multiple), label=f"{multiple}x")
     axes.set(xlabel="epoch", ylabel="mean log₁₀ of the loss")
-    return finished(axes)
+    return finish(axes)
 
 
 def boundaries(student: "Network", teacher: "Network", width: float = 0.6, axes: Any = None) -> Any:
@@ -127,7 +127,7 @@ def boundaries(student: "Network", teacher: "Network", width: float = 0.6, axes:
             label = None if network is teacher else f"{strength[k]:.2f}"
             axes.plot(ends[:, 0], ends[:, 1], style, label=label)
     axes.set(xlim=(-width, width), ylim=(-width, width), aspect="equal")
-    finished(axes)
+    finish(axes)
     return axes
 
 

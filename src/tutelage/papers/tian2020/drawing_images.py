@@ -7,7 +7,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.style import new_axes
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 
 
 def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: Any = None) -> Any:
@@ -67,7 +67,7 @@ def specialization_on_images(dataset: xr.Dataset) -> Any:
     for ax, multiple in zip(row[0], multiples, strict=True):
         layer_correlations(dataset, multiple, ax)
     row[0, 0].set_ylabel(r"$\rho_{\mathrm{mean}}$")
-    finished(row[0, -1])
+    finish(row[0, -1])
     return row[0]
 
 
@@ -89,7 +89,7 @@ def accuracy_over_epochs(dataset: xr.Dataset, axes: Any = None) -> Any:
     tuned = 100 * float(np.asarray(dataset.attrs["teacher_accuracy"])[-1])
     axes.axhline(tuned, color="black", ls="--", lw=1, label="pruned teacher")
     axes.set(xlabel="Epoch", ylabel="accuracy on the test images [%]")
-    finished(axes)
+    finish(axes)
     return axes
 
 

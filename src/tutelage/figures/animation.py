@@ -1,4 +1,4 @@
-"""The density of eigenvalues through training, as a film."""
+"""The density of eigenvalues during training as an animation."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,28 +7,29 @@ from typing import Any
 import xarray as xr
 
 from tutelage._checks import positive_integer
-from tutelage.figures.axes import drawing
-from tutelage.figures.looks import DASHES
-from tutelage.figures.spectra import Bend, _named, _spectra
+from tutelage.figures.axes import figure_function
+from tutelage.figures.eigenvalues import EigenvalueScale, recorded_spectra
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.spectra import datasets_by_name
 from tutelage.figures.style import colour, default_style
-from tutelage.figures.text import finished
+from tutelage.figures.text import finish
 from tutelage.runs import files
 
-LOWEST = 1e-3  # of the maximum: a peak at zero does not hide the rest
+LOWEST_FRACTION = 1e-3  # of the maximum, so that a peak at zero does not hide the rest
 
 
-@drawing
+@figure_function
 def eigenvalue_animation(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
     path: str | Path,
     *,
     frames_per_second: int = 8,
 ) -> Path:
-    """Write the density of eigenvalues through training as an animated GIF, a frame an epoch.
+    """Write the density of eigenvalues during training as an animated GIF, one frame per epoch.
 
     Args:
         datasets: from `tutelage.spectra.train`, or several by name, with spectra at the same
-            epochs; the eigenvalues of all runs are taken together.
+            epochs; the eigenvalues of all runs are pooled.
         path: a name that ends in ``.gif``.
         frames_per_second: a whole number of at least 1.
 
@@ -42,16 +43,16 @@ def eigenvalue_animation(
     figure, axes = plt.subplots(layout="constrained")
     try:
         with files.replacing(path) as file:
-            eigenvalue_film(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)
+            animate_eigenvalues(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)
     finally:
         plt.close(figure)
     return path
 
 
-def eigenvalue_film(
+def animate_eigenvalues(
     datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any, frame_time: int = 250
 ) -> Any:
-    """The same film as a matplotlib Animation, to be saved as anything matplotlib writes.
+    """Return the animation of `eigenvalue_animation` as a Matplotlib Animation.
 
     Args:
         datasets: as in `eigenvalue_animation`.
@@ -60,34 +61,38 @@ def eigenvalue_film(
     """
     from matplotlib.animation import FuncAnimation
 
-    spectra = {name: _spectra(one) for name, one in _named(datasets).items()}
+    spectra = {name: recorded_spectra(one) for name, one in datasets_by_name(datasets).items()}
     first = next(iter(spectra.values()))
-    bend = Bend(max(float(abs(one).max()) for one in spectra.values()))
+    scale = EigenvalueScale(max(float(abs(one).max()) for one in spectra.values()))
     ends = [(float(one.min()), float(one.max())) for one in spectra.values()]
-    grid = bend.grid(min(low for low, _ in ends), max(high for _, high in ends))
+    grid = scale.grid(min(low for low, _ in ends), max(high for _, high in ends))
 
     def show(frame: int) -> list[Any]:
         with default_style():
-            _frame(axes, bend, grid, spectra, frame)
+            _frame(axes, scale, grid, spectra, frame)
         axes.set_title(f"epoch {first['epoch'].values[frame]}")
         return []
 
-    film: Any = FuncAnimation(axes.figure, show, frames=first.sizes["epoch"], interval=frame_time)
-    film._draw_was_started = True  # no warning where a film is made and not shown
-    return film
+    animation: Any = FuncAnimation(
+        axes.figure, show, frames=first.sizes["epoch"], interval=frame_time
+    )
+    animation._draw_was_started = True  # no warning for an animation that is made and not shown
+    return animation
 
 
-def _frame(axes: Any, bend: Bend, grid: Any, spectra: Mapping[str, Any], frame: int) -> None:
+def _frame(
+    axes: Any, scale: EigenvalueScale, grid: Any, spectra: Mapping[str, Any], frame: int
+) -> None:
     axes.clear()
     for number, (name, one) in enumerate(spectra.items()):
-        height = bend.density(one.values[:, frame], grid)
+        height = scale.density(one.values[:, frame], grid)
         tint = colour(number)
         axes.fill_between(grid, height, color=tint, alpha=0.2, linewidth=0)
         axes.plot(
             grid, height, color=tint, linestyle=DASHES[number % len(DASHES)], label=name or None
         )
-    bend.ticks(axes, grid)
+    scale.ticks(axes, grid)
     axes.set(xlabel=r"$\lambda$", ylabel="density / maximum", xlim=(grid[0], grid[-1]))
-    axes.set(yscale="log", ylim=(LOWEST, 2.0))
+    axes.set(yscale="log", ylim=(LOWEST_FRACTION, 2.0))
     if any(spectra):
-        finished(axes, below=True)
+        finish(axes, below=True)
