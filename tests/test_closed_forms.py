@@ -19,7 +19,7 @@ from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, derivative_coefficients
 from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.averages.hermite.coefficients import expand_derivative
-from tutelage.averages.methods import Conditional, Erf, Orthant, chosen
+from tutelage.averages.methods import Conditional, ErfClosedForm, Orthant, chosen
 from tutelage.equilibrium.kernel.kernel import ClosedKernel, kernel_of
 from tutelage.equilibrium.kernel.pair import ClosedPair, pair_kernel
 from tutelage.equilibrium.kernel.series import hermite_data
@@ -83,7 +83,7 @@ class Mixed(tl.Activation):
 
 # Φ(x) is half of 1 + erf; the other two rise with 1.5 on the right.
 MADE_UP = {
-    "Φ(x)": (Scaled(0.5, tl.Erf(1.0)), Erf, ErfMoments),
+    "Φ(x)": (Scaled(0.5, tl.Erf(1.0)), ErfClosedForm, ErfMoments),
     "leaky": (Scaled(1.5, tl.LeakyReLU(0.2)), Orthant, SignMoments),
     "linear": (Scaled(1.5, tl.Linear()), Orthant, SignMoments),
 }

@@ -81,7 +81,7 @@ def test_a_method_without_a_formula_for_the_units_says_so(group, method):
 SMOOTH = [
     (tl.Tanh(), tl.Swish(2.0)),
     (tl.Sigmoid(), tl.GELU()),
-    (tl.Softplus(), tl.ErfClosedForm(1.0)),
+    (tl.Softplus(), tl.Erf(1.0)),
     (tl.Swish(), tl.ReLU()),
 ]
 # I4 of such units is in `test_quadrature.py`, to more digits.

@@ -12,7 +12,7 @@ from scenarios import between, random_overlaps, to_vector
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.averages import Hermite, Orthant
-from tutelage.averages.methods import Erf as ErfMethod
+from tutelage.averages.methods import ErfClosedForm
 from tutelage.model.layout import unchecked
 from tutelage.online import Flow
 from tutelage.online.moments import erf
@@ -189,7 +189,7 @@ def test_error_functions_for_all_fields_at_once_are_sums_of_single_averages():
     o = tl.Overlaps.from_weights(W[[0, 0]], W[2:])
     units = (tl.Erf(0.3), tl.Erf(-0.2))
     s = between(o, *units, output_scale=(0.7, 1.2), label_noise=0.4)
-    flow, single = Flow(s), SingleMoments(s, ErfMethod())
+    flow, single = Flow(s), SingleMoments(s, ErfClosedForm())
     for order in ("first_order", "second_order"):
         at_once, one_by_one = (eqx.filter_jit(getattr(m, order))(o) for m in (flow.moments, single))
         assert np.allclose(at_once, one_by_one, rtol=0, atol=1e-14)  # rounding of dozens of terms
