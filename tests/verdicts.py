@@ -3,9 +3,10 @@
 The table is changed on purpose, never by a test:
 
     tutelage reproduce --out FOLDER         # quick sizes, without the images of CIFAR-10
-    python tests/verdicts.py FOLDER         # writes the table anew; read its diff
+    python tests/verdicts.py FOLDER         # rewrites the sections of that report; read the diff
+    python tests/verdicts.py PAPER SECTION  # computes one section and rewrites its rows
 
-and README.md has the counts (`summary`).
+README.md has the counts, which the last two commands print (`summary`).
 """
 
 import csv
@@ -14,6 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tutelage.papers import reproduce, sections
 from tutelage.papers.row import VERDICTS
 
 TABLE = Path(__file__).parent / "papers" / "verdicts.csv"
@@ -42,13 +44,32 @@ def summary() -> str:
     return f"{counts.total()} rows: {parts}\n{again}"
 
 
-def rewrite(folder: Path) -> None:
-    """From the rows of a report."""
-    rows = json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+def of_report(folder: Path) -> list[dict]:
+    """Read the rows of a report."""
+    return json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+
+
+def of_section(paper: str, name: str) -> list[dict]:
+    """Compute the rows of one section."""
+    return [{**row.as_dict(), "section": name} for row in reproduce([paper], name)]
+
+
+def rewrite(rows: list[dict]) -> None:
+    """Replace the sections that these rows belong to; other sections stay as they are."""
+    parts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    new = of_rows(rows)
+    changed = {row[:2] for row in new}
+    for row in [*(row for row in expected() if row[:2] not in changed), *new]:
+        parts.setdefault(row[:2], []).append(row)
+    order = [(entry.paper.key, entry.section.name) for entry in sections()]
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([COLUMNS, *of_rows(rows)])
+        writer.writerow(COLUMNS)
+        for name in sorted(parts, key=order.index):
+            writer.writerows(parts[name])
 
 
 if __name__ == "__main__":
-    rewrite(Path(sys.argv[1]))
+    first, *rest = sys.argv[1:]
+    rewrite(of_section(first, *rest) if rest else of_report(Path(first)))
+    print(summary())

@@ -1,12 +1,15 @@
 """citton2025: the second routes behind its rows that do not agree."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import tutelage as tl
 from tutelage.papers.citton2025 import runs
-from tutelage.papers.citton2025.series import series_error
-from tutelage.papers.citton2025.states import CRITICAL
+from tutelage.papers.citton2025.series import gated_product, series_error
+from tutelage.papers.citton2025.states import CRITICAL, ODD_ZEROS, RELU_ZEROS, number_of_terms
 
 
 @pytest.mark.slow
@@ -22,6 +25,33 @@ def test_the_plateau_has_correlations_below_one_and_an_eigenvalue_above_two():
     rho = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
     assert np.max(np.abs(rho - np.eye(4))) < 1
     assert np.linalg.eigvalsh(rho)[-1] > 2
+
+
+def test_terms_of_the_series_are_counted_as_by_hand():
+    """All six indices in loops, to order 4."""
+    for zeros in (RELU_ZEROS, (), ODD_ZEROS):
+        count = 0
+        for a, b, c, d, e, f in product(range(5), repeat=6):  # n12, n13, n14, n23, n24, n34
+            orders = (a + b + c + 1, a + d + e + 1, b + d + f, c + e + f)
+            count += all(n <= 4 and n not in zeros for n in orders)
+        assert number_of_terms(zeros, 4) == count
+
+
+def test_three_fields_are_left_where_one_is_repeated_by_quadrature():
+    """⟨θ(u) v₊ w₊⟩ by a grid over u and v, and a closed average over w given both."""
+    C = np.array([[1.0, 0.3, -0.4], [0.3, 0.7, 0.2], [-0.4, 0.2, 1.5]])
+    x, weights = np.polynomial.legendre.leggauss(200)
+    x, weights = 6 * (x + 1), 6 * weights  # 0 to 12 standard deviations
+    u, v = np.meshgrid(x, x * np.sqrt(0.7), indexing="ij")
+    inverse = np.linalg.inv(C[:2, :2])
+    form = inverse[0, 0] * u**2 + 2 * inverse[0, 1] * u * v + inverse[1, 1] * v**2
+    density = np.exp(-form / 2) / (2 * np.pi * np.sqrt(np.linalg.det(C[:2, :2])))
+    slope = inverse @ C[:2, 2]
+    mean, deviation = slope[0] * u + slope[1] * v, np.sqrt(C[2, 2] - C[2, :2] @ slope)
+    rest = mean * norm.cdf(mean / deviation) + deviation * norm.pdf(mean / deviation)
+    value = weights @ (density * v * rest) @ weights * np.sqrt(0.7)
+    # Gauss-Legendre sums of 200 smooth terms: rounding of sums of order one.
+    assert gated_product(C) == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.slow

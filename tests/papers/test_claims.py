@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tutelage._checks import InputError
-from tutelage.papers.claim import LEVEL, claim, in_every_run
+from tutelage.papers.claim import LEVEL, claim, counterexample, in_every_run
 
 
 def test_a_claim_that_is_not_so_agrees_no_more_often_than_the_level():
@@ -43,6 +43,12 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
 def test_samples_that_are_alike_decide_and_missing_ones_do_not(samples, relation, limit, verdict):
     row = claim("p", "i", samples, relation, limit)
     assert row.verdict == verdict and row.printed == f"{relation} {limit:g}"
+
+
+def test_a_counterexample_is_no_run():
+    row = counterexample("p", "i", "for all x", refuted=True, note="x = 0.")
+    assert (row.verdict, row.words, row.note) == ("differs", "one counterexample", "x = 0.")
+    assert counterexample("p", "i", "for all x", refuted=False, note="x = 0.").verdict == "agrees"
 
 
 def test_every_run_means_every_run():

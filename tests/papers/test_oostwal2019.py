@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 from equilibrium.equilibrium_reference import Landscape
+from scipy.optimize import brentq
 
 import tutelage as tl
+from tutelage.papers.oostwal2019.error import error, site_symmetric
+from tutelage.papers.oostwal2019.free_energy import entropy
 from tutelage.papers.oostwal2019.loads import at, load
 from tutelage.papers.oostwal2019.measures import held
 from tutelage.papers.oostwal2019.samples import Size, _sampled
+from tutelage.papers.oostwal2019.states import NOTE_POSITIVE
 
 
 def test_langevin_noise_of_strength_two_over_beta_samples_the_gibbs_density():
@@ -38,6 +42,25 @@ def test_relu_states_with_negative_specialization_grow_linearly_in_thirty_digits
         R, S, _ = exact.state(ends + h, (near.R, near.S, near.C))
         grown.append(float(S - R))
     assert grown[1] / grown[0] == pytest.approx(2.0, abs=0.02)
+
+
+def test_overlaps_of_relu_students_become_positive_at_the_loads_of_the_note():
+    """C = 0 at R = S, where ∂s/∂C = αK ∂ε_g/∂C, by differences of both; at π for K → ∞."""
+    loads = {}
+    for K in (3, 5, 10, 10**4):
+        sign = lambda a, K=K: at(tl.ReLU(), K, a, "unspecialized").C  # noqa: E731
+        loads[K] = brentq(sign, 2.0, 5.0, xtol=1e-10)
+        state, h = at(tl.ReLU(), K, loads[K], "unspecialized"), 1e-6
+        if K > 10:
+            continue  # ε_g of K² averages
+        s, e = (
+            (f(K, state.R, state.S, h) - f(K, state.R, state.S, -h)) / (2 * h)
+            for f in (entropy, lambda *x: error(tl.ReLU(), site_symmetric(*x)))
+        )
+        assert loads[K] * K * e == pytest.approx(s, rel=1e-5)
+    assert [f"{loads[K]:.2f}" for K in (3, 5, 10)] == ["3.36", "3.29", "3.23"]
+    assert all(text in NOTE_POSITIVE for text in ("3.36", "3.29", "3.23"))
+    assert loads[10**4] == pytest.approx(math.pi, abs=2e-4)
 
 
 def test_a_statement_that_fails_somewhere_differs():

@@ -43,6 +43,27 @@ def test_a_reading_that_is_not_decided_is_not_said_to_depend():
     assert note.startswith("Decided in some readings only; not printed: η.")
 
 
+@pytest.mark.parametrize(
+    ("rows", "ours", "verdict"),
+    [
+        ((FAILS, HOLDS), ["1"], "in our reading"),
+        ((FAILS, FAILS, HOLDS), ["2"], "in our reading"),
+        ((FAILS, HOLDS, HOLDS), ["2"], "depends"),  # it holds in a reading of the authors, too
+        ((HOLDS, FAILS), ["1"], "depends"),
+        ((OPEN, HOLDS), ["1"], "depends"),
+        ((FAILS, FAILS), ["1"], "differs"),
+        ((HOLDS, HOLDS), ["1"], "agrees"),
+        ((FAILS, OPEN), ["1"], "undecided"),
+    ],
+)
+def test_what_holds_only_in_a_reading_of_ours_says_so(rows, ours, verdict):
+    readings = {str(number): row for number, row in enumerate(rows)}
+    row = in_each_reading("it grows", "the count", readings, ours=ours)
+    assert row.verdict == verdict
+    fails = row.note.startswith("Fails as the authors have it, holds in a reading of ours: ")
+    assert fails == (verdict == "in our reading")
+
+
 def test_numbers_have_readings_too():
     both = {
         "text": compare("p", "i", digits("0.34"), 0.5),

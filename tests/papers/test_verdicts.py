@@ -64,7 +64,7 @@ def test_the_table_has_every_item_once_and_only_sections_that_there_are():
     assert len(items) == len(set(items))
     there = {(entry.paper.key, entry.section.name) for entry in sections()}
     assert {line[:2] for line in table} == there - {("tian2020", "sketches")}
-    assert all((verdict == "new") == (paper == "beyond") for paper, *_, verdict, _ in table)
+    assert all(verdict == "new" or paper != "beyond" for paper, *_, verdict, _ in table)
 
 
 def test_the_readme_has_the_counts_of_the_table():

@@ -22,11 +22,12 @@ WORDS = 24  # letters of what a paper says in words, on each line
 # A section that takes longer than so many seconds is named in a log.
 SOON = 1.0
 MEMORY = "4 GB"  # all papers in small took 3.8
-NOTABLE = ("differs", "depends", "corrected")
+NOTABLE = ("differs", "in our reading", "depends", "corrected")
 COLOURS = {
     "agrees": "green",
     "corrected": "yellow",
     "differs": "bold red",
+    "in our reading": "magenta",
     "depends": "magenta",
     "undecided": "blue",
     "not comparable": "dim",

@@ -69,6 +69,23 @@ def _chance(excess: np.ndarray) -> float:
     return float(ttest_1samp(excess, 0.0, alternative="greater").pvalue)
 
 
+def counterexample(paper: str, item: str, printed: str, refuted: bool, note: str) -> Row:
+    """The row of a general statement that one case refutes, if the computation says that it does.
+
+    Args:
+        printed: the statement in a few words.
+        refuted: whether the case contradicts the statement.
+        note: describes the case, and what replaces the statement.
+
+    >>> row = counterexample("p", "i", "x > 0 for all x", refuted=True, note="x = 0.")
+    >>> row.verdict, row.words
+    ('differs', 'one counterexample')
+    """
+    verdict: Verdict = "differs" if refuted else "agrees"
+    words, count = ("one counterexample", 1.0) if refuted else ("no counterexample", 0.0)
+    return Row(paper, item, 0.0, count, count, verdict, note, printed, 0.0, words)
+
+
 def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Row:
     """The row of a statement that something is so in every run: the fraction where it is."""
     fraction = float(np.mean(np.asarray(holds, dtype=float)))

@@ -2,10 +2,12 @@
 
 What is not printed has to be chosen, and a paper may be read in several ways: as its text says, or
 as the public code of its authors does.  The statement is decided in each reading, and these
-verdicts together make that of the row.  It *differs* only if it fails in every one of them.
+verdicts together make that of the row.  It *differs* only if it fails in every one of them.  If
+it fails as the authors count or print it, and holds only in a reading that we have chosen, it holds
+*in our reading*.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from tutelage._checks import InputError
@@ -15,11 +17,19 @@ from tutelage.papers.row import Row, Verdict
 FAILED: tuple[Verdict, ...] = ("corrected", "differs")
 
 
-def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str = "") -> Row:
+def in_each_reading(
+    item: str,
+    on: str,
+    readings: Mapping[str, Row],
+    note: str = "",
+    *,
+    ours: Collection[str] = (),
+) -> Row:
     """One row for a statement that is decided in several readings of the paper.
 
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
     one and not in another it "depends", and its note says on what, with the outcome on both sides.
+    If it fails in all readings of the authors and agrees in one of ours, it holds "in our reading".
     If it agrees in none and fails only in some it is "undecided".  Numbers are those of the first
     reading, as the row says.
 
@@ -27,6 +37,7 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
         on: what is not printed, such as "the scale of the students' start".
         readings: the row of each reading that is reasonable, by its name; the authors' own first.
         note: what else there is to say, unless it agrees.
+        ours: names of readings that neither the text nor the code of the authors has.
 
     >>> from tutelage.papers.claim import claim
     >>> row = in_each_reading("it grows", "η", {
@@ -41,15 +52,24 @@ def in_each_reading(item: str, on: str, readings: Mapping[str, Row], note: str =
     if len(readings) < 2:
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
-    found = {row.verdict for row in readings.values()}
-    opening = f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
-    if found == {"agrees", "undecided"}:
-        opening = f"Decided in some readings only; not printed: {on}."
+    theirs = [row.verdict for name, row in readings.items() if name not in ours]
+    if verdict == "depends" and ours and all(one in FAILED for one in theirs):
+        verdict = "in our reading"
+    opening = _opening(on, verdict, {row.verdict for row in readings.values()})
     outcomes = [_outcome(name, row) for name, row in readings.items()]
     told = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
     name, row = next(iter(readings.items()))
     words = f"{computed_text(row)} ({name})"
     return replace(row, item=item, verdict=verdict, note=told, words=words)
+
+
+def _opening(on: str, verdict: Verdict, outcomes: set[Verdict]) -> str:
+    """Return the first sentence of a note."""
+    if verdict == "in our reading":
+        return f"Fails as the authors have it, holds in a reading of ours: {on}."
+    if outcomes == {"agrees", "undecided"}:
+        return f"Decided in some readings only; not printed: {on}."
+    return f"Depends on {on}." if verdict == "depends" else f"Not printed: {on}."
 
 
 def _outcome(name: str, row: Row) -> str:

@@ -17,6 +17,7 @@ from tutelage._checks import InputError
 # agrees: within the digits printed, or the uncertainty of what is computed.
 # corrected: differs, and the computed number meets the exact form or value that replaces it.
 # differs: neither; of a statement, that a test says the opposite, in every reading of the paper.
+# in our reading: fails as the authors count or print it, and holds in a reading that is ours.
 # depends: on something that the paper does not print, as the note says, with what comes out.
 # undecided: a statement that the runs neither confirm nor refute.
 # not comparable: computed, but under other conditions than the paper's, as the note says.
@@ -26,6 +27,7 @@ Verdict = Literal[
     "agrees",
     "corrected",
     "differs",
+    "in our reading",
     "depends",
     "undecided",
     "not comparable",
@@ -166,10 +168,11 @@ def correct(
 
     It is "corrected" only if the computed number meets the exact form and not the
     printed one; a slip that is none, or a correction that is wrong, comes out as such.
+    A row that agrees has no note, because the note explains the slip.
     """
     verdict: Verdict = "differs"
     if published.met_by(computed, uncertainty):
-        verdict = "agrees"
+        verdict, note = "agrees", ""
     elif exact.met_by(computed, uncertainty):
         verdict = "corrected"
     return _row(paper, item, published, computed, verdict, note, uncertainty)
@@ -216,9 +219,15 @@ def missing(paper: str, item: str, printed: str, why: str) -> Row:
     return _unmatched(paper, item, printed, math.nan, "missing", why)
 
 
-def found(item: str, computed: float, uncertainty: float, note: str = "") -> Row:
-    """A number that is in none of the papers, with its error."""
-    return _unmatched("beyond", item, "", computed, "new", note, uncertainty)
+def found(
+    item: str, computed: float, uncertainty: float, note: str = "", paper: str = "beyond"
+) -> Row:
+    """Return the row of a number that is in none of the papers, with its error.
+
+    Args:
+        paper: in whose report the number stands; "beyond" if it belongs to none.
+    """
+    return _unmatched(paper, item, "", computed, "new", note, uncertainty)
 
 
 def _row(

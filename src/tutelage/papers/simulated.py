@@ -49,4 +49,4 @@ def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> 
     fraction = float(np.mean(cases))
     held = f"holds in {round(fraction * len(cases))} of {len(cases)} cases"
     row = compare(paper, item, method(words, 1.0, 0.0), fraction)
-    return replace(row, note=f"H{held[1:]}. {note}".strip(), words=held)
+    return replace(row, note=note, words=held)

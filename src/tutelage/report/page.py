@@ -18,6 +18,7 @@ VERDICTS: dict[Verdict, str] = {
     "agrees": "within the digits printed, or the uncertainty of what is computed",
     "corrected": "differs; the computed number meets the exact form or value that replaces it",
     "differs": "the computed number, or a test of the statement, says otherwise in every reading",
+    "in our reading": "fails as the authors count or print it; holds in a reading that is ours",
     "depends": "on what the paper does not print: holds in one reading and not in another",
     "undecided": "a test of the statement says neither that it holds nor that it does not",
     "not comparable": "computed under other conditions than the paper's",

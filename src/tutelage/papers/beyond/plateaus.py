@@ -1,9 +1,10 @@
 """Beyond straat2019 and citton2025: plateaus of other activations.
 
-straat2019 has erf and ReLU, citton2025 ReLU.  `tutelage.online.stationary.escape` has the rate at
-which a plateau is left.  Two learning rates bound plateau and solution from above: the saddle is
-followed in η to its fold, and the solution Q = R = T is stable while all eigenvalues of the
-linearized equations are negative (`tutelage.online.stationary.stability`).
+straat2019 and citton2025 have the plateau of two ReLU units.
+`tutelage.online.stationary.escape` has the rate at which a plateau is left.  Two learning rates
+bound plateau and solution from above: the saddle is followed in η to its fold, and the solution
+Q = R = T is stable while all eigenvalues of the linearized equations are negative
+(`tutelage.online.stationary.stability`).
 """
 
 from collections.abc import Iterator
@@ -56,9 +57,9 @@ QUICK = NAMES[:3]
 NOT_FOLLOWED = ("tanh", "sin", "sigmoid")
 SIZE = 3
 NOTE = (
-    "K = M = 3, T = 1, η → 0, from Q = diag(0.1, 0.15, 0.2), R_in = 10⁻³ δ_in. straat2019 has erf "
-    "and ReLU with two units at finite rates. Time is αη; a plateau lasts while the error is "
-    "within a tenth of that of its saddle. "
+    "K = M = 3, T = 1, η → 0, from Q = diag(0.1, 0.15, 0.2), R_in = 10⁻³ δ_in. straat2019 has "
+    "two ReLU units for η → 0, and citton2025 two ReLU units at any rate. Time is αη; a "
+    "plateau lasts while the error is within a tenth of that of its saddle. "
 )
 SECOND = (
     "Second route: averages over two fields on a grid, at the saddle "

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.integrate import quad
@@ -12,7 +13,16 @@ from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.error import STATES, error, point, site_symmetric
 from tutelage.papers.oostwal2019.loads import at, best, load
 from tutelage.papers.oostwal2019.measures import held, power, vanishing_error
-from tutelage.papers.row import Published, Row, closed_form, compare, correct, formula, worst
+from tutelage.papers.row import (
+    Published,
+    Row,
+    closed_form,
+    compare,
+    correct,
+    formula,
+    method,
+    worst,
+)
 
 NOTE_NOISE = (
     "oostwal2019 Sec. II D, below eq. (13): the density exp(-βE) is stationary if the noise of the "
@@ -26,12 +36,63 @@ def free_energy() -> Iterator[Row]:
     """Eqs. (13) to (21), and the factor γ of Sec. II A."""
     yield _factor()
     yield _noise()
+    yield _equation_18()
     yield _equation_19()
     yield _equation_20()
     matrix = at(Erf(), 5, 46.0, "R > S").blocks
     count = sum(len(block.eigenvalues) * block.multiplicity for block in matrix)
     item = "below eq. (21), number of overlaps in the full matrix of second derivatives, K = 5"
     yield compare(KEY, item, closed_form("K² + K(K - 1)/2 = 35", 35.0), count)
+
+
+def _equation_18() -> Row:
+    """Eq. (18) against the volume (17): how often random weights have given overlaps, K = M = 2.
+
+    Between boxes around two states the volumes differ by a factor exp(N Δs), up to a factor that
+    does not depend on N; so Δs is the change of its logarithm from N = 20 to N = 80.
+    """
+    few, many = (_log_ratio(*_counts(N)) for N in VOLUME_INPUTS)
+    inputs = VOLUME_INPUTS[1] - VOLUME_INPUTS[0]
+    slope = (many[0] - few[0]) / inputs
+    error = math.hypot(few[1], many[1]) / inputs
+    predicted = np.diff([_predicted(N) for N in VOLUME_INPUTS])[0] / inputs
+    item = "eq. (18), Δs of two states from the volume (17), random weights, K = M = 2"
+    # 2.6 standard errors: the level 0.01.
+    printed = method(f"½ Δ ln det C = {predicted:.5f}", predicted, 2.576 * error)
+    return replace(compare(KEY, item, printed, slope), uncertainty=error)
+
+
+VOLUME_INPUTS, VOLUME_DRAWS, BOX = (20, 80), 400_000, 0.08
+# R_11, R_12, R_21, R_22 and Q_12 of two states.
+VOLUME_STATES = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.15, 0.0, 0.0, 0.15, 0.1]])
+
+
+def _counts(N: int) -> np.ndarray:
+    """How many of the random students have overlaps in the box around each state."""
+    random, counts = np.random.default_rng(1910), np.zeros(2)
+    for _ in range(VOLUME_DRAWS // 20_000):
+        w = random.normal(size=(20_000, 2, N))
+        w /= np.linalg.norm(w, axis=2, keepdims=True)
+        # Teachers are the first two axes.
+        overlaps = np.column_stack([w[:, :, :2].reshape(-1, 4), np.sum(w[:, 0] * w[:, 1], axis=1)])
+        near = np.abs(overlaps[:, None] - VOLUME_STATES).max(axis=2) < BOX
+        counts += near.sum(axis=0)
+    return counts
+
+
+def _log_ratio(before: float, after: float) -> tuple[float, float]:
+    """ln of a ratio of counts, and its standard error."""
+    return math.log(after / before), math.sqrt(1 / after + 1 / before)
+
+
+def _predicted(N: int) -> float:
+    """ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18)."""
+    shifts = np.random.default_rng(17).uniform(-BOX, BOX, size=(100_000, 1, 5))
+    R11, R12, R21, R22, Q = np.moveaxis(VOLUME_STATES + shifts, 2, 0)
+    # det C with T = 1 is that of Q - R Rᵀ.
+    first, second, both = 1 - R11**2 - R12**2, 1 - R21**2 - R22**2, Q - R11 * R21 - R12 * R22
+    volume = np.mean((first * second - both**2) ** (N / 2), axis=0)
+    return float(np.log(volume[1] / volume[0]))
 
 
 def _equation_19() -> Row:

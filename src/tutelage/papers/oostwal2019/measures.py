@@ -15,6 +15,7 @@ from tutelage.activations import Activation
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.loads import at, best, load
 from tutelage.papers.row import Row, closed_form, compare, correct
+from tutelage.papers.simulated import statement
 
 NOTE_STABLE = (
     "oostwal2019 Sec. III A (d) and below eq. (21): this state R < S is a minimum among "
@@ -31,9 +32,8 @@ NOTE_LINEAR = (
 
 
 def held(item: str, words: str, cases: Iterable[bool | np.bool_]) -> Row:
-    """The row of a statement: the part of the cases in which it is so."""
-    fraction = float(np.mean([bool(case) for case in cases]))
-    return compare(KEY, item, closed_form(words, 1.0), fraction)
+    """The row of a statement about several loads or sizes, in the paper's words."""
+    return statement(KEY, item, words, [bool(case) for case in cases])
 
 
 def mirrored(g: Activation) -> Row:

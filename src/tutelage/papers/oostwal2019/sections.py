@@ -49,6 +49,7 @@ def _fig4(full: bool) -> Iterator[Row | Figure]:
     yield figures.large_networks()
     yield from loads.rectified_limit()
     yield from error.plateau("ReLU")
+    yield from states.rectified_plateau()
     yield error.mirror_images()
     yield from states.rectified_limits()
 

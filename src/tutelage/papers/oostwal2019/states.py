@@ -1,12 +1,13 @@
 """Oostwal, Straat and Biehl (2019): what Sec. III says of the states between the loads."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from tutelage import equilibrium
 from tutelage.activations import Erf, ReLU, Sigmoid, Tanh
+from tutelage.equilibrium import State
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.loads import ASIDE, at, best, load, transitions
 from tutelage.papers.oostwal2019.measures import (
@@ -20,9 +21,16 @@ from tutelage.papers.oostwal2019.measures import (
     stability,
     vanishing_error,
 )
-from tutelage.papers.row import Row, closed_form, compare
+from tutelage.papers.readings import in_each_reading
+from tutelage.papers.row import Published, Row, closed_form, compare, digits, worst
 
 ERF, RELU = Erf(), ReLU()
+POSITIVE_FROM = 3.3  # C at R = S, ReLU, K = 10 is positive from α = 3.228 on
+NOTE_POSITIVE = (
+    "oostwal2019 Sec. III C: C of the state R = S is negative for small loads, and positive from "
+    "α = 3.36 (K = 3), 3.29 (K = 5), 3.23 (K = 10) and π (K → ∞) on "
+    "(tests/papers/test_oostwal2019.py)."
+)
 MANY = (3, 4, 5, 6, 8, 10, 20, 50, 100, 1000, math.inf)
 
 
@@ -122,6 +130,12 @@ def _two_minima() -> Iterator[Row]:
     sizes = (5, 10, 20, 100)
     closer = (excess(RELU, K) < excess(ERF, K) for K in sizes)
     yield held(f"{item}, α = 2α_c, K = 5, 10, 20, 100", "very similar, in contrast", closer)
+    both = [[at(RELU, K, 1e6, kind) for kind in ("R > S", "R < S")] for K in (3, 5, 10, 20)]
+    item = "Sec. IV, ε_g at α = 10⁶ is below 1/α at R > S and above 10³/α at R < S"
+    errors = [[state.generalization_error * 1e6 for state in pair] for pair in both]
+    words = "only one of them facilitates perfect generalization"
+    one = (near < 1 and far > 1e3 for near, far in errors)
+    yield held(f"{item}, ReLU, K = 3, 5, 10, 20", words, one)
     spread = [np.ptp([load(g, K, "coexists")[0] for K in (2, *MANY)]) for g in (RELU, ERF)]
     relative = [s / load(g, 2, "coexists")[0] for s, g in zip(spread, (RELU, ERF), strict=True)]
     item = "Sec. IV, α_c from K = 2 to ∞ varies less, relative to α_c(2), for ReLU than for erf"
@@ -154,6 +168,23 @@ def rectified_limits() -> Iterator[Row]:
     yield vanishing_error(RELU, math.inf)
 
 
+def rectified_plateau() -> Iterator[Row]:
+    """Sec. III B: the states R = S for K → ∞ and α < 2π, from networks of 10⁵ and 10⁶ units."""
+    exact = closed_form("1/4 - 1/(2π)", 1 / 4 - 1 / (2 * math.pi))
+    measures: dict[str, tuple[Published, Callable[[State, int], float]]] = {
+        "ε_g": (exact, lambda state, K: state.generalization_error),
+        "ε_g in digits": (digits("0.091"), lambda state, K: state.generalization_error),
+        "K R": (closed_form("1", 1.0), lambda state, K: K * state.R),
+        "K S": (closed_form("1", 1.0), lambda state, K: K * state.S),
+    }
+    for name, (published, measure) in measures.items():
+        points = []
+        for a in (1.0, 3.0, 5.0, 6.0):
+            few, many = (measure(at(RELU, K, a, "unspecialized"), K) for K in (10**5, 10**6))
+            points.append(compare(KEY, f"α = {a:g}", published, many, abs(many - few)))
+        yield worst(f"Sec. III B, {name} at R = S, α = 1, 3, 5 and 6, ReLU, K → ∞", points)
+
+
 def student_overlaps() -> Iterator[Row]:
     """Fig. 5 and Sec. III C."""
     loads = np.geomspace(load(ERF, 5, "appears")[0] + ASIDE, 1e6, 20)
@@ -165,12 +196,28 @@ def student_overlaps() -> Iterator[Row]:
     yield from _rectified_overlaps()
 
 
+def _positive_before(critical: float) -> Iterator[Row]:
+    """Where C is positive at R = S before the transition, ReLU, K = 10."""
+    loads = np.linspace(0.2, critical - ASIDE, 30)
+    positive = np.array([at(RELU, 10, a, "unspecialized").C > 0 for a in loads])
+    item = "Fig. 5, C at R = S changes its sign once before α_c, ReLU, K = 10"
+    turns = [not positive[0], positive[-1], np.sum(np.diff(positive)) == 1]
+    yield held(item, "becomes positive before the transition", turns)
+    item = "Sec. III C, C > 0 at R = S before α_c, ReLU, K = 10"
+    words = "C(α) = O(1/K²) > 0 before the transition"
+    late = f"only from α = {POSITIVE_FROM:g}"
+    readings = {
+        "from α = 0.2": held(item, words, positive),
+        late: held(item, words, positive[loads > POSITIVE_FROM]),
+    }
+    on = "from which α on C is looked at"
+    yield in_each_reading(item, on, readings, NOTE_POSITIVE, ours=[late])
+
+
 def _rectified_overlaps() -> Iterator[Row]:
     """Fig. 5, right."""
     critical = load(RELU, 10, "coexists")[0]
-    before = (at(RELU, 10, a, "unspecialized").C > 0 for a in np.linspace(4, critical, 20)[:-1])
-    item = "Fig. 5, C at R = S from α = 4 to α_c, ReLU, K = 10"
-    yield held(item, "positive before the transition", before)
+    yield from _positive_before(critical)
     peak = at(RELU, 10, critical - ASIDE, "unspecialized").C
     elsewhere = [*np.linspace(0, critical - 0.01, 50), *np.geomspace(critical + 0.01, 1e6, 50)]
     item = "Fig. 5, C of the lowest state is largest at α_c, ReLU, K = 10"

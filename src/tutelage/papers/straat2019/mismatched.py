@@ -34,9 +34,9 @@ NOTE_4 = (
 )
 SHOWN = 80.0  # where R_22 is 0.94; the text does not say how far its curves go
 NOTE_3 = (
-    "straat2019, Sec. 4, has Q_22 and Q_33 near 0.25 in the text and 0.24 and 0.27 in its table, "
-    "which the computed ones meet: the two students share the teacher as 0.485 and 0.515, not in "
-    "halves (tests/papers/test_straat2019.py)."
+    "straat2019, Sec. 3, has Q_22 ≈ Q_33 ≈ Q_23 ≈ 0.25 in the text, and 0.24, 0.27 and 0.25 in its "
+    "table, which the computed ones meet: the two students share the teacher as 0.485 and 0.515, "
+    "not in halves (tests/papers/test_straat2019.py)."
 )
 TABLE = {  # of Q(∞) below Fig. 2
     "Q_11": ("1.00", "1.00"),
@@ -118,7 +118,7 @@ def _shared() -> Iterator[Row]:
         yield compare(KEY, f"Fig. 3, ReLU, R_{i}2(∞)", digits("0.5"), *limit(r(i)))
     for name in ("Q_22", "Q_33", "Q_23"):
         end = limit(Q.sel(student=int(name[2]), student_2=int(name[3])))
-        item, table = f"Sec. 4, ReLU, {name}(∞), in the text", digits(TABLE[name][0])
+        item, table = f"Sec. 3, ReLU, {name}(∞), in the text", digits(TABLE[name][0])
         rows = {
             "0.25 to the last digit": correct(
                 KEY, item, digits("0.25"), table, end[0], NOTE_3, end[1]

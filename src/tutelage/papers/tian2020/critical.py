@@ -12,7 +12,7 @@ import numpy as np
 
 from tutelage import deep
 from tutelage._jax import jax, jnp
-from tutelage.papers.claim import in_every_run
+from tutelage.papers.claim import counterexample
 from tutelage.papers.row import Row, closed_form, compare, digits, method
 from tutelage.papers.tian2020 import KEY, theorems
 
@@ -162,14 +162,16 @@ def independence() -> list[Row]:
     cosine = float(a @ b)
     sine = float(np.linalg.norm(b - cosine * a))
     return [
-        in_every_run(
+        counterexample(
             KEY,
             "Lemma 3, coefficients of ReLU nodes vanish where the sum does, w_2 = -w_1",
-            [not vanishes],
-            "σ(h) - σ(-h) - h = 0: γ < 0 has to be excluded too. Theorem 2 then holds with "
-            "alignment up to the sign of a filter; tests/papers/tian2020/test_theorems.py has "
-            "a student "
-            "at a critical point without any aligned node (docs/deep.md).",
+            "for w_j ≠ γ w_j' with any γ > 0",
+            vanishes,
+            "tian2020, Lemma 3: for w_2 = -w_1 the sum σ(h) - σ(-h) - h is 0 everywhere, with "
+            "coefficients that are not 0. So γ < 0 has to be excluded too, as Lemma 2 does. "
+            "Theorem 2 then holds with alignment up to the sign of a filter: a student at a "
+            "critical point without any aligned node is in "
+            "tests/papers/tian2020/test_theorems.py (docs/deep.md).",
         ),
         compare(
             KEY,

@@ -5,6 +5,7 @@ Each function takes the data of a training in every setting: recorded, or of a f
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -12,7 +13,7 @@ import xarray as xr
 from tutelage import figures as draw
 from tutelage.papers.claim import LEVEL, claim
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import Row, compare, digits, method
+from tutelage.papers.row import Row, Verdict, compare, digits
 from tutelage.papers.section import Figure
 from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import best_of_nodes, followers, log_loss
@@ -201,15 +202,19 @@ def _log_losses(one: xr.Dataset, p: float) -> np.ndarray:
 
 
 def _one_run(item: str, printed: str, logarithms: np.ndarray) -> Row:
-    """Whether the printed number may be that of one more run, at the level 0.01 for all five."""
-    from scipy.stats import t
+    """Whether the printed number lies among the recorded runs.
 
-    runs = len(logarithms)
-    scatter = float(logarithms.std(ddof=1)) * math.sqrt(1 + 1 / runs)
-    allowed = float(t.isf(LEVEL / len(LOG_LOSSES) / 2, runs - 1)) * scatter
-    stated = digits(printed)
-    wide = method(printed, stated.value, stated.tolerance + allowed)
-    return compare(KEY, item, wide, float(logarithms.mean()), standard_error(logarithms))
+    It "agrees" inside their range, is "undecided" outside by less than the width of the range, as
+    one more run of n is outside with the probability 2/(n + 1), and "differs" farther away.
+    """
+    stated, (low, high) = digits(printed), (float(logarithms.min()), float(logarithms.max()))
+    outside = max(low - stated.value, stated.value - high) - stated.tolerance
+    verdict: Verdict = "agrees" if outside <= 0 else "undecided"
+    if outside > high - low:
+        verdict = "differs"
+    words = f"{len(logarithms)} runs, {low:.2f} to {high:.2f}, median {np.median(logarithms):.2f}"
+    row = compare(KEY, item, stated, float(logarithms.mean()), standard_error(logarithms))
+    return replace(row, verdict=verdict, words=words)
 
 
 def _later(one: xr.Dataset, level: float) -> list[Row]:

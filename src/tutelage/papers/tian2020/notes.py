@@ -22,8 +22,9 @@ TURNING = (
     "Most of it is over before epoch 5: an epoch has 625 steps in the text and 1000 in the code."
 )
 ONE_RUN = (
-    "Allowed is what one more run may give, at the level 0.01 for all five; it is not printed of "
-    "which runs the titles are."
+    "The paper does not say whether a title is one run or a mean. It agrees if it lies between the "
+    "lowest and the highest recorded run, is undecided if it lies outside by less than their "
+    "distance (one more run of 64 is outside with the probability 2/65), and differs beyond."
 )
 GENERALIZATION = (
     "With equal or nearly equal teacher nodes most 1x students recover all of them, and then go on "
