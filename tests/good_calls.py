@@ -160,6 +160,7 @@ CALLS = {
     "online.plateau": lambda: {"scenario": NOISELESS, "start": START, "learning_rate": 0.5},
     "online.fixed_point": lambda: {"scenario": SCENARIO, "start": START, "learning_rate": 0.5},
     "online.fixed_points": lambda: {"scenario": SCENARIO, "learning_rate": 0.5, "starts": 2},
+    "online.landscape": lambda: {"scenario": NOISELESS, "starts": 2},
     "online.critical_learning_rates": lambda: {"scenario": NOISELESS, "start": START},
     "online.best_learning_rate": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
     "online.best_tracking": lambda: {"scenario": DRIFTING, "start": SOLVED},

@@ -13,6 +13,7 @@ from .stationary.critical_rates import (
     CriticalLearningRates as CriticalLearningRates,
     critical_learning_rates as critical_learning_rates,
 )
+from .stationary.landscape import landscape as landscape
 from .stationary.plateaus import (
     Plateau as Plateau,
     plateau as plateau,

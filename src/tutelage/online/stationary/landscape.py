@@ -1,0 +1,226 @@
+"""The landscape of minima: where gradient flow ends, how often, and what the minima are."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage._checks import (
+    ComputationError,
+    InputError,
+    finite_number,
+    positive_integer,
+)
+from tutelage._memory import check_memory
+from tutelage.model import Scenario
+from tutelage.model.numbers import NUMBERS
+from tutelage.model.scenario import check_scenario
+from tutelage.online.stationary.landscape_descent import (
+    ESCAPED,
+    RUNS_PER_BATCH,
+    UNSETTLED,
+    Atlas,
+    random_starts,
+    settle,
+)
+from tutelage.online.stationary.landscape_names import family, multiplicity
+from tutelage.runs.checkpoint import Checkpoint, digest
+from tutelage.runs.progress import Progress
+from tutelage.runs.provenance import recorded
+from tutelage.runs.seed import check_seed
+
+# Arrays of the size of the Hessian that Newton's method holds at a time.
+HESSIANS_IN_MEMORY = 8
+
+
+@recorded
+def landscape(
+    scenario: Scenario,
+    *,
+    starts: int = 200,
+    dimension: int | None = None,
+    scale: float = 1.0,
+    seed: int = 0,
+    checkpoint: str | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Find the minima of ε_g in which gradient flow ends, and the share of starts for each.
+
+    In the limit η → 0 student weights follow dw_i/dt = -∂ε_g/∂w_i.  Symmetric families of states
+    (k anti-aligned units, units that share a teacher) and random starts are descended with the
+    step 1/h_max, h_max the largest curvature.  Newton's method polishes the stationary points, and
+    a run counts as ended in a minimum if it is within 0.01 of it and its force is below 0.01
+    times the smallest curvature.  Shares depend on ``dimension`` and ``scale``; minima do not, as
+    long as the dimension is at least M: every minimum lies in the span of the teachers.
+
+    Args:
+        scenario: who learns from whom, without weight decay and drift.
+        starts: number of random starts, w_i ~ N(0, scale²/dimension).
+        dimension: d of the starts, at least the rank of T; K + M by default.
+        scale: typical norm of a student at the start.
+        seed: of the random starts.
+        checkpoint: a file that the work is saved to and continues from.
+        progress: whether to show the progress.
+
+    Returns:
+        A Dataset over ``level``, stationary points sorted by error: generalization_error, family
+        (`docs/landscape.md` says how it is named), multiplicity (states that renaming teachers
+        makes of it), index (number of negative curvatures; 0 is a minimum), isolated (False
+        along a family of solutions), residual (the largest gradient), runs, share and
+        share_error (standard error), R, Q, hessian_eigenvalue (curvatures in the span of the
+        teachers, over ``direction``) and transverse_eigenvalue (curvatures in orthogonal
+        directions, the eigenvalues of -A_xx).  ``attrs``: start_dimension, unsettled and escaped
+        (numbers of runs that have not ended, or whose norms grow without bound), gradients.
+
+    Raises:
+        InputError: for linear units, whose error depends on the sum of the weights alone.
+        ComputationError: if no stationary point is found.
+
+    >>> import tutelage as tl
+    >>> two = tl.Committee(2, tl.ReLU())
+    >>> minima = tl.online.landscape(tl.Scenario(two, two), starts=8)
+    >>> minima.family.values.tolist(), minima.share.values.tolist()
+    (['solution'], [1.0])
+    """
+    _check(scenario)
+    count = positive_integer("starts", starts, "starts=200")
+    finite_number("scale", scale, above=0.0, hint="scale=1.0")
+    check_seed(seed)
+    K, M = scenario.K, scenario.M
+    # The Hessian in the span of the teachers decides how large a committee may be.
+    sizes = 8 * HESSIANS_IN_MEMORY
+    check_memory("the units of the student", K, lambda K: sizes * (K * M) ** 2, "the Hessian")
+    atlas = Atlas(scenario)
+    d = _dimension(dimension, K, atlas.landscape.teachers.shape[1])
+    check_memory("starts", count, lambda n: 16 * n * K * (K + M), "the weights of all runs")
+    rng = np.random.default_rng(seed)
+    W = random_starts(rng, count, K, atlas.landscape.teachers.shape[1], d, float(scale))
+    identity = _identity(scenario, count, d, scale, seed)
+    ended, gradients = _run(atlas, W, identity, checkpoint, progress)
+    if not atlas.points:
+        raise ComputationError(
+            "scenario",
+            f"none of {count} runs and no symmetric state comes to rest",
+            "this error seems to have no minimum at finite weights",
+            "tl.online.evolve, which shows where a run goes",
+        )
+    return _dataset(atlas, ended).assign_attrs(
+        start_dimension=d,
+        unsettled=int(np.sum(ended == UNSETTLED)),
+        escaped=int(np.sum(ended == ESCAPED)),
+        gradients=gradients,
+    )
+
+
+def _check(scenario: Any) -> None:
+    check_scenario(scenario)
+    for number in NUMBERS:
+        if number.is_rate and getattr(scenario, number.name) > 0:
+            allowed = "the landscape of ε_g has no such term"
+            value = f"{number.name} = {float(getattr(scenario, number.name)):g}"
+            raise InputError("scenario", value, allowed, "tl.online.fixed_points at a rate η > 0")
+    form = scenario.student.activation.closed_form
+    straight = form is not None and form.is_piecewise_linear
+    if straight and form is not None and not form.modulus:
+        raise InputError(
+            "scenario",
+            f"students with the unit {scenario.student.activation.name}",
+            "their error depends on Σ_i v_i w_i alone, so that no minimum is isolated",
+            "tl.ReLU(), tl.Erf() or tl.GELU()",
+        )
+
+
+def _dimension(dimension: Any, K: int, rank: int) -> int:
+    if dimension is None:
+        return K + rank
+    d = positive_integer("dimension", dimension, f"dimension={K + rank}")
+    if d < rank:
+        allowed = f"the teachers span {rank} dimensions"
+        raise InputError("dimension", str(d), allowed, f"dimension={rank} or more")
+    return d
+
+
+def _identity(
+    scenario: Scenario, starts: int, dimension: int, scale: float, seed: int
+) -> dict[str, Any]:
+    """Everything that the runs depend on."""
+    arrays = (scenario.T, scenario.student.weights, scenario.teacher.weights)
+    return {
+        "computation": "landscape",
+        "starts": starts,
+        "dimension": dimension,
+        "scale": float(scale),
+        "seed": seed,
+        "student": f"{scenario.K} {scenario.student.activation!r}",
+        "teacher": f"{scenario.M} {scenario.teacher.activation!r}",
+        "output_scale": [float(x) for x in scenario.output_scale],
+        "T": digest(*arrays),
+    }
+
+
+def _run(
+    atlas: Atlas, W: np.ndarray, identity: dict[str, Any], checkpoint: Any, progress: bool
+) -> tuple[np.ndarray, int]:
+    """Descend all runs, batch after batch; return the minimum of each and the gradients taken."""
+    count, r = len(W), atlas.landscape.teachers.shape[1]
+    ended, gradients, done = np.full(count, UNSETTLED), 0, 0
+    with Checkpoint(checkpoint, identity) as file, Progress(progress, count, "runs") as bar:
+        saved = file.load()
+        if saved is None:
+            atlas.add_families()
+        else:
+            for weights in saved["points"].reshape(-1, atlas.landscape.scenario.K, r):
+                atlas.add(weights)
+            ended[:], gradients, done = saved["ended"], int(saved["gradients"]), int(saved["done"])
+            bar.start_from(done)
+        for first in range(done, count, RUNS_PER_BATCH):
+            batch = slice(first, min(first + RUNS_PER_BATCH, count))
+            ended[batch], taken = settle(atlas, W[batch])
+            gradients += taken
+            points = np.array([point.weights for point in atlas.points])
+            state = {"ended": ended, "points": points}
+            counts = {"gradients": np.array(gradients), "done": np.array(batch.stop)}
+            file.keep(state | counts)
+            bar.show(batch.stop)
+    return ended, gradients
+
+
+def _dataset(atlas: Atlas, ended: np.ndarray) -> xr.Dataset:
+    order = sorted(range(len(atlas.points)), key=lambda n: atlas.points[n].error)
+    points, runs = [atlas.points[n] for n in order], len(ended)
+    B, scenario = atlas.landscape.teachers, atlas.landscape.scenario
+    counts = np.array([np.sum(ended == n) for n in order])
+    # One run more of each outcome keeps the error of a share of 0 or 1 above zero.
+    likely = (counts + 1) / (runs + 2)
+    of_level: dict[str, Any] = {
+        "generalization_error": [p.error for p in points],
+        "family": np.array([family(atlas.landscape, p.weights, p.error) for p in points]),
+        "multiplicity": np.array([float(multiplicity(scenario, p.weights, B)) for p in points]),
+        "index": np.array([p.spectrum.negative for p in points]),
+        "isolated": np.array([p.is_isolated for p in points]),
+        "residual": [p.force for p in points],
+        "runs": counts,
+        "share": counts / runs,
+        "share_error": np.sqrt(likely * (1 - likely) / runs),
+    }
+    W = np.array([p.weights for p in points])
+    return xr.Dataset(
+        {
+            **{name: ("level", np.asarray(values)) for name, values in of_level.items()},
+            "R": (("level", "student", "teacher"), W @ B.T),
+            "Q": (("level", "student", "student_2"), W @ np.swapaxes(W, -1, -2)),
+            "hessian_eigenvalue": (
+                ("level", "direction"),
+                np.array([p.spectrum.hessian for p in points]),
+            ),
+            "transverse_eigenvalue": (
+                ("level", "student"),
+                np.array([p.spectrum.transverse for p in points]),
+            ),
+        },
+        coords={
+            "student": np.arange(1, scenario.K + 1),
+            "student_2": np.arange(1, scenario.K + 1),
+            "teacher": np.arange(1, scenario.M + 1),
+        },
+    )
