@@ -341,6 +341,66 @@ def test_kinds_of_transitions_are_read_off_the_branch():
     assert tl.equilibrium.transition_kind(tl.Linear(), temperature=0.1).order == "none"
 
 
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+def test_noisy_minimizers_specialize_continuously_at_zero_temperature_too(noise):
+    """ReLU at T = 0 is the limit of low temperatures, where the branch begins in the glass."""
+    zero, cold = (
+        transitions(tl.ReLU(), INF, temperature=T, label_noise=noise) for T in (0.0, 1e-9)
+    )
+    assert zero.order == cold.order == "continuous"
+    # Corrections of order √T with a kink, in the regime of q → 1.
+    assert zero.unstable.value == pytest.approx(cold.unstable.value, rel=1e-4)
+    assert zero.bend.value == pytest.approx(cold.bend.value, rel=1e-3)
+    assert zero.replica_symmetric is cold.replica_symmetric is False
+    if noise == 0.3:  # κ̃'(1)(2κ̃(1) + ς²)/κ̃''(0)² with κ̃'(1) = 1/4 and κ̃''(0) = 1/(2π)
+        width = 2 * (0.25 - 0.5 / math.pi) + noise**2
+        assert zero.unstable.value == pytest.approx(math.pi**2 * width, rel=1e-13)
+
+
+@pytest.mark.parametrize("T", [1e-2, 1e-4])
+def test_the_bend_is_that_of_the_branch_that_begins_where_the_transition_is(T):
+    """ReLU: [α̃(R) − α̃(0)]/R² at R = 10⁻⁸, from both saddle-point equations in 50 digits."""
+    found = transitions(tl.ReLU(), INF, temperature=T)
+    with mp.workdps(50):
+        R, temperature = mpf(10) ** -8, mpf(T)
+        k = reference.without_linear_part(reference.relu)
+        first = lambda x: mp.asin(x) / (2 * mp.pi)  # noqa: E731
+        width = lambda q: temperature + k(mpf(1)) - k(q)  # noqa: E731
+        load = lambda q: R * width(q) / ((1 - q) * first(R))  # noqa: E731
+
+        def residual(q):
+            B = k(mpf(1)) - 2 * k(R) + k(q)
+            return (q - R**2) / (1 - q) ** 2 - load(q) * B * first(q) / width(q) ** 2
+
+        q = mp.findroot(residual, 2 * R**2)
+        start = 2 * mp.pi * temperature + mp.pi / 2 - 1
+        bend = float((load(q) - start) / R**2)
+    assert abs(found.bend.value - bend) < found.bend.error < 1e-4 * bend
+
+
+@pytest.mark.parametrize("activation", [tl.ReLU(), tl.Erf()])
+@pytest.mark.parametrize("approximation", ["quenched", "annealed"])
+def test_at_zero_temperature_without_noise_the_teacher_is_the_state_beyond_one(
+    activation, approximation
+):
+    listed = states(activation, INF, 1.5, temperature=0, approximation=approximation)
+    assert (listed[0].R, listed[0].training_error) == (1.0, 0.0)
+    assert all(s.R < 1 for s in states(activation, INF, 0.9, temperature=0))
+
+
+@pytest.mark.parametrize("T", [0.0, 0.2])
+@pytest.mark.parametrize("approximation", ["quenched", "annealed"])
+def test_linear_units_have_one_state_and_the_noise_is_their_error(T, approximation):
+    """κ̃ = 0: quenched ½ ς², annealed ½ ς² T/(T + ς²)."""
+    setting = {"temperature": T, "label_noise": 0.3, "approximation": approximation}
+    for load in (0.0, 2.0):
+        (state,) = states(tl.Linear(), INF, load, saddles=True, **setting)
+        share = T / (T + 0.09) if approximation == "annealed" else 1.0
+        assert (state.kind, state.R) == ("unspecialized", 0.0)
+        assert state.training_error == pytest.approx(0.045 * share, rel=1e-14)
+        assert not math.isnan(state.free_energy_per_unit)
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -52,22 +52,55 @@ class PerfectTheory:
     """R = q = 1 at T = 0 without noise: χ = 1/((α̃−1) κ̃'(1)) for α̃ > 1.
 
     slope: κ̃'(1).
+    has_replicas: False for the annealed theory, which has neither χ nor a replicon.
     """
 
-    def __init__(self, slope: float):
-        self.slope = slope
+    def __init__(self, slope: float, has_replicas: bool):
+        self.slope, self.has_replicas = slope, has_replicas
 
     def values(self, load: Any, point: Point) -> Values:
         one, zero = np.ones_like(load), np.zeros_like(load)
+        missing = np.nan * one
         return Values(
             R=one,
             q=one,
-            susceptibility=1 / ((load - 1) * self.slope),
+            susceptibility=1 / ((load - 1) * self.slope) if self.has_replicas else missing,
             generalization_error=zero,
             training_error=zero,
             free_energy_per_unit=-np.inf * one,
             curvature=np.inf * one,
-            replicon=1 - 1 / load,
+            replicon=1 - 1 / load if self.has_replicas else missing,
+        )
+
+
+class LinearTheory:
+    """Linear units, κ̃ = 0: R = q = 0 at every load, and only the noise of the labels is left."""
+
+    def __init__(self, setting: Setting):
+        self.setting = setting
+
+    def values(self, load: Any, point: Point) -> Values:
+        T, noise = self.setting.temperature, self.setting.noise
+        one, zero = np.ones_like(load), np.zeros_like(load)
+        missing = np.nan * one
+        annealed = self.setting.approximation == "annealed"
+        # The annealed theory adapts the noise: ½ ln(1 + βς²) in the place of ½ βς², and no ½ ln β.
+        if annealed:
+            slope = 0.5 * (np.log1p(noise / T) if T > 0 else np.log(noise or 1.0))
+        else:
+            slope = 0.5 * noise / T if T > 0 else np.inf
+        energy = np.zeros_like(load)
+        if noise > 0:
+            energy[load > 0] = slope * load[load > 0]
+        return Values(
+            R=zero,
+            q=zero,
+            susceptibility=missing,
+            generalization_error=zero,
+            training_error=0.5 * noise * (T / (T + noise) if annealed and noise else 1.0) * one,
+            free_energy_per_unit=energy,
+            curvature=one,
+            replicon=missing if annealed else one,
         )
 
 
@@ -83,9 +116,18 @@ class Solution:
     curves: list[Curve]
     branches: list[Branch]
 
+    @property
+    def theories(self) -> list[Any]:
+        """The theory of each curve."""
+        minimizers = self.setting.minimizers
+        return [self.setting.theory] if minimizers is None else [self.setting.theory, minimizers]
+
 
 def solved(setting: Setting) -> Solution:
     """Follow every branch of extrema of a setting."""
+    if setting.is_linear:
+        flat = Branch("unspecialized", LinearTheory(setting), setting.theory.unspecialized)
+        return Solution(setting, [Curve([], [], None)], [flat])
     theory, minimizers = setting.theory, setting.minimizers
     theories = [theory] if minimizers is None else [theory, minimizers]
     curves = [curve(each) for each in theories]
@@ -96,8 +138,9 @@ def solved(setting: Setting) -> Solution:
         found.append(Branch("agreeing", minimizers, minimizers.agreeing))
     for each, of_theory in zip(theories, curves, strict=True):
         found += _specialized(each, of_theory)
-    if setting.is_bayes_optimal and setting.temperature == 0:
-        found.append(Branch("R > S", PerfectTheory(theory.near.slope), _beyond_one))
+    if setting.learns_perfectly:
+        perfect = PerfectTheory(theory.near.slope, setting.approximation == "quenched")
+        found.append(Branch("R > S", perfect, _beyond_one))
     return Solution(setting, curves, found)
 
 

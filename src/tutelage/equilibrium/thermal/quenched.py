@@ -173,7 +173,9 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         Rq = x.R / x.p**2 - load * x.R * x.ratio * x.q1 / D**2
         bend = x.q1**2 + x.B * x.q2 + 2 * x.B * x.q1**2 / D
         qq = -1 / (2 * x.p**2) - x.gap / x.p**3 + load / 2 * bend / D**2
-        return np.asarray(RR - Rq**2 / qq)
+        # At R = 0 both order parameters decouple, also where q is marginal, qq = 0.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(RR - np.where(x.R == 0, 0.0, Rq**2 / qq))
 
     def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
         """The second derivative in R, and the replicon of fluctuations between replicas."""

@@ -5,6 +5,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from tutelage._checks import InputError, finite_number, is_number
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
@@ -18,6 +20,8 @@ Approximation = Literal["quenched", "annealed"]
 ThermalTheory = QuenchedTheory | AnnealedTheory
 # A temperature equal to the noise variance up to rounding is the Nishimori temperature.
 ROUNDING = 1e-14
+# κ̃(1) in units of κ'(0) below which a unit is linear up to rounding.
+LINEAR = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,16 @@ class Setting:
         """Whether T = ς² and the free energy is quenched: q = R."""
         same = abs(self.temperature - self.noise) <= ROUNDING * self.noise
         return self.approximation == "quenched" and same
+
+    @property
+    def learns_perfectly(self) -> bool:
+        """Whether R = 1 is the state at every load above 1: at T = 0 without noise."""
+        return self.temperature == 0 and self.noise == 0
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether κ̃ vanishes: nothing is left to learn after the linear part."""
+        return float(self.kernel.tilde(1.0)) <= LINEAR * self.kernel.slope
 
     @functools.cached_property
     def theory(self) -> ThermalTheory:

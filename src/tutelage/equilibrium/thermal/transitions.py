@@ -23,8 +23,11 @@ from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
-# R at which the load is compared with that of R → 0.
-NEAR_ZERO = np.array([0.005, 0.01, 0.02])
+# R at which the load is compared with that of R → 0: these multiples of several scales.
+WITHIN = np.array([1.0, 2.0, 4.0])
+SCALES = 0.005 / 4.0 ** np.arange(10)
+# Relative error of the bend above which it is not reported.
+ROUGHEST = 0.1
 LINEAR = "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
 BROKEN = (
     "below the Nishimori temperature T = ς² the state without order is a glass: equal replica "
@@ -45,7 +48,7 @@ class ThermalTransitions(Finding):
     bend: dα̃/d(R²) for R → 0: positive at a continuous transition.
     jump: R of the specialized state at ``coexists``.
     replica_symmetric: whether replica symmetry is stable in the specialized state at ``coexists``,
-        or at ``appears`` if there is no coexistence.
+        or at ``appears`` if there is no coexistence, or where a continuous branch begins.
     specialized, unspecialized: the two states there.
     temperature, approximation: of the setting.
     reasons: why a field is None, by its name.
@@ -70,9 +73,11 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
     """The transitions of a setting that is solved."""
     setting, curves = solution.setting, solution.curves
     theory, reasons = setting.theory, dict[str, str]()
-    if theory.near.top <= EPSILON * theory.kernel.slope:
+    if setting.is_linear:
         return _nothing(setting)
-    start = curves[0].start
+    # At T = 0 with noise the branch may begin where students do not interpolate the examples.
+    starts = [(each, c.start) for each, c in zip(solution.theories, curves, strict=True) if c.start]
+    theory, start = min(starts, key=lambda x: load_of(*x).value, default=(theory, None))
     unstable = None if start is None else load_of(theory, start)
     if start is None:
         reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
@@ -84,19 +89,26 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
         slope = float(theory.slope(start)[1])
         reasons["bend"] = f"q = R: the load begins linearly, with the slope {slope:.6g} in R"
     elif start is not None:
-        bend = _bend(theory, curves[0], latest)
+        bend = _bend(theory, curves[solution.theories.index(theory)], latest)
     if bend is None and "bend" not in reasons:
-        reasons["bend"] = reasons.get("unstable", "the branch does not begin at R = 0")
+        nowhere = "the load is quadratic in R only next to R = 0, within rounding"
+        reasons["bend"] = reasons.get("unstable", nowhere)
     appears = Estimate(lowest, ROUNDINGS * EPSILON * lowest)
     coexists, jump = _coexistence(setting, curves[0], piece, continuous, appears, unstable, reasons)
     at = coexists or appears
     found = extrema(solution, at.value)
-    specialized = _outermost([s for s in found if s.R > 0], jump)
     agreement = _agreement(setting, reasons)
-    for name, value in (("jump", jump), ("specialized", specialized)):
-        if value is None:
-            reasons.setdefault(name, reasons.get("coexists", "the transition is continuous"))
+    if continuous:
+        specialized, symmetric = None, _begins_symmetric(theory, latest, start)
+        reasons["specialized"] = "the transition is continuous: the branch begins at R = 0"
+    else:
+        specialized = _outermost([s for s in found if s.R > 0], jump)
+        symmetric = None if specialized is None else specialized.replica_symmetric
+    if jump is None:
+        reasons["jump"] = reasons["coexists"]
     if specialized is None:
+        reasons.setdefault("specialized", "no specialized state is left by rounding")
+    if symmetric is None:
         reasons["replica_symmetric"] = reasons["specialized"]
     return ThermalTransitions(
         appears=appears,
@@ -106,7 +118,7 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
         order="continuous" if continuous else "discontinuous",
         bend=bend,
         jump=jump,
-        replica_symmetric=None if specialized is None else specialized.replica_symmetric,
+        replica_symmetric=symmetric,
         specialized=specialized,
         unspecialized=next(s for s in found if s.kind == "unspecialized"),
         temperature=setting.temperature,
@@ -132,7 +144,7 @@ def _lowest(setting: Setting, curves: list[Curve]) -> tuple[float, Piece | None]
     pieces = [p for c in curves for p in c.pieces if p.outward and p.sign > 0]
     piece = min(pieces, key=lambda p: float(np.min(p.load)), default=None)
     lowest = math.inf if piece is None else float(np.min(piece.load))
-    if setting.is_bayes_optimal and setting.temperature == 0 and lowest > 1:
+    if setting.learns_perfectly and lowest > 1:
         return 1.0, None
     return lowest, piece
 
@@ -162,17 +174,34 @@ def _coexistence(
     return load, float(point.V)
 
 
+def _begins_symmetric(theory: Any, load: float, start: Point | None) -> bool:
+    """Whether Λ is not negative where the branch begins; on the Nishimori line it vanishes."""
+    replicon = float(theory.replicon(load, start))
+    return math.isnan(replicon) or replicon >= -ROUNDINGS * EPSILON
+
+
 def _bend(theory: Any, curves: Curve, load: float) -> Estimate | None:
-    """dα̃/d(R²) at R = 0, from the branch that begins there."""
-    piece = next((p for p in curves.pieces if p.V[0] == 0 and p.V[-1] > NEAR_ZERO[-1]), None)
-    if piece is None:
+    """dα̃/d(R²) at R = 0, from the branch that begins there.
+
+    The quadratic law holds up to some R, which vanishes with T: of several scales of R the one
+    with the smallest error is used.  None where it is below all of them.
+    """
+    pieces = [p for p in curves.pieces if p.V[0] == 0 and p.V[-1] > SCALES[-1] * WITHIN[-1]]
+    if not pieces:
         return None
-    points = [theory.at(float(R), _next_to(piece, float(R))) for R in NEAR_ZERO]
-    slopes = np.array([theory.slope(p)[0] - load for p in points]) / NEAR_ZERO**2
-    # Corrections of the order R²: two extrapolations, whose difference is the error.
+    piece = min(pieces, key=lambda p: abs(float(p.load[0]) - load))
+    found = [_bend_at(theory, piece, load, R) for R in SCALES]
+    best = min(found, key=lambda e: float(e.error / abs(e.value)))
+    return best if best.error < ROUGHEST * abs(best.value) else None
+
+
+def _bend_at(theory: Any, piece: Piece, load: float, scale: float) -> Estimate:
+    """The same at one scale of R, with two extrapolations whose difference is the error."""
+    points = [theory.at(float(R), _next_to(piece, float(R))) for R in scale * WITHIN]
+    slopes = np.array([theory.slope(p)[0] - load for p in points]) / (scale * WITHIN) ** 2
     near, far = (4 * slopes[0] - slopes[1]) / 3, (4 * slopes[1] - slopes[2]) / 3
-    rounding = ROUNDINGS * EPSILON * load / NEAR_ZERO[0] ** 2
-    return Estimate(float(near), float(abs(near - far) + rounding))
+    error = 2 * abs(near - far) + ROUNDINGS * EPSILON * load / scale**2
+    return Estimate(float(near), float(error) if np.isfinite(error) else math.inf)
 
 
 def _next_to(piece: Piece, R: float) -> Point:
