@@ -60,5 +60,6 @@ def hysteresis(
         axes.plot(dataset["load"], values.mean("run"), color=colour(number), label=label)
     runs = dataset.sizes["run"]
     add_to_caption(axes, f"Triangles are the {runs} runs; they point up for increasing loads.")
-    axes.set(xlabel=SYMBOLS["load"], ylabel=QUANTITIES[which])
+    load = SYMBOLS["load_of_examples" if "temperature" in dataset.coords else "load"]
+    axes.set(xlabel=load, ylabel=QUANTITIES[which])
     return finish(axes)

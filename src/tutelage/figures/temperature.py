@@ -48,7 +48,7 @@ def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize:
     for place, names in zip(axes, ({"R": "$R$", "q": "$q$"}, errors), strict=True):
         entries = _draw(place, dataset, names)
         marks = mark_transitions(place, transitions, dataset["load"].values, MARKS)
-        place.set_xlabel(r"$\tilde\alpha = P/(KN)$")
+        place.set_xlabel(SYMBOLS["load_of_examples"])
         add_to_caption(place, "Minima of the free energy over the load.")
         finish(place, handles=[*entries, *marks])
     axes[1].set_ylim(bottom=0.0)

@@ -20,6 +20,7 @@ GAP = 4.0  # points between a picture and its legend
 SYMBOLS = {
     "generalization_error": r"$\varepsilon_g$",
     "load": r"$\alpha$",
+    "load_of_examples": r"$\tilde\alpha = P/(KN)$",
     "time": r"$\alpha$",
 }
 GREEK = {

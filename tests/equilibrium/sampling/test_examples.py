@@ -85,6 +85,69 @@ def test_results_say_load_and_temperature_and_replicas_are_symmetric():
     assert tl.results.recompute(data).equals(data)
 
 
+def test_errors_are_those_over_sets_of_examples():
+    """Means over sweeps, replicas and matched units of each set; then mean and √(variance/sets)."""
+    data = tl.equilibrium.sample(
+        scenario(2, tl.Erf()),
+        examples=200,
+        temperature=0.05,
+        dimension=10,
+        sweeps=6,
+        runs=3,
+        warm_up=6,
+        start="teacher",
+    )
+    own = np.einsum("rasii->r", data["R"].values) / (2 * 6 * 2)
+    replicas = np.einsum("rsii->r", data["replica_overlap"].values) / (6 * 2)
+    errors = data["training_error"].values.mean(axis=(1, 2))
+    for name, numbers in (("R", own), ("q", replicas), ("training_error", errors)):
+        here = data.sel(quantity=name)
+        assert float(here["mean"]) == pytest.approx(np.mean(numbers), rel=1e-13)
+        standard_error = math.sqrt(np.var(numbers, ddof=1) / 3)
+        assert float(here["standard_error"]) == pytest.approx(standard_error, rel=1e-11)
+
+
+def test_the_number_of_examples_goes_up_and_down():
+    """With few examples overlaps are small, and the first of a set stay when more are added."""
+    ladder = [4, 160]
+    both = tl.equilibrium.hysteresis(
+        scenario(2, tl.Erf()),
+        examples=ladder,
+        temperature=0.02,
+        dimension=8,
+        sweeps=60,
+        runs=3,
+        start="teacher",
+    )
+    assert both["load"].values.tolist() == [0.25, 10.0]
+    assert both["examples"].values.tolist() == ladder
+    assert dict(both["q"].sizes) == {"direction": 2, "load": 2, "run": 3}
+    R = both["R"].mean("run")
+    assert float(R.sel(direction="down", load=0.25)) < 0.6 < float(R.sel(direction="up", load=10.0))
+    gibbs, J = density(2, 6, 9, tl.Erf())
+    part = gibbs.first(4)
+    assert part.inputs.shape == (2, 4, 6) and np.all(part.labels == gibbs.labels[:, :4])
+    assert part.training_error(J).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({}, "neither loads nor examples"),
+        ({"loads": [1.0], "examples": [20]}, "loads and examples"),
+        ({"loads": [1.0], "temperature": 0.1}, "already contains"),
+        ({"examples": [1.5], "temperature": 0.1}, "whole numbers"),
+        ({"examples": [0, 3], "temperature": 0.1}, "increase"),
+        ({"examples": [20]}, "temperature"),
+        ({"examples": [20], "temperature": 0}, "temperature"),
+        ({"examples": [20], "temperature": "bayes"}, "label noise"),
+    ],
+)
+def test_ladders_that_mean_nothing_are_refused(arguments, word):
+    with pytest.raises(tl.InputError, match=word):
+        tl.equilibrium.hysteresis(scenario(2, tl.Erf()), dimension=8, **arguments)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("K", "gap"), [(4, 0.10), (8, 0.05)])
 def test_networks_approach_the_quenched_theory_like_one_over_the_number_of_units(K, gap):

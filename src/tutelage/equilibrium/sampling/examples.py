@@ -66,6 +66,11 @@ class GibbsOfExamples(eqx.Module):
         noise = scenario.label_noise * jax.random.normal(to_noise, clean.shape)
         return cls(error, teachers, inputs, clean + noise, replicas)
 
+    def first(self, examples: int) -> "GibbsOfExamples":
+        """The same density with only the first examples of every set."""
+        parts = self.inputs[:, :examples], self.labels[:, :examples]
+        return GibbsOfExamples(self.error, self.teachers, *parts, self.replicas)
+
     def overlaps(self, J: Weights) -> tuple[Float[Array, "chain K K"], Float[Array, "chain K M"]]:
         """Q = J Jᵀ and R = J Bᵀ."""
         return jnp.einsum("rin,rkn->rik", J, J), jnp.einsum("rin,mn->rim", J, self.teachers)

@@ -1,6 +1,7 @@
 """Monte Carlo of real weight vectors: a check of the free energy that does not use it."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ STARTS = "random, teacher or Overlaps with Q_ii = 1"
 
 # Chains that learn the same examples.
 REPLICAS = 2
+LOAD_OF_EXAMPLES = {"long_name": "P/(KN)", "symbol": "α̃"}
 
 # Arrays of one kind that exist at a time: before and after a move, its momenta and forces.
 COPIES = 5
@@ -74,7 +76,9 @@ def sample(
         the autocorrelation_time of ε_g in sweeps for each run.  With examples there is a dimension
         ``replica``, training_error, replica_overlap (J^a_i · J^b_k of the two replicas of a run)
         and invariant_overlap, √(Σ_in R_in²/K), which a rotation of the students among themselves
-        leaves as it is.
+        leaves as it is.  ``mean`` and ``standard_error`` over ``quantity`` are those over the sets
+        of examples: of R and q, the mean overlaps of matched units, of invariant_overlap and of
+        both errors; a single run has no standard error.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -104,24 +108,39 @@ class Strength(NamedTuple):
 
 def _strength(scenario: Scenario, load: Any, examples: Any, temperature: Any) -> Strength:
     """Either a load, or examples with a temperature."""
-    if (load is None) == (examples is None):
-        received = "neither a load nor examples" if load is None else "a load and examples"
-        allowed = "weights learn at a load α, or from P examples at a temperature"
-        raise InputError("examples", received, allowed, "examples=1000, temperature=0.1")
+    given = "neither a load nor examples" if load is None else "a load and examples"
+    _check_one_of(load, examples, temperature, given, ("examples=1000", "load"))
     if examples is None:
-        if temperature is not None:
-            raise InputError(
-                "temperature",
-                repr(temperature),
-                "a load α = βP/(KN) already contains it",
-                "examples=1000 in the place of the load",
-            )
         return Strength(float(finite_number("load", load, at_least=0.0, hint="load=10.0")))
     count = positive_integer("examples", examples, "examples=1000")
-    if temperature == "bayes":
+    return Strength(1 / _temperature(scenario, temperature), count)
+
+
+def _check_one_of(
+    load: Any, examples: Any, temperature: Any, given: str, names: tuple[str, str]
+) -> None:
+    """Refuse a load and examples, neither of them, and a load with a temperature."""
+    hint, argument = names
+    if (load is None) == (examples is None):
+        allowed = "weights learn at a load α, or from P examples at a temperature"
+        raise InputError("examples", given, allowed, f"{hint}, temperature=0.1")
+    if examples is None and temperature is not None:
+        allowed = f"a load α = βP/(KN) already contains it: {argument} takes the place of both"
+        raise InputError("temperature", repr(temperature), allowed, f"{hint} in the place of it")
+
+
+def _temperature(scenario: Scenario, temperature: Any) -> float:
+    """T > 0 from a number or the word for the temperature of the label noise."""
+    if isinstance(temperature, str) and temperature == "bayes":
+        if float(scenario.label_noise) == 0:
+            raise InputError(
+                "temperature",
+                "'bayes' without label noise",
+                "the Bayes-optimal temperature is the variance of the label noise",
+                "a scenario with label_noise=0.3",
+            )
         temperature = float(scenario.label_noise) ** 2
-    T = finite_number("temperature", temperature, above=0.0, hint="temperature=0.1")
-    return Strength(1 / float(T), count)
+    return float(finite_number("temperature", temperature, above=0.0, hint="temperature=0.01"))
 
 
 def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength) -> xr.Dataset:
@@ -147,21 +166,48 @@ def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength)
         "acceptance": (("run", "replica"), np.mean(split(samples.acceptance), axis=-1)),
         "autocorrelation_time": (("run", "replica"), autocorrelation_time(error)),
     }
-    N = sampler.gibbs.teachers.shape[-1]
-    load = sampler.examples / (scenario.K * N)
+    per_set = _of_sets(samples)
+    table = np.array(list(per_set.values()))
+    data["mean"] = ("quantity", np.mean(table, axis=1))
+    data["standard_error"] = ("quantity", _error_of_mean(table))
     coords = {
         **_coordinates(scenario),
-        "load": ((), load, {"long_name": "P/(KN)", "symbol": "α̃"}),
+        "quantity": list(per_set),
+        "load": ((), sampler.load(sampler.examples), LOAD_OF_EXAMPLES),
         "temperature": ((), 1 / setting.strength, {"symbol": "T"}),
     }
     return xr.Dataset(data, coords=coords, attrs={"step": sampler.step})
 
 
+def _error_of_mean(table: np.ndarray) -> np.ndarray:
+    """Standard error of the mean over the last axis; NaN for a single number."""
+    count = table.shape[-1]
+    if count == 1:
+        return np.full(table.shape[:-1], np.nan)
+    return np.std(table, axis=-1, ddof=1) / math.sqrt(count)
+
+
+def _of_sets(samples: ExampleSamples) -> dict[str, np.ndarray]:
+    """Means over sweeps and replicas, for each set of examples."""
+    R, q = np.mean(samples.R, axis=0), np.mean(samples.replica_overlap, axis=0)
+    invariant = np.sqrt(np.sum(samples.R**2, axis=(-2, -1)) / samples.R.shape[-2])
+    of_chains = {
+        "R": np.array([matched_overlaps(x)[0] for x in R]),
+        "invariant_overlap": np.mean(invariant, axis=0),
+        "generalization_error": np.mean(samples.generalization_error, axis=0),
+        "training_error": np.mean(samples.training_error, axis=0),
+    }
+    of_sets = {name: x.reshape(-1, REPLICAS).mean(axis=1) for name, x in of_chains.items()}
+    return {**of_sets, "q": np.array([matched_overlaps(x)[0] for x in q])}
+
+
 @recorded
 def hysteresis(
     scenario: Scenario,
-    loads: Any,
+    loads: Any = None,
     *,
+    examples: Any = None,
+    temperature: float | str | None = None,
     dimension: int,
     sweeps: int = 200,
     runs: int = 8,
@@ -178,6 +224,9 @@ def hysteresis(
 
     Args:
         loads: α, increasing.
+        examples: numbers P of examples, increasing, in place of loads: the same examples stay, and
+            more are added to them on the way up.
+        temperature: T > 0 of the examples, or "bayes", as in `sample`.
         sweeps, warm_up: at each load, in each direction.
         scenario, dimension, runs, seed, start, method: as in `sample`.
         progress: show a bar on a terminal.
@@ -185,26 +234,74 @@ def hysteresis(
     Returns:
         A Dataset over ``direction`` ("up", "down"), ``load`` and ``run``: means over the sweeps
         of Q, R and generalization_error, its standard error, and ``specialization``, the mean
-        overlap of matched students and teachers minus that of all other pairs (R - S).
+        overlap of matched students and teachers minus that of all other pairs (R - S).  With
+        examples the load is α̃ = P/(KN) and a run is a set of examples; there are the quantities of
+        `sample` and ``specialization``, means over sweeps and both replicas.
+
+    Examples:
+        >>> import tutelage as tl
+        >>> two = tl.Committee(2, tl.Erf())
+        >>> scenario = tl.Scenario(two, two, output_scale=0.5**0.5)
+        >>> short = {"temperature": 0.1, "dimension": 8, "sweeps": 5, "runs": 2}
+        >>> both = tl.equilibrium.hysteresis(scenario, examples=[16, 32], **short)
+        >>> both["load"].values.tolist()
+        [1.0, 2.0]
     """
-    ladder = increasing_array("loads", loads, at_least=0.0)
-    sampler = Sampler(scenario, dimension, sweeps, warm_up, runs, seed, start, method)
-    means = []
-    with Progress(progress, 2 * len(ladder), "loads") as bar:
-        for alpha in (*ladder, *ladder[::-1]):
-            means.append(_means(sampler.drawn(alpha)))
-            bar.show(len(means))
-    ways = [means[: len(ladder)], means[len(ladder) :][::-1]]
-    dims = {"Q": ("student", "student_2"), "R": ("student", "teacher")}
+    given = "neither loads nor examples" if loads is None else "loads and examples"
+    _check_one_of(loads, examples, temperature, given, ("examples=[100, 200]", "loads"))
+    if examples is None:
+        ladder = increasing_array("loads", loads, at_least=0.0)
+        sampler = Sampler(scenario, dimension, sweeps, warm_up, runs, seed, start, method)
+        steps = [(float(alpha), None) for alpha in ladder]
+        coords: dict[str, Any] = {"load": ("load", ladder, {"symbol": "α"})}
+        means: Callable[[Any], dict] = _means
+    else:
+        counts = _counts(examples)
+        beta = 1 / _temperature(scenario, temperature)
+        most = int(counts[-1])
+        sampler = Sampler(scenario, dimension, sweeps, warm_up, runs, seed, start, method, most)
+        steps = [(beta, int(count)) for count in counts]
+        at = np.array([sampler.load(int(count)) for count in counts])
+        coords = {
+            "load": ("load", at, LOAD_OF_EXAMPLES),
+            "examples": ("load", counts),
+            "temperature": ((), 1 / beta, {"symbol": "T"}),
+        }
+        means = _means_of_sets
+    rows = []
+    with Progress(progress, 2 * len(steps), "loads") as bar:
+        for strength, count in (*steps, *steps[::-1]):
+            rows.append(means(sampler.drawn(strength, count)))
+            bar.show(len(rows))
+    ways = [rows[: len(steps)], rows[len(steps) :][::-1]]
+    dims = {"Q": ("student", "student_2"), "R": ("student", "teacher")} if examples is None else {}
     data = {
         name: (
             ("direction", "load", "run", *dims.get(name, ())),
-            np.array([[at_load[name] for at_load in way] for way in ways]),
+            np.array([[row[name] for row in way] for way in ways]),
         )
-        for name in means[0]
+        for name in rows[0]
     }
-    coords = {"direction": ["up", "down"], "load": ("load", ladder, {"symbol": "α"})}
-    return xr.Dataset(data, coords={**coords, **_coordinates(scenario)})
+    coords = {"direction": ["up", "down"], **coords}
+    return xr.Dataset(data, coords={**coords, **_coordinates(scenario)} if dims else coords)
+
+
+def _counts(examples: Any) -> np.ndarray:
+    """Increasing whole numbers of examples, of at least one."""
+    numbers = increasing_array("examples", examples, at_least=1.0, hint="examples=[100, 200]")
+    for number in numbers:
+        if number != round(number):
+            raise InputError(
+                "examples", f"{number:g}", "examples are whole numbers", "examples=[100, 200]"
+            )
+    return numbers.astype(int)
+
+
+def _means_of_sets(samples: ExampleSamples) -> dict[str, np.ndarray]:
+    """Means of one number of examples, for every set; and R − S."""
+    own = np.array([matched_overlaps(x) for x in np.mean(samples.R, axis=0)])
+    specialization = (own[:, 0] - own[:, 1]).reshape(-1, REPLICAS).mean(axis=1)
+    return {**_of_sets(samples), "specialization": specialization}
 
 
 class Sampler:
@@ -243,13 +340,24 @@ class Sampler:
             self.key, to_examples = jax.random.split(self.key)
             self.gibbs = GibbsOfExamples.draw(error, B, to_examples, sets, examples, REPLICAS)
 
-    def drawn(self, strength: float) -> Any:
-        """Warm up and record; the next call goes on from here."""
+    def load(self, examples: int) -> float:
+        """α̃ = P/(KN)."""
+        _, K, N = self.J.shape
+        return examples / (K * N)
+
+    def drawn(self, strength: float, examples: int | None = None) -> Any:
+        """Warm up and record; the next call goes on from here.
+
+        examples: how many of the examples of each set are learned, by default all.
+        """
         self.key, key = jax.random.split(self.key)
+        gibbs = self.gibbs
+        if isinstance(gibbs, GibbsOfExamples) and examples is not None:
+            gibbs = gibbs.first(examples)
         warm = 0.5 / np.sqrt(1 + np.arange(self.warm_up))
         gains = jnp.asarray(np.concatenate([warm, np.zeros(self.sweeps)]))
         self.J, step, samples = chain(
-            self.gibbs, jnp.asarray(strength), self.J, jnp.asarray(self.step), gains, key, MOVES
+            gibbs, jnp.asarray(strength), self.J, jnp.asarray(self.step), gains, key, MOVES
         )
         # Without a force every step is accepted, and longer ones would only go round again.
         self.step = min(float(step), math.pi / MOVES)
