@@ -153,7 +153,7 @@ def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength)
     chain, pair = ("run", "replica", "sweep"), ("student", "teacher")
     R = split(samples.R)
     error, training = split(samples.generalization_error), split(samples.training_error)
-    data = {
+    data: dict[str, Any] = {
         "Q": ((*chain, "student", "student_2"), split(samples.Q)),
         "R": ((*chain, *pair), R),
         "invariant_overlap": (chain, np.sqrt(np.sum(R**2, axis=(-2, -1)) / scenario.K)),
@@ -252,7 +252,7 @@ def hysteresis(
     if examples is None:
         ladder = increasing_array("loads", loads, at_least=0.0)
         sampler = Sampler(scenario, dimension, sweeps, warm_up, runs, seed, start, method)
-        steps = [(float(alpha), None) for alpha in ladder]
+        steps: list[tuple[float, int | None]] = [(float(alpha), None) for alpha in ladder]
         coords: dict[str, Any] = {"load": ("load", ladder, {"symbol": "α"})}
         means: Callable[[Any], dict] = _means
     else:

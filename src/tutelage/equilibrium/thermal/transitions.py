@@ -98,6 +98,8 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
     at = coexists or appears
     found = extrema(solution, at.value)
     agreement = _agreement(setting, reasons)
+    specialized: ThermalState | None
+    symmetric: bool | None
     if continuous:
         specialized, symmetric = None, _begins_symmetric(theory, latest, start)
         reasons["specialized"] = "the transition is continuous: the branch begins at R = 0"
