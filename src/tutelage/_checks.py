@@ -287,7 +287,10 @@ def covariance(
     return symmetric
 
 
-def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray) -> None:
+def _positive_semidefinite(
+    argument: str, array: np.ndarray, rounding: np.ndarray | np.float64
+) -> None:
+    allowed = np.asarray(rounding)
     shift = (allowed + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
     try:  # ten times cheaper than eigenvalues, which are needed only for the message
         np.linalg.cholesky(array + shift)
@@ -304,7 +307,7 @@ def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray
         )
 
 
-def _worst(amount: np.ndarray) -> tuple[int, ...]:
+def _worst(amount: np.ndarray | np.float64) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(np.argmax(amount), amount.shape))
 
 

@@ -39,7 +39,7 @@ def test_twofold_arithmetic_has_79_bits(compiled):
         return x, twofold.add(x, y), twofold.multiply(x, y), twofold.divide(x, y)
 
     function = jax.jit(operations) if compiled else operations
-    for a, b, c, d in np.random.default_rng(0).normal(size=(200, 4)):
+    for a, b, c, d in jnp.asarray(np.random.default_rng(0).normal(size=(200, 4))):
         computed = function(a, b, c, d)
         A, B, C, D = (Fraction(float(x)) for x in (a, b, c, d))
         expected = A * B, A * B + C * D, A * B * C * D, A * B / (C * D)
@@ -57,7 +57,7 @@ def test_minor_keeps_the_digits_that_cancel():
 
 def test_twofold_numbers_have_the_derivatives_of_numbers():
     """The lost bits are constants: d(ad - bc)/da = d."""
-    gradient = jax.grad(twofold.minor, argnums=(0, 1, 2, 3))(1.25, 0.3, 0.7, 0.1)
+    gradient = jax.grad(twofold.minor, argnums=(0, 1, 2, 3))(*jnp.asarray([1.25, 0.3, 0.7, 0.1]))
     assert np.allclose(gradient, (0.1, -0.7, -0.3, 1.25), rtol=4 * EPSILON, atol=0)
 
 
@@ -116,20 +116,21 @@ def test_arcsine_and_arctangent_are_right_to_two_units(compiled):
     x = np.concatenate([rng.uniform(-1, 1, 1000), near, -tiny, [0.5, below, above]])
     y, positive = tiny * rng.choice([-1, 1], 300), np.abs(rng.normal(size=300)) * tiny[::-1]
     with mp.workdps(30):
-        assert units_off(jit(arcsine)(x), [mp.asin(a) for a in x]) <= 2
+        assert units_off(jit(arcsine)(jnp.asarray(x)), [mp.asin(a) for a in x]) <= 2
         exact = [mp.atan2(a, b) for a, b in zip(y, positive, strict=True)]
-        assert units_off(jit(arctangent)(y, positive), exact) <= 2
+        assert units_off(jit(arctangent)(jnp.asarray(y), jnp.asarray(positive)), exact) <= 2
 
 
 def test_arcsine_and_arctangent_at_their_ends():
     """Values and signs of zeros as NumPy has them; NaN beyond ±1."""
     ends = np.array([0.0, -0.0, 1.0, -1.0])
-    assert str(np.asarray(arcsine(ends))) == str(np.arcsin(ends))
-    assert np.all(np.isnan(arcsine(np.array([np.nextafter(1.0, 2.0), np.inf, -np.inf, np.nan]))))
+    assert str(np.asarray(arcsine(jnp.asarray(ends)))) == str(np.arcsin(ends))
+    assert np.all(np.isnan(arcsine(jnp.asarray([np.nextafter(1.0, 2.0), np.inf, -np.inf, np.nan]))))
     y = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 2.0, 0.0, -0.0])
     x = np.array([1.0, 1.0, 0.0, 0.0, 3.0, 3.0, np.inf, 0.0, 0.0])
-    assert str(np.asarray(arctangent(y, x))) == str(np.arctan2(y, x))
-    assert jax.grad(arcsine)(0.0) == 1 and jax.grad(arctangent)(0.0, 2.0) == 0.5
+    assert str(np.asarray(arctangent(jnp.asarray(y), jnp.asarray(x)))) == str(np.arctan2(y, x))
+    zero, two = jnp.asarray(0.0), jnp.asarray(2.0)
+    assert jax.grad(arcsine)(zero) == 1 and jax.grad(arctangent)(zero, two) == 0.5
 
 
 def test_angle_of_nothing_is_zero():

@@ -14,6 +14,7 @@ from tutelage._checks import (
     is_traced,
 )
 from tutelage._jax import jnp, numbers_to_arrays
+from tutelage._types import ArrayLike
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.averages.estimate import Estimate
@@ -25,7 +26,7 @@ Units = Activation | Sequence[Activation]
 @validated
 def i2(
     activation: Units,
-    covariance: Any,
+    covariance: ArrayLike,
     method: Method | str | None = None,
     return_error: bool = False,
 ) -> Any:
@@ -54,7 +55,7 @@ def i2(
 @validated
 def i3(
     activation: Units,
-    covariance: Any,
+    covariance: ArrayLike,
     method: Method | str | None = None,
     return_error: bool = False,
 ) -> Any:
@@ -73,7 +74,7 @@ def i3(
 @validated
 def i4(
     activation: Units,
-    covariance: Any,
+    covariance: ArrayLike,
     method: Method | str | None = None,
     return_error: bool = False,
 ) -> Any:
@@ -97,8 +98,15 @@ def average(kind: str, activations: Activations, C: Array, method: Method) -> Es
 _compiled = eqx.filter_jit(average)
 
 
-def _average(kind, activations, covariance, size, method, return_error):
-    method = chosen(method, activations)
+def _average(
+    kind: str,
+    activations: Activations,
+    covariance: ArrayLike,
+    size: int,
+    wanted: Method | str | None,
+    return_error: bool,
+) -> Any:
+    method = chosen(wanted, activations)
     if is_traced((covariance, activations)):
         C = jnp.asarray(covariance, dtype=jnp.float64)
         covariance_shape("covariance", C.shape, size)

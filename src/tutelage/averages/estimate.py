@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from tutelage._types import FloatOrArray
+
 
 class Estimate(NamedTuple):
     """A number or an array of shape (...), and a bound on its absolute error."""
@@ -10,6 +12,6 @@ class Estimate(NamedTuple):
     error: Any
 
 
-def number(value: Any, error: Any) -> Estimate:
+def number(value: FloatOrArray, error: FloatOrArray) -> Estimate:
     """An `Estimate` of plain numbers."""
     return Estimate(float(value), float(error))

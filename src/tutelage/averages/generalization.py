@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from tutelage._arguments import validated
 from tutelage._checks import is_traced
 from tutelage._jax import jnp, match_rank, numbers_to_arrays
-from tutelage._types import AnyArray
+from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
 from tutelage.averages.api import average
@@ -99,24 +99,26 @@ def products(
     return jnp.concatenate(columns, axis=-1)
 
 
-def coefficients(scenario: Scenario, xp: Any = jnp) -> Float[AnyArray, "outputs n"]:
+def coefficients(scenario: Scenario, xp: ArrayModule = jnp) -> Float[AnyArray, "outputs n"]:
     """r_ca of the fields in τ_c - σ_c = Σ_a r_ca g_a(f_a): -s_K v_ci and s_M v*_cn.
 
     xp: JAX, or NumPy, which has nothing to compile for a few numbers.
     """
     s_K, s_M = scenario.output_scale
     v, teachers = (xp.asarray(c.weights) for c in (scenario.student, scenario.teacher))
-    return xp.concatenate([-s_K * v, s_M * teachers], axis=-1)
+    r: Array = xp.concatenate([-s_K * v, s_M * teachers], axis=-1)
+    return r
 
 
-def couplings(scenario: Scenario, xp: Any = jnp) -> Float[AnyArray, "K n"]:
+def couplings(scenario: Scenario, xp: ArrayModule = jnp) -> Float[AnyArray, "K n"]:
     """G_ia of the signals δ_i = g'(x_i) Σ_a G_ia g_a(f_a): [-vᵀv | vᵀv*] with their scales.
 
     Those are the matrices -B and A of tian2020, eq. (5).  Noise of variance ς² on every output
     adds ς² (vᵀv)_ik = -ς² G_ik to the square of what multiplies g'(x_i) g'(x_k).
     """
     r = coefficients(scenario, xp)
-    return -xp.swapaxes(r[..., : scenario.K], -1, -2) @ r
+    G: Array = -xp.swapaxes(r[..., : scenario.K], -1, -2) @ r
+    return G
 
 
 Block = tuple[range, range, float]

@@ -28,7 +28,8 @@ class Method(eqx.Module):
 
     def supports(self, activations: Activations) -> bool:
         """True if the method can average these units."""
-        return self.module.supports(activations)
+        supported: bool = self.module.supports(activations)
+        return supported
 
     def options(self) -> dict[str, int]:
         """What the functions of the module take besides activations and covariance."""
@@ -36,7 +37,8 @@ class Method(eqx.Module):
 
     def average(self, kind: str, activations: Activations, C: Float[Array, "... n n"]) -> Estimate:
         """I2, I3 or I4 (``kind`` is "i2", "i3" or "i4") with a bound on its error."""
-        return getattr(self.module, kind)(activations, C, **self.options())
+        estimate: Estimate = getattr(self.module, kind)(activations, C, **self.options())
+        return estimate
 
 
 @with_checked_arguments

@@ -79,7 +79,8 @@ def mean_jacobian(
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """What the parts |z| of both units are multiplied by."""
     products = 2 / math.pi * jnp.outer(units.d[: G.shape[-2]], units.d)
-    return G * match_rank(products, G)
+    moduli: Array = G * match_rank(products, G)
+    return moduli
 
 
 def _on_diagonal(x: Float[Array, "... K 1"], C: Float[Array, "... n n"]) -> Float[Array, "... K n"]:
@@ -139,7 +140,7 @@ def _determinant(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
 
 
 @_kinks.defjvp
-def _kinks_tangent(primals: Any, tangents: Any) -> Any:
+def _kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """With κ_v = Cov(a, v | i) and κ'_v = Cov(i, v | a), the derivatives are κ_v/√… by C_ia,
     κ'_v/(2√…) by C_aa and (C_aa κ'_v/√… - 2 C_iv √…/C_ii)/(2 C_ii) by C_ii.
 

@@ -23,10 +23,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayModule, FloatOrArray
 from tutelage.activations.closed import ClosedForm
 
 
-def erf_kernel(rho: Any, derivative: int = 0) -> Any:
+def erf_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) asin(ρ/2), differentiated up to three times; of NumPy or of JAX, as ρ is."""
     square = 4 - rho**2
     if derivative == 0:
@@ -35,7 +36,7 @@ def erf_kernel(rho: Any, derivative: int = 0) -> Any:
     return 2 / math.pi * numerator / square ** (derivative - 0.5)
 
 
-def modulus_kernel(rho: Any, derivative: int = 0) -> Any:
+def modulus_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) [√(1−ρ²) + ρ asin ρ], differentiated up to three times; infinite at ±1 from two on."""
     xp, square = _module(rho), (1 - rho) * (1 + rho)
     if derivative == 0:
@@ -46,7 +47,7 @@ def modulus_kernel(rho: Any, derivative: int = 0) -> Any:
         return 2 / math.pi * (1.0 if derivative == 2 else rho) / square ** (derivative - 1.5)
 
 
-def _module(x: Any) -> Any:
+def _module(x: FloatOrArray) -> ArrayModule:
     return jnp if isinstance(x, jax.Array) else np
 
 

@@ -188,7 +188,7 @@ def _scenario(given: dict[str, Any]) -> Any:
         name: Committee(size, _value("activation", units[name]), readouts[name])
         for name, size in sizes.items()
     }
-    return Scenario(**networks, **parts)
+    return Scenario(networks["student"], networks["teacher"], **parts)
 
 
 def _start(scenario: Any, given: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from tutelage._types import AnyArray
 from tutelage.model.numbers import NUMBERS, Weights
 from tutelage.model.overlaps import Overlaps
 
@@ -62,7 +63,7 @@ class Block(NamedTuple):
         """The symbol with a letter for each axis, for figures."""
         return f"${self.symbol}_{{{''.join(INDICES[name] for name in self.dimensions)}}}$"
 
-    def decay(self, scenario: Any) -> Any:
+    def decay(self, scenario: object) -> Any:
         """The rate at which the block decays: the sum of the rates at which its factors do."""
         acting = [n for n in NUMBERS if n.is_rate and n.acts_on in self.factors]
         return sum(self.factors.count(n.acts_on) * getattr(scenario, n.name) for n in acting)
@@ -106,7 +107,8 @@ class Layout:
     @property
     def size(self) -> int:
         """d, the length of the vector."""
-        return self._slices[self.blocks[-1].name].stop
+        end: int = self._slices[self.blocks[-1].name].stop
+        return end
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -122,7 +124,8 @@ class Layout:
 
     def positions(self, name: str) -> Int[np.ndarray, "..."]:
         """The position of every entry of a block; that of (k, i) is that of (i, k) if symmetric."""
-        return self.arrays(np.arange(self.size))[name]
+        positions: np.ndarray = self.arrays(np.arange(self.size))[name]
+        return positions
 
     def vector(self, arrays: Mapping[str, Any]) -> Any:
         """The vector of a state or of its rates of change, shape (..., d), from arrays by name.
@@ -136,11 +139,11 @@ class Layout:
         every = [xp.broadcast_to(part, (*leading, part.shape[-1])) for part in parts]
         return xp.concat(every, axis=-1)
 
-    def arrays(self, vector: Any) -> dict[str, Any]:
+    def arrays(self, vector: AnyArray) -> dict[str, Any]:
         """Undo `vector`: the array of every block, by name."""
         return {block.name: self._array(block, vector) for block in self.blocks}
 
-    def _array(self, block: Block, vector: Any) -> Any:
+    def _array(self, block: Block, vector: AnyArray) -> AnyArray:
         shape, part = block.shape(self.sizes), vector[..., self[block.name]]
         if not block.symmetric:
             return part.reshape(*vector.shape[:-1], *shape)
@@ -148,13 +151,13 @@ class Layout:
         part = part.reshape(*vector.shape[:-1], *shape[:-2], pairs)
         return part[..., upper_triangle(shape[-1])]
 
-    def overlaps(self, vector: Any, T: Any) -> Overlaps:
+    def overlaps(self, vector: AnyArray, T: Float[AnyArray, "... M M"]) -> Overlaps:
         """The overlaps of a state, for T of shape (..., M, M)."""
         arrays = self.arrays(vector)
         return unchecked(arrays["Q"], arrays["R"], T)
 
     def variables(
-        self, vectors: Any, over: tuple[str, ...], prefix: str = ""
+        self, vectors: AnyArray, over: tuple[str, ...], prefix: str = ""
     ) -> dict[str, tuple[tuple[str, ...], Any]]:
         """The blocks as variables of a Dataset, over further dimensions, sorted by name."""
         arrays = self.arrays(vectors)
@@ -175,7 +178,7 @@ def layout_of(K: int, M: int, outputs: int = 0) -> Layout:
     return Layout(tuple(b for b in BLOCKS if outputs or "second layer" not in b.factors), sizes)
 
 
-def _independent(block: Block, array: Any) -> Any:
+def _independent(block: Block, array: Float[AnyArray, "..."]) -> Float[AnyArray, "... entries"]:
     """The independent entries of a block, shape (..., entries)."""
     leading = array.ndim - len(block.dimensions)
     if block.symmetric:
@@ -184,7 +187,9 @@ def _independent(block: Block, array: Any) -> Any:
     return array.reshape(*array.shape[:leading], math.prod(array.shape[leading:]))
 
 
-def realizable(vector: Any, T: Any, layout: Layout) -> Float[np.ndarray, "... d"]:
+def realizable(
+    vector: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"], layout: Layout
+) -> Float[np.ndarray, "... d"]:
     """The state with a Q that weights can have; everything else stays.
 
     Q - R T⁺ Rᵀ, the overlaps of what students have beside the teachers, loses its negative
@@ -194,17 +199,21 @@ def realizable(vector: Any, T: Any, layout: Layout) -> Float[np.ndarray, "... d"
     >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), layout).tolist()  # R = 1, Q = 0.99
     [1.0, 1.0]
     """
-    vector, T = np.array(vector), np.asarray(T)
-    overlaps = layout.overlaps(vector, T)
-    shared = overlaps.R @ np.linalg.pinv(T, hermitian=True) @ np.swapaxes(overlaps.R, -1, -2)
+    state = np.array(vector)
+    overlaps = layout.overlaps(state, np.asarray(T))
+    shared = (
+        overlaps.R @ np.linalg.pinv(np.asarray(T), hermitian=True) @ np.swapaxes(overlaps.R, -1, -2)
+    )
     own, directions = np.linalg.eigh(overlaps.Q - shared)
     lost = np.minimum(own, 0.0)[..., None, :] * directions @ np.swapaxes(directions, -1, -2)
     i, k = np.triu_indices(lost.shape[-1])
-    vector[..., layout["Q"]] -= lost[..., i, k]
-    return vector
+    state[..., layout["Q"]] -= lost[..., i, k]
+    return state
 
 
-def unchecked(Q: Any, R: Any, T: Any) -> Overlaps:
+def unchecked(
+    Q: Float[AnyArray, "... K K"], R: Float[AnyArray, "... K M"], T: Float[AnyArray, "... M M"]
+) -> Overlaps:
     """Overlaps that are not checked: rates of change, or states on the way."""
     overlaps = object.__new__(Overlaps)
     for name, value in (("Q", Q), ("R", R), ("T", T)):

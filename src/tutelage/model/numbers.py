@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from tutelage._checks import InputError, finite_numbers
 from tutelage._names import USAGE_IN_SCENARIO, USAGE_OF_ARGUMENT
+from tutelage._types import ArrayLike, FloatOrArray
 
 Weights = Literal["first layer", "second layer", "teacher"]
 
@@ -51,7 +52,7 @@ class Number(NamedTuple):
     is_rate: bool = False
     drives: bool = False
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: ArrayLike) -> Any:
         """Return a value within bounds, or one per run; a pair for a number of both networks."""
         bounds = {"at_least": self.at_least, "above": self.above}
         if not self.is_pair:
@@ -149,7 +150,7 @@ def with_numbers(constructor: Callable[..., None]) -> Callable[..., None]:
     return constructor
 
 
-def numbers_of(scenario: Any) -> dict[str, Any]:
+def numbers_of(scenario: object) -> dict[str, Any]:
     """Return the numbers of a scenario by name, as its constructor takes them."""
     return {name: getattr(scenario, name) for name in NAMES}
 
@@ -160,7 +161,7 @@ def flat(numbers: Mapping[str, Any]) -> list[Any]:
     return [x for part in parts for x in part]
 
 
-def mapped(function: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
+def mapped(function: Callable[[Any], Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a function to every value, to those of a pair one by one."""
     return {
         name: tuple(map(function, x)) if isinstance(x, tuple) else function(x)
@@ -168,7 +169,7 @@ def mapped(function: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def in_units_of_time(numbers: Mapping[str, Any], unit: Any) -> dict[str, Any]:
+def in_units_of_time(numbers: Mapping[str, Any], unit: FloatOrArray) -> dict[str, Any]:
     """Multiply every rate by the length of a unit of time."""
     rates = {number.name for number in NUMBERS if number.is_rate}
     return {name: x * unit if name in rates else x for name, x in numbers.items()}

@@ -20,6 +20,7 @@ from tutelage._checks import (
 )
 from tutelage._jax import jax_array, jnp
 from tutelage._names import with_checked_arguments
+from tutelage._types import AnyArray, ArrayLike, ArrayModule
 
 LONGEST_LINE = 100
 MOST_ENTRIES = 36  # of a matrix that is shown in full
@@ -47,7 +48,7 @@ class Overlaps(eqx.Module):
     R: Float[Array, "... K M"]
     T: Float[Array, "... M M"]
 
-    def __init__(self, Q: Any, R: Any, T: Any, *, rounding: float = ROUNDING):
+    def __init__(self, Q: ArrayLike, R: ArrayLike, T: ArrayLike, *, rounding: float = ROUNDING):
         _shapes(Q, R, T)
         if is_traced((Q, R, T)):
             self.Q, self.R, self.T = (jnp.asarray(x, dtype=jnp.float64) for x in (Q, R, T))
@@ -85,7 +86,8 @@ class Overlaps(eqx.Module):
     @property
     def covariance(self) -> Float[Array, "... {self.K+self.M} {self.K+self.M}"]:
         """C = [[Q, R], [Rᵀ, T]], students first."""
-        return _blocks(jnp, self.Q, self.R, self.T)
+        C: Array = _blocks(jnp, self.Q, self.R, self.T)
+        return C
 
     @property
     def rounding(self) -> float:
@@ -99,7 +101,7 @@ class Overlaps(eqx.Module):
         return needed
 
     @classmethod
-    def from_weights(cls, student: Any, teacher: Any) -> "Overlaps":
+    def from_weights(cls, student: ArrayLike, teacher: ArrayLike) -> "Overlaps":
         """The overlaps of weight vectors: J of shape (..., K, N), B of shape (..., M, N).
 
         oostwal2019 divides by N: pass weights/√N.
@@ -150,7 +152,7 @@ class Overlaps(eqx.Module):
         return jax_array(weights[..., : self.K, :]), jax_array(weights[..., self.K :, :])
 
 
-def _shown(matrix: Any) -> str:
+def _shown(matrix: Array) -> str:
     """Rows side by side if they fit into a line; large matrices are cut in the middle."""
     text = np.array2string(
         np.asarray(matrix),
@@ -164,7 +166,12 @@ def _shown(matrix: Any) -> str:
     return line if len(line) + len(NEXT) <= LONGEST_LINE else text
 
 
-def _blocks(xp: Any, Q: Any, R: Any, T: Any) -> Any:
+def _blocks(
+    xp: ArrayModule,
+    Q: Float[AnyArray, "... K K"],
+    R: Float[AnyArray, "... K M"],
+    T: Float[AnyArray, "... M M"],
+) -> Any:
     batch = xp.broadcast_shapes(Q.shape[:-2], R.shape[:-2], T.shape[:-2])
     Q, R, T = (xp.broadcast_to(x, batch + x.shape[-2:]) for x in (Q, R, T))
     upper = xp.concatenate([Q, R], axis=-1)
@@ -172,7 +179,7 @@ def _blocks(xp: Any, Q: Any, R: Any, T: Any) -> Any:
     return xp.concatenate([upper, lower], axis=-2)
 
 
-def _shapes(Q: Any, R: Any, T: Any) -> None:
+def _shapes(Q: ArrayLike, R: ArrayLike, T: ArrayLike) -> None:
     """Q is K x K, R is K x M, T is M x M, and the leading axes fit."""
     q, r, t = shape_of("Q", Q), shape_of("R", R), shape_of("T", T)
     if len(r) < 2 or 0 in r[-2:]:

@@ -118,13 +118,13 @@ class Scenario(Numbers):
         self,
         student: Committee,
         teacher: Committee,
-        teacher_overlaps: Any = None,
+        teacher_overlaps: ArrayLike | None = None,
         *,
-        output_scale: Any = 1.0,
-        label_noise: Any = 0.0,
-        weight_decay: Any = 0.0,
-        drift: Any = 0.0,
-        readout_decay: Any = 0.0,
+        output_scale: ArrayLike = 1.0,
+        label_noise: ArrayLike = 0.0,
+        weight_decay: ArrayLike = 0.0,
+        drift: ArrayLike = 0.0,
+        readout_decay: ArrayLike = 0.0,
     ):
         self.student = check_committee("student", student)
         self.teacher = check_committee("teacher", teacher)
@@ -164,7 +164,7 @@ class Scenario(Numbers):
             def one(x: Any) -> Any:
                 return float(x[run]) if np.ndim(x) == 1 else x
 
-            def array(x: Any) -> Any:
+            def array(x: Array | None) -> Array | None:
                 return x[run] if x is not None and x.ndim == 3 else x
 
             student, teacher = (
@@ -207,7 +207,7 @@ class Scenario(Numbers):
         s_K, s_M = self.output_scale
         return s_K * self.student.weights, s_M * self.teacher.weights
 
-    def with_readout(self, v: Any) -> "Scenario":
+    def with_readout(self, v: ArrayLike) -> "Scenario":
         """The same with another second layer of the student, unchecked."""
         student = copy.copy(self.student)
         object.__setattr__(student, "readout", v)
@@ -221,7 +221,9 @@ class Scenario(Numbers):
         return self.T
 
 
-def check_scenario(scenario: Any, *, batched: bool = False, time_dependent_T: bool = False) -> None:
+def check_scenario(
+    scenario: object, *, batched: bool = False, time_dependent_T: bool = False
+) -> None:
     """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``.
 
     turning: True if T may change with time: that of teachers that drift and are not orthogonal.
@@ -241,8 +243,8 @@ def check_scenario(scenario: Any, *, batched: bool = False, time_dependent_T: bo
 
 def check_fits(
     argument: str,
-    scenario: Any,
-    overlaps: Any,
+    scenario: Scenario,
+    overlaps: Overlaps,
     *,
     batches: tuple[tuple[int, ...], ...] | None = None,
     any_teacher: bool = False,
@@ -280,7 +282,7 @@ def check_fits(
         )
 
 
-def check_committee(argument: str, value: Any) -> Committee:
+def check_committee(argument: str, value: object) -> Committee:
     """Who learns or teaches has to be a `Committee`."""
     if not isinstance(value, Committee):
         raise InputError(
@@ -289,7 +291,7 @@ def check_committee(argument: str, value: Any) -> Committee:
     return value
 
 
-def _readout(value: Any, units: int) -> Float[Array, "... outputs units"]:
+def _readout(value: ArrayLike, units: int) -> Float[Array, "... outputs units"]:
     """v of shape (outputs, units), or (n, outputs, units) for n runs."""
     if is_traced(value):
         traced = jnp.asarray(value, dtype=jnp.float64)
@@ -320,7 +322,7 @@ def _check_outputs(student: Committee, teacher: Committee) -> None:
         )
 
 
-def _teacher_overlaps(value: Any, M: int) -> Float[Array, "... M M"]:
+def _teacher_overlaps(value: ArrayLike | None, M: int) -> Float[Array, "... M M"]:
     check_memory("the units of the teacher", M, lambda M: 40 * M**2, "their overlaps")
     if value is None:
         return jax_array(np.eye(M))

@@ -5,15 +5,13 @@ Each of them walks at random with its norm kept and forgets its direction at the
     T_nn = const,   dT_nm/dα = -2δ T_nm  (n ≠ m),   T_nm(α) = T_nm(0) e^(-2δα).
 """
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import ROUNDING, InputError, is_traced
 from tutelage._jax import jnp, match_rank
-from tutelage._types import AnyArray
+from tutelage._types import AnyArray, FloatOrArray
 
 
 class Teachers(eqx.Module):
@@ -23,65 +21,69 @@ class Teachers(eqx.Module):
     drift: δ, () or one for each entry of the leading axis; None if T stays as it is.
     """
 
-    T: Any
-    drift: Any
+    T: Float[AnyArray, "... M M"]
+    drift: FloatOrArray | None
 
-    def __init__(self, T: Any, drift: Any):
+    def __init__(self, T: Float[AnyArray, "... M M"], drift: FloatOrArray):
         self.T, self.drift = T, drift if decorrelates(drift, T) else None
 
-    def at(self, time: Any) -> Float[AnyArray, "... M M"]:
+    def at(self, time: FloatOrArray) -> Float[AnyArray, "... M M"]:
         """T(α), at one time or at one for each entry of the leading axis."""
-        return (
-            self.T
-            if self.drift is None
-            else scale_off_diagonal(self.T, jnp.exp(-2 * self.drift * time))
-        )
+        if self.drift is None:
+            return self.T
+        return scale_off_diagonal(self.T, jnp.exp(-2 * self.drift * time))
 
     def over(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "... times M M"]:
         """T(α) at all times, by NumPy: outside a compiled function nothing has to be compiled."""
         T = np.asarray(self.T)[..., None, :, :]
         if self.drift is None:
             return np.broadcast_to(T, (*T.shape[:-3], len(times), *T.shape[-2:]))
-        return scale_off_diagonal(T, np.exp(-2 * np.asarray(self.drift)[..., None] * times))
+        T_t: np.ndarray = scale_off_diagonal(
+            T, np.exp(-2 * np.asarray(self.drift)[..., None] * times)
+        )
+        return T_t
 
-    def max_rate(self, time: Any) -> Any:
+    def max_rate(self, time: FloatOrArray) -> FloatOrArray:
         """The largest |dT_nm/dα|."""
         if self.drift is None:
             return 0.0
-        beside = scale_off_diagonal(self.T, 0.0) - self.at(time)
-        return 2 * self.drift * jnp.max(jnp.abs(beside), axis=(-2, -1))
+        overlaps = scale_off_diagonal(self.T, 0.0) - self.at(time)
+        return 2 * self.drift * jnp.max(jnp.abs(overlaps), axis=(-2, -1))
 
 
-def scale_off_diagonal(T: Any, share: Any) -> Any:
+def scale_off_diagonal(
+    T: Float[AnyArray, "... M M"], share: FloatOrArray
+) -> Float[AnyArray, "... M M"]:
     """T with T_nm for n ≠ m times a share of it.
 
-    >>> parted(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
+    >>> scale_off_diagonal(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
     [[1.0, 0.05], [0.05, 2.0]]
     """
-    share = share[..., None, None] if np.ndim(share) else share
+    if not isinstance(share, float):
+        share = share[..., None, None] if np.ndim(share) else share
     T = match_rank(T, share)
     own = match_rank(np.eye(T.shape[-1]), T)
     return T * (own + share * (1 - own))
 
 
-def decorrelates(drift: Any, T: Any) -> bool:
+def decorrelates(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> bool:
     """Whether T changes with time: teachers drift and are not orthogonal."""
     if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
         return False
-    return bool(_beside(T) > ROUNDING * np.max(np.abs(T)))
+    return bool(_largest_off_diagonal(T) > ROUNDING * np.max(np.abs(T)))
 
 
-def check_orthogonal(drift: Any, T: Any) -> None:
+def check_orthogonal(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> None:
     """Where T has to stay: teachers that drift have T_nm = 0 for n ≠ m."""
     if decorrelates(drift, T):
         raise InputError(
             "drift",
-            f"teachers with overlaps of up to {_beside(T):.3g} between them",
+            f"teachers with overlaps of up to {_largest_off_diagonal(T):.3g} between them",
             "these decay as exp(-2 drift time): nothing is at rest before teachers are orthogonal",
             "teacher_overlaps=np.diag([1.0, 2.0]), drift=0, or tl.online.evolve",
         )
 
 
-def _beside(T: Any) -> float:
-    T = np.asarray(T)
-    return float(np.max(np.abs(T * (1 - np.eye(T.shape[-1])))))
+def _largest_off_diagonal(T: Float[AnyArray, "... M M"]) -> float:
+    """max |T_nm| over n ≠ m."""
+    return float(np.max(np.abs(np.asarray(T) * (1 - np.eye(T.shape[-1])))))

@@ -12,6 +12,7 @@ In the limit time is measured in units of 1/η, ``first`` is 1 and ``second`` is
 A second layer that learns has a rate of its own, η_v: `readout_rate` and `both`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +21,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array, finite_number, shape_of
 from tutelage._jax import jax, jnp
+from tutelage._types import ArrayLike, FloatOrArray
 
 RECORDED_TIMES = 401
 # A schedule is looked at so often between the recorded times.
@@ -49,13 +51,14 @@ class Rate(eqx.Module):
         """The size of rates of change: 1/unit is the time in which a run moves."""
         return self.first
 
-    def at(self, time: Any) -> "Rate":
+    def at(self, time: FloatOrArray) -> "Rate":
         """The same at all times."""
         return self
 
     def of_run(self, run: tuple[int, ...]) -> "Rate":
         """The rate of one of several runs."""
-        return jax.tree.map(lambda x: x[run] if np.ndim(x) else x, self)
+        rate: Rate = jax.tree.map(lambda x: x[run] if np.ndim(x) else x, self)
+        return rate
 
 
 LIMIT = Rate(1.0, limit=True)
@@ -70,10 +73,10 @@ class Scheduled(eqx.Module):
     function: Any
     readout: Any = None
 
-    def at(self, time: Any) -> Rate:
+    def at(self, time: FloatOrArray) -> Rate:
         """η, η² and η_v at a time, or at one time for each run."""
 
-        def now(rate: Any) -> Any:
+        def now(rate: FloatOrArray | Callable[..., Any] | None) -> Any:
             return jnp.vectorize(rate)(time) if callable(rate) else rate
 
         return Rate(now(self.function), readout=now(self.readout))
@@ -84,7 +87,7 @@ class Scheduled(eqx.Module):
         return Scheduled(*(x if callable(x) or not np.ndim(x) else x[run] for x in rates))
 
 
-def rate_of(learning_rate: Any) -> Rate:
+def rate_of(learning_rate: "FloatOrArray | Rate") -> Rate:
     """The number 0 as the limit, another number or an array as it is, a `Rate` as it is.
 
     >>> rate_of(0.5).second, rate_of(0).second
@@ -98,7 +101,7 @@ def rate_of(learning_rate: Any) -> Rate:
 
 
 def learning_rate(
-    value: Any,
+    value: ArrayLike | Callable[..., Any],
     times: Float[np.ndarray, " times"],
     until: float,
     *,
@@ -131,7 +134,11 @@ def learning_rate(
 
 
 def readout_rate(
-    value: Any, times: Float[np.ndarray, " times"], until: float, *, runs: bool = True
+    value: ArrayLike | Callable[..., Any],
+    times: Float[np.ndarray, " times"],
+    until: float,
+    *,
+    runs: bool = True,
 ) -> Any:
     """What a user gave as the learning rate of the second layer; None if that is fixed, at 0."""
     if callable(value):
@@ -146,7 +153,9 @@ def readout_rate(
     return _per_run_rates(value, READOUT)
 
 
-def with_readout_rate(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
+def with_readout_rate(
+    rate: Rate | Scheduled, readout: FloatOrArray | Callable[..., Any] | None
+) -> Rate | Scheduled:
     """The rates of both layers; ``readout`` as `readout_rate` gives it."""
     if isinstance(rate, Scheduled):
         return Scheduled(rate.function, readout)
@@ -159,7 +168,7 @@ def with_readout_rate(rate: Rate | Scheduled, readout: Any) -> Rate | Scheduled:
     return Scheduled(rate.first, readout)
 
 
-def _per_run_rates(value: Any, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
+def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
     values = finite_array(argument, value)
     if not values.size:
         raise InputError(argument, "an empty array", "there has to be a run", "[0.5, 1.0]")
@@ -173,11 +182,13 @@ def _per_run_rates(value: Any, argument: str = "learning_rate") -> Float[np.ndar
 
 
 def _check_schedule(
-    function: Any, times: Float[np.ndarray, " times"], argument: str = "learning_rate"
+    function: Callable[..., Any],
+    times: Float[np.ndarray, " times"],
+    argument: str = "learning_rate",
 ) -> None:
     """A function that can be compiled, with a finite η >= 0 at all times."""
     try:
-        traced = jax.eval_shape(function, jax.ShapeDtypeStruct((), np.float64))
+        traced = jax.eval_shape(function, jax.core.ShapedArray((), np.dtype(np.float64)))
     except Exception as problem:
         raise InputError(
             argument,
@@ -200,7 +211,7 @@ def _check_schedule(
         )
 
 
-def recorded_times(times: Any, until: Any) -> Float[np.ndarray, " times"]:
+def recorded_times(times: ArrayLike | None, until: float) -> Float[np.ndarray, " times"]:
     """When to record: increasing times from 0 or later to ``until``; by default 401 of them."""
     finite_number("until", until, above=0.0, hint="until=100")
     if times is None:

@@ -103,9 +103,9 @@ def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
     import jax.numpy as jnp
 
     leaves, shape = jax.tree.flatten(like)
-    return jax.tree.unflatten(
-        shape, [jnp.asarray(content[f"{name}_{i}"]) for i in range(len(leaves))]
-    )
+    arrays = [jnp.asarray(content[f"{name}_{i}"]) for i in range(len(leaves))]
+    tree: Tree = jax.tree.unflatten(shape, arrays)
+    return tree
 
 
 # What `digest` makes of arrays, which says nothing to people.

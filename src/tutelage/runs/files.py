@@ -88,38 +88,38 @@ def check_name(
     ending = f" that ends in {' or '.join(endings)}" if endings else ""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InputError(argument, f"{path!r:.80}", f"it has to be a file name{ending}", hint)
-    path = Path(path)
-    if endings and path.suffix not in endings:
+    checked = Path(path)
+    if endings and checked.suffix not in endings:
         allowed = f"the name has to end in {' or '.join(endings)}"
-        raise InputError(argument, f"{str(path)!r:.120}", allowed, hint)
-    if not path.name or "\0" in str(path):
-        raise InputError(argument, f"{str(path)!r:.120}", "it has to be a file name", hint)
-    if exists and not _is_file(path):
-        raise InputError(argument, f"{str(path)!r:.120}", "there is no such file", hint)
-    return path
+        raise InputError(argument, f"{str(checked)!r:.120}", allowed, hint)
+    if not checked.name or "\0" in str(checked):
+        raise InputError(argument, f"{str(checked)!r:.120}", "it has to be a file name", hint)
+    if exists and not _is_file(checked):
+        raise InputError(argument, f"{str(checked)!r:.120}", "there is no such file", hint)
+    return checked
 
 
 def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) -> Path:
     """The path, if a file of this name can be written: found out before any work begins."""
-    path = check_name(argument, path, endings, hint)
-    problem = _problem(path)
+    checked = check_name(argument, path, endings, hint)
+    problem = _problem(checked)
     if problem:
-        raise InputError(argument, f"{str(path)!r:.120}", problem, hint)
-    return path
+        raise InputError(argument, f"{str(checked)!r:.120}", problem, hint)
+    return checked
 
 
 def check_folder(argument: str, folder: Any, hint: str) -> Path:
     """The folder, made if it is not there; refused if nothing can be written to it."""
     if not isinstance(folder, str | os.PathLike) or not str(folder):
         raise InputError(argument, f"{folder!r:.80}", "it has to be the name of a folder", hint)
-    folder = Path(folder)
+    checked = Path(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _try(folder)
+        checked.mkdir(parents=True, exist_ok=True)
+        _try(checked)
     except (OSError, ValueError) as problem:
         allowed = f"it has to be a folder that can be written to ({reason(problem)})"
-        raise InputError(argument, f"{str(folder)!r:.120}", allowed, hint) from None
-    return folder
+        raise InputError(argument, f"{str(checked)!r:.120}", allowed, hint) from None
+    return checked
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def recorded(
         given = {name: x for name, x in call.arguments.items() if name not in left_out}
         attrs = {name: attribute(value) for name, value in given.items()}
         result.attrs = {"computed_by": called, **result.attrs, **attrs, **versions()}
-        return result
+        return result  # type: ignore[no-any-return]
 
     computed.held = dict(held or {})  # type: ignore[attr-defined]
     return computed

@@ -60,7 +60,8 @@ def value_type(name: str, argument: str) -> type:
     if name not in VALUE_TYPES:
         allowed = "it has to be a value type of the package"
         raise InputError(argument, short_repr(name), allowed, "activations.Erf")
-    return getattr(_module(VALUE_TYPES[name]), name.rpartition(".")[2])
+    kind: type = getattr(_module(VALUE_TYPES[name]), name.rpartition(".")[2])
+    return kind
 
 
 def name_of(kind: type) -> str | None:

@@ -98,7 +98,7 @@ def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
         raise InputError("dataset", "no attribute 'computed_by'", allowed)
     if name in NOT_RECOMPUTED:
         raise InputError("dataset", f"a result of {name}", NOT_RECOMPUTED[name])
-    verb = function(name, "dataset")
+    verb: Callable[..., xr.Dataset] = function(name, "dataset")
     if not hasattr(verb, "held"):
         raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
     return verb

@@ -96,7 +96,7 @@ def _at(function: Function, x: np.ndarray) -> _Place:
 def _stepped(
     function: Function,
     place: _Place,
-    going: np.ndarray,
+    going: np.ndarray | np.bool_,
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
@@ -116,7 +116,7 @@ def _tried(
     function: Function,
     place: _Place,
     step: np.ndarray,
-    going: np.ndarray,
+    going: np.ndarray | np.bool_,
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
@@ -162,7 +162,7 @@ def _inverse(J: np.ndarray, rank: float) -> np.ndarray:
     return inverse if (condition < 1 / rank).all() else np.linalg.pinv(J, rcond=rank)
 
 
-def _chosen(which: np.ndarray, new: _Place, old: _Place) -> _Place:
+def _chosen(which: np.ndarray | np.bool_, new: _Place, old: _Place) -> _Place:
     def choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(which.reshape(which.shape + (1,) * (np.ndim(a) - which.ndim)), a, b)
 

@@ -20,6 +20,7 @@ from tutelage.averages.conditional.kernel import (
     product,
     quadratic,
 )
+from tutelage.averages.conditional.rules import Rule
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 from tutelage.model.layout import upper_triangle
@@ -41,7 +42,8 @@ i3, slopes = quadrature.i3, quadrature.slopes
 @eqx.filter_jit
 def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩, w given u; the error as for `i4`."""
-    return over_batch(lambda C: _estimate(_product, activations, C, 1), C)
+    estimates: Estimate = over_batch(lambda C: _estimate(_product, activations, C, 1), C)
+    return estimates
 
 
 @eqx.filter_jit
@@ -50,10 +52,13 @@ def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estim
 
     The error is the change with the rule next to the one that was good enough.
     """
-    return over_batch(lambda C: _estimate(_four_point, activations, C, 2), C)
+    estimates: Estimate = over_batch(lambda C: _estimate(_four_point, activations, C, 2), C)
+    return estimates
 
 
-def _estimate(compute: Any, activations: tuple[Activation, ...], C: Array, given: int) -> Estimate:
+def _estimate(
+    compute: Callable[..., Any], activations: tuple[Activation, ...], C: Array, given: int
+) -> Estimate:
     """Average at one covariance as a function of its different entries and the units' parameters.
 
     compute: from units, covariance and rule to the value and what the series leaves out.
@@ -72,17 +77,19 @@ def _estimate(compute: Any, activations: tuple[Activation, ...], C: Array, given
     def alone(*numbers: Array) -> Array:
         units, C = problem(*numbers)
         choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
-        return effort.with_rule(choice, C, seen, lambda rule: compute(units, C, rule)[0])
+        value: Array = effort.with_rule(choice, C, seen, lambda rule: compute(units, C, rule)[0])
+        return value
 
     entries = (0.5 * (C + C.T))[np.triu_indices(len(C))]
-    return estimate((entries, *leaves), average=Average(judged, alone))
+    averaged: Estimate = estimate((entries, *leaves), average=Average(judged, alone))
+    return averaged
 
 
-def _product(units: Units, C: Float[Array, "2 2"], rule: Any) -> tuple[Array, Array]:
+def _product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> tuple[Array, Array]:
     return product(units, C, rule), jnp.zeros(())
 
 
-def _four_point(units: Units, C: Float[Array, "4 4"], rule: Any) -> tuple[Array, Array]:
+def _four_point(units: Units, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array, Array]:
     (g1, _), (g2, _), *_ = units.runs
     both = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
 
@@ -93,7 +100,7 @@ def _four_point(units: Units, C: Float[Array, "4 4"], rule: Any) -> tuple[Array,
 
 
 def square(
-    units: Units, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Any
+    units: Units, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Rule
 ) -> tuple[Array, Array]:
     """⟨Σ_ab Γ_ab g_a(f_a) g_b(f_b)⟩ at once, given the first, and what the series leaves out.
 
@@ -113,7 +120,8 @@ def _judged(
 
     def with_rule(judge: Int[Array, ""]) -> tuple[Array, Array]:
         noisy = judged_covariance(C, judge.astype(float))
-        return effort.with_rule(choice, C, seen, partial(compute, noisy), judge)
+        value, left_out = effort.with_rule(choice, C, seen, partial(compute, noisy), judge)
+        return value, left_out
 
     (value, other), (left_out, _) = jax.lax.map(with_rule, jnp.arange(2))
     error = JUDGED * jnp.abs(value - other) + left_out + ROUNDING * jnp.abs(value)

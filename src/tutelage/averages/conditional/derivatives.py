@@ -8,10 +8,10 @@ gradient with its cotangents.  `jax.vmap` becomes a loop over covariances.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
-from jax.custom_batching import sequential_vmap
+from jax import custom_batching
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
@@ -20,6 +20,8 @@ from tutelage.averages.estimate import Estimate
 
 # For every derivative that is taken, the places of the numbers by which it is taken.
 Places = tuple[tuple[int, ...], ...]
+# The numbers of an average, or their tangents: None where a number does not change.
+Numbers = tuple[tuple[Any, ...]]
 
 
 class Average(NamedTuple):
@@ -32,11 +34,14 @@ class Average(NamedTuple):
 @eqx.filter_custom_jvp
 def estimate(numbers: tuple[Array, ...], *, average: Average) -> Estimate:
     """Average with its error; the error has no derivative."""
-    return sequential_vmap(average.judged)(*numbers)
+    estimate: Estimate = _one_by_one(average.judged)(*numbers)
+    return estimate
 
 
-@estimate.def_jvp
-def _estimate_tangent(primals, tangents, *, average):
+@estimate.def_jvp  # type: ignore[untyped-decorator]
+def _estimate_tangent(
+    primals: Numbers, tangents: Numbers, *, average: Average
+) -> tuple[Estimate, Estimate]:
     slope = _along(primals, tangents, average, ())
     return estimate(*primals, average=average), Estimate(slope, jnp.zeros(()))
 
@@ -47,21 +52,31 @@ def _derivative(numbers: tuple[Array, ...], *, average: Average, by: Places) -> 
     function = average.alone
     for places in by:
         function = _differentiated(function, places)
-    return sequential_vmap(function)(*numbers)
+    value: Array = _one_by_one(function)(*numbers)
+    return value
 
 
-@_derivative.def_jvp
-def _derivative_tangent(primals, tangents, *, average, by):
+@_derivative.def_jvp  # type: ignore[untyped-decorator]
+def _derivative_tangent(
+    primals: Numbers, tangents: Numbers, *, average: Average, by: Places
+) -> tuple[Array, Array]:
     slope = _along(primals, tangents, average, by)
     return _derivative(*primals, average=average, by=by), slope
 
 
-def _along(primals, tangents, average: Average, by: Places) -> Array:
+def _along(primals: Numbers, tangents: Numbers, average: Average, by: Places) -> Array:
     """Change of a derivative: Σ ∂(…)/∂x_i dx_i over the numbers that change."""
     (numbers,), (changes,) = primals, tangents
     places = tuple(i for i, change in enumerate(changes) if change is not None)
     change, _ = ravel_pytree([changes[i] for i in places])
-    return _derivative(numbers, average=average, by=(*by, places)) @ change
+    derivative: Array = _derivative(numbers, average=average, by=(*by, places))
+    return derivative @ change
+
+
+def _one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with a loop in the place of `jax.vmap`."""
+    loop: Callable[..., Any] = custom_batching.sequential_vmap(function)  # type: ignore[no-untyped-call]
+    return loop
 
 
 def _differentiated(
@@ -76,6 +91,7 @@ def _differentiated(
             changed = dict(zip(places, restore(flat), strict=True))
             return function(*(changed.get(i, x) for i, x in enumerate(numbers)))
 
-        return jax.jacfwd(moved)(flat)
+        slope: Array = jax.jacfwd(moved)(flat)
+        return slope
 
     return derivative

@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray, Scalar
 from tutelage.averages.conditional.kernel import COINCIDE, PRIVATE, Given, Units, condition, layer
-from tutelage.averages.conditional.rules import FINEST, Lattice, Panels, line
+from tutelage.averages.conditional.rules import FINEST, Judge, Lattice, Panels, Rule, line
 
 # Where single fields are looked at: twice as fine as the finest lattice.
 BASE = FINEST / 2
@@ -107,7 +108,7 @@ class Choice(NamedTuple):
             return (0, last)
         return (last,) if self.given == 1 else tuple(range(last + 1))
 
-    def rules(self, step: Any, judge: Any = 0) -> list[Any]:
+    def rules(self, step: Scalar, judge: Judge = 0) -> list[Rule]:
         """All of them; the last panels show the error of those before."""
         if self.kinks:
             return [*PANELS, JUDGE]
@@ -136,7 +137,7 @@ class Choice(NamedTuple):
         panels = len(self.series) if self.fine else len(self.series) - 1
         return Level(jnp.where(resolved, _first(inner < self.wanted), panels), step, resolved)
 
-    def judged(self, level: Any, judge: Any) -> Any:
+    def judged(self, level: AnyArray, judge: Judge) -> AnyArray:
         """The place of the rule that shows the error: lattices do so themselves."""
         first = 0 if self.kinks else len(self.series)
         return jnp.where(level >= first, level + judge, level)
@@ -147,7 +148,7 @@ def with_rule(
     C: Float[Array, "n n"],
     seen: Survey,
     compute: Callable[[Any], Any],
-    judge: Any = None,
+    judge: Judge | None = None,
 ) -> Any:
     """What is computed with the first rule that is good enough, or with the last one.
 

@@ -12,6 +12,7 @@ Units that are odd, or linear plus even, or either and a constant, need half of 
 the opposite ones are known.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,9 +21,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage._types import Scalar
+from tutelage._types import AnyArray, Scalar
 from tutelage.activations import Activation
-from tutelage.averages.conditional.rules import Nodes
+from tutelage.averages.conditional.rules import Nodes, Rule
 from tutelage.averages.quadrature.rules import FARTHEST
 from tutelage.model import Scenario
 
@@ -142,22 +143,23 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
     return Given(jnp.stack(columns, axis=-1), s, rho)
 
 
-def judged_covariance(C: Float[Array, "n n"], judge: Any) -> Float[Array, "n n"]:
+def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n n"]:
     """The covariance for the rule that judges (1) another one (0): with twice the private variance.
 
     `PRIVATE` changes an average by its derivative, which may be many times the average itself.
     """
-    return C + judge * jnp.diag(PRIVATE * jnp.diagonal(C))
+    noise: Array = PRIVATE * jnp.diagonal(C)
+    return C + judge * jnp.diag(noise)
 
 
 def quadratic(
     weight: Callable[[Array], Array],
     units: Units,
     C: Float[Array, "n n"],
-    Gamma: Float[Array, "n n"],
+    Gamma: Float[AnyArray, "n n"],
     constant: Scalar,
     given: int,
-    rule: Any,
+    rule: Rule,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """⟨weight(f_1, …) (f̂ᵀ Γ f̂ + constant)⟩, and a bound on what the series leaves out.
 
@@ -175,7 +177,8 @@ def quadratic(
         f = jnp.concatenate([*known, h[0]])
         means, slopes = Gamma @ f, (apart * fields.rho) @ h[1]
         own = jnp.diagonal(Gamma)[given:] @ spread
-        return jnp.sum(f * means, axis=0) + jnp.sum(h[1] * slopes, axis=0) + own
+        form: Array = jnp.sum(f * means, axis=0) + jnp.sum(h[1] * slopes, axis=0) + own
+        return form
 
     def at_nodes(y: Float[Array, "p given"], w: Float[Array, " p"]) -> Float[Array, " 2"]:
         m = fields.B @ y.T
@@ -230,20 +233,20 @@ def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array
     return jax.lax.scan(add, nothing, (chunk * jnp.arange(len(y)), y, w))[0]
 
 
-def _expansion(rule: Any, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
+def _expansion(rule: Rule, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
     """h_n of every field and node, first axis, and ⟨g²⟩."""
     z, w = rule.inner(m, s, own_kinks(g), width(g))
     values = g(m[None] + s[None] * z)
     return rule.hermite(values, z, w), jnp.sum(w * values**2, axis=0)
 
 
-def _mehler(h: Float[Array, "n a p"], Gamma: Float[Array, "a a"], rho: Array) -> Array:
+def _mehler(h: Float[Array, "n a p"], Gamma: Float[AnyArray, "a a"], rho: Array) -> Array:
     """Σ_n h_nᵀ (Γ ∘ ρⁿ) h_n for n = 2, 3, …."""
     powers = rho[None] * jnp.cumprod(jnp.broadcast_to(rho, (len(h), *rho.shape)), axis=0)
     return jnp.sum(h * jnp.einsum("nab,nbp->nap", Gamma[None] * powers, h), axis=(0, 1))
 
 
-def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]:
+def product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> Float[Array, ""]:
     """⟨g(f_1) h(f_2)⟩."""
     fields = condition(C, 1)
     nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
@@ -263,7 +266,7 @@ def product(units: Units, C: Float[Array, "2 2"], rule: Any) -> Float[Array, ""]
 
 
 def given_first(
-    units: Units, C: Float[Array, "n n"], c: Float[Array, " n"], rule: Any
+    units: Units, C: Float[Array, "n n"], c: Float[AnyArray, " n"], rule: Rule
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, ""]]:
     """⟨g(f_1) g_a(f_a)⟩ and ⟨g'(f_1) g_a'(f_a)⟩ for every field, and ⟨g''(f_1) Σ_b c_b g_b(f_b)⟩.
 
@@ -310,7 +313,7 @@ def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> 
 
 
 def _density(y: Array) -> Array:
-    return jnp.exp(-0.5 * y**2) / np.sqrt(2 * np.pi)
+    return jnp.exp(-0.5 * y**2) / math.sqrt(2 * math.pi)
 
 
 def own_kinks(g: Activation) -> tuple[Any, ...]:

@@ -4,11 +4,12 @@ Smooth units: equidistant nodes y of standard normal coordinates within a disc, 
 Units with kinks: Gauss-Legendre panels that end at the kinks, crowded there.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from tutelage._jax import jax, jnp
 from tutelage.averages.quadrature.rules import FARTHEST, panels
@@ -54,6 +55,10 @@ CLOSER, CLOSER_GIVEN = 0.75, 0.9
 FINEST = 0.14
 
 
+# Whether a rule judges another one: 1 or 0, which may be traced.
+Judge = int | Int[Array, ""]
+
+
 class Lattice(NamedTuple):
     """Equidistant nodes: the error falls exponentially with 1/step for units without kinks.
 
@@ -66,7 +71,7 @@ class Lattice(NamedTuple):
     given: Any
     step: float
     terms: int
-    judge: Any = 0
+    judge: Judge = 0
 
     @property
     def symmetric(self) -> bool:
@@ -130,7 +135,9 @@ class Panels(NamedTuple):
         y1, w1 = self._panels(jnp.zeros(()), B[0, 0], kinks, layer)
         if B.shape[1] == 1:
             return Nodes(y1[:, None], w1, len(w1))
-        second = jax.vmap(lambda centre: self._panels(centre, B[1, 1], kinks, layer))
+        second: Callable[..., tuple[Array, Array]] = jax.vmap(
+            lambda centre: self._panels(centre, B[1, 1], kinks, layer)
+        )
         y2, w2 = second(B[1, 0] * y1)
         first = jnp.broadcast_to(y1[:, None], y2.shape)
         y = jnp.stack([first.ravel(), y2.ravel()], axis=-1)
@@ -140,7 +147,9 @@ class Panels(NamedTuple):
         """z and weights for fields centre + s z, shape (nodes, *centre.shape)."""
         centre, s = jnp.broadcast_arrays(centre, s)
         # Another end at z = 0: the polynomials need nodes everywhere, wherever the kinks are.
-        given = jax.vmap(lambda c, s: self._panels(c, s, kinks, layer / s, middle=True))
+        given: Callable[..., tuple[Array, Array]] = jax.vmap(
+            lambda c, s: self._panels(c, s, kinks, layer / s, middle=True)
+        )
         z, w = given(centre.ravel(), s.ravel())
         return z.T.reshape(-1, *centre.shape), w.T.reshape(-1, *centre.shape)
 
@@ -202,3 +211,6 @@ def line(
     for k in range(1, terms):
         H.append((z * H[k] - np.sqrt(k) * H[k - 1]) / np.sqrt(k + 1))
     return z, w / np.sum(w), np.stack(H[: terms + 1], axis=-1)
+
+
+Rule = Lattice | Panels

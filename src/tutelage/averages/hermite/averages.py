@@ -121,7 +121,9 @@ def i4(
     return Estimate(*(r.reshape(-1)[:count].reshape(batch) for r in results))
 
 
-def _kibble_slepian(activations: tuple, C: Float[Array, "batch 4 4"], order: int) -> Estimate:
+def _kibble_slepian(
+    activations: tuple[Activation, ...], C: Float[Array, "batch 4 4"], order: int
+) -> Estimate:
     q, _, correlations = _variances_and_correlations(C)
     rho = jnp.stack([correlations[:, a, b] for a, b in bounds.PAIRS])
     g1, g2, h, k = activations

@@ -77,7 +77,7 @@ def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> 
 
 def representative(expansions: Four, orders: int = 4) -> Array:
     """Whether the last orders of every expansion tell of what comes after them."""
-    answer = jnp.bool_(True)
+    answer = jnp.asarray(True)
     for e in expansions:
         last = jnp.sum(e.values[..., -orders:] ** 2, axis=-1)
         complete = e.tail <= 2 * NORM_ROUNDING * e.square
@@ -129,7 +129,6 @@ def _determinant(M: list[list[Array]]) -> Array:
     """Laplace's expansion: elementary operations on the whole batch."""
     if len(M) == 1:
         return M[0][0]
-    return sum(
-        (-1) ** j * M[0][j] * _determinant([row[:j] + row[j + 1 :] for row in M[1:]])
-        for j in range(len(M))
-    )
+    minors = (_determinant([row[:j] + row[j + 1 :] for row in M[1:]]) for j in range(len(M)))
+    expanded: Array = sum((-1) ** j * M[0][j] * minor for j, minor in enumerate(minors))
+    return expanded

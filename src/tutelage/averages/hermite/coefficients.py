@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.activations import Activation
 from tutelage.activations.base import Parity
 from tutelage.activations.hermite import derivative_coefficients
@@ -81,21 +82,22 @@ class _Derivative(Activation):
         return opposite[self.of.parity]
 
     @property
-    def odd_part_slope(self):
+    def odd_part_slope(self) -> float | None:
         return None if self.of.even_part_level is None else 0.0
 
     @property
-    def even_part_level(self):
+    def even_part_level(self) -> Scalar | None:
         return self.of.odd_part_slope
 
-    def _g(self, x):
+    def _g(self, x: Array) -> Array:
         return self.of.derivative(x)
 
-    def _dg(self, x):
+    def _dg(self, x: Array) -> Array:
         return self.of.second_derivative(x)
 
-    def _ddg(self, x):
-        return jax.jvp(self.of.second_derivative, (x,), (jnp.ones_like(x),))[1]
+    def _ddg(self, x: Array) -> Array:
+        third: Array = jax.jvp(self.of.second_derivative, (x,), (jnp.ones_like(x),))[1]
+        return third
 
 
 def _present(g: Activation, order: int) -> tuple[bool, ...]:

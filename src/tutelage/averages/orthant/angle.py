@@ -72,7 +72,7 @@ def arcsine(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 @arcsine.defjvp
-def _arcsine_jvp(primals: Any, tangents: Any) -> Any:
+def _arcsine_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """d asin(x) = dx/√(1 - x²)."""
     (x,), (dx,) = primals, tangents
     return arcsine(x), dx / jnp.sqrt((1 - x) * (1 + x))
@@ -95,7 +95,7 @@ def angle(y: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array, "..."]
     return jnp.where(x < 0, math.pi - acute, acute)
 
 
-def _angle_jvp(primals: Any, tangents: Any) -> Any:
+def _angle_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """(x dy - y dx)/(x² + y²)."""
     (y, x), (dy, dx) = primals, tangents
     size = jnp.maximum(jnp.maximum(jnp.abs(x), jnp.abs(y)), _TINY)
@@ -105,12 +105,12 @@ def _angle_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @arctangent.defjvp
-def _arctangent_jvp(primals: Any, tangents: Any) -> Any:
+def _arctangent_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     return arctangent(*primals), _angle_jvp(primals, tangents)
 
 
 @angle.defjvp
-def _angle_with_jvp(primals: Any, tangents: Any) -> Any:
+def _angle_with_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     return angle(*primals), _angle_jvp(primals, tangents)
 
 

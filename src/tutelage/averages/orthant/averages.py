@@ -98,7 +98,8 @@ def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"])
     chunks = -(-size // _CHUNK)
     padding = jnp.broadcast_to(jnp.eye(matrix[0]), (chunks * _CHUNK - size, *matrix))
     parts = jnp.concatenate([C.reshape(size, *matrix), padding]).reshape(chunks, _CHUNK, *matrix)
-    return jax.tree.map(lambda x: x.reshape(-1)[:size].reshape(batch), jax.lax.map(average, parts))
+    values: Estimate = jax.lax.map(average, parts)
+    return Estimate(*(x.reshape(-1)[:size].reshape(batch) for x in values))
 
 
 def _value(g: Activation) -> Factor:
@@ -125,7 +126,7 @@ def _is_noisy(g: Activation | None) -> bool:
 
 
 def _average(
-    factors: list[Factor], units: list, C: Float[Array, "... n n"], same: tuple[int, ...] = ()
+    factors: list[Factor], units: list[Any], C: Float[Array, "... n n"], same: tuple[int, ...] = ()
 ) -> Estimate:
     """⟨Π factors⟩, each a function of its own field unless they are the ``same``."""
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
@@ -144,7 +145,7 @@ def _average(
 
 
 def _merged(
-    factors: list[Factor], units: list, same: tuple[int, ...]
+    factors: list[Factor], units: list[Any], same: tuple[int, ...]
 ) -> tuple[list[Factor], np.ndarray]:
     """One factor for each field, and the arguments at which these fields stand.
 

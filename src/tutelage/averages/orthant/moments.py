@@ -37,6 +37,8 @@ from tutelage.averages.orthant.tetrahedron import tetrahedron
 from tutelage.averages.orthant.twofold import minor
 
 Number = Float[Array, "..."]
+# The covariance as the only argument of a function with a derivative, or its tangent.
+Primals = tuple[Covariance]
 TWO_OVER_PI = 2 / math.pi
 
 
@@ -82,7 +84,7 @@ def pair_sign(C: Covariance, c: int, d: int) -> Number:
 
 
 @pair_sign.defjvp
-def _pair_sign_jvp(c, d, primals, tangents):
+def _pair_sign_jvp(c: int, d: int, primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     slope = {(c, d): TWO_OVER_PI / _area(C, c, d)}
     return pair_sign(C, c, d), _change(C, dC, slope, degree={c: 0, d: 0}, value=None)
@@ -111,7 +113,9 @@ def weight(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
     return 0.5 * (a_p * b_p * tangent - a_m * b_m / tangent)
 
 
-def _components(C: Covariance, a: int, c: int, d: int, root_c, root_d, p, m):
+def _components(
+    C: Covariance, a: int, c: int, d: int, root_c: Number, root_d: Number, p: Number, m: Number
+) -> tuple[Number, Number]:
     """a·(û_c + û_d) and a·(û_c - û_d), not larger than |a| times the lengths p and m.
 
     A rounded covariance can violate that bound of Cauchy and Schwarz; what is divided by a
@@ -127,7 +131,9 @@ def bounded(x: Number, bound: Number) -> Number:
 
 
 @pair_moment.defjvp
-def _pair_moment_jvp(a, b, c, d, primals, tangents):
+def _pair_moment_jvp(
+    a: int, b: int, c: int, d: int, primals: Primals, tangents: Primals
+) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     area = _area(C, c, d)
 
@@ -183,7 +189,7 @@ def _triple_slopes(C: Covariance) -> dict[int, Number]:
 
 
 @triple_moment.defjvp
-def _triple_moment_jvp(primals, tangents):
+def _triple_moment_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     slopes = {(0, x): slope for x, slope in _triple_slopes(C).items()}
     for x, y, k in ((1, 2, 3), (1, 3, 2), (2, 3, 1)):
@@ -205,7 +211,7 @@ def quad_sign(C: Covariance) -> Number:
 
 
 @quad_sign.defjvp
-def _quad_sign_jvp(primals, tangents):
+def _quad_sign_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     edges = tetrahedron(C, _pair_angles(C)).edges
     slopes = {(c, d): TWO_OVER_PI * _edge_sign(edges[c, d]) / _area(C, c, d) for c, d in PAIRS}
@@ -224,7 +230,7 @@ def quad_moment(C: Covariance) -> Number:
 
 
 @quad_moment.defjvp
-def _quad_moment_jvp(primals, tangents):
+def _quad_moment_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     angles = _pair_angles(C)
     volume, edges = tetrahedron(C, angles)
@@ -244,7 +250,7 @@ def _both_given(C: Covariance, edge: Number) -> Number:
     return TWO_OVER_PI**2 * moment / _area(C, 0, 1)
 
 
-def _one_given(C: Covariance, edges: Entries, i: int, signs: tuple, b: int) -> Number:
+def _one_given(C: Covariance, edges: Entries, i: int, signs: tuple[int, ...], b: int) -> Number:
     """2⟨δ(z_i) z_b s s s⟩ = (2/π) Σ_e C_be/√(C_ii C_ee) ⟨s_k s_l⟩, each given z_i = z_e = 0."""
     total = jnp.zeros_like(at(C, 0, 0))
     for e in signs:
@@ -266,7 +272,9 @@ def _edge_sign(edge: Number) -> Number:
     return TWO_OVER_PI * edge - 1
 
 
-def _change(C: Covariance, dC: Covariance, slopes: Entries, degree: dict, value) -> Number:
+def _change(
+    C: Covariance, dC: Covariance, slopes: Entries, degree: dict[int, int], value: Number | None
+) -> Number:
     """Σ ∂_ij dC_ij with the diagonal from Euler's identity.
 
     A moment of degree k in the field i obeys 2 C_ii ∂_ii + Σ_j C_ij ∂_ij = k · value.
@@ -275,6 +283,6 @@ def _change(C: Covariance, dC: Covariance, slopes: Entries, degree: dict, value)
     total = sum((slope * at(dC, i, j) for (i, j), slope in slopes.items()), jnp.zeros(()))
     for i, k in degree.items():
         around = sum(slope * at(C, p, q) for (p, q), slope in slopes.items() if i in (p, q))
-        rest = k * value - around if k else -around
+        rest = -around if value is None or not k else k * value - around
         total = total + 0.5 * rest / at(C, i, i) * at(dC, i, i)
     return total

@@ -10,7 +10,7 @@ PRIVATE² C_ii): invisible in C, but every conditional variance gets a definite 
 all of them belong to one and the same configuration.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jaxtyping import Array, Bool, Float
 
@@ -24,6 +24,9 @@ Exchanges = dict[tuple[int, int], Mask]
 # C_ij keyed by i <= j: arrays of numbers, one for each entry, so that every operation runs
 # along the batch in vector instructions.
 Covariance = Entries
+# What is left of a covariance when some fields are known, in twofold numbers.
+Remainder = dict[tuple[int, int], Twofold]
+Tree = TypeVar("Tree")
 
 PRIVATE = 1e-11
 
@@ -64,12 +67,13 @@ def rows(C: Covariance) -> Rows:
     return Rows(*computed_once((unit, exchanges)))
 
 
-def computed_once(values):
-    """Keeps the compiler from computing shared values again for each of their uses."""
-    return jax.lax.optimization_barrier(values)
+def computed_once(values: Tree) -> Tree:
+    """Keep the compiler from computing shared values again for each of their uses."""
+    same: Tree = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+    return same
 
 
-def _eliminate(S: dict, L: list, v: list, k: int) -> None:
+def _eliminate(S: Remainder, L: list[list[Number]], v: list[Number], k: int) -> None:
     """Column k of L, and what remains of S when field k is known."""
     floor = [PRIVATE**2 * v_i for v_i in v]
     below = S[k, k].hi < floor[k]  # indefinite within rounding: the nearest definite value
@@ -90,7 +94,9 @@ def _eliminate(S: dict, L: list, v: list, k: int) -> None:
             S[i, j] = subtract(S[i, j], multiply(factor, S[j, k]))
 
 
-def _exchange(S: dict, L: list, v: list, k: int, i: int, swap: Mask) -> None:
+def _exchange(
+    S: Remainder, L: list[list[Number]], v: list[Number], k: int, i: int, swap: Mask
+) -> None:
     """Let fields k and i change places where ``swap`` is true."""
 
     def exchanged(a: Number, b: Number) -> tuple[Number, Number]:

@@ -118,11 +118,13 @@ def quad_moments(pairs: Pairs, f: Int[np.ndarray, "moments 4"]) -> Float[Array, 
         two_signs = (TWO_OVER_PI * edges[pair] - 1)[..., of_moment]
         weight = _weight(pairs, places[pair][of_moment], a, b)
         moment = moment + TWO_OVER_PI * weight * two_signs
-    return pairs.amplitude[..., a] * pairs.amplitude[..., b] * moment
+    scaled: Array = pairs.amplitude[..., a] * pairs.amplitude[..., b] * moment
+    return scaled
 
 
 def _place(pairs: Pairs, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    return pair_places(pairs.unit.shape[-1])[c, d]
+    places: np.ndarray = pair_places(pairs.unit.shape[-1])[c, d]
+    return places
 
 
 def _weight(pairs: Pairs, place: np.ndarray, a: np.ndarray, b: np.ndarray) -> Array:

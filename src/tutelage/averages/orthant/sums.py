@@ -193,7 +193,7 @@ def _values(C: Float[Array, "... n n"], moments: Moments) -> Float[Array, "... m
 
 
 @_values.defjvp
-def _values_jvp(moments: Moments, primals: Any, tangents: Any) -> Any:
+def _values_jvp(moments: Moments, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """Derivatives moment by moment: they are bounded where fields coincide."""
 
     def one_by_one(C: Array) -> Array:

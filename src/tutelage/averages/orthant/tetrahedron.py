@@ -124,7 +124,9 @@ def _volume(L: list[list[Number]], angles: Entries) -> Number:
     return jnp.where(flip, triangle - volume, volume)
 
 
-def _integral(end: Number, B: Number, sin12: Number, E: tuple, X: tuple) -> Number:
+def _integral(
+    end: Number, B: Number, sin12: Number, E: tuple[Number, ...], X: tuple[Number, ...]
+) -> Number:
     """∫ ℓ_34 dθ_34 for τ from 0 to ``end``, with E = (1 + τ²) sin θ_34 and ℓ_34 = atan2(Y, -X)."""
 
     def integrand(tau: Number) -> Number:
@@ -139,4 +141,5 @@ def _integral(end: Number, B: Number, sin12: Number, E: tuple, X: tuple) -> Numb
     total = jax.lax.fori_loop(
         0, _POINTS, lambda i, sum: sum + weights[i] * integrand(end * nodes[i]), jnp.zeros_like(B)
     )
-    return end * total
+    integral: Array = end * total
+    return integral

@@ -17,7 +17,7 @@ points like any other.
 
 from collections.abc import Callable
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -49,7 +49,7 @@ class Field(eqx.Module):
         return _regular(self.activation, self.order)(x)
 
     @property
-    def kinks(self) -> tuple:
+    def kinks(self) -> tuple[Kink, ...]:
         return tuple(self.activation.kinks)
 
     @property
@@ -128,7 +128,8 @@ def _integral_of(fields: Fields, mean: Array, C: Array, effort: Effort) -> Estim
         return Estimate(jnp.ones(()), jnp.zeros(()))
     if any(field.is_zero for field in fields):
         return Estimate(jnp.zeros(()), jnp.zeros(()))
-    return _integral(fields, mean, C, effort=effort)
+    estimate: Estimate = _integral(fields, mean, C, effort=effort)
+    return estimate
 
 
 def _delta(
@@ -211,8 +212,10 @@ def _from_coarser(change: Array, size: Array, power: float) -> Array:
     return jnp.where(size > 0, 10 * size * share**power, change)
 
 
-@_integral.def_jvp
-def _integral_tangent(primals, tangents, *, effort):
+@_integral.def_jvp  # type: ignore[untyped-decorator]
+def _integral_tangent(
+    primals: tuple[Any, ...], tangents: tuple[Any, ...], *, effort: Effort
+) -> tuple[Estimate, Estimate]:
     fields, mean, C = primals
     d_fields, d_mean, d_C = tangents
     estimate = _integral(fields, mean, C, effort=effort)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -23,7 +23,7 @@ from tutelage.averages.quadrature.rules import (
 )
 
 
-def ordered_factor(fields: Sequence, C: Array) -> tuple[Array, np.ndarray]:
+def ordered_factor(fields: Sequence[Any], C: Array) -> tuple[Array, np.ndarray]:
     """Fields with kinks first, their kinks then depend on few coordinates; and the factor."""
     order = np.argsort([not field.kinks for field in fields], kind="stable")
     return factor(C[np.ix_(order, order)]), order
@@ -33,7 +33,7 @@ class Absolute(eqx.Module):
     """|f| without regard to kinks, for the size of errors."""
 
     field: Callable[[Array], Array]
-    kinks: tuple = ()
+    kinks: tuple[Any, ...] = ()
 
     def __call__(self, x: Array) -> Array:
         return jnp.abs(self.field(x))
@@ -42,7 +42,7 @@ class Absolute(eqx.Module):
 class Grid(NamedTuple):
     """Fields, their means and the triangular factor L of their covariance."""
 
-    fields: tuple
+    fields: tuple[Any, ...]
     mean: Float[Array, " d"]
     L: Float[Array, "d d"]
 

@@ -29,7 +29,8 @@ LONGEST_STRETCH = 0.4
 
 def half_width(nodes: int) -> float:
     """L(n) = (π² n)^(1/3), never farther than float64 can see."""
-    return min(FARTHEST, (np.pi**2 * nodes) ** (1 / 3))
+    width: float = (np.pi**2 * nodes) ** (1 / 3)
+    return min(FARTHEST, width)
 
 
 def narrowest_layer(nodes: int) -> float:
