@@ -53,6 +53,10 @@ CURVE = theory(K=2, M=2)
 RUNS = ensemble(draw, runs=30, N=100, curve=CURVE)
 
 
+def comparison():
+    return compare(CURVE, RUNS)
+
+
 def prediction():
     record = RUNS.isel(run=[0]).assign_attrs(dimension=100)
     networks = RUNS.isel(run=slice(1, None))
@@ -118,9 +122,9 @@ def sampled():
     )
 
 
-def loads(units):
+def loads(units, factor=1.0):
     return xr.Dataset(
-        {"coexists": ("beta", [math.inf, 20.0, 6.0, 6.1])},
+        {"coexists": ("beta", [math.inf, 20.0 * factor, 7.0 * factor, 6.1 * factor])},
         coords={"beta": [0.0, 0.5, 2.0, math.inf]},
         attrs={"gate": "Gate([0, 1])", "units": units},
     )
@@ -166,10 +170,21 @@ def density():
     )
 
 
-def on_theory(function, *of_theory, **options):
-    axes = function(CURVE, **options)
-    function(RUNS, axes, **options)
-    return axes
+def error_of_runs():
+    axes = figures.error(CURVE, label="theory")
+    return figures.error(RUNS, axes, label="30 runs")
+
+
+def overlaps_of_runs():
+    return figures.overlaps(RUNS, figures.overlaps(CURVE))
+
+
+def recoveries():
+    """Runs in which wider students have recovered more."""
+    one = two_layers()
+    names = [name for name in one if str(name).startswith("teacher_correlation")]
+    wider = [one.assign({n: np.minimum(one[n] + x, 1.0) for n in names}) for x in (0, 0, 0.3)]
+    return xr.concat(wider, xr.Variable("multiple", [1, 2, 5]))
 
 
 RATES, DECAYS = list(np.linspace(0.5, 3.0, 7)), [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
@@ -180,14 +195,14 @@ EVERY = {
     "overlaps": lambda: figures.overlaps(run()),
     "overlaps of five units": lambda: figures.overlaps(run(5, 5)),
     "overlaps of eight units": lambda: figures.overlaps(run(8, 8)),
-    "overlaps of runs": lambda: on_theory(figures.overlaps),
+    "overlaps of runs": overlaps_of_runs,
     "error": lambda: figures.error(run()),
-    "error of runs": lambda: on_theory(figures.error, label="theory"),
+    "error of runs": error_of_runs,
     "error at several rates": lambda: figures.error(rates()),
     "learning_curves": lambda: figures.learning_curves(run()),
     "learning_curves of five units": lambda: figures.learning_curves(run(5, 5)),
     "learning_curves of runs": lambda: figures.learning_curves(summary(RUNS), CURVE),
-    "comparison": lambda: figures.comparison(compare(CURVE, RUNS)),
+    "comparison": lambda: figures.comparison(comparison()),
     "prediction": lambda: figures.prediction(prediction()),
     "branch": lambda: figures.branch(branch()),
     "escapes": lambda: figures.escapes(escapes()),
@@ -212,12 +227,10 @@ EVERY = {
     "gate_activations": lambda: figures.gate_activations(
         tl.gates.curves(GATE, [0.5, 1.0, 2.0, 5.0, math.inf], np.linspace(-3, 3, 61))
     ),
-    "critical_load": lambda: figures.critical_load([loads("2"), loads("inf")]),
+    "critical_load": lambda: figures.critical_load([loads("2"), loads("inf", 1.3)]),
     "sampled_gates": lambda: figures.sampled_gates(layer(6)),
     "specialization": lambda: figures.specialization(two_layers()),
-    "recovery": lambda: figures.recovery(
-        xr.concat([two_layers()] * 3, xr.Variable("multiple", [1, 2, 5])), threshold=0.5
-    ),
+    "recovery": lambda: figures.recovery(recoveries(), threshold=0.5),
     "best_correlations": lambda: figures.best_correlations(two_layers(), layer=2),
     "training": lambda: figures.training(TRAININGS, scale="log"),
     "index_against_loss": lambda: figures.index_against_loss(TRAININGS),

@@ -10,6 +10,7 @@ import typing
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tutelage import results
 from tutelage.cli import entry, keeping, online
@@ -51,6 +52,21 @@ def test_every_option_that_takes_a_path_is_in_the_tables_above():
         paths = [name for name, kind in kinds.items() if Path in (kind, *typing.get_args(kind))]
         found |= {(command.callback.__name__, f"--{name}") for name in paths}
     assert found == FILES | FOLDERS | READ
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_with_a_plot_has_both_styles(run, command):
+    code, _, err = run(command, *NEEDED.get(command, []), "--plot-style", "slide")
+    assert code == 2 and "--plot-style" in err and "screen" in err and "paper" in err
+
+
+def test_a_plot_for_a_paper_is_one_journal_column_wide(run, tmp_path):
+    """Two columns of a journal for three panels: 2.08 times 3.39 in, at 300 dots per inch."""
+    plot = tmp_path / "run.png"
+    assert run(*ONLINE, "--plot", str(plot), "--plot-style", "paper")[0] == 0
+    with Image.open(plot) as image:
+        assert image.width == pytest.approx(300 * 2.08 * 3.39, abs=1)
+        assert "Generalization error over time." in image.text["Description"]
 
 
 @pytest.mark.parametrize(("command", "option"), sorted(FILES))

@@ -4,6 +4,7 @@ import inspect
 from io import BytesIO
 from itertools import combinations
 
+import made_up_figures
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +16,7 @@ import tutelage as tl
 from tutelage._checks import InputError
 
 STYLES = ("screen", "paper")
-TOUCHING = 1.0  # pixels by which boxes of neighbours may meet: letters do not fill their boxes
+MAX_OVERLAP_PIXELS = 1.0  # letters do not fill their boxes
 
 
 def test_every_figure_is_among_those_drawn_here():
@@ -38,47 +39,53 @@ def drawn_texts(figure, monkeypatch):
     return {text: text.get_window_extent() for text in dict.fromkeys(texts)}
 
 
-@pytest.fixture(params=[(s, name) for s in STYLES for name in EVERY], ids=" ".join)
-def figure(request):
-    style, name = request.param
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_is_legible_in_both_styles(style, name, monkeypatch):
+    """One drawing per figure and style: drawing is what costs time."""
     with tl.figures.style(style):
         axes = EVERY[name]()
-        assert tl.figures.caption(axes).endswith(".")
-        yield np.ravel(axes)[0].get_figure(root=True)
+        words = tl.figures.caption(axes)
+        figure = np.ravel(axes)[0].get_figure(root=True)
+        figure.canvas.draw()
+        boxes = drawn_texts(figure, monkeypatch)
+    assert words.endswith(".") and "$" not in words
+    check_no_text_is_cut(figure, boxes)
+    check_no_text_on_text(boxes)
+    check_no_legend_on_data(figure)
+    check_sizes(figure, boxes, style)
+    titles = [axes.get_title() for axes in figure.axes] + [figure.get_suptitle()]
+    assert all("\n" not in title for title in titles)
 
 
-def test_no_text_is_cut_or_lies_on_another_and_no_legend_on_data(figure, monkeypatch):
-    figure.canvas.draw()
-    boxes = drawn_texts(figure, monkeypatch)
+def check_no_text_is_cut(figure, boxes):
     assert boxes
     page = figure.bbox
     for text, box in boxes.items():
         inside = page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
         assert inside, f"{text.get_text()!r} is cut"
+
+
+def check_no_text_on_text(boxes):
     for (a, box), (b, other) in combinations(boxes.items(), 2):
         width = min(box.x1, other.x1) - max(box.x0, other.x0)
         height = min(box.y1, other.y1) - max(box.y0, other.y0)
-        on = width > TOUCHING and height > TOUCHING
-        assert not on, f"{a.get_text()!r} lies on {b.get_text()!r}"
+        overlap = width > MAX_OVERLAP_PIXELS and height > MAX_OVERLAP_PIXELS
+        assert not overlap, f"{a.get_text()!r} lies on {b.get_text()!r}"
+
+
+def check_no_legend_on_data(figure):
     panels = [axes.get_window_extent() for axes in figure.axes]
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        if legend is not None:
-            box = legend.get_window_extent()
-            assert not any(box.padded(-1).overlaps(panel) for panel in panels)
+    for legend in filter(None, (axes.get_legend() for axes in figure.axes)):
+        box = legend.get_window_extent()
+        assert not any(box.padded(-1).overlaps(panel) for panel in panels)
 
 
-def test_letters_have_the_size_that_journals_ask_for(figure, monkeypatch):
-    smallest = min(text.get_fontsize() for text in drawn_texts(figure, monkeypatch))
-    assert smallest >= 7.0
-    single = len(figure.axes) == 1
-    if plt.rcParams["font.size"] == 8 and single:
+def check_sizes(figure, boxes, style):
+    """Journals ask for letters of at least 7 pt, and columns are 3.39 in wide."""
+    assert min(text.get_fontsize() for text in boxes) >= 7.0
+    if style == "paper" and len(figure.axes) == 1:
         assert figure.get_figwidth() == 3.39
-
-
-def test_titles_have_one_line(figure):
-    titles = [axes.get_title() for axes in figure.axes] + [figure.get_suptitle()]
-    assert all("\n" not in title for title in titles)
 
 
 def test_every_figure_takes_axes_or_a_size():
@@ -88,37 +95,19 @@ def test_every_figure_takes_axes_or_a_size():
         assert {"axes", "figsize"} & set(parameters), name
 
 
-@pytest.mark.parametrize("name", ["learning_curves", "comparison", "prediction"])
-def test_the_size_of_panels_is_that_of_the_argument(name):
-    made = EVERY[name].__code__.co_consts
-    assert made is not None
-    found = {
-        "learning_curves": lambda size: tl.figures.learning_curves(_run(), figsize=size),
-        "comparison": lambda size: tl.figures.comparison(_comparison(), figsize=size),
-        "prediction": lambda size: tl.figures.prediction(_prediction(), figsize=size),
-    }[name]
-    assert found((7.0, 3.0))[0].figure.get_size_inches().tolist() == [7.0, 3.0]
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda size: tl.figures.learning_curves(made_up_figures.run(), figsize=size),
+        lambda size: tl.figures.comparison(made_up_figures.comparison(), figsize=size),
+        lambda size: tl.figures.prediction(made_up_figures.prediction(), figsize=size),
+    ],
+)
+def test_panels_have_the_requested_size(function):
+    assert function((7.0, 3.0))[0].figure.get_size_inches().tolist() == [7.0, 3.0]
     for wrong in ((7.0,), 7.0, (7.0, -1.0), "wide"):
         with pytest.raises(InputError, match="figsize"):
-            found(wrong)
-
-
-def _run():
-    from made_up_figures import run
-
-    return run()
-
-
-def _comparison():
-    from made_up_figures import CURVE, RUNS, compare
-
-    return compare(CURVE, RUNS)
-
-
-def _prediction():
-    from made_up_figures import prediction
-
-    return prediction()
+            function(wrong)
 
 
 def test_settings_of_the_user_are_left_alone():

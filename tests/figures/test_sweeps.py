@@ -74,6 +74,22 @@ def test_contours_have_round_values_and_end_at_the_edges_of_the_map():
         assert (path.vertices[:, 1].min(), path.vertices[:, 1].max()) == axes.get_ylim()
 
 
+def test_on_logarithmic_axes_cells_and_contours_are_those_of_the_axes_as_drawn():
+    """Contours of exp(-log10 x - log10 y) are straight lines, the cells squares."""
+    x = y = np.geomspace(1e-3, 1e2, 6)
+    study = made_up(learning_rate=list(x), weight_decay=list(y)).drop_vars("outcome")
+    study["generalization_error"][:] = np.exp(-np.log10(x)[:, None] - np.log10(y))
+    axes = tl.figures.sweep(study)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    np.testing.assert_allclose(np.log10(axes.get_xlim()), [-3.5, 2.5])
+    corners = axes.collections[0].get_coordinates()
+    np.testing.assert_allclose(np.log10(corners[0, :, 0]), np.arange(-3.5, 3.0))
+    contours = axes.collections[1]
+    assert len(contours.levels) == len([p for p in contours.get_paths() if len(p.vertices)]) > 3
+    for height, path in zip(contours.levels, contours.get_paths(), strict=True):
+        np.testing.assert_allclose(path.vertices.sum(axis=1), -height, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("verb", "names", "chosen"),
     [

@@ -55,7 +55,7 @@ def _draw_networks(axes: Any, result: Any, record: Any) -> None:
     symbols, x = components(result.networks, names)
     times = result.networks["time"].values
     last = axes[-1]
-    last.set(xlabel=SYMBOLS["time"], ylabel="(run - equations) / spread")
+    last.set(xlabel=SYMBOLS["time"], ylabel=r"(run $-$ equations) / spread")
     last.deviation_handles = []
     x = x[np.all(np.isfinite(x), axis=(1, 2))]
     if len(x) > 1 and result.theory.attrs["outcome"] != "diverged":

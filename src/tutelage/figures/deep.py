@@ -9,9 +9,11 @@ from tutelage.figures.axes import check_training, figure_function
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import MAX_LABELS, add_to_caption, finish
+from tutelage.figures.ticks import integer_ticks
 
 MARKERS = "osD^v<>ph*"
-NEAREST = 1e-4  # 1 - ρ at which the axis ends: nodes that are closer are drawn there
+MIN_DISTANCE = 1e-4  # smallest 1 - ρ on the axis; nodes that are closer are drawn there
+SHIFT = 0.12  # of the distance of two teacher nodes, between students of different width
 
 
 @figure_function
@@ -37,14 +39,14 @@ def specialization(
         one = now.isel(run=run)
         ρ, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
         look = {"color": colour(run), "marker": MARKERS[run % len(MARKERS)], "fillstyle": "none"}
-        axes.plot(np.maximum(1 - ρ, NEAREST), y, linestyle="none", markeredgewidth=0.8, **look)
+        axes.plot(np.maximum(1 - ρ, MIN_DISTANCE), y, linestyle="none", markeredgewidth=0.8, **look)
     strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
     axes.set(xlabel=r"$1-\rho$, $\rho$ the best correlation", ylabel=strength, xscale="log")
-    axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * NEAREST))
+    axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * MIN_DISTANCE))
     add_to_caption(
         axes,
         "Every student node: strength of its fan-out against its best correlation with a teacher "
-        f"node; those beyond 1 - {NEAREST:g} are drawn there. Colours and symbols are the "
+        f"node; those beyond 1 - {MIN_DISTANCE:g} are drawn there. Colours and symbols are the "
         f"{now.sizes['run']} runs.",
     )
     return finish(axes)
@@ -74,19 +76,20 @@ def recovery(
     rate = rate if "multiple" in rate.dims else rate.expand_dims(multiple=[0])
     early = next((e for e in rate["epoch"].values if e > 0), rate["epoch"].values[0])
     last = rate["epoch"].values[-1]
-    tints = ordered_colours(rate.sizes["multiple"])
-    for number, multiple in enumerate(rate["multiple"].values):
-        one = rate.sel(multiple=multiple)
-        look = {"color": tints[number], "marker": MARKERS[number % len(MARKERS)]}
-        look |= {"fillstyle": "none", "markersize": 3 + 1.2 * number}
-        nodes = np.arange(one.sizes[f"teacher_{layer}"]) + 1
-        axes.plot(nodes, one.sel(epoch=early), linestyle=":", **look)
-        label = f"{multiple} per teacher node" if multiple else None
-        axes.plot(nodes, one.isel(epoch=-1), "-", label=label, **look)
+    widths = rate["multiple"].values
+    nodes = np.arange(rate.sizes[f"teacher_{layer}"]) + 1
+    for number, (width, tint) in enumerate(zip(widths, ordered_colours(len(widths)), strict=True)):
+        one = rate.sel(multiple=width)
+        style = {"color": tint, "marker": MARKERS[number % len(MARKERS)], "fillstyle": "none"}
+        x = nodes + SHIFT * (number - (len(widths) - 1) / 2)
+        axes.plot(x, one.sel(epoch=early), linestyle=":", **style)
+        label = f"{width} per teacher node" if width else None
+        axes.plot(x, one.isel(epoch=-1), "-", label=label, **style)
+    shifted = "; students of different width are shifted sideways" if len(widths) > 1 else ""
     add_to_caption(
         axes,
         f"Fraction of the runs in which a teacher node is recovered (correlation > {threshold:g}): "
-        f"dotted at epoch {early}, solid at epoch {last}.",
+        f"dotted at epoch {early}, solid at epoch {last}{shifted}.",
     )
     axes.set(
         xlabel=f"teacher node $j$ of layer {layer}", ylabel=rf"runs with $\rho_j > {threshold:g}$"
@@ -120,6 +123,7 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     loss = float(dataset["evaluation_loss"].isel(epoch=-1).mean())
     low = float(best.min())
     axes.set(xlabel="epoch", ylabel=r"best correlation $\rho_j$", ylim=(0.9 * min(low, 1), 1.01))
+    integer_ticks(axes.xaxis)
     axes.set_title(rf"layer {layer}, final loss {loss:.2g}")
     add_to_caption(
         axes, f"Mean over {dataset.sizes['run']} runs of the best correlation of teacher node j."

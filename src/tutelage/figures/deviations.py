@@ -38,7 +38,7 @@ def comparison(result: Any, *, figsize: Any = None) -> Any:
     symbols, mean, expected, error_of_mean = _compared(result)
     draw_deviations(axes[-1], result.times, symbols, (mean - expected) / error_of_mean)
     shade_band(axes[-1], result.threshold, f"level {result.level:g}")
-    axes[-1].set(xlabel=SYMBOLS["time"], ylabel="(mean - theory) / standard error")
+    axes[-1].set(xlabel=SYMBOLS["time"], ylabel=r"(mean $-$ theory) / standard error")
     describe_verdict(axes, result)
     finish(axes[-1], handles=axes[-1].deviation_handles)
     return axes

@@ -16,7 +16,7 @@ from tutelage.figures.runs import (
 )
 from tutelage.figures.style import new_axes, ordered_colours
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish
-from tutelage.figures.ticks import power
+from tutelage.figures.ticks import SMALLEST_PLAIN, plain, power
 
 # The axis ends at this multiple of the largest start and of the errors of runs that stay finite.
 DIVERGED_LIMIT_FACTOR = 3.0
@@ -132,7 +132,9 @@ def _mark_integration_error(axes: Any, dataset: xr.Dataset) -> None:
     below = limit > 0 and bool(np.any(dataset["generalization_error"].values < limit))
     if axes.get_yscale() != "log" or not below:
         return
-    words = f"below {power(float(f'{limit:.0e}'))}: error of the integration"
+    rounded = float(f"{limit:.0e}")
+    written = plain(rounded) if rounded >= SMALLEST_PLAIN else power(rounded)
+    words = f"below {written}: error of the integration"
     if any(text.get_text() == words for text in axes.texts):
         return
     # Not by `plot`: the next call of `error` would take the line for a curve.

@@ -80,6 +80,8 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         The Axes drawn on.  A Dataset that has β = ∞ has a triangle at its α_c at the right edge;
         loads that are never reached cannot be drawn.
     """
+    from matplotlib import rcParams
+
     axes = new_axes(axes)
     gates = list(dict.fromkeys(map(_gate, datasets)))
     for number, one in enumerate(datasets):
@@ -91,12 +93,13 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         axes.plot(beta[shown], alpha[shown], color=colour(number), linestyle=dash, label=name)
         # A mark at the right edge: the limit of no noise.
         for limit in alpha[np.isinf(beta) & np.isfinite(alpha)]:
-            options = {"color": colour(number), "clip_on": False, "zorder": 4}
+            options: dict[str, Any] = {"color": colour(number), "clip_on": False, "zorder": 4}
+            # Open and of different sizes, so that equal limits can be seen.
+            size = rcParams["lines.markersize"] * (1 + 0.5 * (len(datasets) - 1 - number))
+            options |= {"fillstyle": "none", "markersize": size}
             across = axes.get_yaxis_transform()
             axes.plot([1.0], [limit], "<", transform=across, **options)
-            add_to_caption(
-                axes, r"Triangles at the right edge are the loads without noise, $\beta=\infty$."
-            )
+            add_to_caption(axes, "Triangles at the right edge are the loads without noise, β = ∞.")
     add_to_caption(
         axes, f"Load at which units specialize against the noise of the gates: {', '.join(gates)}."
     )

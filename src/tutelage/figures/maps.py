@@ -69,9 +69,10 @@ def _contours(
     if min(z.shape) < MIN_CONTOUR_POINTS or np.ptp(finite) == 0:
         return None
     levels = _round_levels(norm)
-    x, y = (
-        np.concatenate([[edge[0]], values, [edge[-1]]])
-        for values, edge in zip(points, edges, strict=True)
+    # In coordinates of the axes as drawn, so that contours are straight between the points.
+    u, v = (
+        axis.get_transform().transform(np.concatenate([[edge[0]], values, [edge[-1]]]))
+        for axis, values, edge in zip((axes.xaxis, axes.yaxis), points, edges, strict=True)
     )
     logarithmic = isinstance(norm, LogNorm)
     height = np.pad(np.log(z) if logarithmic else z, 1, mode="reflect", reflect_type="odd")
@@ -80,8 +81,15 @@ def _contours(
         height[edge] = (height[edge] + height[inner]) / 2
         height[:, edge] = (height[:, edge] + height[:, inner]) / 2
     lines = axes.contour(
-        x, y, height, levels=np.log(levels) if logarithmic else levels, colors="black"
+        u,
+        v,
+        height,
+        levels=np.log(levels) if logarithmic else levels,
+        colors="black",
+        linestyles="solid",
+        transform=axes.transLimits + axes.transAxes,
     )
+    axes.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
     lines.set(linewidths=0.6, path_effects=[patheffects.withStroke(linewidth=1.8, foreground="w")])
     return levels
 

@@ -12,6 +12,7 @@ from tutelage.figures.eigenvalues import recorded_spectra
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes
 from tutelage.figures.text import add_to_caption, finish
+from tutelage.figures.ticks import integer_ticks
 from tutelage.spectra.indices import negative_fraction, zero_fraction
 
 BAND = (0.1, 0.9)  # quantiles over runs
@@ -63,6 +64,7 @@ def training(
             )
             add_to_caption(axes, "Medians over the runs, with bands from 10 % to 90 % of them.")
     axes.set(xlabel="epoch", ylabel=SYMBOLS[which], yscale=scale)
+    integer_ticks(axes.xaxis)
     return finish(axes)
 
 
@@ -83,12 +85,15 @@ def index_against_loss(
     Returns:
         The Axes.
     """
+    from matplotlib import rcParams
+
     axes = new_axes(axes)
     for number, (name, one) in enumerate(datasets_by_name(datasets).items()):
         style = {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
         index, loss = one[which].dropna("epoch", how="all"), one["loss"]
         loss = loss.sel(epoch=index["epoch"])
-        dots = {"marker": ".", "linestyle": "none", "markersize": 3, "alpha": 0.5}
+        dots: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgewidth": 0}
+        dots |= {"markersize": 0.6 * rcParams["lines.markersize"], "alpha": 0.5}
         axes.plot(loss.values.ravel(), index.values.ravel(), color=colour(number), **dots)
         middle = loss.median("run"), index.median("run")
         few = middle[0].size <= MAX_MARKED_EPOCHS

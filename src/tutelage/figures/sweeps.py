@@ -163,9 +163,18 @@ def _draw_curves(values: xr.DataArray, axes: Any) -> Any:
     if is_wide(values.values):
         axes.set_yscale("log")
     axes.set(xlabel=_symbol(along), ylabel=_symbol(values.name))
+    curves = list(axes.lines)
     _mark_missing(axes, places, values.transpose(*others, along), tints)
     _count_missing(axes, values)
-    return finish(axes)
+    return finish(axes, handles=_with_one_cross(curves, axes.lines) if others else None)
+
+
+def _with_one_cross(curves: list[Any], lines: Any) -> list[Any]:
+    """Return the legend entries: the curves, and one black cross if there are crosses."""
+    from matplotlib.lines import Line2D
+
+    cross = Line2D([], [], color="0.25", marker="x", linestyle="none", label=DIVERGED_LABEL)
+    return curves if len(lines) == len(curves) else [*curves, cross]
 
 
 def _mark_missing(axes: Any, x: np.ndarray, values: xr.DataArray, tints: Any) -> None:

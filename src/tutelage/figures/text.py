@@ -28,7 +28,7 @@ GREEK = {
     **{"λ": r"\lambda", "ρ": r"\rho", "α̃": r"\tilde\alpha", "∞": r"\infty"},
 }
 SYMBOL = re.compile(rf"({'|'.join(sorted(GREEK, key=len, reverse=True))}|\b[QRTv](?=_))(_\w+)?")
-RELATION = re.compile(r"\b([RSQC]) (=|<|>) ([RSQC0])\b")
+RELATION = re.compile(r"\b([RSQCKMNT]) (=|<|>) ([RSQC]\b|[0-9][0-9.]*)")
 
 
 def with_formulas(words: str) -> str:
@@ -92,7 +92,7 @@ def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
     """
     import matplotlib
 
-    from tutelage.figures.ticks import plain_log_ticks, plain_symlog_ticks
+    from tutelage.figures.ticks import plain_log_ticks, plain_symlog_ticks, round_ticks
 
     axes.grid(True, alpha=matplotlib.rcParams["grid.alpha"])
     for axis in (axes.xaxis, axes.yaxis):
@@ -100,6 +100,8 @@ def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
             plain_log_ticks(axis)
         elif axis.get_scale() == "symlog":
             plain_symlog_ticks(axis)
+        elif axis.get_scale() == "linear":
+            round_ticks(axis)
         # Ticks are made when they are needed, in the style of that time: here is that time.
         axis.get_major_ticks(1), axis.get_minor_ticks(1)
     handles = _entries(axes, handles)

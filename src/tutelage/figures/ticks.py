@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.ticker import (
+    AutoLocator,
     FixedLocator,
     Formatter,
     LogLocator,
@@ -13,7 +14,7 @@ from matplotlib.ticker import (
 )
 
 NARROW, SHORT, WIDE = 0.5, 1.1, 2.2  # decades
-PLAIN = (1e-4, 1e5)  # beyond, powers of ten are shorter
+SMALLEST_PLAIN, LARGEST_PLAIN = 1e-4, 1e5  # beyond, powers of ten are shorter
 
 
 class PlainLogLocator(LogLocator):
@@ -40,8 +41,8 @@ class PlainNumber(Formatter):
     def __call__(self, x: float, pos: int | None = None) -> str:
         axis: Any = self.axis
         low, high = sorted(axis.get_view_interval())
-        smallest = low if low > 0 else getattr(axis.get_transform(), "linthresh", PLAIN[0])
-        return plain(x) if PLAIN[0] <= smallest and high <= PLAIN[1] else power(x)
+        smallest = low if low > 0 else getattr(axis.get_transform(), "linthresh", SMALLEST_PLAIN)
+        return plain(x) if smallest >= SMALLEST_PLAIN and high <= LARGEST_PLAIN else power(x)
 
 
 def plain(x: float) -> str:
@@ -60,6 +61,17 @@ def power(x: float) -> str:
     sign = "-" if factor < 0 else ""
     front = sign if abs(abs(factor) - 1) < 1e-9 else rf"{factor:.3g}\times"
     return f"${front}10^{{{exponent}}}$"
+
+
+def round_ticks(axis: Any) -> None:
+    """Put the ticks of a linear axis at multiples of 1, 2 or 5, unless they were chosen."""
+    if type(axis.get_major_locator()) is AutoLocator:
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
+
+
+def integer_ticks(axis: Any) -> None:
+    """Put the ticks of a linear axis at whole numbers, such as epochs."""
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
 def plain_symlog_ticks(axis: Any) -> None:
