@@ -3,7 +3,8 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help reproduce test test-all test-oldest test-newest browser torch check format bench docs clean
+.PHONY: help reproduce explore test test-all test-oldest test-newest browser ask-browser torch \
+	check format bench docs clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -27,7 +28,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do \
 		printf '  %-11s %s\n' "$$name" "$$text"; done
 
-reproduce: .venv/test.stamp  ## figures and numbers of the papers, computed, in report/index.html
+reproduce: .venv/base.stamp  ## figures and numbers of the papers, computed, in report/index.html
 	@$(BIN)/tutelage reproduce --workers $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)')
 
 explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
@@ -38,18 +39,18 @@ explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
 test: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
-test: .venv/test.stamp browser  ## all tests but the slow ones
+test: .venv/test.stamp ask-browser  ## all tests but the slow ones
 	$(PYTEST)
 
 # No test needs another one: every folder runs alone, in an order of its own.
-test-all: .venv/test.stamp browser torch  ## all tests, slow ones included, each folder alone and shuffled
+test-all: .venv/test.stamp ask-browser torch  ## all tests, slow ones included, each folder alone and shuffled
 	@failed=; for part in $(TEST_FOLDERS) "$(wildcard tests/test_*.py) src/tutelage"; do \
 		$(PYTEST) -p randomly -m "slow or not slow" $$part || failed="$$failed $$part"; \
 	done; [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
 
 # Before a release: the fast tests, compiled as users do, at both ends of what pyproject.toml allows.
-test-oldest: .venv-oldest/stamp browser  ## the fast tests on the oldest versions of all libraries
-test-newest: .venv-newest/stamp browser  ## the fast tests on the newest ones
+test-oldest: .venv-oldest/stamp ask-browser  ## the fast tests on the oldest versions of all libraries
+test-newest: .venv-newest/stamp ask-browser  ## the fast tests on the newest ones
 test-oldest test-newest: test-%:
 	.venv-$*/bin/python -m pytest -n 2 --dist loadfile
 
@@ -61,14 +62,26 @@ test-oldest test-newest: test-%:
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e '.[test]'
 	@touch $@
 
-# The tests open the report and the documentation in a browser. Debian's Chromium is installed where that needs nobody's
-# password; where there is none those tests are skipped, and say so.
-browser:
-	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || { \
-		echo "Installing Debian's chromium for the tests of the report"; \
-		timeout 300 sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install \
-			--yes --no-install-recommends chromium' >/dev/null 2>&1 \
-		|| echo "No chromium could be installed: the tests that need it are skipped"; }
+# Some tests open pages in Chromium: that of the system, or one that Playwright has downloaded.  A browser is installed by
+# `make browser`, in continuous integration, or after a question; without one those tests are skipped.
+FIND_BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	ls "$${PLAYWRIGHT_BROWSERS_PATH:-$$HOME/.cache/ms-playwright}"/chromium-*/chrome-*/chrome; } >/dev/null 2>&1
+CAN_INSTALL := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
+
+ask-browser:
+	@$(FIND_BROWSER) && exit 0; answer=no; \
+	if $(CAN_INSTALL); then \
+		if [ -n "$$CI" ]; then answer=y; \
+		elif [ -t 0 ]; then printf 'Install Debian'"'"'s chromium for the tests of pages? [y/N] '; read -r answer; fi; \
+	fi; \
+	case "$$answer" in [yY]*) $(MAKE) --no-print-directory browser;; \
+	*) echo "No Chromium was found: the tests that open pages are skipped. 'make browser', as root, installs it.";; esac
+
+browser:  ## install Debian's chromium, for the tests of pages; as root
+	@$(CAN_INSTALL) || { echo "This needs root and apt-get; any other Chromium on the PATH is as good."; exit 1; }
+	@timeout 300 sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install \
+		--yes --no-install-recommends chromium' >/dev/null 2>&1 \
+	|| echo "No chromium could be installed: the tests that need it are skipped"
 
 # The version in constraints.txt is the wheel for processors: the one for GPUs would fetch gigabytes. Where pip does not find it
 # the tests with PyTorch are skipped, and say so. Without dependencies: its sympy asks for an older mpmath than ours, and is not used.
@@ -76,7 +89,7 @@ torch: .venv/test.stamp
 	@$(BIN)/python -c 'import torch' 2>/dev/null || { echo "Installing PyTorch for its tests"; \
 		timeout 600 $(PIP_INSTALL) --no-deps torch sympy networkx filelock fsspec >/dev/null 2>&1 || echo "No PyTorch for processors could be installed: its tests are skipped"; }
 
-check: .venv/dev.stamp browser  ## formatting, lint, types, and the documentation
+check: .venv/dev.stamp ask-browser  ## formatting, lint, types, and the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -99,27 +112,32 @@ clean:  ## remove everything that was built
 	rm -rf .venv .venv-oldest .venv-newest site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/test.stamp: pyproject.toml constraints.txt
+# What users install, and the digits of milletari2019.
+.venv/base.stamp: pyproject.toml constraints.txt
 	@$(or $(PYTHON),false) -c '$(NEW_ENOUGH)' || { \
 		echo "tutelage needs Python 3.11 or newer; found: $(or $(PYTHON),none)."; \
 		echo "Install one, or name it: make PYTHON=path/to/python3.12"; exit 1; }
 	@echo "Building .venv with the pinned versions (about a minute, once)"
 	$(PYTHON) -m venv --clear .venv
+	$(PIP_INSTALL) -e '.[digits]'
+	@touch $@
+
+.venv/test.stamp: .venv/base.stamp
 	$(PIP_INSTALL) -e '.[test]'
 	@touch $@
 
 .venv/dev.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[test,dev]'
+	$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
 .venv/bench.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[test,bench]'
+	$(PIP_INSTALL) -e '.[bench]'
 	@touch $@
 
-.venv/explore.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[test,explore]'
+.venv/explore.stamp: .venv/base.stamp
+	$(PIP_INSTALL) -e '.[explore]'
 	@touch $@
 
-.venv/docs.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[test,docs]'
+.venv/docs.stamp: .venv/base.stamp
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,16 +10,24 @@ from pathlib import Path
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+def chromium() -> str | None:
+    """The browser of the system, or one that Playwright has downloaded."""
+    system = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    cache = Path.home() / ".cache" / "ms-playwright"
+    folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", cache))
+    downloaded = map(str, sorted(folder.glob("chromium-*/chrome-*/chrome"), reverse=True))
+    return next((path for path in [*system, *downloaded] if path), None)
+
+
+CHROMIUM = chromium()
 OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
     *("--virtual-time-budget=5000", "--enable-logging=stderr", "--v=0"),
 )
 NOBODY = "not an origin"  # as the browser writes it
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"
-)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: make browser")
 
 
 def complaints(page: Path, folder: Path, own: str = "file:") -> list[str]:
