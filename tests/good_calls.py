@@ -334,6 +334,7 @@ CALLS = {
         "multiples": (1,),
         **dict.fromkeys(("pretraining", "tuning", "learning"), ONE_EPOCH),
     },
+    "figures.animation": lambda: {"run": theory(), "path": file("run.gif"), "frames": 3},
     "figures.best_correlations": lambda: {"dataset": single_training()},
     "figures.branch": lambda: {"dataset": made("online.branch")},
     "figures.caption": lambda: {"axes": tl.figures.error(theory())},
@@ -383,6 +384,7 @@ CALLS = {
         "workers": 1,
     },
     "sweeps.load": lambda: {"store": stored()},
+    "results.table": lambda: {"dataset": theory().isel(time=0, drop=True)},
     "results.recompute": lambda: {"dataset": theory()},
 }
 

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tutelage._html import rows_table
+
 # Arrays of more entries are shown by their shape.
 MOST_ENTRIES = 16
 LONGEST_LINE = 100
@@ -28,6 +30,10 @@ class Finding:
         width = max(map(len, rows), default=0)
         lines = [f"  {name:{width}}  {_indented(text, width + 4)}" for name, text in rows.items()]
         return "\n".join([type(self).__name__, *lines])
+
+    def _repr_html_(self) -> str:
+        """The same rows as a table, for notebooks."""
+        return rows_table(type(self).__name__, self._rows())
 
     @property
     def brief(self) -> str:

@@ -91,6 +91,19 @@ def test_rates_are_those_of_the_theory(loss, scaled):
     np.testing.assert_allclose(-0.2 * dv, η_v / N * np.outer(e, np.tanh(x)), atol=1e-15)
 
 
+def test_every_record_is_logged_with_its_numbers():
+    (J, B), logged = weights(), []
+    record = recorder(B, RATE, every=20, log=lambda numbers, step: logged.append((step, numbers)))
+    found = trained(record, J, B, RATE, 60).dataset()
+    assert [step for step, _ in logged] == [0, 20, 40, 60]
+    for k, (step, numbers) in enumerate(logged):
+        assert numbers["alpha"] == step / N and all(type(x) is float for x in numbers.values())
+        assert numbers["Q_11"] == float(found.Q[0, k, 0, 0])
+        assert numbers["R_11"] == float(found.R[0, k, 0, 0])
+    with pytest.raises(tl.InputError, match="log: got 3"):
+        recorder(B, RATE, log=3)
+
+
 def test_what_is_kept_is_bounded():
     J, B = weights()
     record = recorder(B, RATE, every=1, most=10)

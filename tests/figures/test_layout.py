@@ -21,7 +21,9 @@ MAX_OVERLAP_PIXELS = 1.0  # letters do not fill their boxes
 
 def test_every_figure_is_among_those_drawn_here():
     names = {name for name in tl.figures.__all__ if name not in ("style", "caption")}
-    assert names - {"eigenvalue_animation"} == {name.partition(" ")[0] for name in EVERY}
+    assert names - {"animation", "eigenvalue_animation"} == {
+        name.partition(" ")[0] for name in EVERY
+    }
 
 
 def drawn_texts(figure, monkeypatch):

@@ -9,6 +9,7 @@ import json
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from jaxtyping import Float
 
 from tutelage import results
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, finite_number, positive_integer, short_repr
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import check_finite
@@ -93,6 +94,17 @@ def _rate(given: float | None, optimizer: Optimizer | None) -> Any:
     return given
 
 
+def numbers_by_label(blocks: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return every entry of a state under its label, such as R_12."""
+    return {
+        block.label(index, sizes): float(blocks[block.name][index])
+        for block in BLOCKS
+        if block.name in blocks
+        for sizes in [dict(zip(block.dimensions, blocks[block.name].shape, strict=True))]
+        for index in block.entries(sizes)
+    }
+
+
 class Recorder:
     """Records Q, R and what follows from them while a network of the user's learns.
 
@@ -136,6 +148,9 @@ class Recorder:
             with the file: ``record(student, step=5000)`` as its first call.  Weights that are not
             those of the record at this step are refused; steps that are missing in between are
             stored in the attribute ``resumed``, and a warning names them.
+        log: a function that is called as ``log(numbers, step=...)`` at every recorded step, with a
+            dict of alpha, the overlaps ("Q_11", "R_12", …) and the readouts: ``wandb.log``, or
+            ``mlflow.log_metrics``.
 
     Raises:
         InputError: if an argument, or the first student, is nothing that the theory covers.
@@ -157,6 +172,7 @@ class Recorder:
         scaled: bool | None = None,
         optimizer: Any = None,
         path: Any = None,
+        log: Callable[..., Any] | None = None,
     ):
         self._teacher = units("teacher", read("teacher", teacher), scaled)
         self._activation, self._scaled = activation, scaled
@@ -180,6 +196,9 @@ class Recorder:
         self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
         self._path = None if path is None else results.check_path("path", path)
+        if log is not None and not callable(log):
+            raise InputError("log", short_repr(log), "it has to be a function", "log=print")
+        self._log = log
         self._saved = -np.inf
         self._pause = SECONDS
         self._known: dict[int, float] = {}
@@ -240,6 +259,8 @@ class Recorder:
         self._note_rates()
         biases = float(np.max(np.abs(b), initial=0.0))
         self._records.add(step, blocks | {"largest_bias": np.float64(biases)})
+        if self._log is not None:
+            self._log({"alpha": step / self.dimension, **numbers_by_label(blocks)}, step=step)
 
     def _diverged(self) -> None:
         """Record the end of the run, at the last step with finite overlaps."""

@@ -2,7 +2,7 @@
 
 | function | draws |
 | --- | --- |
-| `overlaps`, `error`, `learning_curves` | on-line learning, in theory and in simulation |
+| `overlaps`, `error`, `learning_curves`, `animation` | runs: theory or simulation |
 | `comparison`, `prediction` | theory against simulations, and against a training of the user |
 | `branch`, `escapes`, `finite_size` | fixed points over η; escapes from a plateau; finite N |
 | `order_parameters`, `equilibrium_curves`, `temperature_curves` | equilibrium over the load |
@@ -17,7 +17,7 @@
 sentences.  Every function takes Axes as its second argument, or ``figsize`` if it has several
 panels, and returns the Axes.  Nothing here computes more than a mean over runs.
 
-Other packages may use the modules `axes`, `style`, `line_styles`, `text` and `animation`.
+Other packages may use the modules `axes`, `style`, `line_styles`, `text` and `eigenvalue_frames`.
 """
 
 from tutelage._lazy import lazy_names

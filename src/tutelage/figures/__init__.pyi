@@ -1,4 +1,4 @@
-from .animation import eigenvalue_animation as eigenvalue_animation
+from .animation import animation as animation
 from .branches import branch as branch
 from .bridge import prediction as prediction
 from .deep import (
@@ -7,6 +7,7 @@ from .deep import (
     specialization as specialization,
 )
 from .deviations import comparison as comparison
+from .eigenvalue_frames import eigenvalue_animation as eigenvalue_animation
 from .eigenvalues import (
     eigenvalue_ridges as eigenvalue_ridges,
     spectral_density as spectral_density,

@@ -1,98 +1,126 @@
-"""The density of eigenvalues during training as an animation."""
+"""A run as an animated picture: overlap matrices as shaded cells, next to the error over time."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from tutelage._checks import positive_integer
+from tutelage._checks import InputError, positive_integer
 from tutelage.figures.axes import figure_function
-from tutelage.figures.eigenvalues import EigenvalueScale, recorded_spectra
-from tutelage.figures.line_styles import DASHES
-from tutelage.figures.spectra import datasets_by_name
-from tutelage.figures.style import colour, default_style
-from tutelage.figures.text import finish
+from tutelage.figures.runs import mean_over_runs, time_symbol
+from tutelage.figures.style import check_size, colour
 from tutelage.runs import files
 
-LOWEST_FRACTION = 1e-3  # of the maximum, so that a peak at zero does not hide the rest
+LAST_FRAME_SECONDS = 1.5
+DEFAULT_SIZE = (7.2, 2.5)  # inches
+DOTS_PER_INCH = 100
+MAX_LABELLED_UNITS = 8  # with more units the cells have no tick labels
+MATRICES = (("R", "teacher $n$", r"$R_{in}$"), ("Q", "student $k$", r"$Q_{ik}$"))
 
 
 @figure_function
-def eigenvalue_animation(
-    datasets: xr.Dataset | Mapping[str, xr.Dataset],
+def animation(
+    run: xr.Dataset,
     path: str | Path,
     *,
-    frames_per_second: int = 8,
+    frames: int = 60,
+    frames_per_second: int = 12,
+    figsize: Any = DEFAULT_SIZE,
 ) -> Path:
-    """Write the density of eigenvalues during training as an animated GIF, one frame per epoch.
+    """Write the overlaps as shaded cells, next to the error over time, as an animated GIF.
 
     Args:
-        datasets: from `tutelage.spectra.train`, or several by name, with spectra at the same
-            epochs; the eigenvalues of all runs are pooled.
+        run: a Dataset with Q, R and generalization_error over ``time``, such as that of
+            `tutelage.online.evolve`; of several simulated runs the mean is drawn.
         path: a name that ends in ``.gif``.
-        frames_per_second: a whole number of at least 1.
+        frames: the number of pictures, at equal distances over the recorded times.
+        frames_per_second: a whole number of at least 1.  The last picture stays longer.
+        figsize: width and height in inches.
 
     Returns:
         The path.
     """
     import matplotlib.pyplot as plt
 
-    path = files.check_writable("path", path, (".gif",), "spectra.gif")
+    path = files.check_writable("path", path, (".gif",), "run.gif")
+    count = positive_integer("frames", frames)
     speed = positive_integer("frames_per_second", frames_per_second)
-    figure, axes = plt.subplots(layout="constrained")
+    mean = finite_part(mean_over_runs(run))
+    steps = np.unique(np.linspace(0, mean.sizes["time"] - 1, count).round().astype(int))
+    figure, axes = plt.subplots(
+        1, 3, figsize=check_size(figsize), width_ratios=(1, 1, 1.8), layout="constrained"
+    )
     try:
-        with files.replacing(path) as file:
-            animate_eigenvalues(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)
+        show = _first_picture(mean, axes)
+        pictures = [_pixels(figure, show, step) for step in steps]
     finally:
         plt.close(figure)
+    seconds = np.full(steps.size, 1 / speed)
+    seconds[-1] += LAST_FRAME_SECONDS
+    milliseconds = [round(1000 * x) for x in seconds]
+    with files.replacing(path) as file:
+        first, *others = pictures
+        first.save(file, save_all=True, append_images=others, duration=milliseconds, loop=0)
     return path
 
 
-def animate_eigenvalues(
-    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any, frame_time: int = 250
-) -> Any:
-    """Return the animation of `eigenvalue_animation` as a Matplotlib Animation.
+def _pixels(figure: Any, show: Any, step: int) -> Any:
+    """Draw one picture as an image with a palette; the layout of the first one is kept."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
 
-    Args:
-        datasets: as in `eigenvalue_animation`.
-        axes: Axes to draw on; the only ones of their figure.
-        frame_time: in milliseconds.
-    """
-    from matplotlib.animation import FuncAnimation
+    show(step)
+    figure.set_dpi(DOTS_PER_INCH)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    figure.set_layout_engine("none")
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(128)
 
-    spectra = {name: recorded_spectra(one) for name, one in datasets_by_name(datasets).items()}
-    first = next(iter(spectra.values()))
-    scale = EigenvalueScale(max(float(abs(one).max()) for one in spectra.values()))
-    ends = [(float(one.min()), float(one.max())) for one in spectra.values()]
-    grid = scale.grid(min(low for low, _ in ends), max(high for _, high in ends))
 
-    def show(frame: int) -> list[Any]:
-        with default_style():
-            _frame(axes, scale, grid, spectra, frame)
-        axes.set_title(f"epoch {first['epoch'].values[frame]}")
+def finite_part(run: xr.Dataset) -> xr.Dataset:
+    """Return a run up to the last time at which all overlaps are finite."""
+    finite = np.isfinite(run["Q"]).all(("student", "student_2")).values
+    if not finite.any():
+        allowed = "at least one recorded state has to be finite"
+        raise InputError("run", "overlaps that are NaN or infinite", allowed)
+    return run.isel(time=np.flatnonzero(finite))
+
+
+def _first_picture(run: xr.Dataset, axes: Any) -> Any:
+    """Draw the first picture; return the function that changes it to that of another time."""
+    largest = float(max(abs(run["R"]).max(), abs(run["Q"]).max())) or 1.0
+    cells = [
+        _cells(box, run, name, label, title, largest)
+        for box, (name, label, title) in zip(axes[:2], MATRICES, strict=True)
+    ]
+    axes[0].figure.colorbar(cells[0], ax=axes[:2], shrink=0.8)
+    time, errors = run["time"].values, run["generalization_error"].values
+    curve = axes[2]
+    curve.plot(time, errors, color=colour(0), linewidth=1)
+    (past,) = curve.plot([], [], color=colour(0), linewidth=3)
+    (now,) = curve.plot([], [], "o", color=colour(0))
+    curve.set(xlabel=time_symbol(run), ylabel=r"$\varepsilon_g$", title="generalization error")
+    if np.all(errors > 0) and errors.max() > 10 * errors.min():
+        curve.set_yscale("log")
+
+    def show(step: int) -> list[Any]:
+        for picture, (name, *_) in zip(cells, MATRICES, strict=True):
+            picture.set_data(run[name].values[step])
+        past.set_data(time[: step + 1], errors[: step + 1])
+        now.set_data(time[step : step + 1], errors[step : step + 1])
         return []
 
-    animation: Any = FuncAnimation(
-        axes.figure, show, frames=first.sizes["epoch"], interval=frame_time
-    )
-    animation._draw_was_started = True  # no warning for an animation that is made and not shown
-    return animation
+    return show
 
 
-def _frame(
-    axes: Any, scale: EigenvalueScale, grid: Any, spectra: Mapping[str, Any], frame: int
-) -> None:
-    axes.clear()
-    for number, (name, one) in enumerate(spectra.items()):
-        height = scale.density(one.values[:, frame], grid)
-        tint = colour(number)
-        axes.fill_between(grid, height, color=tint, alpha=0.2, linewidth=0)
-        axes.plot(
-            grid, height, color=tint, linestyle=DASHES[number % len(DASHES)], label=name or None
-        )
-    scale.ticks(axes, grid)
-    axes.set(xlabel=r"$\lambda$", ylabel="density / maximum", xlim=(grid[0], grid[-1]))
-    axes.set(yscale="log", ylim=(LOWEST_FRACTION, 2.0))
-    if any(spectra):
-        finish(axes, below=True)
+def _cells(axes: Any, run: xr.Dataset, name: str, label: str, title: str, largest: float) -> Any:
+    picture = axes.imshow(run[name].values[0], cmap="RdBu_r", vmin=-largest, vmax=largest)
+    rows, columns = run[name].shape[1:]
+    axes.set(xlabel=label, title=title)
+    axes.set_ylabel("student $i$")
+    for axis, count in ((axes.xaxis, columns), (axes.yaxis, rows)):
+        few = count <= MAX_LABELLED_UNITS
+        axis.set_ticks(range(count) if few else [], range(1, count + 1) if few else None)
+    axes.grid(False)
+    return picture

@@ -18,6 +18,7 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._html import matrix_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._names import with_checked_arguments
 from tutelage._types import AnyArray, ArrayLike, ArrayModule
@@ -67,6 +68,12 @@ class Overlaps(eqx.Module):
         parts = [f"{name}={_shown(getattr(self, name))}" for name in "QRT"]
         line = f"Overlaps({', '.join(parts)})"
         return line if len(line) <= LONGEST_LINE else f"Overlaps({f',{NEXT}'.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Q, R and T as shaded cells, for notebooks."""
+        if is_traced((self.Q, self.R, self.T)):
+            return f"<pre>{self!r}</pre>"
+        return side_by_side(matrix_table(name, getattr(self, name)) for name in "QRT")
 
     @property
     def K(self) -> int:

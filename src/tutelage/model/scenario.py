@@ -17,6 +17,7 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._html import matrix_table, rows_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
 from tutelage._names import with_checked_arguments
@@ -141,6 +142,13 @@ class Scenario(Numbers):
                 f"arrays of {' and '.join(map(str, sorted(lengths)))} numbers",
                 "they have to be of one length, one number for each run",
             )
+
+    def _repr_html_(self) -> str:
+        """Student, teacher, T and all numbers as tables, for notebooks."""
+        given = [(n.name, getattr(self, n.name)) for n in NUMBERS]
+        rows = [("student", self.student), ("teacher", self.teacher), *given]
+        table = rows_table("Scenario", ((name, str(value)) for name, value in rows))
+        return side_by_side([table, matrix_table("T", self.T)])
 
     @property
     def _per_run(self) -> list[np.ndarray | Array]:

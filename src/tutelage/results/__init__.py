@@ -13,14 +13,15 @@ import xarray as xr
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError
-from tutelage.results import netcdf, table
+from tutelage.results import long_table, netcdf
+from tutelage.results.printed_table import table
 from tutelage.runs import files
 from tutelage.runs.coordinates import indexed
 from tutelage.runs.recompute import recompute
 
 ENDINGS = (".nc", ".csv")
 
-__all__ = ["ENDINGS", "check_path", "load", "recompute", "save"]
+__all__ = ["ENDINGS", "check_path", "load", "recompute", "save", "table"]
 
 
 @validated
@@ -45,7 +46,7 @@ def save(dataset: xr.Dataset, path: Any) -> None:
         hint = "run.to_dataset(name='R')" if isinstance(dataset, xr.DataArray) else ""
         raise InputError("dataset", f"a {type(dataset).__name__}", "it has to be a Dataset", hint)
     path = check_path("path", path)
-    write = table.text if path.suffix == ".csv" else netcdf.content
+    write = long_table.text if path.suffix == ".csv" else netcdf.content
     files.write(path, write(dataset))
 
 
@@ -62,7 +63,7 @@ def load(path: Any) -> xr.Dataset:
     except OSError as problem:
         allowed = f"it cannot be read ({files.reason(problem)})"
         raise InputError("path", repr(str(path)), allowed) from None
-    return indexed((table.read if path.suffix == ".csv" else netcdf.read)(content, str(path)))
+    return indexed((long_table.read if path.suffix == ".csv" else netcdf.read)(content, str(path)))
 
 
 @validated

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.figures.animation import animate_eigenvalues
+from tutelage.figures.eigenvalue_frames import animate_eigenvalues
 from tutelage.figures.text import finish
 from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
