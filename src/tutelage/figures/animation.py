@@ -80,7 +80,8 @@ def _pixels(figure: Any, show: Any, step: int) -> Any:
 
 def finite_part(run: xr.Dataset) -> xr.Dataset:
     """Return a run up to the last time at which all overlaps are finite."""
-    finite = np.isfinite(run["Q"]).all(("student", "student_2")).values
+    Q = run["Q"].transpose("time", "student", "student_2").values
+    finite = np.isfinite(Q).all((1, 2))
     if not finite.any():
         allowed = "at least one recorded state has to be finite"
         raise InputError("run", "overlaps that are NaN or infinite", allowed)
