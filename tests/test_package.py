@@ -29,6 +29,7 @@ ROOMS = [
         "_names",
         "_arguments",
         "_memory",
+        "_html",
         "_findings",
     ),
     *("activations", "model", "runs", "solve", "averages", "online"),
