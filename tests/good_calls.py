@@ -23,15 +23,15 @@ TIMES = [0.0, 0.5, 1.0]
 ROWS = np.random.default_rng(0).standard_normal((20, 3))
 
 
-def rooms(room="tutelage"):
-    """The public names of all public rooms: room.name -> function or class."""
+def rooms(room="tutelage", module=None):
+    """The public names of all public modules: module.name -> function or class."""
     found = {}
-    module = import_module(room)
+    module = import_module(room) if module is None else module
     for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, ModuleType):
             if name in dir(module) and hasattr(value, "__all__"):
-                found |= rooms(f"{room}.{name}")
+                found |= rooms(f"{room}.{name}", value)
         elif callable(value) and value.__module__.startswith("tutelage."):
             found[f"{room}.{name}".removeprefix("tutelage.")] = value
     return found
@@ -164,6 +164,17 @@ CALLS = {
     "online.critical_learning_rates": lambda: {"scenario": NOISELESS, "start": START},
     "online.best_learning_rate": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
     "online.best_tracking": lambda: {"scenario": DRIFTING, "start": SOLVED},
+    "online.best_control": lambda: {
+        "scenario": SCENARIO,
+        "start": START,
+        "until": 1.0,
+        "controls": {"learning_rate": (0, 2)},
+        "knots": 4,
+    },
+    "online.LinearSchedule": lambda: {"times": [0.0, 1.0], "values": [1.0, 0.5]},
+    "optimizers.Momentum": lambda: {"momentum": 0.9},
+    "optimizers.Muon": lambda: {"momentum": 0.9},
+    "optimizers.Normalized": lambda: {"epsilon": 1e-12},
     "online.best_schedule": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
     "online.Flow": lambda: {"scenario": SCENARIO},
     "online.SymmetricFlow": lambda: {"scenario": NOISELESS},

@@ -42,6 +42,7 @@ SLOW = {
     "equilibrium.sample",
     "gates.specialization_loads",
     "figures.eigenvalue_animation",
+    "online.best_control",
     "online.best_learning_rate",
     "online.best_schedule",
     "online.best_tracking",
@@ -115,7 +116,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: tl.online.evolve(momentum=8), "plain gradient descent. Try: docs/not_here.md"),
+        (lambda: tl.online.evolve(momentum=8), "momentum μ is the learning rate η/(1 - μ)"),
         (lambda: tl.Scenario(batch=8), "Try: tl.online.evolve(scenario, start, learning_rate=0.5"),
         (lambda: tl.online.evolve(drift=1), "Try: tl.Scenario(student, teacher, drift="),
         (lambda: tl.Scenario(lable_noise=0.1), "Try: label_noise."),

@@ -17,6 +17,11 @@ from . import (
 from ._checks import ComputationError as ComputationError, InputError as InputError
 from .activations import *  # noqa: F403
 from .averages.generalization import generalization_error as generalization_error
-from .model import Committee as Committee, Overlaps as Overlaps, Scenario as Scenario
+from .model import (
+    Committee as Committee,
+    Overlaps as Overlaps,
+    Scenario as Scenario,
+    optimizers as optimizers,
+)
 
 __version__: str

@@ -16,8 +16,6 @@ Class = TypeVar("Class", bound=type)
 PAGE = "docs/not_here.md, What is not here"
 # What people look for and is not here, by the words they use for it, and why.
 UNSUPPORTED = {
-    "momentum": "the equations of on-line learning are those of plain gradient descent",
-    "optimizer": "the equations of on-line learning are those of plain gradient descent",
     "temperature": "equilibrium is computed in the limit of a high temperature",
     "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
     "bias": "units of the theory have no bias",
@@ -27,12 +25,15 @@ UNSUPPORTED = {
     "examples": "every example is seen once, until the last time",
 }
 USAGE_IN_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
+ITERATE = "tl.online.iterate(scenario, start, 0.1, steps=100, optimizer=tl.optimizers.Muon())"
 # Arguments that are known, and often looked for in another place; `tutelage.model.numbers` adds
 # the numbers of a scenario.
 USAGE_OF_ARGUMENT = {
     "teacher_overlaps": USAGE_IN_SCENARIO,
     "activation": "tl.Committee(2, tl.ReLU())",
     "readout": "tl.Committee(2, tl.ReLU(), readout=[1, -1])",
+    "optimizer": ITERATE,
+    "momentum": f"on-line, momentum μ is the learning rate η/(1 - μ); with large batches {ITERATE}",
     "readout_rate": "tl.online.evolve(scenario, start, 0.5, until=100, readout_rate=0.5)",
     "batch": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100, batch=8)",
     "learning_rate": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100)",

@@ -1,6 +1,6 @@
 """Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both;
 a state as a list of blocks and as a vector (`layout`); the table of the numbers of a scenario
-(`numbers`).
+(`numbers`); how a step uses the gradient of a batch (`optimizers`).
 
 Other packages may use the modules `layout` and `numbers`.
 """

@@ -74,6 +74,12 @@ BLOCKS = (
     Block("Q", "Q", ("student", "student_2"), ("first layer", "first layer"), symmetric=True),
     Block("readout", "v", ("output", "student"), ("second layer",)),
 )
+# The further blocks of a state with momentum: V·V, V·W and V·w* of the velocities V.
+VELOCITIES = (
+    Block("velocity_norm", "VV", ("student", "student_2"), ("velocity", "velocity"), True),
+    Block("velocity_student", "VW", ("student", "student_2"), ("velocity", "first layer")),
+    Block("velocity_teacher", "VT", ("student", "teacher"), ("velocity", "teacher")),
+)
 
 
 @dataclass(frozen=True)
@@ -172,10 +178,15 @@ class Layout:
 
 
 @cache
-def layout_of(K: int, M: int, outputs: int = 0) -> Layout:
-    """R and Q of K students and M teachers; and v of a second layer that learns, if ``outputs``."""
+def layout_of(K: int, M: int, outputs: int = 0, velocities: bool = False) -> Layout:
+    """Return the layout of R and Q of K students and M teachers.
+
+    outputs: if not 0, the state also has v of a second layer that learns.
+    velocities: whether the state also has the overlaps of velocities, for steps with momentum.
+    """
     sizes = {"student": K, "student_2": K, "teacher": M, "output": outputs}
-    return Layout(tuple(b for b in BLOCKS if outputs or "second layer" not in b.factors), sizes)
+    blocks = tuple(b for b in BLOCKS if outputs or "second layer" not in b.factors)
+    return Layout(blocks + (VELOCITIES if velocities else ()), sizes)
 
 
 def _independent(block: Block, array: Float[AnyArray, "..."]) -> Float[AnyArray, "... entries"]:

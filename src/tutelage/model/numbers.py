@@ -16,7 +16,7 @@ from tutelage._checks import InputError, finite_numbers
 from tutelage._names import USAGE_IN_SCENARIO, USAGE_OF_ARGUMENT
 from tutelage._types import ArrayLike, FloatOrArray
 
-Weights = Literal["first layer", "second layer", "teacher"]
+Weights = Literal["first layer", "second layer", "teacher", "velocity"]
 
 
 class Number(NamedTuple):

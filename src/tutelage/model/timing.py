@@ -19,14 +19,14 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from tutelage._checks import InputError, finite_array, finite_number, shape_of
+from tutelage._checks import InputError, finite_array, finite_number, shape_of, short_repr
 from tutelage._jax import jax, jnp
 from tutelage._types import ArrayLike, FloatOrArray
 
 RECORDED_TIMES = 401
 # A schedule is looked at so often between the recorded times.
 LOOKED_AT = 101
-READOUT = "readout_rate"
+READOUT, DECAY = "readout_rate", "weight_decay"
 
 
 class Rate(eqx.Module):
@@ -35,11 +35,13 @@ class Rate(eqx.Module):
     first: η, the factor of the terms of first order; 1 in the limit η → 0.
     limit: whether this is the limit.
     readout: η_v, that of the second layer, in the limit in units of η; None if it is not said.
+    decay: γ, where a schedule takes the place of the scenario's weight decay; None otherwise.
     """
 
     first: Any
     limit: bool = eqx.field(static=True, default=False)
     readout: Any = None
+    decay: Any = None
 
     @property
     def second(self) -> Any | None:
@@ -68,10 +70,12 @@ class Scheduled(eqx.Module):
     """Learning rates that change, η(time), the same for all runs; that of the second layer too.
 
     function, readout: of time, or a number; ``readout`` may be None.
+    decay: γ(time), in the place of the scenario's weight decay; None to keep that.
     """
 
     function: Any
     readout: Any = None
+    decay: Any = None
 
     def at(self, time: FloatOrArray) -> Rate:
         """η, η² and η_v at a time, or at one time for each run."""
@@ -79,12 +83,13 @@ class Scheduled(eqx.Module):
         def now(rate: FloatOrArray | Callable[..., Any] | None) -> Any:
             return jnp.vectorize(rate)(time) if callable(rate) else rate
 
-        return Rate(now(self.function), readout=now(self.readout))
+        return Rate(now(self.function), readout=now(self.readout), decay=now(self.decay))
 
     def of_run(self, run: tuple[int, ...]) -> "Scheduled":
         """The same for all runs, but for numbers."""
         rates = (self.function, self.readout)
-        return Scheduled(*(x if callable(x) or not np.ndim(x) else x[run] for x in rates))
+        first, readout = (x if callable(x) or not np.ndim(x) else x[run] for x in rates)
+        return Scheduled(first, readout, self.decay)
 
 
 def rate_of(learning_rate: "FloatOrArray | Rate") -> Rate:
@@ -168,6 +173,22 @@ def with_readout_rate(
     return Scheduled(rate.first, readout)
 
 
+def with_weight_decay(
+    rate: Rate | Scheduled, value: Any, times: Float[np.ndarray, " times"], until: float
+) -> Rate | Scheduled:
+    """Rates together with a schedule of the weight decay, γ(time); None keeps the scenario's."""
+    if value is None:
+        return rate
+    hint = "tl.Scenario(..., weight_decay=0.1) for a constant one"
+    if not callable(value):
+        raise InputError(DECAY, short_repr(value), "here it has to be a schedule, γ(time)", hint)
+    if isinstance(rate, Rate) and rate.limit:
+        raise InputError(DECAY, "a schedule", "in the limit η → 0 it has to be a number", hint)
+    _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)), DECAY)
+    first = rate.function if isinstance(rate, Scheduled) else rate.first
+    return Scheduled(first, rate.readout, value)
+
+
 def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
     values = finite_array(argument, value)
     if not values.size:
@@ -207,7 +228,7 @@ def _check_schedule(
         raise InputError(
             argument,
             f"{values[where]} at time {times[where]:g}",
-            "a learning rate has to be finite and not negative",
+            "it has to be finite and not negative at all times",
         )
 
 

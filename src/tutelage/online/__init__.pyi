@@ -1,3 +1,9 @@
+from .best.control import (
+    BestControl as BestControl,
+    Certificate as Certificate,
+    best_control as best_control,
+)
+from .best.knots import LinearSchedule as LinearSchedule
 from .best.schedules import (
     BestLearningRate as BestLearningRate,
     BestSchedule as BestSchedule,

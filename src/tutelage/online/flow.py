@@ -30,7 +30,7 @@ from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.layout import Layout, layout_of, unchecked
+from tutelage.model.layout import Block, Layout, layout_of, unchecked
 from tutelage.model.scenario import check_scenario
 from tutelage.model.teachers import scale_off_diagonal
 from tutelage.model.timing import Rate, rate_of
@@ -151,11 +151,14 @@ class Flow(eqx.Module):
             change = self._change(moments, overlaps, self.layout.arrays(y), rate)
             return self.layout.vector(change)
 
+        if rate.decay is not None:
+            decay = jnp.broadcast_to(jnp.asarray(rate.decay, dtype=jnp.float64), y.shape[:-1])
+            rate = Rate(rate.first, rate.limit, rate.readout, decay)
         if self.trained:
             eta_v = self.readout_rate * rate.first if rate.readout is None else rate.readout
             numbers = (jnp.asarray(x, dtype=jnp.float64) for x in (rate.first, eta_v))
             first, eta_v = (jnp.broadcast_to(x, y.shape[:-1]) for x in numbers)
-            rate = Rate(first, rate.limit, eta_v)
+            rate = Rate(first, rate.limit, eta_v, rate.decay)
         return self.at_states(one, y, T, y, rate)
 
     def errors(self, y: Float[Array, "... d"], T: Any) -> Float[Array, "..."]:
@@ -209,12 +212,20 @@ class Flow(eqx.Module):
     ) -> dict[str, Array]:
         """The rate of change of every block."""
         first = self.first_order(moments, overlaps, rate)
-        decay = {block.name: block.decay(self.scenario) for block in self.layout.blocks}
+        decay = {block.name: self._decay(block, rate) for block in self.layout.blocks}
         change = {name: term - decay[name] * blocks[name] for name, term in first.items()}
         if rate.second is not None:
             second = self.second_order(moments, overlaps, rate.second / self.batch)
             change |= {name: change[name] + term for name, term in second.items()}
         return change
+
+    def _decay(self, block: Block, rate: Rate) -> Any:
+        """The rate at which a block decays, with the weight decay of a schedule if there is one."""
+        decay = block.decay(self.scenario)
+        if rate.decay is None or "first layer" not in block.factors:
+            return decay
+        more = _over_units(rate.decay) - self.scenario.weight_decay
+        return decay + block.factors.count("first layer") * more
 
 
 def readout_gradient(

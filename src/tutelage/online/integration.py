@@ -323,7 +323,7 @@ def _walked(
     # Noise, decay and drift drive a run away from the solution: there the error says nothing.
     scenario = flow.scenario
     driven = [getattr(scenario, number.name) for number in NUMBERS if number.drives]
-    stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven))
+    stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven)) & (rate.decay is None)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)

@@ -61,6 +61,7 @@ def evolve(
     until: float,
     times: Any = None,
     readout_rate: LearningRate = 0.0,
+    weight_decay: Any = None,
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
@@ -80,6 +81,8 @@ def evolve(
         readout_rate: η_v >= 0 of the second layer, in the forms of ``learning_rate``; 0 keeps the
             student's readout as it is, with a rate it is where the readout begins.  In the limit
             η → 0 it is measured in units of η.
+        weight_decay: a schedule γ(time) >= 0 written with ``jax.numpy``, in the place of the number
+            of the scenario; None keeps that.
         batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
             steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
@@ -118,6 +121,7 @@ def evolve(
     """
     span = Span(recorded_times(times, until), float(until), tolerance, progress)
     rate = _rates(learning_rate, readout_rate, span)
+    rate = timing.with_weight_decay(rate, weight_decay, span.times, span.until)
     runs = _runs(scenario, start, rate)
     scenarios = scenario.split_runs() if scenario.leading else scenario
     states = _evolved(scenarios, start, rate, runs, span, batch, method)

@@ -33,7 +33,8 @@ VALUE_TYPES = {
         ("equilibrium", "equilibrium", "Blocks"),
         ("gates", "gates", "Bent Expectation Gate Interval Signal TwoSlopes"),
         ("model", "model", "Committee Overlaps Scenario"),
-        ("online", "online", "Schedule SymmetricScenario SymmetricState"),
+        ("optimizers", "model.optimizers", "Momentum Muon Normalized Plain"),
+        ("online", "online", "LinearSchedule Schedule SymmetricScenario SymmetricState"),
         ("spectra", "spectra", "Adam Classifier SGD"),
         ("sweeps", "sweeps.keeping", "Last"),
     )

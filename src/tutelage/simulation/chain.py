@@ -60,6 +60,7 @@ def chain(
     dimension: int,
     until: float,
     readout_rate: Any = 0.0,
+    weight_decay: Any = None,
     runs: int = 1,
     seed: int = 0,
     times: Any = None,
@@ -90,6 +91,7 @@ def chain(
         dimension: N >= K + M.
         until: the last time α > 0.
         readout_rate: η_v >= 0 of the second layer, or a schedule; 0 keeps it as it is.
+        weight_decay: a schedule γ(α) in the place of the number of the scenario; None keeps that.
         runs: how many networks.
         seed: a whole number; what a run does depends on it and on the number of the run alone.
         times: when to record, rounded to whole examples; by default 401 equidistant times.
@@ -118,7 +120,9 @@ def chain(
     scenario, readouts = own_readouts(scenario, runs)
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     check_fits("start", scenario, start, batches=((), (ensemble.runs,)), time_dependent_T=True)
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate), readouts)
+    rule = GradientDescent(
+        scenario, ensemble.rate(learning_rate, readout_rate, weight_decay), readouts
+    )
     _check_batch(scenario, batch, ensemble)
     system = Chain(rule, start, ensemble.dimension, int(batch))
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
@@ -270,9 +274,11 @@ class Chain(eqx.Module):
         turned = (columns.parted if self.rule.time_dependent_T else columns.turned)(*walk, frame)
         return Students(state.factor.from_columns(turned), state.v)
 
-    def _learn(self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any) -> Students:
+    def _learn(
+        self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any, γ: Any = None
+    ) -> Students:
         """After an example, or those of a batch."""
-        N, d = self.dimension, self.rule.decay(self.dimension)
+        N, d = self.dimension, self.rule.decay(self.dimension, γ)
         together = isinstance(ξ, Together)
         x, y = self._fields_together(state, ξ) if together else state.factor.fields(ξ)
         v = self._readout_learned(state.v, x, y, noise, η_v)

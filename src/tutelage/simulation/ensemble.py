@@ -65,13 +65,16 @@ class Ensemble:
         """α = examples/N."""
         return self.recorded / self.dimension
 
-    def rate(self, learning_rate: Any, readout_rate: Any = 0.0) -> timing.Rate | timing.Scheduled:
-        """η > 0 or η(α), and η_v >= 0 or η_v(α), checked at all times of the runs."""
+    def rate(
+        self, learning_rate: Any, readout_rate: Any = 0.0, weight_decay: Any = None
+    ) -> timing.Rate | timing.Scheduled:
+        """η > 0 or η(α), η_v >= 0 or η_v(α), None or γ(α), checked at all times of the runs."""
         until = self.examples / self.dimension
         rate = timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
-        return timing.with_readout_rate(
+        rate = timing.with_readout_rate(
             rate, timing.readout_rate(readout_rate, self.times, until, runs=False)
         )
+        return timing.with_weight_decay(rate, weight_decay, self.times, until)
 
 
 def check_dimension(scenario: Any, dimension: Any) -> int:

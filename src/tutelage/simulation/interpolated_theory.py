@@ -60,7 +60,7 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
         if theory.sizes[name] != runs.sizes[name]:
             received = f"{theory.sizes[name]} {name}s"
             raise InputError(argument, received, f"the runs have {runs.sizes[name]}")
-    for name in ("scenario", "learning_rate", "readout_rate", "batch"):
+    for name in ("scenario", "learning_rate", "readout_rate", "weight_decay", "batch"):
         ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
         if ours is not None and theirs is not None and ours != theirs:
             raise InputError(

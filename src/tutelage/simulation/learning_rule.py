@@ -64,19 +64,19 @@ class GradientDescent(eqx.Module):
         """How many random numbers the labels of an example need."""
         return self.scenario.outputs if self.noisy else 0
 
-    def decay(self, N: Any) -> Any:
-        """1 - γ/N."""
-        return 1 - self.scenario.weight_decay / N
+    def decay(self, N: Any, scheduled: Any = None) -> Any:
+        """1 - γ/N, with γ of the scenario or of a schedule."""
+        return 1 - (self.scenario.weight_decay if scheduled is None else scheduled) / N
 
     def walk(self, N: Any) -> tuple[Any, Any]:
         """c = 1 - δ/N, and √(1 - c²)."""
         step = self.scenario.drift / N
         return 1 - step, jnp.sqrt(step * (2 - step))
 
-    def rates(self, s: Any, N: Any) -> tuple[Any, Any]:
-        """η(α) at example s, and η_v(α), None if v stays as it is."""
+    def rates(self, s: Any, N: Any) -> tuple[Any, Any, Any]:
+        """η(α), η_v(α) and γ(α) at example s; None if v or the scenario's γ stays as it is."""
         now = self.learning_rate.at(jnp.asarray(s, float) / N)
-        return now.first, now.readout
+        return now.first, now.readout, now.decay
 
     def start(self, runs: Any) -> Float[Array, "runs outputs K"] | None:
         """Where v of these runs begins; None if it is no part of the state."""

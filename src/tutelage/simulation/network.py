@@ -6,15 +6,17 @@ import equinox as eqx
 import xarray as xr
 from jaxtyping import Array, Float
 
-from tutelage._checks import positive_integer
+from tutelage._checks import InputError, positive_integer, short_repr
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Scenario
+from tutelage.model.optimizers import Optimizer, Plain, check_optimizer
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
 from tutelage.simulation.inputs import Inputs, Rows, as_inputs
 from tutelage.simulation.learning_rule import GradientDescent, mean_change
 from tutelage.simulation.observables import of_overlaps
+from tutelage.simulation.optimizer_steps import Memory, direction, initial_memory
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.starts import (
     InitialWeights,
@@ -34,6 +36,7 @@ RUNS_ON_GPU = 512
 # What a random number is for: the key of an example is folded with one of these.
 INPUT, NOISE, CORRECTION, WALK = range(4)
 START = 2**32 - 1
+PLAIN = Plain()
 
 
 @recorded
@@ -45,12 +48,14 @@ def network(
     dimension: int,
     until: float,
     readout_rate: Any = 0.0,
+    weight_decay: Any = None,
     inputs: Any = "gaussian",
     corrected_start: bool = False,
     runs: int = 1,
     seed: int = 0,
     times: Any = None,
     batch: int = 1,
+    optimizer: Any = PLAIN,
     checkpoint: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -60,10 +65,14 @@ def network(
 
     for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.  With a batch of b
     examples each step has the mean of their δ_i ξ, and α = steps/N; with drift the teachers walk
-    after each step, as `tutelage.simulation.learning_rule.GradientDescent` says.
+    after each step, as `tutelage.simulation.learning_rule.GradientDescent` says.  An optimizer
+    other than ``Plain()`` makes its step from this mean, J_i ← (1 - γ/N) J_i + (η/N) Σ_k H_ik V_k
+    (`tutelage.model.optimizers`): with batches of bN examples these are the steps of
+    `tutelage.online.iterate`, whose learning rate is η/N here.
 
     Args:
-        scenario, learning_rate, dimension, until, readout_rate: as for `tutelage.simulation.chain`.
+        scenario, learning_rate, dimension, until, readout_rate, weight_decay: as for
+            `tutelage.simulation.chain`.
         start: `Overlaps`, which every run realises exactly in a random frame of its own; with a
             leading axis, one start for each run (as from `random_start`); or weights (J, B) of
             shapes (..., K, N) and (..., M, N).
@@ -75,6 +84,7 @@ def network(
             for many rows ask for few ``times``.
         corrected_start: whether fluctuations of the overlaps are taken out of the first N
             examples, as `tutelage.simulation.learning_rule.mean_change` says; v learns as it does.
+        optimizer: a member of ``tl.optimizers``; all but ``Plain()`` need a fixed second layer.
         runs, seed, times, batch, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
@@ -95,13 +105,19 @@ def network(
     scenario, readouts = own_readouts(scenario, runs)
     ensemble = Ensemble.checked(scenario, dimension, until, runs, seed, times)
     b = positive_integer("batch", batch, "batch=1")
+    check_optimizer(optimizer)
     what = "the weights and inputs of one run"
     check_memory("dimension", ensemble.dimension, lambda N: _bytes(scenario, N, 1), what)
     check_memory("batch", b, lambda b: _bytes(scenario, ensemble.dimension, b), what)
     weights = initial_weights(scenario, start, ensemble.dimension, ensemble.runs)
-    rule = GradientDescent(scenario, ensemble.rate(learning_rate, readout_rate), readouts)
+    rule = GradientDescent(
+        scenario, ensemble.rate(learning_rate, readout_rate, weight_decay), readouts
+    )
+    if rule.learning_rate.readout is not None and not isinstance(optimizer, Plain):
+        allowed = f"steps of {type(optimizer).__name__} need a fixed second layer"
+        raise InputError("readout_rate", short_repr(readout_rate), allowed, "readout_rate=0")
     source = as_inputs(inputs, ensemble.dimension)
-    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b)
+    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b, optimizer)
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
@@ -116,11 +132,15 @@ def _on_gpu() -> bool:
 
 
 class Weights(NamedTuple):
-    """J of all students and B of all teachers of a batch, and v of students if it learns."""
+    """J of all students and B of all teachers of a batch, and v of students if it learns.
+
+    memory: of the optimizer.
+    """
 
     J: Float[Array, "runs K N"]
     B: Float[Array, "runs M N"]
     v: Float[Array, "runs outputs K"] | None = None
+    memory: Memory = Memory()
 
 
 class Network(eqx.Module):
@@ -136,6 +156,7 @@ class Network(eqx.Module):
     inputs: Inputs
     corrected_start: bool = eqx.field(static=True, default=False)
     batch: int = eqx.field(static=True, default=1)
+    optimizer: Optimizer = PLAIN
 
     def batch_size(self, runs: int) -> int:
         """As many as there is memory for."""
@@ -150,7 +171,8 @@ class Network(eqx.Module):
             return self.start.weights(key, run, self.dimension)
 
         W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
-        return Weights(W[:, :K], W[:, K:], self.rule.start(runs))
+        memory = jax.vmap(lambda J: initial_memory(self.optimizer, J))(W[:, :K])
+        return Weights(W[:, :K], W[:, K:], self.rule.start(runs), memory)
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
         """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them; the error on rows."""
@@ -160,7 +182,7 @@ class Network(eqx.Module):
             observed["generalization_error"] = _over_runs(self._error_on_rows, state)
         return observed
 
-    def _error_on_rows(self, J: Any, B: Any, v: Any) -> Any:
+    def _error_on_rows(self, J: Any, B: Any, v: Any, memory: Any) -> Any:
         """½ Σ_c ⟨(τ_c - σ_c)²⟩ over all rows."""
         assert isinstance(self.inputs, Rows)
         x, y = (self.inputs.array @ W.T for W in (J, B))
@@ -175,12 +197,12 @@ class Network(eqx.Module):
             begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
             examples = jax.vmap(lambda key: jax.vmap(lambda s: self._examples(key, s))(s))(keys)
 
-            def learn(J: Any, B: Any, v: Any, examples: Any, key: Any) -> Any:
+            def learn(J: Any, B: Any, v: Any, memory: Any, examples: Any, key: Any) -> Any:
                 def step(i: Any, weights: Weights) -> Weights:
-                    J, v = self._learn(weights, jax.tree.map(lambda x: x[i], examples), s[i])
-                    return Weights(J, self._walked(weights.B, key, s[i]), v)
+                    after = self._learn(weights, jax.tree.map(lambda x: x[i], examples), s[i])
+                    return after._replace(B=self._walked(weights.B, key, s[i]))
 
-                return jax.lax.fori_loop(begin, end, step, Weights(J, B, v))
+                return jax.lax.fori_loop(begin, end, step, Weights(J, B, v, memory))
 
             return _over_runs(learn, (*state, examples, keys))
 
@@ -207,21 +229,23 @@ class Network(eqx.Module):
         noise = jax.random.normal(_folded(key, s, NOISE), (self.rule.noises,))
         return ξ, noise, _folded(key, s, CORRECTION)
 
-    def _learn(self, weights: Weights, examples: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
-        """J and v after step s."""
-        N, (J, _, v) = self.dimension, weights
+    def _learn(self, weights: Weights, examples: tuple[Any, Any, Any], s: Any) -> Weights:
+        """J, v and the memory of the optimizer after step s."""
+        N, (J, _, v, memory) = self.dimension, weights
         if self.batch == 1:
             change, signal = self._change(weights, examples, s)
         else:
             every = jax.vmap(lambda one: self._change(weights, one, s))(examples)
             change, signal = jax.tree.map(lambda x: jnp.mean(x, axis=0), every)
-        η, η_v = self.rule.rates(s, N)
-        J = self.rule.decay(N) * J + η / N * change
-        return J, None if v is None else self.rule.readout_learned(η_v / N, v, signal, N)
+        η, η_v, γ = self.rule.rates(s, N)
+        change, memory = direction(self.optimizer, change, memory)
+        J = self.rule.decay(N, γ) * J + η / N * change
+        v = None if v is None else self.rule.readout_learned(η_v / N, v, signal, N)
+        return weights._replace(J=J, v=v, memory=memory)
 
     def _change(self, weights: Weights, example: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
         """δ_i ξ of one example, and s_K e_c g(x_i) if v learns."""
-        (ξ, noise, key), N, (J, B, v) = example, self.dimension, weights
+        (ξ, noise, key), N, (J, B, v, _) = example, self.dimension, weights
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
         ζ = noise if self.rule.noisy else 0.0
         δ = self.rule.signal(x, y, ζ, v)

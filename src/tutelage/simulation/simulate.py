@@ -234,6 +234,7 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
         "activations": digest(g(x), g.derivative(x), h(x)),
         "learning_rate": _values(rate.first),
         "readout_rate": 0.0 if rate.readout is None else _values(rate.readout),
+        "weight_decay": 0.0 if rate.decay is None else _values(rate.decay),
     }
 
 

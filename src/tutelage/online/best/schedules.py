@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize, minimize_scalar
@@ -17,9 +16,7 @@ from tutelage._arguments import validated
 from tutelage._checks import (
     ComputationError,
     InputError,
-    finite_array,
     finite_number,
-    is_traced,
     positive_integer,
     short_repr,
 )
@@ -31,6 +28,7 @@ from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
+from tutelage.online.best.knots import StepSchedule, as_row
 from tutelage.online.flow import Flow
 from tutelage.online.stationary.plateaus import LONGEST
 from tutelage.online.steps import steps
@@ -54,7 +52,7 @@ class BestLearningRate(Finding):
 
 
 @with_checked_arguments
-class Schedule(eqx.Module):
+class Schedule(StepSchedule):
     """A learning rate that is constant between switches.
 
     rates: shape (n,);  switches: times in increasing order, shape (n - 1,).
@@ -69,7 +67,7 @@ class Schedule(eqx.Module):
     switches: Float[Array, " n-1"]
 
     def __init__(self, rates: Any, switches: Any):
-        self.rates, self.switches = _row("rates", rates), _row("switches", switches)
+        self.rates, self.switches = as_row("rates", rates), _switches(switches)
         if len(self.rates) != len(self.switches) + 1:
             raise InputError(
                 "switches",
@@ -86,12 +84,9 @@ class Schedule(eqx.Module):
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
-def _row(argument: str, value: Any) -> Float[Array, " n"]:
-    """Numbers in a row; traced ones pass."""
-    row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
-    if row.ndim != 1:
-        raise InputError(argument, f"shape {row.shape}", "they have to be numbers in a row")
-    return row
+def _switches(value: Any) -> Float[Array, " n"]:
+    """Times in a row, perhaps none."""
+    return jnp.zeros(0) if np.shape(value) == (0,) else as_row("switches", value)
 
 
 @dataclass(frozen=True, repr=False)

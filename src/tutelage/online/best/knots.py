@@ -1,0 +1,81 @@
+"""Schedules that a training can use: linear between knots, or constant between switches."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from tutelage._checks import InputError, finite_array, is_traced, positive_integer
+from tutelage._jax import jnp
+from tutelage._names import with_checked_arguments
+
+
+class StepSchedule(eqx.Module):
+    """A function of the time α, which frameworks can use as a function of the step."""
+
+    def __call__(self, time: Any) -> Any:
+        """The value at a time α."""
+        raise NotImplementedError
+
+    def per_step(self, dimension: int) -> Callable[[Any], Any]:
+        """The learning rate η(k/N)/N of step k of a network with N inputs.
+
+        dimension: N.
+
+        Optax and PyTorch take the result: ``optax.sgd(schedule.per_step(N))``, and for
+        ``torch.optim.SGD(..., lr=1.0)`` ``LambdaLR(optimizer, schedule.per_step(N))``.  Steps with
+        the mean gradient of a batch count as one each.
+        """
+        N = positive_integer("dimension", dimension, "1000")
+
+        def rate(step: Any) -> Any:
+            if is_traced(step):
+                return self(jnp.asarray(step, float) / N) / N
+            return float(self(step / N)) / N
+
+        return rate
+
+
+@with_checked_arguments
+class LinearSchedule(StepSchedule):
+    """A control that is linear in time between knots, and constant after the last one.
+
+    times: increasing, shape (n,);  values: shape (n,), not negative.
+
+    >>> import tutelage as tl
+    >>> schedule = tl.online.LinearSchedule(times=[0.0, 10.0], values=[1.0, 0.5])
+    >>> float(schedule(5.0)), float(schedule(30.0)), schedule.per_step(100)(500)
+    (0.75, 0.5, 0.0075)
+    """
+
+    times: Float[Array, " n"]
+    values: Float[Array, " n"]
+
+    def __init__(self, times: Any, values: Any):
+        self.times, self.values = as_row("times", times), as_row("values", values)
+        if self.times.shape != self.values.shape:
+            received = f"{len(self.values)} values for {len(self.times)} times"
+            raise InputError("values", received, "there is one value for each time")
+        if not is_traced(self.times) and np.any(np.diff(np.asarray(self.times)) <= 0):
+            raise InputError("times", "times that do not increase", "they have to increase")
+
+    def __repr__(self) -> str:
+        if len(self.times) > 8:
+            ends = f"{float(self.times[0]):g} to {float(self.times[-1]):g}"
+            return f"LinearSchedule({len(self.times)} knots from {ends})"
+        times, values = (np.round(np.asarray(x), 6).tolist() for x in (self.times, self.values))
+        return f"LinearSchedule(times={times}, values={values})"
+
+    def __call__(self, time: Any) -> Any:
+        """The value at a time."""
+        return jnp.interp(jnp.asarray(time, float), self.times, self.values)
+
+
+def as_row(argument: str, value: Any) -> Float[Array, " n"]:
+    """Numbers in a row; traced ones pass."""
+    row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
+    if row.ndim != 1 or not len(row):
+        raise InputError(argument, f"shape {row.shape}", "they have to be numbers in a row")
+    return row
