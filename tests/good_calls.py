@@ -16,6 +16,8 @@ import tutelage as tl
 ONE = tl.Committee(1, tl.Erf())
 NOISELESS = tl.Scenario(ONE, ONE)
 DRIFTING = tl.Scenario(ONE, ONE, drift=0.1)
+ALONE = tl.Scenario(tl.Committee(1, tl.ReLU()), tl.Committee(1, tl.ReLU()))
+HALF = tl.Overlaps(Q=[[0.25]], R=[[0.5]], T=[[1.0]])
 SCENARIO = tl.Scenario(ONE, ONE, label_noise=0.1)
 START = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
 SOLVED = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
@@ -161,6 +163,8 @@ CALLS = {
     "online.fixed_point": lambda: {"scenario": SCENARIO, "start": START, "learning_rate": 0.5},
     "online.fixed_points": lambda: {"scenario": SCENARIO, "learning_rate": 0.5, "starts": 2},
     "online.landscape": lambda: {"scenario": NOISELESS, "starts": 2},
+    "online.added_unit": lambda: {"scenario": ALONE, "start": HALF, "until": 2.0},
+    "online.minimum_path": lambda: {"scenario": NOISELESS, "start": SOLVED, "to": NOISELESS},
     "online.critical_learning_rates": lambda: {"scenario": NOISELESS, "start": START},
     "online.best_learning_rate": lambda: {"scenario": NOISELESS, "start": START, "error": 0.01},
     "online.best_tracking": lambda: {"scenario": DRIFTING, "start": SOLVED},
@@ -347,6 +351,10 @@ CALLS = {
     },
     "figures.animation": lambda: {"run": theory(), "path": file("run.gif"), "frames": 3},
     "figures.best_correlations": lambda: {"dataset": single_training()},
+    "figures.all_branches": lambda: {"branches": [made("online.branch")]},
+    "figures.curvatures": lambda: {"dataset": made("online.landscape")},
+    "figures.landscape": lambda: {"dataset": made("online.landscape")},
+    "figures.opening": lambda: {"dataset": made("online.added_unit")},
     "figures.branch": lambda: {"dataset": made("online.branch")},
     "figures.caption": lambda: {"axes": tl.figures.error(theory())},
     "figures.comparison": lambda: {"result": made("simulation.compare")},

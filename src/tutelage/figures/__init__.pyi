@@ -22,6 +22,12 @@ from .gates import (
     gate_activations as gate_activations,
     sampled_gates as sampled_gates,
 )
+from .minima import (
+    all_branches as all_branches,
+    curvatures as curvatures,
+    landscape as landscape,
+    opening as opening,
+)
 from .overlap_curves import overlaps as overlaps
 from .panels import learning_curves as learning_curves
 from .phases import phase_diagram as phase_diagram

@@ -20,6 +20,8 @@ from .stationary.critical_rates import (
     critical_learning_rates as critical_learning_rates,
 )
 from .stationary.landscape import landscape as landscape
+from .stationary.landscape_added import added_unit as added_unit
+from .stationary.landscape_paths import minimum_path as minimum_path
 from .stationary.plateaus import (
     Plateau as Plateau,
     plateau as plateau,

@@ -82,7 +82,7 @@ def landscape(
     >>> minima.family.values.tolist(), minima.share.values.tolist()
     (['solution'], [1.0])
     """
-    _check(scenario)
+    check_landscape(scenario)
     count = positive_integer("starts", starts, "starts=200")
     finite_number("scale", scale, above=0.0, hint="scale=1.0")
     check_seed(seed)
@@ -112,7 +112,8 @@ def landscape(
     )
 
 
-def _check(scenario: Any) -> None:
+def check_landscape(scenario: Any) -> None:
+    """Refuse a scenario whose error has no minima that gradient flow could end in."""
     check_scenario(scenario)
     for number in NUMBERS:
         if number.is_rate and getattr(scenario, number.name) > 0:

@@ -1,0 +1,71 @@
+"""Pictures of minima: which levels, shares and branches they show."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tutelage as tl
+from tutelage import figures
+
+
+def levels():
+    """Two minima and a saddle, made up."""
+    return xr.Dataset(
+        {
+            "generalization_error": ("level", [0.0, 0.02, 0.03]),
+            "family": ("level", ["solution", "2 spread", "1 anti-aligned"]),
+            "index": ("level", [0, 1, 0]),
+            "share": ("level", [0.7, 0.0, 0.3]),
+            "share_error": ("level", [0.1, 0.05, 0.1]),
+            "hessian_eigenvalue": (("level", "direction"), [[0.1, 1.0], [-0.1, 1.0], [0.2, 1.0]]),
+            "transverse_eigenvalue": (("level", "student"), [[0.3], [0.2], [0.1]]),
+        },
+        attrs={"starts": 10, "start_dimension": 4, "scale": 1.0},
+    )
+
+
+def branch(values):
+    eta = np.linspace(0.1, 1.0, len(values))
+    return xr.Dataset(
+        {
+            "learning_rate": ("point", eta),
+            "generalization_error": ("point", 0.1 * eta),
+            "eigenvalue": (("point", "direction"), np.array(values, float)[:, None]),
+            "special_kind": ("special", ["fold"]),
+            "special_learning_rate": ("special", [0.5]),
+        }
+    )
+
+
+def test_the_ladder_shows_minima_and_shares_only():
+    axes = figures.landscape(levels())
+    assert [text.get_text() for text in axes.texts] == ["solution", "1 anti-aligned"]
+    assert axes.containers[0].lines[0].get_xdata().tolist() == [0.7, 0.3]
+    assert "2 minima" in figures.caption(axes) and "d = 4" in figures.caption(axes)
+    assert "saddles" in figures.caption(figures.landscape(levels(), saddles=True))
+
+
+def test_curvatures_of_saddles_need_an_axis_with_negative_values():
+    assert figures.curvatures(levels()).get_yscale() == "log"
+    axes = figures.curvatures(levels(), saddles=True)
+    assert axes.get_yscale() == "symlog" and len(axes.get_xticks()) == 3
+    with pytest.raises(tl.InputError, match="no minimum"):
+        figures.curvatures(levels().isel(level=[1]))
+
+
+def test_branches_are_split_where_their_index_changes():
+    axes = figures.all_branches([branch([-1, -1, 1, 1]), branch([1, 1])])
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["stable", "index 1"]
+    stable = axes.lines[0]
+    assert stable.get_linestyle() == "-" and len(stable.get_xdata()) == 3
+    with pytest.raises(tl.InputError, match="at least one"):
+        figures.all_branches([])
+
+
+def test_overlaps_that_agree_are_one_curve():
+    scenario = tl.Scenario(tl.Committee(1, tl.ReLU()), tl.Committee(3, tl.ReLU()))
+    best = tl.online.landscape(scenario, starts=2).isel(level=0)
+    start = tl.Overlaps(Q=best.Q.values, R=best.R.values, T=scenario.T)
+    axes = figures.opening(tl.online.added_unit(scenario, start, until=20.0))
+    assert 2 <= len(axes.lines) <= 4
