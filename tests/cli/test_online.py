@@ -194,3 +194,16 @@ def test_the_table_of_fixed_points_says_which_are_unstable_and_what_to_do(capsys
     telling.show(online._points_table([stable]))
     assert "Runs leave" not in capsys.readouterr().out
     assert online._point_for_json(saddle)["unstable_directions"] == 1
+
+
+def test_the_landscape_is_printed_saved_and_drawn_in_place_of_a_run(run, tmp_path):
+    files = (tmp_path / "minima.nc", tmp_path / "minima.png")
+    asked = ["online", "--student", "2", "--teacher", "2", "--landscape", "4"]
+    code, out, _ = run(*asked, "--out", str(files[0]), "--plot", str(files[1]))
+    assert code == 0 and out.splitlines()[1].split()[:3] == ["solution", "0.00000000", "1"]
+    assert "d = 4" in out and results.load(files[0]).attrs["computed_by"] == "online.landscape"
+    assert files[1].stat().st_size > 0
+    code, out, _ = run(*asked, "--json")
+    assert code == 0 and json.loads(out)["share"] == [1.0]
+    code, _, err = run(*asked[:-1], "0")
+    assert code == 2 and "--landscape" in err

@@ -20,6 +20,7 @@ OPTIONS = {
     "teacher_overlaps": ["--teacher-norms"],
     "hidden": ["--teacher"],
     "path": ["--data", "--export"],
+    "starts": ["--landscape"],
 }
 UNITS = {
     "step": "its derivative is a delta function, and gradient descent has nowhere to go",

@@ -58,6 +58,12 @@ def online(
     critical: Annotated[
         bool, typer.Option(help="Also find the learning rates where the behaviour changes.")
     ] = False,
+    landscape: Annotated[
+        int | None,
+        typer.Option(
+            metavar="STARTS", help="Instead of a run: the minima in which STARTS runs end, ETA → 0."
+        ),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
     as_json: reading.Json = False,
     out: reading.Out = None,
@@ -79,6 +85,9 @@ def online(
         (readout, teacher_readout),
         numbers,
     )
+    if landscape is not None:
+        _show_landscape(files, scenario, landscape, as_json)
+        return
     start = reading.start(scenario, start_q, start_r)
     rate: Any = learning_rate
     if sweep_learning_rate is not None:
@@ -96,6 +105,44 @@ def online(
             telling.print_json(_for_json(run, points, rates))
         else:
             _print(run, points, rates)
+
+
+def _show_landscape(files: Files, scenario: "Scenario", starts: int, as_json: bool) -> None:
+    """Find the minima of the error, then save, draw and print them."""
+    from tutelage.online import landscape
+
+    with files:
+        minima = landscape(scenario, starts=starts, progress=True)
+        files.save(minima, "the minima")
+        files.draw(lambda figures: figures.landscape(minima).figure)
+        if as_json:
+            telling.print_json(telling.dataset_for_json(minima))
+        else:
+            telling.show(_landscape_table(minima))
+
+
+def _landscape_table(minima: "xr.Dataset") -> "Table":
+    """One row for each minimum: error, family, states of this kind, curvature, share."""
+    headings = ("minimum", "error", "states", "least curvature", "share of starts")
+    table = telling.table(*headings)
+    for level in (minima["index"].values == 0).nonzero()[0]:
+        one = minima.isel(level=int(level))
+        h = [float(one[f"{name}_eigenvalue"].min()) for name in ("hessian", "transverse")]
+        table.add_row(
+            str(one["family"].item()),
+            f"{float(one['generalization_error']):.8f}",
+            f"{float(one['multiplicity']):.6g}",
+            f"{min(h):.6f}",
+            f"{float(one['share']):.4f} ± {float(one['share_error']):.4f}",
+        )
+    starts, d = minima.attrs["starts"], minima.attrs["start_dimension"]
+    words = f"{starts} starts with weights of variance 1/d, d = {d}"
+    if minima.attrs["unsettled"]:
+        words += f"; {minima.attrs['unsettled']} have not come to rest"
+    if minima.attrs["escaped"]:
+        words += f"; the norms of {minima.attrs['escaped']} grow without bound"
+    table.caption, table.caption_justify = f"{words}.", "left"
+    return table
 
 
 def _evolve(
