@@ -58,7 +58,8 @@ def minimum_path(
         (number of negative curvatures), R and Q; over ``special``: special_kind ("becomes a
         saddle", where the sign of the smallest curvature changes, or "fold", where the path turns
         round in p), special_parameter, special_error, and special_direction, the change of R along
-        the direction in which the minimum opens (one of them, if symmetry makes several).  ``attrs["ended"]`` says why the path ended.
+        the direction in which the minimum opens (one of them, if symmetry
+        makes several).  ``attrs["ended"]`` says why the path ended.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
