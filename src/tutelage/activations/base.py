@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from tutelage._arguments import validated
 from tutelage._checks import InputError, is_traced, short_repr
 from tutelage._jax import jnp, numbers_to_arrays
+from tutelage._module import Module
 from tutelage._types import ArrayLike, Scalar
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
@@ -29,7 +30,7 @@ class Kink(NamedTuple):
     jump: Any
 
 
-class Activation(eqx.Module):
+class Activation(Module):
     """What a unit does with its field x: g(x).
 
     At a kink the derivative is the mean of both sides: θ(0) = ½ and sgn(0) = 0.

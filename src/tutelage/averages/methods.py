@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, positive_integer
+from tutelage._module import Module
 from tutelage._names import with_checked_arguments
 from tutelage.activations import Activation
 from tutelage.averages import erf
@@ -19,7 +20,7 @@ from tutelage.averages.quadrature import averages as quadrature
 Activations = tuple[Activation, ...]
 
 
-class Method(eqx.Module):
+class Method(Module):
     """How an average is computed."""
 
     name: ClassVar[str]

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -20,6 +19,7 @@ from tutelage._checks import (
 )
 from tutelage._html import matrix_table, side_by_side
 from tutelage._jax import jax_array, jnp
+from tutelage._module import Module
 from tutelage._names import with_checked_arguments
 from tutelage._types import AnyArray, ArrayLike, ArrayModule
 
@@ -29,7 +29,7 @@ NEXT = "\n" + " " * len("Overlaps(")
 
 
 @with_checked_arguments
-class Overlaps(eqx.Module):
+class Overlaps(Module):
     """Q_ik = J_i·J_k, R_in = J_i·B_n, T_nm = B_n·B_m for students J and teachers B.
 
     The fields x_i = J_i·ξ and y_n = B_n·ξ have the covariance C = [[Q, R], [Rᵀ, T]], which has

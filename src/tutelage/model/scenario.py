@@ -20,6 +20,7 @@ from tutelage._checks import (
 from tutelage._html import matrix_table, rows_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
+from tutelage._module import Module
 from tutelage._names import with_checked_arguments
 from tutelage._types import ArrayLike
 from tutelage.activations import Activation
@@ -29,7 +30,7 @@ from tutelage.model.teachers import check_orthogonal
 
 
 @with_checked_arguments
-class Committee(eqx.Module):
+class Committee(Module):
     """A network with one hidden layer: outputs are sums of hidden units with one activation.
 
     σ_c = Σ_i v_ci g(x_i)
@@ -71,7 +72,7 @@ class Committee(eqx.Module):
         return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
 
-class Numbers(eqx.Module):
+class Numbers(Module):
     """The numbers of a scenario, those of the table `tutelage.model.numbers.NUMBERS`."""
 
     output_scale: tuple[Any, Any]

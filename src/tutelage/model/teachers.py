@@ -5,16 +5,16 @@ Each of them walks at random with its norm kept and forgets its direction at the
     T_nn = const,   dT_nm/dα = -2δ T_nm  (n ≠ m),   T_nm(α) = T_nm(0) e^(-2δα).
 """
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import ROUNDING, InputError, is_traced
 from tutelage._jax import jnp, match_rank
+from tutelage._module import Module
 from tutelage._types import AnyArray, FloatOrArray
 
 
-class Teachers(eqx.Module):
+class Teachers(Module):
     """T at any time.
 
     T: at time 0, shape (..., M, M).

@@ -21,6 +21,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array, finite_number, shape_of, short_repr
 from tutelage._jax import jax, jnp
+from tutelage._module import Module
 from tutelage._types import ArrayLike, FloatOrArray
 
 RECORDED_TIMES = 401
@@ -29,7 +30,7 @@ LOOKED_AT = 101
 READOUT, DECAY = "readout_rate", "weight_decay"
 
 
-class Rate(eqx.Module):
+class Rate(Module):
     """A learning rate at one time, or one that does not change; () or one entry for each run.
 
     first: η, the factor of the terms of first order; 1 in the limit η → 0.
@@ -66,7 +67,7 @@ class Rate(eqx.Module):
 LIMIT = Rate(1.0, limit=True)
 
 
-class Scheduled(eqx.Module):
+class Scheduled(Module):
     """Learning rates that change, η(time), the same for all runs; that of the second layer too.
 
     function, readout: of time, or a number; ``readout`` may be None.

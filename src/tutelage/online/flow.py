@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float
 from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
 from tutelage._jax import jax, jnp
+from tutelage._module import Module
 from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
@@ -59,7 +60,7 @@ def moments(scenario: Scenario, method: Method | str | None = None, limit: bool 
     return next(way(scenario, method) for way in ways if way.serve(scenario, method))
 
 
-class Flow(eqx.Module):
+class Flow(Module):
     """The right-hand side of the equations for a scenario.
 
     scenario: who learns from whom.
@@ -241,7 +242,7 @@ def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
     return flow.errors(y, T)
 
 
-class Flows(eqx.Module):
+class Flows(Module):
     """The right-hand sides of several runs whose scenarios differ in numbers.
 
     batched: a `Flow` with a leading axis of runs on all of its arrays.

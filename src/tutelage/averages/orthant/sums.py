@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
+from tutelage._module import Module
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.orthant import moments as _moments, shared
 from tutelage.averages.orthant.averages import normalised
@@ -97,7 +98,7 @@ class Terms(NamedTuple):
     weights: Float[np.ndarray, "sums terms"]
 
 
-class Sums(eqx.Module):
+class Sums(Module):
     """Averages of expansions: one number for each, from the covariance of all fields.
 
     moments: what is averaged, known when it is compiled.

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jnp, numbers_to_arrays
+from tutelage._module import Module
 from tutelage.averages import pairs
 from tutelage.averages.generalization import couplings, generalization_error, products
 from tutelage.averages.methods import Method
@@ -19,7 +20,7 @@ EXACT = 1e-10
 SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
-class Moments(eqx.Module):
+class Moments(Module):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario, by one way.
 
     scenario: who learns from whom, with its numbers as arrays (`tutelage._jax.numbers_to_arrays`).

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
+from tutelage._module import Module
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.averages.methods import Hermite, Method, Orthant, Quadrature
@@ -60,7 +60,7 @@ def _matrix(columns: list[dict[int, float]], targets: int) -> np.ndarray:
     return matrix
 
 
-class Averages(eqx.Module):
+class Averages(Module):
     """Averages of the units of a student and a teacher, a batch at a time.
 
     units: g of the student and of the teacher.
