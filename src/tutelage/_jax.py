@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import jaxlib
 import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
 
 __all__ = [
     "OLDER_GENERATOR",
@@ -23,20 +24,31 @@ __all__ = [
     "match_rank",
     "match_ranks",
     "numbers_to_arrays",
+    "one_kernel",
+    "small_product",
 ]
 
 Tree = TypeVar("Tree")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The version of XLA that the compiler options below are measured with.
+IS_MEASURED_VERSION = jaxlib.__version__.startswith("0.10.")
 
 # The older of XLA's two code generators for processors makes code that is as fast, in half of the
 # time: a first ReLU curve takes 5.1 CPU s instead of 8.7.  XLA refuses an option that it does not
 # know, so it is given to the versions that are known to have it.
 OLDER_GENERATOR: dict[str, Any] = (
-    {"xla_cpu_use_fusion_emitters": False} if jaxlib.__version__.startswith("0.10.") else {}
+    {"xla_cpu_use_fusion_emitters": False} if IS_MEASURED_VERSION else {}
 )
 # Without fused multiplication and addition, which AVX does not have, every operation is rounded by
 # itself, in vector instructions as in scalar ones.  So a number has the same digits in every place
 # of an array, of whatever length.  Right-hand sides take as long as with it.
 ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
+# XLA compiles a program for processors into hundreds of small functions ("kernels"), each of which
+# takes 40 ns to call.  A call with these attributes is compiled into one function.
+ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"} if IS_MEASURED_VERSION else {}
+# Multiplications in the largest product of two matrices that is written out as a sum.
+MAX_SUM_OF_PRODUCTS = 2048
 
 
 def numbers_to_arrays(tree: Tree) -> Tree:
@@ -69,6 +81,40 @@ def jit_unoptimized(
     """
     options = {"xla_backend_optimization_level": 0}
     return jax.jit(function, static_argnames=static, compiler_options=options)
+
+
+def one_kernel(function: Function) -> Function:
+    """Compile a function of arrays into one kernel, on processors.
+
+    XLA refuses ("UNIMPLEMENTED") to compile what it cannot put into one kernel: scatters, sorting,
+    and products of matrices that another library computes (`small_product`).
+
+    >>> float(one_kernel(lambda x: jnp.sum(x * x))(jnp.arange(3.0)))
+    5.0
+    """
+
+    def inside(*arguments: Any) -> Any:
+        with set_xla_metadata(**dict.fromkeys(ONE_KERNEL)):  # not on every operation in it
+            return function(*arguments)
+
+    def called(*arguments: Any) -> Any:
+        with set_xla_metadata(**ONE_KERNEL):
+            return jax.jit(inside)(*arguments)
+
+    return called  # type: ignore[return-value]
+
+
+def small_product(A: Any, B: Any) -> Any:
+    """Return the product of two matrices, of NumPy or JAX; a small one as a sum of products.
+
+    XLA leaves products of matrices to a library, which takes longer to call than a small sum.
+
+    >>> small_product(np.eye(2), np.ones((2, 3))).shape
+    (2, 3)
+    """
+    if A.shape[-2] * A.shape[-1] * B.shape[-1] > MAX_SUM_OF_PRODUCTS:
+        return A @ B
+    return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
 
 
 def match_rank(x: Any, like: Any) -> Any:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import is_traced
-from tutelage._jax import jnp, match_rank, numbers_to_arrays
+from tutelage._jax import jnp, match_rank, numbers_to_arrays, small_product
 from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
@@ -71,7 +71,7 @@ def _methods(scenario: Scenario, method: Method | str | None = None) -> tuple[Me
 
 def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) -> Estimate:
     r, K = coefficients(scenario), scenario.K
-    weights = 0.5 * jnp.swapaxes(r, -1, -2) @ r
+    weights = 0.5 * small_product(jnp.swapaxes(r, -1, -2), r)
     students, teachers = range(K), range(K, K + scenario.M)
     every = [(students, students, 1.0), (students, teachers, 2.0), (teachers, teachers, 1.0)]
     C, estimate = overlaps.covariance, []
@@ -117,7 +117,7 @@ def couplings(scenario: Scenario, xp: ArrayModule = jnp) -> Float[AnyArray, "K n
     adds ς² (vᵀv)_ik = -ς² G_ik to the square of what multiplies g'(x_i) g'(x_k).
     """
     r = coefficients(scenario, xp)
-    G: Array = -xp.swapaxes(r[..., : scenario.K], -1, -2) @ r
+    G: Array = -small_product(xp.swapaxes(r[..., : scenario.K], -1, -2), r)
     return G
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp, match_rank
+from tutelage._jax import jax, jnp, match_rank, small_product
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.orthant.angle import angle
@@ -61,8 +61,8 @@ def first_order(
     G = match_rank(G, C)
     A = _without_kinks(units, C, G)
     if not kinks:
-        return A @ C
-    return A @ C + _kinks(C, _moduli(units, G))
+        return small_product(A, C)
+    return small_product(A, C) + _kinks(C, _moduli(units, G))
 
 
 def mean_jacobian(
@@ -120,7 +120,7 @@ def _kinks(C: Float[Array, "... n n"], W: Float[Array, "... K n"]) -> Float[Arra
     """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
     arcsine, area, variance = _angles(C, W.shape[-2])
     along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
-    return (W * arcsine) @ C + along * C[..., : W.shape[-2], :]
+    return small_product(W * arcsine, C) + along * C[..., : W.shape[-2], :]
 
 
 def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:

@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, small_product
 from tutelage._module import Module
 from tutelage._types import AnyArray
 from tutelage.averages.generalization import coefficients
@@ -233,7 +233,7 @@ def readout_gradient(
     scenario: Scenario, products: Float[Array, "K n"]
 ) -> Float[Array, "outputs K"]:
     """s_K ⟨(τ_c - σ_c) g(x_i)⟩ = s_K Σ_a r_ca ⟨g(x_i) g_a(f_a)⟩."""
-    return scenario.output_scale[0] * coefficients(scenario) @ products.T
+    return scenario.output_scale[0] * small_product(coefficients(scenario), products.T)
 
 
 @stored_jit

@@ -31,7 +31,7 @@ import numpy as np
 from jax.experimental import serialize_executable
 
 from tutelage import __version__
-from tutelage._jax import OLDER_GENERATOR, jax
+from tutelage._jax import OLDER_GENERATOR, jax, one_kernel
 from tutelage._precision import OPTION
 from tutelage.runs import program_store
 
@@ -73,10 +73,13 @@ class Program(NamedTuple):
     structure: Any
 
 
-def stored_jit(function: Function, options: dict[str, Any] = OLDER_GENERATOR) -> Function:
+def stored_jit(
+    function: Function, options: dict[str, Any] = OLDER_GENERATOR, *, as_one_kernel: bool = False
+) -> Function:
     """Compile a function, and store the program for the next process.
 
     options: those of the compiler.
+    as_one_kernel: whether to compile it into one kernel (`tutelage._jax.one_kernel`), if XLA can.
 
     As with `equinox.filter_jit`, arrays in the arguments are data, and everything else is constant.
     Results have to be arrays.  Inside another transformation of JAX the function is traced with it.
@@ -88,7 +91,8 @@ def stored_jit(function: Function, options: dict[str, Any] = OLDER_GENERATOR) ->
     >>> float(twice(jnp.asarray(3.0)))
     6.0
     """
-    return update_wrapper(StoredFunction(function, options), function)  # type: ignore[return-value]
+    stored = StoredFunction(function, options, as_one_kernel)
+    return update_wrapper(stored, function)  # type: ignore[return-value]
 
 
 class StoredFunction:
@@ -96,8 +100,10 @@ class StoredFunction:
 
     __wrapped__: Callable[..., Any]
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
-        self.function, self.options = function, options
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], as_one_kernel: bool = False
+    ):
+        self.function, self.options, self.as_one_kernel = function, options, as_one_kernel
         self.programs: dict[Any, Program] = {}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -144,7 +150,14 @@ class StoredFunction:
             results = jitted(arrays)
             return Program(jitted, structures[0]), results
         lowered = jitted.lower(arrays)
-        program = Program(lowered.compile(), structures[0])
+        try:
+            compiled = lowered.compile()
+        except jax.errors.JaxRuntimeError as problem:
+            if not self.as_one_kernel or "UNIMPLEMENTED" not in str(problem):
+                raise
+            in_many_kernels = StoredFunction(self.function, self.options)
+            return in_many_kernels._first_call(arrays, leaves, structure)
+        program = Program(compiled, structures[0])
         if name is not None and not CALLS_OUTSIDE.search(lowered.as_text()):
             _store(name, program)
         return program, program.call(arrays)
@@ -164,7 +177,8 @@ class StoredFunction:
             return results
 
         flat.__name__ = self.function.__name__
-        return jax.jit(flat, compiler_options=self.options), structures
+        whole = one_kernel(flat) if self.as_one_kernel and _on_one_processor() else flat
+        return jax.jit(whole, compiler_options=self.options), structures
 
     def _name(self, leaves: list[Any], structure: Any) -> str | None:
         """The name of the program's file: a hash of all that decides about its code."""

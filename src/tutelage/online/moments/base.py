@@ -45,7 +45,13 @@ class Moments(Module):
         scenario = self.scenario.without_shared_activation()
         return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
-    def has_long_loops(self, runs: int) -> bool:
+    @property
+    def fits_one_kernel(self) -> bool:
+        """Whether a step of a run is compiled into one kernel (`tutelage._jax.one_kernel`)."""
+        return False
+
+    @property
+    def has_long_loops(self) -> bool:
         """Whether most of the time is spent in loops that the newer code generator makes faster."""
         return False
 

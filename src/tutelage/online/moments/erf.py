@@ -28,7 +28,7 @@ import math
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp, match_rank
+from tutelage._jax import jax, jnp, match_rank, small_product
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import ErfClosedForm, Method
 from tutelage.averages.orthant.angle import arcsine
@@ -39,8 +39,6 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # Numbers in a vector register: XLA uses 256 bits.
 LANES = 4
-# From so many terms of one shift on, K = M = 3 for one run, the newer code generator is faster.
-LONG_LOOP = 32
 # More shifts than these are a loop, not one expression.
 UNROLLED_SHIFTS = 8
 
@@ -52,9 +50,13 @@ class ErfMoments(Moments):
     def serve(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, ErfClosedForm)
 
-    def has_long_loops(self, runs: int) -> bool:
-        K, M = self.scenario.K, self.scenario.M
-        return runs * (K + M) * K * (K + 1) // 2 >= LONG_LOOP
+    @property
+    def fits_one_kernel(self) -> bool:
+        return not self.has_long_loops
+
+    @property
+    def has_long_loops(self) -> bool:
+        return _shifts(self.scenario.K + self.scenario.M) > UNROLLED_SHIFTS
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)
@@ -62,11 +64,11 @@ class ErfMoments(Moments):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
         units, r = self._units, coefficients(self.scenario)
-        output, r = r @ units.o, r * units.e[None]
+        output, r = jnp.sum(r * units.o[None], axis=-1), r * units.e[None]
         v = -r[:, :K]
         i, k = (np.pad(x, (0, -len(x) % LANES)) for x in np.triu_indices(K))
-        G, h = v.T @ r, output @ v
-        constant = (jnp.outer(h, h) + self.scenario.label_noise**2 * (v.T @ v))[i, k]
+        G, h = small_product(v.T, r), small_product(output[None], v)[0]
+        constant = (jnp.outer(h, h) + self.scenario.label_noise**2 * small_product(v.T, v))[i, k]
         own, other, between = 1 + C[..., i, i], 1 + C[..., k, k], C[..., i, k]
         Lambda = own * other - between**2
         u = C[..., i] / jnp.sqrt(own)[..., None, :]
@@ -117,10 +119,15 @@ def _sum_of_arcsines(
         return (ia * kb + ib * ka) * arcsine(xi)
 
     total = 0.5 * terms(0)  # (a, a) is one term
-    end = n - half  # larger shifts are pairs that smaller ones have, but for half of n/2
+    end = _shifts(n)
     if end <= UNROLLED_SHIFTS:
         total = sum((terms(s) for s in range(1, end)), total)
     else:
         total = jax.lax.fori_loop(1, end, lambda s, total: total + terms(s), total)
     total = jnp.sum(total, axis=-2)
     return total + jnp.sum(terms(half, half), axis=-2) if end == half else total
+
+
+def _shifts(n: int) -> int:
+    """Return the number of shifts s, from 0 on, of which all pairs (a, a + s) differ."""
+    return n - n // 2

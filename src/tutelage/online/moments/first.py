@@ -9,6 +9,9 @@ from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
+# With more fields a product of matrices takes longer than calls of kernels.
+MAX_FIELDS_OF_ONE_KERNEL = 16
+
 
 class FirstMoments(Moments):
     """Exact, without the second order."""
@@ -16,6 +19,10 @@ class FirstMoments(Moments):
     @staticmethod
     def serve(scenario: Scenario, method: Method) -> bool:
         return method.exact
+
+    @property
+    def fits_one_kernel(self) -> bool:
+        return self.scenario.K + self.scenario.M <= MAX_FIELDS_OF_ONE_KERNEL
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jax, jnp, match_rank
+from tutelage._jax import jax, jnp, match_rank, small_product
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
@@ -20,6 +20,9 @@ from tutelage.averages.orthant.sums import Sums
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import upper_triangle
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
+
+# With more fields the kernel takes seconds longer to compile.
+MAX_FIELDS_OF_ONE_KERNEL = 12
 
 
 class SignMoments(Moments):
@@ -47,12 +50,18 @@ class SignMoments(Moments):
         units = (scenario.student.activation, scenario.teacher.activation)
         return isinstance(method, Orthant) and has_known_slopes(*units)
 
+    @property
+    def fits_one_kernel(self) -> bool:
+        return self.scenario.K + self.scenario.M <= MAX_FIELDS_OF_ONE_KERNEL
+
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         if self.weights is not None:
-            found = self.sums.values(overlaps.covariance) @ self.weights.T
+            found = small_product(
+                self.sums.values(overlaps.covariance)[..., None, :], self.weights.T
+            )[..., 0, :]
         else:
             parts = self._parts(couplings(self.scenario), jnp)
             found = self.sums(overlaps.covariance)
