@@ -86,8 +86,8 @@ def jit_unoptimized(
 def one_kernel(function: Function) -> Function:
     """Compile a function of arrays into one kernel, on processors.
 
-    XLA refuses ("UNIMPLEMENTED") to compile what it cannot put into one kernel: scatters, sorting,
-    and products of matrices that another library computes (`small_product`).
+    XLA refuses ("UNIMPLEMENTED") to compile what it cannot put into one kernel, such as
+    products of matrices that it leaves to a library (`small_product`).
 
     >>> float(one_kernel(lambda x: jnp.sum(x * x))(jnp.arange(3.0)))
     5.0
@@ -114,6 +114,7 @@ def small_product(A: Any, B: Any) -> Any:
     """
     if A.shape[-2] * A.shape[-1] * B.shape[-1] > MAX_SUM_OF_PRODUCTS:
         return A @ B
+    A, B = match_ranks(A, B)
     return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
 
 

@@ -309,3 +309,16 @@ def test_a_walk_in_pieces_is_the_walk(monkeypatch):
     monkeypatch.setattr("tutelage.online.integration.PATIENCE", 0.0)
     pieces = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
     assert pieces.identical(whole)
+
+
+@pytest.mark.parametrize("unit, rate", [(tl.Erf(), 0.5), (tl.Erf(), 0), (tl.ReLU(), 0)])
+def test_one_kernel_computes_the_same_curve(monkeypatch, unit, rate):
+    """Rounding differs: 1e-13 of states of order one, after a hundred steps."""
+    two = tl.Committee(2, unit)
+    scenario = tl.Scenario(two, two)
+    start = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
+    whole = evolve(scenario, start, rate, until=5)
+    monkeypatch.setattr(integration, "_compiled_one_kernel", integration._compiled)
+    many = evolve(scenario, start, rate, until=5)
+    for name in ("Q", "R", "generalization_error"):
+        assert np.all(np.abs(whole[name].values - many[name].values) <= 1e-13)

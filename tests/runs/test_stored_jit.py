@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage._jax import jax, jnp
+from tutelage._jax import ONE_KERNEL, jax, jnp
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow
 from tutelage.runs import program_store, stored_jit as stored
@@ -58,12 +59,23 @@ def uniform(x):
     return jax.random.uniform(jax.random.key(0), x.shape)
 
 
+@partial(stored_jit, as_one_kernel=True)
+def squared(x):
+    return x * jnp.cumsum(x * x)
+
+
+@partial(stored_jit, as_one_kernel=True)
+def multiplied(x):
+    """A product of matrices, which XLA leaves to a library."""
+    return (x[:, None] * x[None]) @ (x[:, None] * x[None])
+
+
 @pytest.fixture
 def store(monkeypatch, tmp_path):
     """A folder of programs for this process; functions that have compiled nothing."""
     monkeypatch.setattr(program_store, "is_on", lambda: True)
     monkeypatch.setenv(program_store.SWITCH, str(tmp_path / "programs"))
-    for function in (doubled, decomposed, called_back, uniform):
+    for function in (doubled, decomposed, called_back, uniform, squared, multiplied):
         monkeypatch.setattr(function, "programs", {})
     jax.config.update("jax_enable_compilation_cache", False)
     yield tmp_path / "programs"
@@ -140,6 +152,16 @@ def test_another_version_has_a_program_of_its_own(store, monkeypatch, what):
     doubled(np.ones(2))
     stored._environment.cache_clear()
     assert count(store) == 2
+
+
+def test_a_function_is_compiled_into_one_kernel_if_xla_can(store):
+    assert np.array_equal(squared(np.arange(3.0)), [0, 1, 10])
+    x = np.arange(32.0)
+    assert np.array_equal(multiplied(x), (x @ x) * np.outer(x, x))
+    (one,), (many,) = squared.programs.values(), multiplied.programs.values()
+    is_called = 'xla_cpu_small_call="true"'
+    assert (is_called in one.call.as_text()) == bool(ONE_KERNEL)
+    assert is_called not in many.call.as_text()
 
 
 def test_what_cannot_be_loaded_is_compiled_and_stored_again(store):

@@ -254,12 +254,6 @@ def _recorded(
         powers = fraction[None] ** jnp.arange(1.0, 5.0)[:, None]
         weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers[None], axis=1)
         y = now.y + h[:, None] * _combined(weights, k)
-        if len(t) == 1:  # without a scatter
-            place = jnp.minimum(recorded[0], count - 1)
-            before = jax.lax.dynamic_slice_in_dim(records, place, 1, axis=1)
-            row = jnp.where(wanted[:, None, None], y[:, None], before)
-            records = jax.lax.dynamic_update_slice_in_dim(records, row, place, axis=1)
-            return records, recorded + wanted.astype(int)
         place = jnp.where(wanted, recorded, count)  # beyond the end: not written
         return records.at[run, place].set(y, mode="drop"), recorded + wanted.astype(int)
 
