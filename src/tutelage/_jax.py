@@ -5,6 +5,7 @@ functions: the environment of the user's process, and the programs the user comp
 they are.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 Tree = TypeVar("Tree")
+Matrix = TypeVar("Matrix")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The version of XLA that the compiler options below are measured with.
@@ -104,7 +106,7 @@ def one_kernel(function: Function) -> Function:
     return called  # type: ignore[return-value]
 
 
-def small_product(A: Any, B: Any) -> Any:
+def small_product(A: Matrix, B: Any) -> Matrix:
     """Return the product of two matrices, of NumPy or JAX; a small one as a sum of products.
 
     XLA leaves products of matrices to a library, which takes longer to call than a small sum.
@@ -112,10 +114,10 @@ def small_product(A: Any, B: Any) -> Any:
     >>> small_product(np.eye(2), np.ones((2, 3))).shape
     (2, 3)
     """
-    if A.shape[-2] * A.shape[-1] * B.shape[-1] > MAX_SUM_OF_PRODUCTS:
-        return A @ B
-    A, B = match_ranks(A, B)
-    return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
+    a, b = match_ranks(A, B)
+    is_small = math.prod(a.shape[-2:]) * b.shape[-1] <= MAX_SUM_OF_PRODUCTS
+    product: Matrix = (a[..., :, :, None] * b[..., None, :, :]).sum(axis=-2) if is_small else a @ b
+    return product
 
 
 def match_rank(x: Any, like: Any) -> Any:
