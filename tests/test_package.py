@@ -24,6 +24,7 @@ ROOMS = [
         "_lazy",
         "_precision",
         "_jax",
+        "_module",
         "_types",
         "_checks",
         "_names",
