@@ -21,11 +21,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 import mpmath
 import numpy as np
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_axes
+from tutelage.figures.text import finish
 
 ORDERS = (4, 6, 10, 14)
 GAPS = [*np.arange(1.0, 0.1, -0.05), *(10.0**-k for k in np.arange(1, 16.5, 0.5))]  # 1 − ρ
@@ -80,22 +82,22 @@ def draw(file: Path, picture: Path) -> None:
     with file.open(encoding="utf-8") as stream:
         heading, *rows = csv.reader(stream)
     gaps, *errors = np.array(rows, dtype=float).T
-    figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    for name, error in zip(heading[1:], errors, strict=True):
-        ax.loglog(gaps, np.maximum(error, EXACT), marker=".", label=name)
-    ax.set_xlabel(r"$1-\rho$: from independent to parallel fields")
-    ax.set_ylabel(r"absolute error of $I_4$")
-    ax.grid(alpha=0.3)
-    ax.legend()
-    # The largest eigenvalue of the correlation matrix is 1 + 3ρ; the series needs it below 2.
-    ax.axvline(2 / 3, color="grey", linestyle=":")
-    ax.annotate("series diverges →", (0.6, 1e-10), color="grey")
-    ax.invert_xaxis()
-    ax.set_title(
-        r"$I_4=\langle\theta(z_1)\theta(z_2)\,z_{3+}\,z_{4+}\rangle$, "
-        r"four fields at correlation $\rho$"
-    )
-    figure.savefig(picture, dpi=150)
+    with tl.figures.style():
+        axes = new_axes(None)
+        for number, (name, error) in enumerate(zip(heading[1:], errors, strict=True)):
+            style = {"color": colour(number), "linestyle": DASHES[number]}
+            axes.loglog(gaps, np.maximum(error, EXACT), label=name, **style)
+        # The largest eigenvalue of the correlation matrix is 1 + 3ρ; the series needs it below 2.
+        axes.axvline(2 / 3, color="0.4", linestyle=":")
+        axes.annotate("series diverges →", (0.5, 1e-10), color="0.4")
+        axes.invert_xaxis()
+        axes.set(
+            xlabel=r"$1-\rho$: from independent to parallel fields",
+            ylabel=r"absolute error of $I_4$",
+            title=r"$I_4=\langle\theta(z_1)\theta(z_2)\,z_{3+}\,z_{4+}\rangle$, correlation $\rho$",
+        )
+        finish(axes)
+    axes.figure.savefig(picture, dpi=150)
 
 
 def main() -> None:

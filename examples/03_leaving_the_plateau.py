@@ -22,6 +22,8 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 SIZES = (100, 300, 1000, 3000, 10000)
 RUNS, UNTIL, RATE = 128, 80.0, 1.0
@@ -79,20 +81,21 @@ def growth_of_the_median(escapes: list[xr.Dataset]) -> tuple[float, float]:
 
 
 def draw(escapes: list[xr.Dataset], growth: float) -> plt.Figure:
-    """Which part has left by when, and the median over ln N beside the slope of the theory."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    tl.figures.escapes(escapes, left)
-    N, medians = np.array(SIZES), np.array([one.attrs["median"] for one in escapes])
-    quartiles = np.array([np.quantile(later(one), [0.25, 0.75]) for one in escapes]).T
-    right.errorbar(N, medians, np.abs(quartiles - medians), fmt="o", label="median and quartiles")
-    slope = 1 / (2 * growth)
-    through = np.mean(medians - slope * np.log(N))
-    label = rf"$\ln N/(2\lambda)$ + const., $\lambda = {growth:.4f}$"
-    right.plot(N, through + slope * np.log(N), "--", label=label)
-    right.set(xscale="log", xlabel="$N$", ylabel=r"escape time $\alpha$")
-    right.grid(alpha=0.3)
-    right.legend(fontsize="small", loc="upper left")
-    return figure
+    """Draw the escapes, and the median escape time over ln N with the slope of the theory."""
+    with tl.figures.style():
+        left, right = new_panels(2)
+        tl.figures.escapes(escapes, left)
+        N, medians = np.array(SIZES), np.array([one.attrs["median"] for one in escapes])
+        quartiles = np.array([np.quantile(later(one), [0.25, 0.75]) for one in escapes]).T
+        bars = np.abs(quartiles - medians)
+        right.errorbar(N, medians, bars, fmt="o", color=colour(0), label="median and quartiles")
+        slope = 1 / (2 * growth)
+        through = np.mean(medians - slope * np.log(N))
+        label = rf"$\ln N/(2\lambda)$ + const., $\lambda = {growth:.4f}$"
+        right.plot(N, through + slope * np.log(N), "--", color=colour(1), label=label)
+        right.set(xscale="log", xlabel="$N$", ylabel=r"escape time $\alpha$")
+        finish(right)
+    return left.figure
 
 
 def main() -> None:

@@ -17,9 +17,12 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
+
+import numpy as np
 
 import tutelage as tl
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 ACTIVATIONS = {
     "erf": tl.Erf(),
@@ -50,13 +53,17 @@ def save(jumps: dict[str, list[float]], file: Path) -> None:
 
 
 def draw(jumps: dict[str, list[float]], file: Path) -> None:
-    figure, axes = plt.subplots(figsize=(6.0, 3.8), layout="constrained")
-    for (name, values), marker in zip(jumps.items(), "os^vDP", strict=True):
-        axes.semilogx(UNITS, values, marker=marker, markersize=4, label=name)
-    axes.set(xlabel="$K$", ylabel=r"$|R - S|$ at $\alpha_c$")
-    axes.set_title("jump of the specialization where it begins to pay")
-    axes.legend(fontsize="small")
-    figure.savefig(file, dpi=150)
+    with tl.figures.style():
+        panels = new_panels(2)
+        for axes, scale in zip(panels, ("linear", "log"), strict=True):
+            for number, (name, values) in enumerate(jumps.items()):
+                style = {"color": colour(number), "marker": "os^vDP"[number], "fillstyle": "none"}
+                drawn = np.where(np.array(values) > 0, values, np.nan) if scale == "log" else values
+                axes.plot(UNITS, drawn, label=name, **style)
+            axes.set(xlabel="$K$", ylabel=r"$|R - S|$ at $\alpha_c$", xscale="log", yscale=scale)
+            finish(axes, below=True)
+        panels[0].figure.suptitle("Jump of the specialization at the transition")
+    panels[0].figure.savefig(file, dpi=150)
 
 
 def main() -> None:

@@ -25,6 +25,8 @@ import xarray as xr
 
 import tutelage as tl
 from tutelage.figures import critical_load, gate_activations, sampled_gates
+from tutelage.figures.style import new_panels
+from tutelage.figures.text import finish
 
 GATE = tl.gates.Gate([0, 1])
 LARGE = [2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 5, 7, 10, 15, 20, 30, 50]
@@ -67,31 +69,34 @@ def save(file: Path, heading: list[str], rows: list[list[float]]) -> None:
 
 
 def draw_loads(found: list[xr.Dataset]) -> plt.Figure:
-    """Signals of four gates, and the loads."""
-    figure, axes = plt.subplots(2, 3, figsize=(13.0, 7.4), layout="constrained")
-    h = np.linspace(-3.0, 3.0, 301)
-    shown = (GATE, tl.gates.Gate([-1, 1]), tl.gates.Gate([0, 1, 2]), tl.gates.Interval(-1, 1))
-    for ax, gate in zip(axes.flat, shown, strict=False):
-        gate_activations(tl.gates.curves(gate, [0.0, 0.5, 1, 2, 5, math.inf], h), ax)
-    expectation = tl.gates.curves(tl.gates.Gate([0, 1, 2]), [0.0, 0.5, 1, 2, 5, math.inf], h)
-    gate_activations(expectation, axes.flat[4], which="expectation")
-    critical_load(found, axes.flat[5])
-    axes.flat[5].plot(BETAS[:8], 4 / BETAS[:8] ** 2, "k--", linewidth=0.8, label=r"$4/\beta^2$")
-    axes.flat[5].legend(fontsize="small")
-    near = critical_load(found, axes.flat[5].inset_axes((0.42, 0.38, 0.55, 0.36)))
-    near.set(yscale="linear", xlim=(1.4, 50.0), ylim=(5.2, 6.4), xlabel="", ylabel="")
-    near.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
-    near.minorticks_off()
-    near.get_legend().remove()
-    return figure
+    """Draw the signals of four gates, an expectation, and the critical loads."""
+    with tl.figures.style():
+        axes = new_panels(6, figsize=(13.0, 9.6))
+        h = np.linspace(-3.0, 3.0, 301)
+        gates = (GATE, tl.gates.Gate([-1, 1]), tl.gates.Gate([0, 1, 2]), tl.gates.Interval(-1, 1))
+        names = ("levels 0 and 1", "levels −1 and 1", "levels 0, 1, 2", "any level from −1 to 1")
+        for panel, gate, name in zip(axes, gates, names, strict=False):
+            curves = tl.gates.curves(gate, [0.0, 0.5, 1, 2, 5, math.inf], h)
+            gate_activations(curves, panel).set_title(name)
+        expectation = tl.gates.curves(gates[2], [0.0, 0.5, 1, 2, 5, math.inf], h)
+        gate_activations(expectation, axes[4], which="expectation").set_title(names[2])
+        loads = critical_load(found, axes[5])
+        loads.plot(BETAS[:8], 4 / BETAS[:8] ** 2, color="0.4", ls=":", label=r"$4/\beta^2$")
+        finish(loads)
+        near = critical_load(found, loads.inset_axes((0.42, 0.38, 0.55, 0.36)))
+        near.set(yscale="linear", xlim=(1.4, 50.0), ylim=(5.2, 6.4), xlabel="", ylabel="")
+        near.get_legend().remove()
+    return loads.figure
 
 
 def draw_networks(found: dict[float, xr.Dataset]) -> plt.Figure:
-    figure, axes = plt.subplots(1, 2, figsize=(11.0, 4.0), layout="constrained", sharey=True)
-    for ax, beta in zip(axes, (1.0, 5.0), strict=True):
-        sampled_gates(found[beta].isel(example=[0]), ax)
-        ax.set_title(rf"{WIDTH} gates in each layer, $\beta={beta:g}$")
-    return figure
+    """Draw sampled against mean-field signals at two noise levels."""
+    with tl.figures.style():
+        axes = new_panels(2, sharey=True)
+        for panel, beta in zip(axes, (1.0, 5.0), strict=True):
+            sampled_gates(found[beta].isel(example=[0]), panel)
+            panel.set_title(rf"{WIDTH} gates in each layer, $\beta={beta:g}$")
+    return axes[0].figure
 
 
 def main() -> None:

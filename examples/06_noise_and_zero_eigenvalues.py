@@ -21,6 +21,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 BETAS = np.logspace(-2, 4, 13)
 TOLERANCES = (1e-4, 1e-6, 1e-8)
@@ -52,24 +55,28 @@ def save(rows: list[list[float]], file: Path) -> None:
 
 
 def draw(rows: list[list[float]], examples: dict[str, np.ndarray]) -> plt.Figure:
-    """γ over β for each tolerance beside the ReLU's, and all eigenvalues for a few β."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    table = np.array(rows)
-    for number, tolerance in enumerate(TOLERANCES):
-        power = round(np.log10(tolerance))
-        label = rf"$|\lambda| \leq 10^{{{power}}} \max|\lambda|$"
-        left.plot(BETAS, table[:-1, number], "o-", color=f"C{number}", ms=4, label=label)
-        left.axhline(table[-1, number], color=f"C{number}", linestyle="--", linewidth=0.8)
-    left.set(xscale="log", xlabel=r"$\beta$", ylabel=r"$\gamma$", title="dashed: ReLU")
-    left.legend(fontsize="small")
-    for name, λ in examples.items():
-        size = np.sort(np.abs(λ).ravel())[::-1]
-        right.plot(np.arange(size.size) / size.size, np.maximum(size, 1e-20), label=name)
-    right.set(yscale="log", xlabel="part of the eigenvalues", ylabel=r"$|\lambda|$ at least")
-    right.legend(fontsize="small")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-    return figure
+    """Draw γ over β for each tolerance, and all eigenvalues for a few β."""
+    with tl.figures.style():
+        left, right = new_panels(2)
+        table = np.array(rows)
+        for number, tolerance in enumerate(TOLERANCES):
+            power = round(np.log10(tolerance))
+            label = rf"$|\lambda| \leq 10^{{{power}}} \max|\lambda|$"
+            style = {"color": colour(number), "marker": "os^"[number], "fillstyle": "none"}
+            left.plot(BETAS, table[:-1, number], label=label, **style)
+            left.axhline(table[-1, number], color=colour(number), ls="--", linewidth=0.8)
+        left.set(xscale="log", xlabel=r"$\beta$", ylabel=r"$\gamma$", title="dashed: ReLU")
+        for number, (name, λ) in enumerate(examples.items()):
+            size = np.sort(np.abs(λ).ravel())[::-1]
+            part = np.arange(size.size) / size.size
+            style = {"color": colour(number), "linestyle": DASHES[number]}
+            right.plot(part, np.maximum(size, 1e-20), label=name, **style)
+        right.set(
+            yscale="log", xlabel="fraction of the eigenvalues", ylabel=r"$|\lambda|$ at least"
+        )
+        finish(left)
+        finish(right)
+    return left.figure
 
 
 def main() -> None:

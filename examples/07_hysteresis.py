@@ -64,7 +64,7 @@ def main() -> None:
     found = compute()
     save(found, folder / "hysteresis.csv")
     axes = tl.figures.hysteresis(found, theory=minima())
-    axes.set_title("five erf units, 1500 inputs, weights drawn from the Gibbs density", fontsize=10)
+    axes.set_title("five erf units, 1500 inputs")
     axes.figure.savefig(folder / "hysteresis.png", dpi=150)
 
 

@@ -25,6 +25,8 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
+from tutelage.figures.style import new_panels, ordered_colours
+from tutelage.figures.text import finish
 
 NODES, WEAK = 10, 5
 MULTIPLES = (1, 2, 5, 10)
@@ -72,21 +74,19 @@ def save(weak: xr.Dataset, file: Path) -> None:
 
 
 def draw(runs: xr.Dataset, weak: xr.Dataset) -> plt.Figure:
-    """Every node at the end, and the weaker half on the way."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    tl.figures.recovery(runs, left)
-    left.set(xlabel="teacher node, from the strongest to the weakest; dotted: after one epoch")
-    left.set_xticks(range(NODES), [str(j + 1) for j in range(NODES)])
-    for multiple in MULTIPLES:
-        now = weak.sel(multiple=multiple)
-        line = right.plot(weak["epoch"], now["mean"], label=f"{multiple}x")[0]
-        band = (now["mean"] - now["error"], now["mean"] + now["error"])
-        right.fill_between(weak["epoch"], *band, color=line.get_color(), alpha=0.2, linewidth=0)
-    label = f"part of the nodes {WEAK + 1} to {NODES} found"
-    right.set(xlabel="epoch", ylabel=label, ylim=(0, 1))
-    right.grid(alpha=0.3)
-    right.legend(fontsize="small")
-    return figure
+    """Draw every teacher node at the end, and the weaker half over the epochs."""
+    with tl.figures.style():
+        left, right = new_panels(2)
+        tl.figures.recovery(runs, left)
+        for multiple, tint in zip(MULTIPLES, ordered_colours(len(MULTIPLES)), strict=True):
+            now = weak.sel(multiple=multiple)
+            right.plot(weak["epoch"], now["mean"], color=tint, label=f"{multiple} per teacher node")
+            band = (now["mean"] - now["error"], now["mean"] + now["error"])
+            right.fill_between(weak["epoch"], *band, color=tint, alpha=0.2, linewidth=0)
+        label = f"fraction of nodes {WEAK + 1} to {NODES} recovered"
+        right.set(xlabel="epoch", ylabel=label, ylim=(0, 1))
+        finish(right)
+    return left.figure
 
 
 def main() -> None:

@@ -24,6 +24,9 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 TWO = tl.Committee(2, tl.ReLU())
 SCENARIO = tl.Scenario(student=TWO, teacher=TWO, teacher_overlaps=[[1, 0], [0, 2]])
@@ -43,19 +46,20 @@ def save(runs: dict[str, xr.Dataset], file: Path) -> None:
 
 
 def draw(runs: dict[str, xr.Dataset]) -> plt.Figure:
-    """The error, and how far apart the students are: what leaves the plateau has to grow."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    for name, run in runs.items():
-        left.semilogy(TIMES, run["generalization_error"], label=name)
-        apart = run["R"].isel(student=0) - run["R"].isel(student=1)
-        right.semilogy(TIMES, np.sqrt((apart**2).sum("teacher")), label=name)
-    left.axhline(ERROR, color="grey", linestyle=":")
-    left.set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", ylim=(3e-5, 2))
-    right.set(xlabel=r"$\alpha$", ylabel=r"$|R_1 - R_2|$")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-    return figure
+    """Draw the error, and the distance of the students, which has to grow to leave the plateau."""
+    with tl.figures.style():
+        left, right = new_panels(2)
+        for number, (name, run) in enumerate(runs.items()):
+            style = {"color": colour(number), "linestyle": DASHES[number], "label": name}
+            left.semilogy(TIMES, run["generalization_error"], **style)
+            distance = run["R"].isel(student=0) - run["R"].isel(student=1)
+            right.semilogy(TIMES, np.sqrt((distance**2).sum("teacher")), **style)
+        left.axhline(ERROR, color="0.4", linestyle=":")
+        left.set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", ylim=(3e-5, 2))
+        right.set(xlabel=r"$\alpha$", ylabel=r"$|R_1 - R_2|$")
+        finish(left)
+        finish(right)
+    return left.figure
 
 
 def main() -> None:

@@ -22,6 +22,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 EVEN = {
     "ReLU": tl.ReLU(),
@@ -58,16 +61,17 @@ def save(curves: dict[str, np.ndarray], file: Path) -> None:
 
 
 def draw(curves: dict[str, np.ndarray]) -> plt.Figure:
-    figure, panels = plt.subplots(1, 2, figsize=(10.0, 3.8), sharey=True, layout="constrained")
-    titles = ("linear plus even", "odd, and a constant for the sigmoid")
-    for axes, names, title in zip(panels, (EVEN, ODD), titles, strict=True):
-        for name in names:
-            axes.loglog(TIMES[1:], curves[name][1:], label=name)
-        axes.set(xlabel=r"$\alpha$", ylim=(1e-6, 2), title=title)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small", loc="lower left")
-    panels[0].set_ylabel(r"$\varepsilon_g$")
-    return figure
+    with tl.figures.style():
+        panels = new_panels(2, sharey=True)
+        titles = ("linear plus even", "odd, and a constant for the sigmoid")
+        for axes, names, title in zip(panels, (EVEN, ODD), titles, strict=True):
+            for number, name in enumerate(names):
+                style = {"color": colour(number), "linestyle": DASHES[number], "label": name}
+                axes.loglog(TIMES[1:], curves[name][1:], **style)
+            axes.set(xlabel=r"$\alpha$", ylim=(1e-6, 2), title=title)
+            finish(axes)
+        panels[0].set_ylabel(r"$\varepsilon_g$")
+    return panels[0].figure
 
 
 def main() -> None:

@@ -18,11 +18,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 import tutelage as tl
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 SIMILARITIES = np.linspace(0.0, 1.0, 21)
 RATE, UNTIL = 1.0, 100.0
@@ -68,6 +70,24 @@ def errors(task: int, run: xr.Dataset, heads: np.ndarray) -> np.ndarray:
     )
 
 
+def draw(columns: dict[str, np.ndarray], forgotten: np.ndarray) -> Figure:
+    """Draw what is forgotten of the first task, and what it brings for the second one."""
+    with tl.figures.style():
+        left, right = new_panels(2)
+        left.plot(SIMILARITIES, forgotten, "o-", color=colour(0))
+        left.set(title="forgetting", ylabel=r"growth of $\varepsilon_g$ of the first task")
+        options = {"fillstyle": "none"}
+        first, alone = columns["second_task_early"], columns["second_task_alone_early"]
+        right.plot(SIMILARITIES, first, "o-", color=colour(0), label="after the first", **options)
+        right.plot(SIMILARITIES, alone, "s--", color=colour(1), label="alone", **options)
+        early = f"$\\varepsilon_g$ of the second task at $\\alpha = {TIMES[20]:g}$"
+        right.set(title="transfer", ylabel=early, yscale="log")
+        for panel in (left, right):
+            panel.set_xlabel("$V$, similarity of the teachers")
+            finish(panel)
+    return left.figure
+
+
 def main(folder: Path) -> None:
     first = learned(0, beginning())
     second = learned(1, last(first))
@@ -87,19 +107,7 @@ def main(folder: Path) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns)
         rows.writerows(zip(*(x.tolist() for x in columns.values()), strict=True))
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    axes[0].plot(SIMILARITIES, after - before, "o-")
-    grown = r"growth of $\varepsilon_g$ of the first task"
-    axes[0].set(title="forgetting", xlabel="$V$, similarity of the teachers", ylabel=grown)
-    axes[1].plot(SIMILARITIES, columns["second_task_early"], "o-", label="after the first task")
-    axes[1].plot(SIMILARITIES, columns["second_task_alone_early"], "s--", label="alone")
-    early = f"$\\varepsilon_g$ of the second task at $\\alpha = {TIMES[20]:g}$"
-    axes[1].set(title="transfer", xlabel="$V$, similarity of the teachers", ylabel=early)
-    axes[1].set(yscale="log")
-    axes[1].legend()
-    for panel in axes:
-        panel.grid(alpha=0.3)
-    figure.savefig(folder / "two_tasks.png", dpi=150)
+    draw(columns, after - before).savefig(folder / "two_tasks.png", dpi=150)
     lost = after - before
     worst = SIMILARITIES[np.argmax(lost)]
     print(f"Most of the first task is forgotten at V = {worst:.2f}: ε_g grows by {max(lost):.4f},")

@@ -64,7 +64,7 @@ def main() -> None:
     study = compute()
     save(study, folder / "rate_and_decay.csv")
     axes = tl.figures.sweep(study)
-    axes[0].figure.suptitle("last error of two students of two teachers, noise 0.1 on the labels")
+    axes[0].figure.suptitle("Error at the end, label noise 0.1")
     axes[0].figure.savefig(folder / "rate_and_decay.png", dpi=150)
 
 

@@ -21,12 +21,14 @@ matplotlib.use("Agg")
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import numpy as np
 import optax
 from sklearn.datasets import load_digits
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 TEACHER, STUDENT, CLASSES = 5, 8, 10
 RATE, STEPS, EVERY = 0.0005, 200_000, 5000
@@ -116,19 +118,21 @@ def written(columns: dict[str, np.ndarray], path: Path) -> None:
 
 
 def drawn(columns: dict[str, np.ndarray], path: Path) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    time = columns["time"]
-    left.semilogy(time, columns["error"], label="on the images")
-    gaussian = columns["error_of_gaussian_fields"]
-    left.semilogy(time, gaussian, "--", label="of Gaussian fields with these overlaps")
-    left.set(xlabel=r"$\alpha$", ylabel="error")
-    for j in range(TEACHER):
-        right.semilogy(time, 1 - columns[f"teacher_{j + 1}"], label=f"teacher {j + 1}")
-    right.set(xlabel=r"$\alpha$", ylabel=r"$1 - \max_k \rho_{kj}$")
-    for panel in (left, right):
-        panel.grid(alpha=0.3)
-        panel.legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+    with tl.figures.style():
+        left, right = new_panels(2)
+        time = columns["time"]
+        left.semilogy(time, columns["error"], color=colour(0), label="on the images")
+        gaussian = columns["error_of_gaussian_fields"]
+        left.semilogy(time, gaussian, "--", color=colour(1), label="of Gaussian fields")
+        left.set(xlabel=r"$\alpha$", ylabel="error")
+        for j in range(TEACHER):
+            distance = 1 - columns[f"teacher_{j + 1}"]
+            style = {"color": colour(j), "linestyle": DASHES[j], "label": f"teacher {j + 1}"}
+            right.semilogy(time, distance, **style)
+        right.set(xlabel=r"$\alpha$", ylabel=r"$1 - \max_k \rho_{kj}$")
+        finish(left)
+        finish(right)
+    left.figure.savefig(path, dpi=150)
 
 
 def main(folder: Path) -> None:

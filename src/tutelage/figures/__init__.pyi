@@ -1,4 +1,3 @@
-from .animation import animation as animation
 from .branches import branch as branch
 from .bridge import prediction as prediction
 from .deep import (
@@ -31,6 +30,7 @@ from .minima import (
 from .overlap_curves import overlaps as overlaps
 from .panels import learning_curves as learning_curves
 from .phases import phase_diagram as phase_diagram
+from .run_animation import animation as animation
 from .sampling import hysteresis as hysteresis
 from .simulation import escapes as escapes, finite_size as finite_size
 from .spectra import (

@@ -1,4 +1,4 @@
-"""Students of finite width: who specializes on whom, when, and how strongly (tian2020)."""
+"""Students of finite width: correlations of student nodes with teacher nodes (tian2020)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SHIFT = 0.12  # of the distance of two teacher nodes, between students of differ
 def specialization(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, epoch: int | None = None
 ) -> Any:
-    """Draw every student node: fan-out strength against best correlation (tian2020, Figs. 3, 4).
+    """Draw the fan-out of student nodes over their best correlation (tian2020, Figs. 3, 4).
 
     Args:
         dataset: from `tutelage.deep.train`, with one polarity.
@@ -29,8 +29,8 @@ def specialization(
         epoch: a recorded one; the last by default.
 
     Returns:
-        The Axes drawn on.  The axis is 1 - ρ, logarithmic, with recovered nodes on the right; every
-        run has its colour and symbol.
+        The Axes.  The horizontal axis is 1 - ρ, logarithmic, with recovered nodes on the right;
+        each run has a colour and a symbol.
     """
     check_training(dataset, f"strength_{layer}", {"run", "epoch", f"student_{layer}"})
     axes = new_axes(axes)
@@ -38,8 +38,10 @@ def specialization(
     for run in range(now.sizes["run"]):
         one = now.isel(run=run)
         ρ, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
-        look = {"color": colour(run), "marker": MARKERS[run % len(MARKERS)], "fillstyle": "none"}
-        axes.plot(np.maximum(1 - ρ, MIN_DISTANCE), y, linestyle="none", markeredgewidth=0.8, **look)
+        style = {"color": colour(run), "marker": MARKERS[run % len(MARKERS)], "fillstyle": "none"}
+        axes.plot(
+            np.maximum(1 - ρ, MIN_DISTANCE), y, linestyle="none", markeredgewidth=0.8, **style
+        )
     strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
     axes.set(xlabel=r"$1-\rho$, $\rho$ the best correlation", ylabel=strength, xscale="log")
     axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * MIN_DISTANCE))
@@ -56,7 +58,7 @@ def specialization(
 def recovery(
     dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, threshold: float = 0.95
 ) -> Any:
-    """Draw which fraction of runs has recovered each teacher node (tian2020, Fig. 5).
+    """Draw the fraction of runs that recover each teacher node (tian2020, Fig. 5).
 
     Args:
         dataset: from `tutelage.deep.train`, or a sweep of it over multiples, with one polarity.
@@ -65,8 +67,8 @@ def recovery(
         threshold: of the correlation.
 
     Returns:
-        The Axes drawn on.  Dotted lines are the first recorded epoch after 0, solid ones the last;
-        students of different width have different symbols.
+        The Axes.  Dotted lines are the first recorded epoch after 0, solid lines the last one.
+        Students of different width have different symbols, and are shifted sideways.
     """
     from tutelage.deep import recovery_rate
 
@@ -100,7 +102,7 @@ def recovery(
 
 @figure_function
 def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) -> Any:
-    """Draw the best correlation of each teacher node over epochs, mean over runs (Fig. 7).
+    """Draw the best correlation of each teacher node over epochs (tian2020, Fig. 7).
 
     Args:
         dataset: from `tutelage.deep.train`, with one polarity.
@@ -108,8 +110,8 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
         layer: 1 for the lowest hidden layer.
 
     Returns:
-        The Axes drawn on.  Colours go from dark, the strongest teacher node, to light; of
-        many nodes six are named.
+        The Axes, with means over runs.  Colours go from dark (the strongest teacher node) to
+        light; if there are many nodes, six of them have legend entries.
     """
     check_training(dataset, f"teacher_correlation_{layer}", {"run", "epoch", f"teacher_{layer}"})
     axes = new_axes(axes)
@@ -117,7 +119,7 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     count = best.sizes[f"teacher_{layer}"]
     for j, tint in enumerate(ordered_colours(count)):
         y = best.isel({f"teacher_{layer}": j})
-        label = f"$j = {j + 1}$" if count <= MAX_LABELS or j in _few(count) else None
+        label = f"$j = {j + 1}$" if count <= MAX_LABELS or j in _labelled_nodes(count) else None
         dash = DASHES[j % len(DASHES)]
         axes.plot(best["epoch"], y, color=tint, linestyle=dash, label=label)
     loss = float(dataset["evaluation_loss"].isel(epoch=-1).mean())
@@ -131,6 +133,6 @@ def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) 
     return finish(axes)
 
 
-def _few(count: int) -> set[int]:
-    """Six of many, the first and the last among them."""
+def _labelled_nodes(count: int) -> set[int]:
+    """Return the numbers of six nodes, the first and the last among them."""
     return {int(k) for k in np.linspace(0, count - 1, 6).round()}

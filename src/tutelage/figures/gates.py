@@ -1,4 +1,4 @@
-"""Activations of noisy gates, networks of them, and where their units specialize."""
+"""Noisy gates: their activations, networks of them, and the load at which units specialize."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +21,12 @@ SYMBOLS = {
     "entropy": r"entropy $S(h)$",
 }
 
-JUMP = 5.0  # times the usual step between two fields
+JUMP_FACTOR = 5.0  # a step larger than this multiple of the median step is a jump
 
 
 @figure_function
 def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
-    """Draw what a gate does to a field h, one curve for each β.
+    """Draw a quantity of a noisy gate over the field h, one curve for each β.
 
     Args:
         dataset: from `tutelage.gates.curves`.
@@ -34,8 +34,7 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
         which: "signal", "expectation", "variance", "backpropagation_factor" or "entropy".
 
     Returns:
-        The Axes drawn on; without noise (β = ∞) the curve is black and dashed, with a gap where it
-        jumps between two fields of the grid.
+        The Axes.  Without noise (β = ∞) the curve is black and dashed, with a gap at each jump.
     """
     if which not in SYMBOLS:
         raise InputError("which", repr(which), f"it has to be one of {', '.join(SYMBOLS)}")
@@ -56,14 +55,13 @@ def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "sig
 
 
 def _with_gaps(h: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Leave out the line between two fields across which a function jumps, and a single point.
-
-    A step between neighbours is a jump if it is much larger than a usual step.
-    """
+    """Insert NaN at the jumps of a function on a grid, so that no line is drawn across them."""
     steps = np.abs(np.diff(y))
-    jumps = np.flatnonzero(steps > JUMP * max(float(np.median(steps)), 1e-3 * float(np.ptp(y))))
+    jumps = np.flatnonzero(
+        steps > JUMP_FACTOR * max(float(np.median(steps)), 1e-3 * float(np.ptp(y)))
+    )
     y = y.copy()
-    y[jumps[1:][np.diff(jumps) == 1]] = np.nan  # a value at the jump itself, on no side of it
+    y[jumps[1:][np.diff(jumps) == 1]] = np.nan  # a point at the jump itself
     return np.insert(h, jumps + 1, (h[jumps] + h[jumps + 1]) / 2), np.insert(y, jumps + 1, np.nan)
 
 
@@ -77,8 +75,7 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  A Dataset that has β = ∞ has a triangle at its α_c at the right edge;
-        loads that are never reached cannot be drawn.
+        The Axes.  A triangle at the right edge marks α_c at β = ∞.
     """
     from matplotlib import rcParams
 
@@ -86,12 +83,11 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
     gates = list(dict.fromkeys(map(_gate, datasets)))
     for number, one in enumerate(datasets):
         beta, alpha = one["beta"].values, one["coexists"].values
-        shown = np.isfinite(beta) & np.isfinite(alpha) & (beta > 0)
+        finite = np.isfinite(beta) & np.isfinite(alpha) & (beta > 0)
         units = str(one.attrs.get("units", "")).replace("inf", r"\infty")
         name = f"$K={units}$" if len(gates) == 1 else f"{_gate(one)}, $K={units}$"
         dash = DASHES[number % len(DASHES)]
-        axes.plot(beta[shown], alpha[shown], color=colour(number), linestyle=dash, label=name)
-        # A mark at the right edge: the limit of no noise.
+        axes.plot(beta[finite], alpha[finite], color=colour(number), linestyle=dash, label=name)
         for limit in alpha[np.isinf(beta) & np.isfinite(alpha)]:
             options: dict[str, Any] = {"color": colour(number), "clip_on": False, "zorder": 4}
             # Open and of different sizes, so that equal limits can be seen.
@@ -108,7 +104,7 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
 
 
 def _gate(dataset: xr.Dataset) -> str:
-    """The gate in words: levels {0, 1}."""
+    """Return the gate in words, such as "gate with levels {0, 1}"."""
     recorded = "computed_by" in dataset.attrs
     name = argument(dataset, "gate").name if recorded else str(dataset.attrs.get("gate", ""))
     return name.replace("Gate([", "gate with levels {").replace("])", "}")
@@ -116,31 +112,31 @@ def _gate(dataset: xr.Dataset) -> str:
 
 @figure_function
 def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
-    """Draw how far sampled signals are from the mean-field pass, with their standard errors.
+    """Draw the deviation of sampled signals from the mean-field pass, with standard errors.
 
     Args:
         dataset: from `tutelage.gates.sample_network`.
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on: one colour and symbol for each layer; bars are two standard errors long
-        to either side, so that nearly all of those of the first layer meet the line at zero.
+        The Axes, with one colour and symbol for each layer.  Bars extend two standard errors to
+        either side, so that nearly all bars of the first layer cross the line at zero.
     """
     axes = new_axes(axes)
     symbols = "osD^v"
     for layer in np.unique(dataset["layer"].values):
         one = dataset.isel(unit=np.flatnonzero(dataset["layer"].values == layer))
         exact = one["mean_field"].values.ravel()
-        off = one["signal"].values.ravel() - exact
+        deviation = one["signal"].values.ravel() - exact
         bars = 2 * one["standard_error"].values.ravel()
-        look: dict[str, Any] = {
+        style: dict[str, Any] = {
             "fmt": symbols[(layer - 1) % len(symbols)],
             "color": colour(layer - 1),
         }
-        look |= {"alpha": 0.75, "elinewidth": 0.8, "capsize": 0, "markersize": 3}
-        axes.errorbar(exact, off, bars, label=f"layer {layer}", **look)
+        style |= {"alpha": 0.75, "elinewidth": 0.8, "capsize": 0, "markersize": 3}
+        axes.errorbar(exact, deviation, bars, label=f"layer {layer}", **style)
     axes.axhline(0.0, color="black", linewidth=0.8)
-    add_to_caption(axes, "Bars are two standard errors long to either side.")
+    add_to_caption(axes, "Bars extend two standard errors to either side.")
     label = r"sampled $-$ mean-field $\langle j\rangle$"
     axes.set(xlabel=r"mean-field $\langle j\rangle$", ylabel=label)
     return finish(axes)

@@ -1,4 +1,4 @@
-"""Simulated runs: when they leave a plateau, and how they approach the theory."""
+"""Simulated runs: escape times from a plateau, and deviations from the theory over N."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from tutelage.figures.text import SYMBOLS, add_to_caption, finish, ticks_at
 
 @figure_function
 def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
-    """Draw which part of the runs has left the plateau by when, one curve for each ensemble.
+    """Draw the fraction of runs that have left the plateau over time, for each ensemble.
 
     Args:
         ensembles: from `tutelage.simulation.escape_times`.
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Runs that have not left keep a curve below 1.  Ensembles of different
-        N have colours in the order of N.
+        The Axes.  Colours are in the order of N.  A curve that ends below 1 has runs that do not
+        leave the plateau.
     """
     axes = new_axes(axes)
     sizes = [one.attrs.get("dimension") for one in ensembles]
@@ -43,15 +43,15 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
 
 @figure_function
 def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
-    """Draw deviation and spread against N on logarithmic axes, with their exponents.
+    """Draw deviation and spread over N on logarithmic axes, with fitted exponents.
 
     Args:
         dataset: from `tutelage.simulation.finite_size`.
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
-        The Axes drawn on.  Bars are standard errors; that of a spread over n runs is the spread
-        divided by √(2n), as for one normal number.  Dashed lines have the fitted exponents.
+        The Axes.  Bars are standard errors; the standard error of a spread over n runs is the
+        spread divided by √(2n), as for one normal number.  Dashed lines have the fitted exponents.
     """
     axes = new_axes(axes)
     N = dataset["dimension"].values.astype(float)
@@ -61,7 +61,7 @@ def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
         bars = dataset["standard_error"].values if what == "mean" else _error_of_spread(dataset)
         p, width = (dataset.attrs[f"{what}_exponent{end}"] for end in ("", "_standard_error"))
         label = rf"{name} $\sim N^{{-x}}$, $x = {p:.3f} \pm {width:.3f}$"
-        # A bar that reaches zero has no end on a logarithmic axis.
+        # Keeps the lower end of a bar positive on the logarithmic axis.
         both = [np.minimum(bars, 0.999 * y), bars]
         axes.errorbar(N, y, yerr=both, fmt=marker, color=tint, label=label)
         middle = np.exp(np.mean(np.log(y * N**p)))
@@ -78,5 +78,5 @@ def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
 
 
 def _error_of_spread(dataset: xr.Dataset) -> np.ndarray:
-    """σ/√(2n), of one normal number; a mean over many is known better."""
+    """Return σ/√(2n), an upper bound: the spread is a mean over several overlaps."""
     return dataset["spread"].values / np.sqrt(2 * dataset["runs"].values)

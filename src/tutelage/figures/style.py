@@ -12,23 +12,23 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, short_repr
 
 STYLES = ("screen", "paper")
-FOLDER = Path(__file__).parents[1]  # "tutelage.paper" is a style of Matplotlib by this place
-# Width of several panels in units of the width of one picture: 17.8 cm on paper.
-PANELS_WIDTH = {1: 1.0, 2: 1.7, 3: 2.08}
+FOLDER = Path(__file__).parents[1]  # here Matplotlib finds the style "tutelage.paper"
+# Width of a row of panels relative to a single picture; three panels are 17.8 cm wide on paper.
+ROW_WIDTHS = {1: 1.0, 2: 1.7, 3: 2.08}
 
 
 @contextmanager
 @validated
 def style(name: Literal["screen", "paper"] = "screen") -> Iterator[None]:
-    """Draw, and save, everything in the ``with`` block in one of the two styles.
+    """Draw and save all figures of a ``with`` block in one of the two styles.
 
     Args:
-        name: "screen", 6 in wide with letters of 11 pt; "paper", one column of a journal: 3.39 in
-            wide with letters of 8 pt and thin lines.
+        name: "screen", 6 in wide with letters of 11 pt, or "paper", one column of a journal:
+            3.39 in wide with letters of 8 pt and thin lines.
 
-    Outside of such a block figures have the style "screen", except for settings of Matplotlib
-    that are not its defaults: those are left alone.  Both are styles of Matplotlib,
-    "tutelage.screen" and "tutelage.paper".
+    Outside of such a block figures have the style "screen", except for those settings of
+    Matplotlib that you have changed.  Both are also styles of Matplotlib, "tutelage.screen" and
+    "tutelage.paper".
 
     >>> import matplotlib, tutelage as tl
     >>> with tl.figures.style("paper"):
@@ -43,7 +43,7 @@ def style(name: Literal["screen", "paper"] = "screen") -> Iterator[None]:
 
 @contextmanager
 def default_style() -> Iterator[None]:
-    """The style "screen" in place of defaults of Matplotlib; other settings are left alone."""
+    """Apply the style "screen" to all settings of Matplotlib that still have their defaults."""
     import matplotlib
 
     now: Any = matplotlib.rcParams
@@ -63,13 +63,13 @@ def _settings(name: str) -> Any:
 
 
 def new_axes(axes: Any) -> Any:
-    """The Axes that were given, or those of a new figure."""
+    """Return the given Axes, or those of a new figure."""
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
     if axes is None:
         new: Any = plt.subplots(layout="constrained")[1]
-        new.figure.rows_that_grow = 1  # by the height of a legend below the Axes
+        new.figure.growing_rows = 1  # by the height of a legend below the Axes
         return new
     if not isinstance(axes, Axes):
         raise InputError(
@@ -79,7 +79,7 @@ def new_axes(axes: Any) -> Any:
 
 
 def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
-    """Axes side by side, four of them two by two; ``figsize`` in inches."""
+    """Return Axes of a new figure side by side, from four on in two rows; ``figsize`` in inches."""
     import matplotlib.pyplot as plt
 
     rows = 2 if count > 3 else 1
@@ -87,17 +87,17 @@ def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
     grows = figsize is None
     if figsize is None:
         width, height = plt.rcParams["figure.figsize"]
-        figsize = (width * PANELS_WIDTH.get(columns, 2.08), rows * height)
+        figsize = (width * ROW_WIDTHS.get(columns, 2.08), rows * height)
     size: dict[str, Any] = {"figsize": check_size(figsize), "layout": "constrained"}
     grid: Any = plt.subplots(rows, columns, squeeze=False, **size, **options)[1]
-    grid[0, 0].figure.rows_that_grow = rows if grows else 0
+    grid[0, 0].figure.growing_rows = rows if grows else 0
     for spare in grid.flat[count:]:
         spare.remove()
     return grid.flatten()[:count]
 
 
 def check_size(figsize: Any) -> tuple[float, float]:
-    """Width and height in inches."""
+    """Validate a width and height in inches."""
     size = finite_array("figsize", figsize)
     if size.shape != (2,) or not np.all(size > 0):
         allowed = "it has to be width and height in inches"
@@ -106,19 +106,20 @@ def check_size(figsize: Any) -> tuple[float, float]:
 
 
 def palette() -> list[str]:
-    """Colours for things without an order."""
+    """Return the colours of the active style, for curves without an order."""
     import matplotlib
 
     return matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
 
 
 def colour(number: int) -> str:
+    """Return a colour of the palette, which repeats after its last one."""
     colours = palette()
     return colours[number % len(colours)]
 
 
 def ordered_colours(count: int) -> Any:
-    """Colours in an order, from dark to light, for curves that have one."""
+    """Return colours from dark to light, for curves with an order."""
     import matplotlib
 
     # Beyond 0.66 the contrast with white is less than 3.

@@ -12,10 +12,10 @@ import numpy as np
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 
-MAX_LABELS = 12  # more lines cannot be told apart
-RIGHT_FROM = 4.5  # inches for the Axes and a legend next to them; else it is below
-RIGHT_PART = 0.34  # of this width, at most, for the legend
-GAP = 4.0  # points between a picture and its legend
+MAX_LABELS = 12  # more lines cannot be distinguished
+MIN_WIDTH_INCHES = 4.5  # of Axes that have their legend to the right; else it is below
+MAX_LEGEND_FRACTION = 0.34  # of the width
+GAP_POINTS = 4.0  # between the Axes and the legend
 
 SYMBOLS = {
     "generalization_error": r"$\varepsilon_g$",
@@ -50,10 +50,10 @@ def _formula(match: re.Match[str]) -> str:
 
 @validated
 def caption(axes: Any) -> str:
-    """Return the caption of a picture: what is drawn, in sentences.
+    """Return the caption of a figure: what it shows, in sentences.
 
     Args:
-        axes: what a function of `tutelage.figures` has returned: Axes, or an array of them.
+        axes: the Axes, or the array of Axes, that a function of `tutelage.figures` returned.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -72,7 +72,7 @@ def caption(axes: Any) -> str:
 
 
 def add_to_caption(axes: Any, *sentences: str) -> None:
-    """Add sentences to the caption."""
+    """Add sentences to the caption, each one once."""
     _notes(axes).extend(words for words in sentences if words not in _notes(axes))
 
 
@@ -83,11 +83,11 @@ def _notes(axes: Any) -> list[str]:
 
 
 def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
-    """Add a grid, plain ticks, and a legend next to the data if there is something to say.
+    """Add a grid, plain ticks, and a legend next to the data if there is anything to label.
 
     Args:
-        axes: with everything drawn, and their labels.
-        handles: entries of the legend, in place of one for each thing that is drawn.
+        axes: Axes with all curves, scales and axis labels.
+        handles: legend entries, instead of one per labelled curve.
         legend: options of `place_legend`.
     """
     import matplotlib
@@ -102,7 +102,7 @@ def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
             plain_symlog_ticks(axis)
         elif axis.get_scale() == "linear":
             round_ticks(axis)
-        # Ticks are made when they are needed, in the style of that time: here is that time.
+        # Matplotlib creates ticks lazily: create them now, in the style that is active here.
         axis.get_major_ticks(1), axis.get_minor_ticks(1)
     handles = _entries(axes, handles)
     if handles:
@@ -120,7 +120,7 @@ def _entries(axes: Any, handles: Any) -> list[Any]:
 
 
 def ticks_at(axis: Any, values: Any) -> None:
-    """Label these values of a logarithmic axis."""
+    """Put the ticks of a logarithmic axis at these values."""
     from tutelage.figures.ticks import plain_log_ticks
 
     plain_log_ticks(axis, values)
@@ -128,27 +128,27 @@ def ticks_at(axis: Any, values: Any) -> None:
 
 
 def place_legend(axes: Any, handles: Any, *, title: str | None = None, below: bool = False) -> None:
-    """Put the legend to the right of wide Axes, and below others, never on the data.
+    """Put the legend to the right of wide Axes and below narrow ones, never on the data.
 
-    A figure that was made here (`new_axes`) becomes higher by the legend below it.
+    A figure of `new_axes` or `new_panels` grows by the height of the legend below it.
     """
     width = _width(axes)
-    if width >= RIGHT_FROM and not below:
+    if width >= MIN_WIDTH_INCHES and not below:
         legend = _legend(axes, handles, 1, title, loc="center left", bbox_to_anchor=(1.01, 0.5))
-        if _inches(axes, legend).width <= RIGHT_PART * width:
+        if _inches(axes, legend).width <= MAX_LEGEND_FRACTION * width:
             return
     left, under = _margins(axes)
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    # Below by a number of points: the height of the Axes changes with the legend.
-    place["bbox_transform"] = _lowered(axes, under + GAP)
+    # In points below the Axes, whose height changes when the legend is added.
+    place["bbox_transform"] = _lowered(axes, under + GAP_POINTS)
     column = _inches(axes, _legend(axes, handles, 1, title, **place)).width
     rows = -(-len(handles) // max(1, int(0.97 * (width - left / 72) / column)))
     legend = _legend(axes, handles, -(-len(handles) // rows), title, **place)
-    _grow(axes, _inches(axes, legend).height + GAP / 72)
+    _grow(axes, _inches(axes, legend).height + GAP_POINTS / 72)
 
 
 def root_figure(axes: Any) -> Any:
-    """The whole figure, also of Axes in a part of it."""
+    """Return the whole figure, also for Axes in a subfigure."""
     return axes.figure.canvas.figure
 
 
@@ -162,9 +162,9 @@ def _legend(axes: Any, handles: Any, columns: int, title: str | None, **place: A
 
 
 def _grow(axes: Any, inches: float) -> None:
-    """Make room for the highest legend below each row of Axes."""
+    """Increase the height of the figure by the highest legend, for each row of Axes."""
     figure = root_figure(axes)
-    rows = getattr(figure, "rows_that_grow", 0)
+    rows = getattr(figure, "growing_rows", 0)
     if rows:
         before = getattr(figure, "legend_inches", 0.0)
         figure.legend_inches = max(before, inches)
@@ -179,7 +179,7 @@ def _lowered(axes: Any, points: float) -> Any:
 
 
 def _width(axes: Any) -> float:
-    """Inches for the Axes with all that belongs to them."""
+    """Return the width of the Axes with their labels, in inches."""
     figure = axes.figure
     spec = axes.get_subplotspec()
     inches = figure.bbox.width / root_figure(axes).dpi
@@ -191,7 +191,7 @@ def _width(axes: Any) -> float:
 
 
 def _margins(axes: Any) -> tuple[float, float]:
-    """Points that ticks and labels take on the left of the Axes and below them."""
+    """Return the widths of ticks and labels to the left of the Axes and below, in points."""
     dpi = root_figure(axes).dpi
     box, y, x = axes.bbox, axes.yaxis.get_tightbbox(), axes.xaxis.get_tightbbox()
     left = 0.0 if y is None else box.x0 - y.x0

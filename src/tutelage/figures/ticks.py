@@ -1,4 +1,4 @@
-"""Ticks of logarithmic axes: 50, 100, 200, and powers of ten only where they are shorter."""
+"""Ticks at round numbers; on logarithmic axes plain numbers, or powers of ten on long axes."""
 
 from typing import Any
 
@@ -13,22 +13,23 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-NARROW, SHORT, WIDE = 0.5, 1.1, 2.2  # decades
+# Decades of a logarithmic axis, up to which its ticks are equidistant, at 1, 2, 3, 5 or at 1, 2, 5.
+EQUIDISTANT_DECADES, FINE_DECADES, COARSE_DECADES = 0.5, 1.1, 2.2
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-4, 1e5  # beyond, powers of ten are shorter
 
 
 class PlainLogLocator(LogLocator):
-    """Round numbers on a logarithmic axis of any length, about as many as are read with ease."""
+    """Ticks of a logarithmic axis of any length at a few round numbers."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         low, high = sorted((vmin, vmax))
         if not 0 < low < high < np.inf:
             return super().tick_values(vmin, vmax)
         decades = np.log10(high / low)
-        if decades < NARROW:
+        if decades < EQUIDISTANT_DECADES:
             return [x for x in MaxNLocator(4).tick_values(low, high) if x > 0]
-        fine = (1.0, 2.0, 3.0, 5.0) if decades < SHORT else (1.0, 2.0, 5.0)
-        subs = fine if decades < WIDE else (1.0,)
+        fine = (1.0, 2.0, 3.0, 5.0) if decades < FINE_DECADES else (1.0, 2.0, 5.0)
+        subs = fine if decades < COARSE_DECADES else (1.0,)
         step = int(np.ceil(decades / 7))
         first = int(np.floor(np.log10(low)))
         powers = range(first - first % step, int(np.ceil(np.log10(high))) + 1, step)
@@ -36,7 +37,7 @@ class PlainLogLocator(LogLocator):
 
 
 class PlainNumber(Formatter):
-    """100 and 0.01; powers of ten for all ticks of an axis that goes further."""
+    """Labels such as 100 and 0.01; powers of ten on axes with smaller or larger numbers."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         axis: Any = self.axis
@@ -46,11 +47,13 @@ class PlainNumber(Formatter):
 
 
 def plain(x: float) -> str:
+    """Write a number without a power of ten, if possible."""
     return f"{x:.6g}"
 
 
 def power(x: float) -> str:
-    """
+    """Write a number with a power of ten, as a formula.
+
     >>> power(1e-6), power(2e5), power(0)
     ('$10^{-6}$', '$2\\\\times10^{5}$', '0')
     """
@@ -75,23 +78,23 @@ def integer_ticks(axis: Any) -> None:
 
 
 def plain_symlog_ticks(axis: Any) -> None:
-    """Plain numbers on an axis that is linear near zero, at the places that it has."""
+    """Label the ticks of a symmetric logarithmic axis with plain numbers."""
     axis.set_major_formatter(PlainNumber())
 
 
 def plain_log_ticks(axis: Any, values: Any = None) -> None:
-    """Plain numbers on a logarithmic axis; at these values, if they are few."""
+    """Label a logarithmic axis with plain numbers, at these values if they are given."""
     axis.set_major_formatter(PlainNumber())
     axis.set_minor_formatter(NullFormatter())
     if values is not None:
-        axis.set_major_locator(FixedLocator(_apart(np.unique(values))))
+        axis.set_major_locator(FixedLocator(_select_distant(np.unique(values))))
         axis.set_minor_locator(NullLocator())
     else:
         axis.set_major_locator(PlainLogLocator())
 
 
-def _apart(values: np.ndarray, most: int = 7) -> list[float]:
-    """Those values that are not too close to each other on a logarithmic axis."""
+def _select_distant(values: np.ndarray, most: int = 7) -> list[float]:
+    """Select values with a minimal distance on a logarithmic axis."""
     chosen = [float(values[0])]
     gap = np.log(values[-1] / values[0]) / most
     for x in values[1:]:
