@@ -1,6 +1,6 @@
 """Statistical physics of learning from a teacher.
 
-What lives where, in the order in which data flows: `activations` says what a unit does;
+The packages, in the order in which data flows: `activations` says what a unit does;
 `model` who teaches and who learns (`Committee`, `Scenario`, `Overlaps`); `runs` what every long
 or random computation needs; `solve` numerics without physics; `averages` the Gaussian averages
 of the fields, and the error that follows from them; `online` how overlaps change while the
@@ -12,8 +12,8 @@ at many points, on many cores; `figures` draws; `papers`
 puts published numbers beside computed ones; `explorer` is a page of sliders and pictures; `cli` is
 the command ``tutelage``.
 
-Numbers are float64, settled here: an array that a user makes after ``import tutelage`` has the
-precision of those the package makes.  Nothing else of the user's process is changed.  Names are
+Numbers are float64, set here: an array that a user makes after ``import tutelage`` has the
+precision of those the package makes.  Nothing else in the user's process is changed.  Names are
 loaded when they are first used, so that ``import tutelage`` and ``tutelage --help`` answer at once.
 """
 

@@ -1,9 +1,9 @@
-"""What a signature says of its arguments is asked of them, before any work.
+"""Check call arguments against their annotations, before any work.
 
-`validated` stands before every public function.  It refuses to compute in less than float64,
-an argument that the function does not have (`_names`), and one whose kind is not that of its
+`validated` decorates every public function.  It refuses to compute in less than float64,
+an argument that the function does not have (`_names`), and a value of another type than the
 annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
-What an annotation cannot say, a range or a shape, the function checks itself, through `_checks`.
+Ranges and shapes, which annotations cannot say, are checked by the function with `_checks`.
 Arrays are annotated as ``Any`` or by their shape, and pass.
 """
 
@@ -37,7 +37,7 @@ NAMED = {
     tuple: "a tuple",
     list: "a list",
 }
-# How to get one of what has no other hint.
+# Hints: how to make a value of these types.
 MADE_BY = {
     "Scenario": "tl.Scenario(...)",
     "Overlaps": "tl.Overlaps(Q, R, T)",
@@ -53,7 +53,7 @@ MADE_BY = {
 
 
 def validated(function: Function) -> Function:
-    """The same function, which refuses arguments of another kind than its annotations say.
+    """Decorate a function so that arguments of other types than its annotations are refused.
 
     >>> @validated
     ... def twice(times: int) -> int:
@@ -85,12 +85,12 @@ def validated(function: Function) -> Function:
 
 @cache
 def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations, read when the function is first called: some name rooms below."""
+    """Return the annotations, resolved at the first call: some name modules imported later."""
     return get_type_hints(function)
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of the kind that an annotation names.
+    """Return whether a value has the type of an annotation.
 
     >>> fits(3, int), fits(True, int), fits(2, float | None), fits("a", Literal["b"])
     (True, False, True, False)
@@ -117,7 +117,7 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, str | os.PathLike)
     if kind is Callable or getattr(kind, "__name__", "") == "Callable":
         return callable(value)
-    # An array has a shape to be checked, and whatever makes one may be given in its place.
+    # Whatever NumPy can convert may be given for an array; its shape is checked by the function.
     if not isinstance(kind, type) or kind is np.ndarray or hasattr(kind, "array_type"):
         return True
     return isinstance(value, kind)
@@ -130,9 +130,9 @@ def _number(value: Any, kind: type) -> bool:
 
 
 def _as_number(name: str, value: Rational) -> Any:
-    """A whole number that fits into 64 bits as it is, a fraction or a larger one as a float."""
+    """Convert a whole number of 64 bits to int, a fraction or a larger number to float."""
     if isinstance(value, Integral) and abs(int(value)) < 2**63:
-        return value
+        return int(value)
     try:
         return float(value)
     except OverflowError:
@@ -146,7 +146,9 @@ def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
         return False
     if origin is tuple and inner and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(map(fits, value, inner))  # type: ignore
-    once = origin is Iterable and not isinstance(value, list | tuple)  # entries cannot be seen
+    once = origin is Iterable and not isinstance(
+        value, list | tuple
+    )  # an iterator: reading its entries would consume them
     return once or not inner or all(fits(x, inner[0]) for x in value)
 
 
@@ -162,7 +164,7 @@ def refuse(name: str, value: Any, kind: Any) -> None:
 
 
 def _is_entry(value: Any, kind: Any) -> bool:
-    """True for one value where a list of such values is needed."""
+    """Return whether a single value was given for a list of such values."""
     inner = get_args(kind)
     if get_origin(kind) not in (Sequence, Iterable, list) or not inner or inner[0] is Any:
         return False
@@ -170,7 +172,7 @@ def _is_entry(value: Any, kind: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    """An annotation in words."""
+    """Describe an annotation in words."""
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(repr, get_args(kind)))
     plain = get_origin(kind) or kind

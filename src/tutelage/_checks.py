@@ -1,8 +1,7 @@
-"""Checks at the door: what came, what is allowed, what to try.
+"""Validation of arguments: errors name the argument, the value, what is allowed, what to try.
 
-Every public function refuses bad input here, with the name of the argument.
-Nothing is clipped, repaired or warned away.  Values inside a ``jit`` or ``grad``
-are not known yet; there only shapes can be checked, and the caller keeps the promise.
+Every public function refuses bad input with these functions.  Nothing is clipped, repaired or
+turned into a warning.  Inside ``jit`` or ``grad`` values are not known; only shapes are checked.
 """
 
 import math
@@ -15,18 +14,17 @@ import numpy as np
 
 from tutelage._precision import OPTION
 
-# Sums of 10⁶ float64 products are off by about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest
-# term, so that a covariance that was honestly computed is never further off than this.
+# Relative rounding error that a covariance may have: that of a sum of 10⁶ float64 products is
+# about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest term.
 ROUNDING = 1e-12
-# Equations multiply up to four numbers: the product of larger ones may be no number, that of
-# smaller ones zero.
+# Equations multiply up to four numbers: products of larger ones overflow, of smaller ones vanish.
 LARGEST_NUMBER = 1e75
-# Letters of what came that a message shows.
+# Characters of a value that a message shows.
 REPR_LENGTH = 60
 
 
 class InputError(ValueError):
-    """An argument that cannot be used: says which, what came, what is allowed, what to try."""
+    """An argument that cannot be used: its name, its value, what is allowed, what to try."""
 
     def __init__(self, argument: str, received: str, allowed: str, hint: str = ""):
         self.argument, self.received, self.allowed, self.hint = argument, received, allowed, hint
@@ -37,7 +35,7 @@ class InputError(ValueError):
 class ComputationError(ArithmeticError):
     """A computation that cannot be finished although its arguments are allowed.
 
-    Says of which argument it depends most, what happened, why that ends it, and what to try.
+    Names the argument that matters most, what happened, why that ends the computation, what to try.
     """
 
     def __init__(self, argument: str, received: str, allowed: str, hint: str = ""):
@@ -47,7 +45,7 @@ class ComputationError(ArithmeticError):
 
 
 def short_repr(value: Any) -> str:
-    """What came, on one line; the kind and the beginning of what is long.
+    """Represent a value on one line; a long one by its type and first characters.
 
     >>> short_repr(0.5), short_repr(list(range(100)))
     ('0.5', 'list [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1…')
@@ -61,7 +59,7 @@ def short_repr(value: Any) -> str:
 
 
 def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str = "") -> Any:
-    """What a function of the user's returns; if it fails, the error that it raised is told."""
+    """Call a function of the user; if it fails, raise an InputError that quotes its error."""
     try:
         return function(*given)
     except (InputError, ComputationError):
@@ -73,7 +71,7 @@ def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str 
 
 
 def is_traced(value: Any) -> bool:
-    """True inside ``jit``, ``grad`` or ``vmap``, where numbers are not known yet."""
+    """Return whether a value is traced by ``jit``, ``grad`` or ``vmap``, its numbers unknown."""
     import jax
 
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
@@ -87,7 +85,7 @@ def check_float64() -> None:
 
 
 def positive_integer(argument: str, value: Any, hint: str = "") -> int:
-    """A whole number of at least one: units, orders, nodes, dimensions."""
+    """Check a whole number of at least one, such as a number of units, nodes or dimensions."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or int(value) < 1:
         raise InputError(
@@ -106,7 +104,7 @@ def finite_number(
     above: float = -math.inf,
     hint: str = "",
 ) -> Any:
-    """A finite real number, within bounds; traced values pass."""
+    """Check a finite real number within bounds; traced values pass."""
     if is_traced(value):
         return value
     if not is_number(value) or not _finite(value):
@@ -131,7 +129,7 @@ def within_range(value: Any) -> bool:
 
 
 def per_run_array(value: Any) -> Any:
-    """A list or an array of numbers, one for each run, as an array; anything else as it is.
+    """Convert a list of numbers, one per run, to an array; return anything else unchanged.
 
     >>> per_run_array([0.1, 0.2]), per_run_array(0.1)
     (array([0.1, 0.2]), 0.1)
@@ -148,7 +146,7 @@ def per_run_array(value: Any) -> Any:
 
 
 def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
-    """A finite real number within bounds, or an array of such, one for each run."""
+    """Check a finite real number within bounds, or an array of them, one per run."""
     values = per_run_array(value)
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         return finite_number(argument, value, **bounds)
@@ -158,7 +156,7 @@ def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """A real number, which True is not; an array without axes is one.
+    """Return whether a value is a real number, or an array without axes; True and False are not.
 
     >>> is_number(0.5), is_number(np.array(2)), is_number(True), is_number("2")
     (True, True, False, False)
@@ -178,7 +176,7 @@ def _finite(value: Any) -> bool:
 
 
 def shape_of(argument: str, value: Any) -> tuple[int, ...]:
-    """The shape of an array, or of what one can be made of; ragged lists have none."""
+    """Return the shape of a value as an array; refuse what is no array, such as ragged lists."""
     try:
         return np.shape(value)
     except (TypeError, ValueError) as problem:
@@ -187,7 +185,7 @@ def shape_of(argument: str, value: Any) -> tuple[int, ...]:
 
 
 def finite_array(argument: str, value: Any, largest: float = LARGEST_NUMBER) -> np.ndarray:
-    """An array of finite real numbers in float64, none of them larger in size."""
+    """Convert to a float64 array; refuse entries that are not finite or larger than ``largest``."""
     array = real_array(argument, value)
     if not is_usable(array, largest):
         usable = np.abs(array) <= largest
@@ -200,12 +198,12 @@ def finite_array(argument: str, value: Any, largest: float = LARGEST_NUMBER) -> 
 
 
 def is_usable(array: np.ndarray, largest: float = LARGEST_NUMBER) -> bool:
-    """Whether all entries are finite and none is larger in size."""
-    return bool(np.all(np.abs(array) <= largest))  # which NaN is not
+    """Return whether all entries are finite and none is larger than ``largest`` in size."""
+    return bool(np.all(np.abs(array) <= largest))  # False for NaN
 
 
 def real_array(argument: str, value: Any) -> np.ndarray:
-    """An array of real numbers in float64; NaN and infinity are among them."""
+    """Convert to a float64 array; NaN and infinity are allowed."""
     try:
         if value is None or np.iscomplexobj(value):  # NumPy would take None for NaN
             raise TypeError("no real numbers")
@@ -220,7 +218,7 @@ def real_array(argument: str, value: Any) -> np.ndarray:
 def increasing_array(
     argument: str, value: Any, *, at_least: float = -np.inf, hint: str = ""
 ) -> np.ndarray:
-    """At least one finite number, each larger than the one before."""
+    """Check an array of at least one finite number, in increasing order."""
     array = finite_array(argument, value)
     if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0) or array[0] < at_least:
         from_where = "" if at_least == -np.inf else f", from {at_least:g} or later"
@@ -230,7 +228,7 @@ def increasing_array(
 
 
 def check_variables(argument: str, dataset: Any, *names: str, made_by: str) -> None:
-    """A Dataset has to hold these variables or coordinates."""
+    """Check that a Dataset has these variables or coordinates."""
     missing = [name for name in names if name not in getattr(dataset, "variables", ())]
     if missing:
         there = ", ".join(map(str, dataset.variables)) or "nothing"
@@ -241,7 +239,7 @@ def check_variables(argument: str, dataset: Any, *names: str, made_by: str) -> N
 def epochs_to_record(
     argument: str, value: Any, last: int, *, at_least_one: bool = True
 ) -> np.ndarray:
-    """Increasing whole numbers from 0, the start, to the last epoch."""
+    """Check epochs: increasing whole numbers from 0, the start, to the last epoch."""
     epochs = finite_array(argument, value)
     if epochs.ndim != 1 or np.any(epochs != np.rint(epochs)) or np.any(np.diff(epochs) <= 0):
         allowed = "epochs are increasing whole numbers"
@@ -255,7 +253,7 @@ def epochs_to_record(
 
 
 def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
-    """Square in the last two axes, of the given size if one is given."""
+    """Check that the last two axes are square, and of the given size if there is one."""
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:
         allowed = "the last two axes have to be square"
     elif size is not None and shape[-1] != size:
@@ -269,7 +267,7 @@ def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = N
 def covariance(
     argument: str, value: Any, size: int | None = None, rounding: float = ROUNDING
 ) -> np.ndarray:
-    """Square, finite, symmetric and positive semi-definite, the last two up to rounding."""
+    """Check a covariance: finite, square, symmetric and positive semi-definite up to rounding."""
     array = finite_array(argument, value)
     covariance_shape(argument, array.shape, size)
     scale = np.max(np.abs(array), axis=(-2, -1), initial=0.0)
@@ -287,10 +285,7 @@ def covariance(
     return symmetric
 
 
-def _positive_semidefinite(
-    argument: str, array: np.ndarray, rounding: np.ndarray | np.float64
-) -> None:
-    allowed = np.asarray(rounding)
+def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray) -> None:
     shift = (allowed + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
     try:  # ten times cheaper than eigenvalues, which are needed only for the message
         np.linalg.cholesky(array + shift)
@@ -307,7 +302,7 @@ def _positive_semidefinite(
         )
 
 
-def _worst(amount: np.ndarray | np.float64) -> tuple[int, ...]:
+def _worst(amount: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(np.argmax(amount), amount.shape))
 
 

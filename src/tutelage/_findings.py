@@ -1,4 +1,4 @@
-"""Records of what was found: frozen, and shown in a few lines with their numbers."""
+"""Results of searches as frozen records that print as a few lines."""
 
 import dataclasses
 import math
@@ -9,18 +9,18 @@ import numpy as np
 
 from tutelage._html import rows_table
 
-# Arrays of more entries are shown by their shape.
+# Arrays with more entries are represented by their shape.
 MOST_ENTRIES = 16
 LONGEST_LINE = 100
 
 
 class Finding:
-    """What was found: a frozen dataclass that is shown in a few lines, with its numbers.
+    """Base class of results of a search: a frozen dataclass that prints as a few lines.
 
     Numbers are a `tutelage.averages.Estimate`, or None with a reason in ``reasons``, by the name
     of the field.
 
-    also: properties that are shown beside the fields.
+    also: names of properties that are printed after the fields.
     """
 
     also: ClassVar[tuple[str, ...]] = ()
@@ -37,23 +37,23 @@ class Finding:
 
     @property
     def brief(self) -> str:
-        """In one line, for a record that holds this one."""
+        """Representation in one line, for a record that contains this one."""
         return type(self).__name__
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         reasons: Mapping[str, str] = getattr(self, "reasons", {})
-        told: set[str] = set()
+        given: set[str] = set()
         fields = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore[arg-type]
         for name in (*fields, *self.also):
             if name == "reasons":
                 continue
             reason = reasons.get(name, "")
-            yield name, formatted(getattr(self, name), "" if reason in told else reason)
-            told.add(reason)
+            yield name, formatted(getattr(self, name), "" if reason in given else reason)
+            given.add(reason)
 
 
 def formatted(value: Any, reason: str = "") -> str:
-    """A value as a record shows it.
+    """Format a value for the representation of a record.
 
     >>> from tutelage.averages import Estimate
     >>> formatted(Estimate(2.0, 1e-9)), formatted(0.1 + 0.2), formatted(None, "there is no saddle")
@@ -80,7 +80,7 @@ def formatted(value: Any, reason: str = "") -> str:
 
 
 def _digits(value: float, error: float) -> str:
-    """As many digits as the error leaves certain, and one more; no more than float64 has."""
+    """Format with the digits that the error leaves certain and one more; at most 15."""
     certain = 17 if error <= 0 else math.floor(math.log10(max(abs(value), error) / error)) + 2
     return f"{value:.{min(certain, 15)}g}"
 

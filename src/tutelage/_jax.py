@@ -1,8 +1,7 @@
-"""JAX, how programs are compiled, and ranks: numerical modules import ``jax`` from here.
+"""JAX, compiler options and ranks of arrays: numerical modules import ``jax`` from here.
 
-The precision is settled before that, by ``import tutelage``.  Compiler options are those of single
-functions: the environment of the user's process, and the programs the user compiles, stay as
-they are.
+``import tutelage`` sets the precision before.  Compiler options apply to single functions: the
+user's environment, and what the user compiles, stay as they are.
 """
 
 import math
@@ -54,7 +53,7 @@ MAX_SUM_OF_PRODUCTS = 2048
 
 
 def numbers_to_arrays(tree: Tree) -> Tree:
-    """The same with its numbers as arrays: a program compiled for one serves all values.
+    """Convert numbers in a pytree to arrays, so that one compiled program serves all values.
 
     >>> numbers_to_arrays((0.5, "name"))
     (array(0.5), 'name')
@@ -63,7 +62,7 @@ def numbers_to_arrays(tree: Tree) -> Tree:
 
 
 def jax_array(array: np.ndarray) -> jax.Array:
-    """Return a copy as an array of JAX; ``jnp.asarray`` compiles a program for each shape.
+    """Copy to an array of JAX without compiling; ``jnp.asarray`` compiles once per shape.
 
     >>> jax_array(np.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -74,9 +73,11 @@ def jax_array(array: np.ndarray) -> jax.Array:
 def jit_unoptimized(
     function: Callable[..., Any], static: tuple[str, ...] = ()
 ) -> Callable[..., Any]:
-    """`jax.jit` for what runs a few times: it is not made fast, which is most of compiling it.
+    """jit without XLA optimization, for functions that run only a few times.
 
-    static: names of arguments of which every value is another program.
+    Optimization is most of the time of compiling.
+
+    static: names of static arguments.
 
     >>> int(jit_unoptimized(lambda x: x + 1)(jnp.asarray(2)))
     3
@@ -121,9 +122,9 @@ def small_product(A: Matrix, B: Any) -> Matrix:
 
 
 def match_rank(x: Any, like: Any) -> Any:
-    """x with leading axes of length 1, so that it has as many axes as ``like``; NumPy or JAX.
+    """Add leading axes of length 1 to x, to as many axes as ``like`` has; NumPy or JAX.
 
-    A number, and an array that has no fewer axes, stay as they are.
+    Numbers, and arrays with as many axes or more, are returned unchanged.
 
     >>> match_rank(np.arange(3.0), np.ones((4, 2, 3))).shape
     (1, 1, 3)
@@ -133,7 +134,7 @@ def match_rank(x: Any, like: Any) -> Any:
 
 
 def match_ranks(*arrays: Any) -> list[Any]:
-    """Arrays with leading axes of length 1, so that all have as many axes; numbers stay.
+    """Add leading axes of length 1, so that all arrays have the same rank; numbers stay.
 
     >>> [x.shape for x in match_ranks(np.ones(3), np.ones((2, 1)))]
     [(1, 3), (2, 1)]

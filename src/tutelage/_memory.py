@@ -1,4 +1,4 @@
-"""What does not fit in memory is refused before it is tried, with the size that would fit."""
+"""Refuse sizes that do not fit in memory before computing, and suggest one that does."""
 
 import os
 from collections.abc import Callable
@@ -6,23 +6,23 @@ from pathlib import Path
 
 from tutelage._checks import InputError
 
-# Limits of a container, in the two layouts that Linux has had.
+# Files with the memory limit of a container: versions 2 and 1 of control groups in Linux.
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 GIB = 2**30
-# For less than this nobody has to be asked.
+# Every machine has this much: the system is not asked.
 ANY_MACHINE_BYTES = 2**25
 
 
 def available_memory() -> int:
-    """Bytes that this process can have: of the machine, or of its container if that has less."""
+    """Return the bytes of memory of the machine, or the limit of its container if that is less."""
     try:
         found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    except (AttributeError, ValueError, OSError):  # no such question on this system
+    except (AttributeError, ValueError, OSError):  # this system does not tell
         found = []
     for limit in map(Path, LIMITS):
         try:
             found.append(int(limit.read_text()))
-        except (OSError, ValueError):  # no container, or one that says "max"
+        except (OSError, ValueError):  # no container, or no limit ("max")
             continue
     return min(found, default=2**63)
 
@@ -36,15 +36,15 @@ def check_memory(
     memory: float | None = None,
     instead: str = "",
 ) -> None:
-    """Refuse a size whose arrays do not fit, and say the largest that would.
+    """Refuse a size whose arrays do not fit in memory, and suggest the largest that does.
 
     Args:
-        argument: its name, as the user calls it.
+        argument: name of the argument.
         value: the size.
-        bytes_of: what takes how many bytes at a size, growing with it.
-        what: the same in words, such as "the weights of one run".
-        memory: how many bytes are allowed; by default all there are.
-        instead: what else to try.
+        bytes_of: bytes that a size takes, an increasing function.
+        what: what takes them, in words, such as "the weights of one run".
+        memory: bytes that are allowed; by default all of `available_memory`.
+        instead: an alternative for the hint.
 
     >>> check_memory("runs", 10**9, lambda runs: 8 * runs, "the records", memory=2**20)
     Traceback (most recent call last):
@@ -60,7 +60,7 @@ there is 0.000977 GiB. Try: runs=131072 or less.
         return
     largest = _largest(lambda size: bytes_of(size) <= there, value)
     allowed = f"{what} would take {in_gib(needed)}, and there is {in_gib(there)}"
-    # An option, an argument of Python, or a number in words.
+    # An option of a command, an argument in Python, or a description.
     named = f"{argument} " if argument.startswith("--") else f"{argument}="
     smaller = f"{'' if ' ' in argument else named}{largest} or less"
     hints = [hint for hint in (smaller if largest else "", instead) if hint]
@@ -68,7 +68,7 @@ there is 0.000977 GiB. Try: runs=131072 or less.
 
 
 def _largest(fits: Callable[[int], bool], above: int) -> int:
-    """The largest whole number that fits, by bisection; 0 if none does."""
+    """Return the largest whole number that fits, by bisection; 0 if none does."""
     low, high = 0, above
     while high - low > 1:
         middle = (low + high) // 2
@@ -77,7 +77,7 @@ def _largest(fits: Callable[[int], bool], above: int) -> int:
 
 
 def in_gib(size: float) -> str:
-    """Bytes in words.
+    """Format bytes in GiB.
 
     >>> in_gib(3 * 2**30)
     '3 GiB'

@@ -1,6 +1,6 @@
-"""Arguments by their names: one that is not there, one too few, one too many, in words.
+"""Errors about names of arguments: unknown, missing, or too many.
 
-``docs/not_here.md`` has the whole list of what is not here, and where to find each thing.
+``docs/not_here.md`` lists what the package does not have, and where to find it instead.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from tutelage._checks import InputError, short_repr
 Class = TypeVar("Class", bound=type)
 
 PAGE = "docs/not_here.md, What is not here"
-# What people look for and is not here, by the words they use for it, and why.
+# What the package does not have, by the names people try, and the reason.
 UNSUPPORTED = {
     "temperature": "equilibrium is computed in the limit of a high temperature",
     "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
@@ -26,8 +26,8 @@ UNSUPPORTED = {
 }
 USAGE_IN_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
 ITERATE = "tl.online.iterate(scenario, start, 0.1, steps=100, optimizer=tl.optimizers.Muon())"
-# Arguments that are known, and often looked for in another place; `tutelage.model.numbers` adds
-# the numbers of a scenario.
+# How to give arguments that are often tried in the wrong call; `tutelage.model.numbers` adds the
+# numbers of a scenario.
 USAGE_OF_ARGUMENT = {
     "teacher_overlaps": USAGE_IN_SCENARIO,
     "activation": "tl.Committee(2, tl.ReLU())",
@@ -40,7 +40,7 @@ USAGE_OF_ARGUMENT = {
     "seed": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
     "runs": "tl.simulation.chain or tl.simulation.network: the theory has nothing random",
 }
-# How to give workers to a sweep, by the names that other libraries have for it.
+# How to give workers to a sweep, by the names of other libraries.
 WORKERS = {
     **dict.fromkeys(
         (
@@ -61,15 +61,16 @@ WORKERS = {
         "workers=client.scheduler.address",
     ),
 }
-# Suggested are names that differ by a slip, not by a meaning.
+# Similarity from which a name is suggested: a slip of the pen, not another meaning.
 CLOSE_MATCH_CUTOFF = 0.7
 
 
 def unknown_name_error(name: str, received: str, there: Iterable[str], listed: str) -> InputError:
-    """Why there is nothing of this name, if that is known; else what it may have been meant to be.
+    """Return the error for an unknown name: why it does not exist, or the name that is closest.
 
     name: with the dashes of an option or without.
-    there: the names that there are; listed: where, in words.
+    there: the names that exist.
+    listed: a sentence that lists them, or says where they are listed.
     """
     word = name.lstrip("-").replace("-", "_")
     if word in UNSUPPORTED:
@@ -81,7 +82,7 @@ def unknown_name_error(name: str, received: str, there: Iterable[str], listed: s
 def bind_arguments(
     signature: inspect.Signature, called: str, args: tuple, options: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments of a call by their names; what Python calls a TypeError, in words.
+    """Bind the arguments of a call to their names; an InputError in the place of a TypeError.
 
     >>> bind_arguments(inspect.signature(lambda time, until=1: None), "evolve", (1,), {"untli": 2})
     Traceback (most recent call last):
@@ -96,7 +97,7 @@ time, until. Try: until.
 
 
 def with_checked_arguments(kind: Class) -> Class:
-    """A class that says such things of its constructor, also of one that Python has made."""
+    """Decorate a class so that its constructor raises InputError for wrong names of arguments."""
     method = "__new__" if issubclass(kind, tuple) else "__init__"
     make = getattr(kind, method)
     signature = inspect.signature(make)

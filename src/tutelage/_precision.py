@@ -1,6 +1,6 @@
-"""Float64 for JAX, without importing JAX and without changing the environment.
+"""Switch on float64 in JAX without importing JAX and without an environment variable.
 
-An environment variable would do the same, and child processes of the user would inherit it.
+Child processes of the user would inherit an environment variable.
 """
 
 import sys
@@ -12,7 +12,7 @@ OPTION = "jax_enable_x64"
 
 
 def enable_float64() -> None:
-    """Switch on float64: at once if JAX is imported, else as soon as it is."""
+    """Switch on float64: now if JAX is imported, else when it is imported."""
     if "jax" in sys.modules:
         sys.modules["jax"].config.update(OPTION, True)
     else:
@@ -20,7 +20,7 @@ def enable_float64() -> None:
 
 
 class _OnImportOfJax:
-    """Finds JAX as the other finders do, and switches on float64 when it is loaded."""
+    """An import hook that switches on float64 when JAX is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "jax":

@@ -6,7 +6,7 @@ import pytest
 
 import tutelage as tl
 from tutelage import InputError
-from tutelage.online.flow import LANES
+from tutelage.online.flow import LANES, Flow
 from tutelage.online.trajectory import _averages_error
 
 STUDENT, TEACHER = tl.Committee(2, tl.ReLU()), tl.Committee(1, tl.ReLU())
@@ -173,7 +173,7 @@ def test_several_units_are_refused_in_a_scenario_for_one():
         tl.LeakyReLU([0.1, -0.2])
 
 
-class Rough:
+class Rough(Flow):
     """Averages whose error is the norm of the first student."""
 
     exact = False
@@ -186,8 +186,8 @@ class Rough:
 def test_the_error_of_averages_is_that_of_the_worst_run():
     starts = tl.Overlaps(Q=[[[0.2]], [[4.0]], [[1.0]]], R=[[0.1]], T=[[1.0]])
     begin = jax.tree.map(lambda x: np.broadcast_to(x, (3, 1, 1)), starts)
-    assert _averages_error([Rough()], begin) == 4.0
-    assert _averages_error([Rough()] * 3, begin) == 4.0
+    assert _averages_error([object.__new__(Rough)], begin) == 4.0
+    assert _averages_error([object.__new__(Rough)] * 3, begin) == 4.0
 
 
 def test_runs_are_found_by_their_learning_rate_before_and_after_saving(tmp_path):

@@ -110,7 +110,7 @@ def test_a_sweep_is_told_how_many_there_are_in_a_second(monkeypatch):
     assert re.search(r"points, 3 failed .* 300/900 \S+/s \d:\d\d:\d\d", shown)
 
 
-class Told(list):
+class Told(list, Progress):
     """Stands for every Progress: what it is told, of how much, in which units."""
 
     def __call__(self, wanted, total=None, what="examples"):

@@ -105,7 +105,12 @@ def test_processes_compute_on_cores_unless_a_gpu_is_asked_for_and_share_it(
     monkeypatch, tmp_path, said
 ):
     started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *words, env, **options: started.append(env))
+
+    class Process(subprocess.Popen):
+        def __init__(self, *words, env, **options):
+            started.append(env)
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     if said:
         monkeypatch.setenv("JAX_PLATFORMS", said)

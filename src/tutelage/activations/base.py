@@ -18,7 +18,7 @@ from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
 
-# Values of a parameter that a name shows.
+# Most values of a parameter that a name shows.
 MOST = 3
 Parity = Literal["odd", "even", "none"]
 
@@ -31,7 +31,7 @@ class Kink(NamedTuple):
 
 
 class Activation(Module):
-    """What a unit does with its field x: g(x).
+    """An activation function g(x) of a hidden unit with the field x.
 
     At a kink the derivative is the mean of both sides: θ(0) = ½ and sgn(0) = 0.
     Parameters may be traced, so that averages can be differentiated with respect to them.
@@ -51,7 +51,7 @@ class Activation(Module):
 
     @property
     def closed_form(self) -> ClosedForm | None:
-        """What is known exactly of g, as data; averages, moments and kernels read it from here."""
+        """The closed form of g, which averages, moments and kernels read, or None."""
         return None
 
     @property
@@ -67,17 +67,17 @@ class Activation(Module):
 
     @property
     def per_run(self) -> dict[str, np.ndarray]:
-        """Parameters of which there is one value for each run, by name.
+        """Parameters with one value per run, by name.
 
         >>> from tutelage.activations import LeakyReLU
-        >>> LeakyReLU([0.1, 0.2]).several
+        >>> LeakyReLU([0.1, 0.2]).per_run
         {'slope': array([0.1, 0.2])}
         """
         every = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {n: x for n, x in every.items() if isinstance(x, np.ndarray) and x.ndim == 1}
 
     def of_run(self, run: int) -> "Activation":
-        """The unit of one run; itself if there is one for all."""
+        """Return the activation of one run; itself if all runs share it."""
         numbers = {name: float(values[run]) for name, values in self.per_run.items()}
         return dataclasses.replace(self, **numbers) if numbers else self
 
@@ -116,7 +116,7 @@ class Activation(Module):
     @abc.abstractmethod
     def _ddg(self, x: Float[Array, "..."]) -> Float[Array, "..."]: ...
 
-    # Symmetries that make every second coefficient known.
+    # Symmetries that give every second coefficient.
     @property
     def odd_part_slope(self) -> Scalar | None:
         """m if (g(x) − g(−x))/2 = m x for every x: then c_1 = m√q and c_3 = c_5 = … = 0."""
@@ -167,7 +167,9 @@ class Activation(Module):
         >>> [round(float(jump), 12) for _, jump in absolute.kinks]
         [2.0]
         """
-        from tutelage.activations.custom import Custom  # Custom is an Activation: not above
+        from tutelage.activations.custom import (
+            Custom,
+        )  # Custom is an Activation: no import at the top
 
         return Custom(f, name, kinks, parity)
 
@@ -176,12 +178,12 @@ class Activation(Module):
 def _series(
     activation: Activation, order: int, q: Float[Array, "..."]
 ) -> HermiteCoefficients | None:
-    """The closed Hermite series in one program; operation by operation there are twenty."""
+    """Compute the closed Hermite series in one program instead of twenty."""
     return activation.hermite_series(order, q)
 
 
 def check_one(argument: str, activation: Any) -> Any:
-    """An activation with one value of each parameter."""
+    """Check that an activation has one value of each parameter."""
     if not isinstance(activation, Activation):
         allowed = "it has to be an Activation"
         hint = "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)"
@@ -197,7 +199,7 @@ def check_one(argument: str, activation: Any) -> Any:
 
 
 def form_of(activation: Activation) -> ClosedForm:
-    """The closed form of a unit that was let in because it has one."""
+    """Return the closed form of an activation that is known to have one."""
     form = activation.closed_form
     assert form is not None, activation.name
     return form

@@ -40,22 +40,22 @@ class ClosedForm(NamedTuple):
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """Straight on both sides of 0."""
+        """Whether g is linear on both sides of 0."""
         return self.erf is None
 
     @property
     def is_error_function(self) -> bool:
-        """An error function plus a constant."""
+        """Whether g is an error function plus a constant."""
         return self.erf is not None and self.line is None and self.modulus is None
 
     @property
     def is_homogeneous(self) -> bool:
-        """g(sx) = s g(x) for s > 0: two straight lines that meet in the origin."""
+        """Whether g(sx) = s g(x) for s > 0."""
         return self.erf is None and self.constant is None
 
     @property
     def is_static(self) -> bool:
-        """All coefficients are numbers, not arrays: formulas can be written out with them."""
+        """Whether all coefficients are numbers, not arrays, so that formulas can be written out."""
         return all(isinstance(x, int | float) for x in self.terms.values())
 
     @property
@@ -81,7 +81,7 @@ class ClosedForm(NamedTuple):
             parts.append(_lines(self, order, q))
         if self.erf is not None or self.constant is not None:
             parts.append(_erf_and_constant(self, order, q))
-        # Each part has its own rounding: their sum may be much smaller than both.
+        # Each part has its own rounding error: their sum may be much smaller than both.
         rounded = [with_rounding(part) for part in parts]
         return HermiteCoefficients(*(sum(x) for x in zip(*rounded, strict=True)))
 
@@ -99,7 +99,7 @@ def _lines(form: ClosedForm, order: int, q: Float[Array, "..."]) -> Float[Array,
 
 
 def relu_at_unit_variance(order: int) -> np.ndarray:
-    """c_n of the ReLU at q = 1; zero at n = 1, where the linear part speaks."""
+    """c_n of the ReLU at q = 1; zero at n = 1, which belongs to the linear part."""
     h = hermite_at_zero(order)
     n = np.arange(2, order + 1)
     c = np.concatenate([h[:1], np.zeros(min(order, 1)), h[: order - 1] / np.sqrt(n * (n - 1))])

@@ -75,7 +75,7 @@ class Custom(Activation):
 
 
 class _Fixed(eqx.Module):
-    """A function without parameters; unlike a bare function, JAX can carry it."""
+    """A function without parameters as a pytree."""
 
     function: Callable[[Any], Any] = eqx.field(static=True)
 
@@ -84,7 +84,7 @@ class _Fixed(eqx.Module):
 
 
 def _as_pytree(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """f as a value that JAX can carry: its traced parameters are leaves, the rest is fixed."""
+    """Convert f to a pytree: traced parameters are leaves, the rest is static."""
     if isinstance(f, eqx.Module):
         return f
     with jax.ensure_compile_time_eval():

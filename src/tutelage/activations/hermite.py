@@ -76,7 +76,7 @@ def powers(x: Float[Array, "..."], count: int) -> Float[Array, "... n"]:
 
 
 def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
-    """Closed-form coefficients with their rounding: each order adds two more products."""
+    """Add rounding errors to closed-form coefficients: each order adds two more products."""
     products = 4.0 + 2.0 * np.arange(values.shape[-1])
     rounding = match_rank(products, values) * EPSILON * jnp.abs(values)
     return HermiteCoefficients(values, jax.lax.stop_gradient(rounding))
@@ -85,7 +85,7 @@ def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
 def derivative_coefficients(
     values: ArrayLike, variance: ArrayLike = 1.0, at_zero: ArrayLike = 0.0
 ) -> Float[Array, "... n"]:
-    """Hermite coefficients of g' from those of g, one order fewer.
+    """Compute the Hermite coefficients of g' from those of g, one order fewer.
 
         c_n[g'](q) = √(n+1) c_{n+1}[g](q) / √q        (Stein)
 
@@ -115,7 +115,7 @@ def derivative_coefficients(
 
 
 def check_order(order: Any) -> int:
-    """A whole number of at least zero: order 0 is the mean alone."""
+    """Check an order: a whole number of at least zero; order 0 is the mean alone."""
     whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
     if not whole or order < 0:
         raise InputError(
@@ -128,7 +128,7 @@ def check_order(order: Any) -> int:
 
 
 def check_variance(variance: Any) -> Float[Array, "..."]:
-    """Finite and at least zero; traced values pass."""
+    """Check a variance: finite and at least zero; traced values pass."""
     if is_traced(variance):
         return jnp.asarray(variance, float)
     q = finite_array("variance", variance)

@@ -36,7 +36,7 @@ def graded_edges(
 
 
 def on_panels(edges: Any, points: int) -> tuple[Any, Any]:
-    """Nodes and weights of the rule with so many points on each panel, shape (..., nodes)."""
+    """Return nodes and weights of a Gauss-Legendre rule on each panel, shape (..., nodes)."""
     x, w = np.polynomial.legendre.leggauss(points)
     middle, half = (edges[..., 1:] + edges[..., :-1]) / 2, (edges[..., 1:] - edges[..., :-1]) / 2
     shape = (*edges.shape[:-1], -1)

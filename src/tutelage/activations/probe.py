@@ -25,15 +25,15 @@ NARROW = 1e-9
 JUMP = 1e-3
 # Where f' does not explain a change over that width, so is one far above rounding.
 SMALL_JUMP = 1e-7
-# Values so much larger than on the grid are those of a pole.
+# Values that exceed those on the grid by this factor belong to a pole.
 POLE = 1e4
 # Points of the grid with |x| > 6, on one side.
 OUTER = 81
 PARITY_ROUNDING = 1e-12
 # Slopes that differ by less than this part of the largest one differ by rounding.
 ROUNDED = 1e-9
-# Only finite has to be what is here: at zero, where formulas such as sin(x)/x have no value, and
-# as far out as rules for averages reach.
+# Positions at which values only have to be finite: zero, where formulas such as sin(x)/x fail,
+# and the farthest nodes of the rules for averages.
 ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
 
 
@@ -42,10 +42,10 @@ def probe(g: "Custom") -> None:
     if g.declared_parity not in ("odd", "even", "none"):
         allowed = 'it has to be "odd", "even" or "none"'
         raise InputError("parity", repr(g.declared_parity), allowed)
-    with jax.ensure_compile_time_eval():  # the grid is known, also inside a jit
+    with jax.ensure_compile_time_eval():  # the grid is constant, also inside a jit
         seen = _look(g, jnp.asarray(GRID))
     if is_traced(seen):
-        return  # f depends on traced parameters: nothing to look at
+        return  # f depends on traced parameters: values are unknown
     _finite("values", seen.value)
     _finite("derivatives", seen.derivative)
     _no_pole(seen.value_jump)
@@ -56,7 +56,7 @@ def probe(g: "Custom") -> None:
 
 
 class _Seen(NamedTuple):
-    """On the grid; value and derivative after that also elsewhere."""
+    """Values and derivatives on the grid, and values elsewhere."""
 
     value: Array
     mirrored: Array
@@ -66,7 +66,7 @@ class _Seen(NamedTuple):
 
 
 class _Jump(NamedTuple):
-    """The largest change that bisection has left, relative to the range; is it a jump?"""
+    """The largest change after bisection, relative to the range, and whether it is a jump."""
 
     position: Array
     size: Array
@@ -75,7 +75,7 @@ class _Jump(NamedTuple):
 
 @eqx.filter_jit
 def _look(g: "Custom", x: Array) -> _Seen:
-    """Everything the checks need, in one compilation."""
+    """Compute everything that the checks need, in one compilation."""
     declared = g.kinks
 
     def steps(x):
@@ -85,7 +85,7 @@ def _look(g: "Custom", x: Array) -> _Seen:
     value, derivative = g(x), g.derivative(x)
     value_jump = _largest_jump(g, x, value, g.derivative)
     rest = derivative - steps(x)
-    # Where kinks are all there is, the rest is the rounding of their slopes, and no range.
+    # Where g is straight between kinks the rest is rounding of its slopes.
     range_ = ROUNDED * jnp.max(jnp.abs(derivative))
     slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, rest, least=range_)
     value = jnp.concatenate([value, g(ELSEWHERE)])
@@ -94,7 +94,7 @@ def _look(g: "Custom", x: Array) -> _Seen:
 
 
 def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump:
-    """Bisect the four largest changes; what survives is a jump.
+    """Bisect the four largest changes; what remains is a jump.
 
     If a slope is given, so is a smaller change that it does not explain.
     least: a range that is smaller is taken as this one.
@@ -125,7 +125,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
 
 
 def check_function(f: Any) -> None:
-    """f maps a number to a real number, and JAX can differentiate it twice."""
+    """Check that f maps a number to a real number and that JAX can differentiate it twice."""
     hint = "lambda x: jnp.tanh(x) / 2, written with jax.numpy for a single number x"
     if not callable(f):
         raise InputError("f", repr(f), "it has to be a function of one number", hint)
@@ -146,7 +146,7 @@ def check_function(f: Any) -> None:
 
 
 def _traced(f: Any, fails: str, allowed: str, hint: str, shape: tuple[int, ...] = ()) -> Any:
-    """Shape and type of f at a number, or at several."""
+    """Return shape and type of f at a number, or at an array."""
     try:
         return jax.eval_shape(lambda x: f(x), jax.ShapeDtypeStruct(shape, jnp.float64))
     except Exception as problem:
@@ -171,13 +171,13 @@ def _finite(what: str, values) -> None:
 
 
 def _no_pole(jump: _Jump) -> None:
-    """Bisecting the largest changes has met no infinite value."""
+    """Check that bisection of the largest changes has met no infinite value."""
     if not np.isfinite(jump.size):
         _refuse_pole(float(jump.position))
 
 
 def _bounded(g: "Custom", x: float) -> None:
-    """What looks like a jump is none of tan(x), or of another pole."""
+    """Check that an apparent jump is no pole, such as that of tan(x)."""
     if abs(float(g(x))) > POLE * float(jnp.max(jnp.abs(g(GRID)))):
         _refuse_pole(x)
 
@@ -188,7 +188,7 @@ def _refuse_pole(x: float) -> None:
 
 
 def _square_integrable(values: np.ndarray) -> None:
-    """ln g²φ falls at the ends of the grid, or bends down there, as that of exp(5x) does."""
+    """Check that ln g²φ falls or bends down at the ends of the grid, as that of exp(5x) does."""
     for ends in (values[: len(GRID)], values[len(GRID) - 1 :: -1]):
         x, g = np.abs(GRID[:OUTER]), np.abs(ends[:OUTER])
         if np.any(g == 0):

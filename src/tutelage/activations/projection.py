@@ -33,8 +33,8 @@ LIMIT = 13.0
 TAIL = np.concatenate([sign * np.linspace(LIMIT, 2 * LIMIT, 64) for sign in (-1, 1)])
 # Here φ is zero in float64, and the recurrence of the ψ_n has not overflowed.
 VANISHED = 60.0
-# The finest rule answers, the others judge it.  One of them has an even, one an odd number of
-# points: an undeclared kink that one of them overlooks by symmetry is seen by the other.
+# The finest rule gives the value, the others its error.  One of them has an even, one an odd
+# number of points: an undeclared kink that one of them overlooks by symmetry is seen by the other.
 POINTS = (16, 11, 10)
 # A decay by less than this over four Legendre coefficients is none: geometric decay this slow
 # (ratio 0.6) leaves the coarser rules with four digits, and the difference can be trusted.
@@ -59,7 +59,7 @@ def _compiled(g, order: int, q: Float[Array, " batch"]):
 
 
 def _parameters_as_arrays(g: "Activation") -> "Activation":
-    """So that another β does not compile again: equinox takes a Python float for a constant."""
+    """Convert parameters to arrays: equinox compiles again for every Python float."""
     return jax.tree.map(lambda p: jnp.asarray(p) if isinstance(p, float) else p, g)
 
 
@@ -121,7 +121,7 @@ def _derivative_in_variance(g, q, order: int) -> Float[Array, " n"]:
 
 
 def _unresolved(f: Float[Array, " nodes"], mass: Float[Array, "n nodes"]) -> Float[Array, " n"]:
-    """What panels leave open on which g does not converge: a step or bend inside.
+    """Bound the error of panels on which g does not converge: a step or bend inside.
 
     There all rules may err alike, so that their difference says nothing.  The last Legendre
     coefficients of g on such a panel do not decay; they are of the size of the uncertainty
@@ -138,7 +138,7 @@ def _unresolved(f: Float[Array, " nodes"], mass: Float[Array, "n nodes"]) -> Flo
 
 
 def _truncation(size) -> Float[Array, " n"]:
-    """What lies beyond ±LIMIT: the largest |integrand| in TAIL, times its length.
+    """Bound the integral beyond ±LIMIT: the largest |integrand| in TAIL, times its length.
 
     Infinite if the integrand still grows at the end, or g cannot be computed there.
     """
@@ -156,7 +156,7 @@ def _known_orders(g, order: int) -> np.ndarray:
 
 
 def _known(g, s, values, error):
-    """Put in what symmetry gives exactly."""
+    """Insert the coefficients that symmetry gives exactly."""
     order = values.size - 1
     n = np.arange(order + 1)
     level, slope = _or_zero(g.even_part_level), _or_zero(g.odd_part_slope)
@@ -170,14 +170,14 @@ def _or_zero(number):
 
 
 def _centres(g, s) -> list:
-    """Kinks in units of z, clipped to the interval; those at zero are centres already."""
+    """Return kinks in units of z, clipped to the interval; 0 is a centre in any case."""
     positions = [kink.position for kink in g.kinks if kink.position != 0]
     reach = jnp.where(s > 0, s, 1.0)
     return [jnp.where(s > 0, jnp.clip(p / reach, -LIMIT, LIMIT), LIMIT) for p in positions]
 
 
 def _panels(order: int, centres: list) -> tuple[Array, list[tuple[slice, Array]]]:
-    """The nodes of all rules in one array; for each rule where its nodes are, and weights.
+    """Return the nodes of all rules in one array; for each rule its slice and its weights.
 
     ψ_n oscillates with wave number √n at most: on panels of width 4/√n, four radians, the
     coarsest rule still has all digits.

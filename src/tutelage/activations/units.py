@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-# Factor c and parameters of c g from its values at 1, 0 and −1; NaN for a parameter that no such
-# unit has.
+# From the values of c g at 1, 0 and −1 to the factor c and the parameters of g; NaN if there is no
+# such unit.
 Fit = Callable[[float, float, float], tuple[float, ...]]
 
 
 class UnitParameter(NamedTuple):
-    """The parameter of a unit that can be chosen on a page.
+    """A parameter of an activation that the explorer can change.
 
     name: of the argument.
     symbol, label, help: for readers.
@@ -71,7 +71,7 @@ _SWISH = UnitParameter(
 )
 _SIGMOID = _SWISH._replace(help="steepness of the sigmoid, 1/(1 + exp(−βx))")
 
-# By the names that commands and addresses have for them.
+# Keys are the names in commands and addresses.
 UNITS: dict[str, NamedUnit] = {
     "relu": NamedUnit("ReLU", "ReLU", lambda up, zero, down: (up,)),
     "erf": NamedUnit("Erf", "erf(x/√2)", _erf),

@@ -1,6 +1,7 @@
-"""Who teaches, who learns: `Committee` and `Scenario`; `Overlaps`, the order parameters of both;
-a state as a list of blocks and as a vector (`layout`); the table of the numbers of a scenario
-(`numbers`); how a step uses the gradient of a batch (`optimizers`).
+"""Student and teacher (`Committee`, `Scenario`) and their order parameters (`Overlaps`).
+
+A state as a list of blocks and as a vector is in `layout`, the table of the numbers of a scenario
+in `numbers`, how a step uses the gradient of a batch in `optimizers`.
 
 Other packages may use the modules `layout` and `numbers`.
 """

@@ -23,10 +23,10 @@ INDICES = {"student": "i", "student_2": "k", "teacher": "n", "output": "c"}
 
 
 class Block(NamedTuple):
-    """Numbers of one kind in a state.
+    """A block of a state: order parameters of one kind.
 
-    name: of the variable in Datasets.
-    symbol: its letter.
+    name: name of the variable in Datasets.
+    symbol: letter in formulas.
     dimensions: names of its axes, as in Datasets.
     factors: the weights of which an entry is a product; each of them decays.
     symmetric: whether the entries (i, k) and (k, i) of the last two axes are equal.
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     symmetric: bool = False
 
     def shape(self, sizes: Mapping[Any, int]) -> tuple[int, ...]:
-        """The shape of its array."""
+        """The shape of the array of the block."""
         return tuple(sizes[name] for name in self.dimensions)
 
     def count(self, sizes: Mapping[Any, int]) -> int:
@@ -60,7 +60,7 @@ class Block(NamedTuple):
 
     @property
     def tex(self) -> str:
-        """The symbol with a letter for each axis, for figures."""
+        """The symbol with an index letter for each axis, for figures."""
         return f"${self.symbol}_{{{''.join(INDICES[name] for name in self.dimensions)}}}$"
 
     def decay(self, scenario: object) -> Any:
@@ -172,7 +172,7 @@ class Layout:
         }
 
     def factors(self, weights: str) -> Float[np.ndarray, " d"]:
-        """How many factors of each number are these weights: it decays so many times faster."""
+        """Count the factors of each entry that are these weights, as its decay rate does."""
         counts = [float(block.factors.count(weights)) for block in self.blocks]
         return np.repeat(counts, [block.count(self.sizes) for block in self.blocks])
 
@@ -189,7 +189,7 @@ def layout_of(K: int, M: int, outputs: int = 0, velocities: bool = False) -> Lay
     return Layout(blocks + (VELOCITIES if velocities else ()), sizes)
 
 
-def _independent(block: Block, array: Float[AnyArray, "..."]) -> Float[AnyArray, "... entries"]:
+def _independent(block: Block, array: AnyArray) -> AnyArray:
     """The independent entries of a block, shape (..., entries)."""
     leading = array.ndim - len(block.dimensions)
     if block.symmetric:
@@ -201,10 +201,10 @@ def _independent(block: Block, array: Float[AnyArray, "..."]) -> Float[AnyArray,
 def realizable(
     vector: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"], layout: Layout
 ) -> Float[np.ndarray, "... d"]:
-    """The state with a Q that weights can have; everything else stays.
+    """Replace Q by the closest one that weights can have; the other blocks stay.
 
-    Q - R T⁺ Rᵀ, the overlaps of what students have beside the teachers, loses its negative
-    eigenvalues: those are errors of an integration.
+    Q - R T⁺ Rᵀ is the covariance of the student vectors orthogonal to the teachers.  Its negative
+    eigenvalues, which are errors of an integration, are set to zero.
 
     >>> layout = layout_of(K=1, M=1)
     >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), layout).tolist()  # R = 1, Q = 0.99
@@ -225,7 +225,7 @@ def realizable(
 def unchecked(
     Q: Float[AnyArray, "... K K"], R: Float[AnyArray, "... K M"], T: Float[AnyArray, "... M M"]
 ) -> Overlaps:
-    """Overlaps that are not checked: rates of change, or states on the way."""
+    """Create `Overlaps` without validation: rates of change, or intermediate states."""
     overlaps = object.__new__(Overlaps)
     for name, value in (("Q", Q), ("R", R), ("T", T)):
         object.__setattr__(overlaps, name, value)
@@ -233,7 +233,7 @@ def unchecked(
 
 
 def upper_triangle(K: int) -> Int[np.ndarray, "K K"]:
-    """The position of (i, k), and of (k, i), among the pairs i <= k."""
+    """Return the position of (i, k), and of (k, i), among the pairs i <= k."""
     position = np.zeros((K, K), dtype=int)
     position[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
     return np.maximum(position, position.T)

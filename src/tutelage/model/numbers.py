@@ -1,10 +1,9 @@
 """The numbers of a scenario: one table that every reader uses.
 
-A row here is an argument of `tutelage.Scenario`, which may have one value per run; a coordinate of
+A row is an argument of `tutelage.Scenario`, which may have one value per run; a coordinate of
 results, a symbol in figures, an option of ``tutelage online`` and ``tutelage simulate``, a slider
-of the explorer, a part of a scenario that a study may sweep, and a hint where somebody looks for it
-in another place.  What the number does stands in `tutelage.online` and, written independently, in
-`tutelage.simulation`.
+of the explorer, a part of a scenario that a study may sweep, and a hint in errors.  The terms in
+the equations are in `tutelage.online` and, written independently, in `tutelage.simulation`.
 """
 
 import inspect
@@ -24,10 +23,10 @@ class Number(NamedTuple):
 
     name: the argument.
     symbol: its letter, as in the papers.
-    tex: the same for figures.
+    tex: the symbol in TeX, for figures.
     title: a few words for a page.
     help: one line for people who read ``--help``.
-    metavar: what stands for the value in ``--help``.
+    metavar: placeholder of the value in ``--help``.
     acts_on: what the number changes; a rate is that at which these weights decay.
     default: the value without effect.
     at_least, above: bounds.
@@ -207,5 +206,5 @@ COORDINATE_TEX = {
 }
 COORDINATES = tuple(COORDINATE_TEX)
 SYMBOLS = {number.name: f"${number.tex}$" for number in NUMBERS}
-# So that `tl.online.evolve(..., drift=0.1)` is answered with where the number belongs.
+# `tl.online.evolve(..., drift=0.1)` is answered with the call that takes the number.
 USAGE_OF_ARGUMENT.update(dict.fromkeys(NAMES, USAGE_IN_SCENARIO))

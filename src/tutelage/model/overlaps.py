@@ -61,7 +61,7 @@ class Overlaps(Module):
         self.Q, self.R, self.T = map(jax_array, (Q, R, T))
 
     def __repr__(self) -> str:
-        """The numbers of one state, to six digits; a batch by its shapes."""
+        """Representation of one state by its numbers to six digits, of a batch by its shapes."""
         if is_traced((self.Q, self.R, self.T)) or self.leading:
             shapes = ", ".join(f"{name}: {np.shape(getattr(self, name))}" for name in "QRT")
             return f"Overlaps({shapes})"
@@ -98,7 +98,7 @@ class Overlaps(Module):
 
     @property
     def rounding(self) -> float:
-        """The rounding that these overlaps need: how negative an eigenvalue is, if one is."""
+        """The ``rounding`` that validation of these overlaps needs, from the lowest eigenvalue."""
         needed = ROUNDING
         Q, R, T = (np.asarray(x) for x in (self.Q, self.R, self.T))
         for C in (Q, T, _blocks(np, Q, R, T)):
@@ -109,7 +109,7 @@ class Overlaps(Module):
 
     @classmethod
     def from_weights(cls, student: ArrayLike, teacher: ArrayLike) -> "Overlaps":
-        """The overlaps of weight vectors: J of shape (..., K, N), B of shape (..., M, N).
+        """Compute the overlaps of weight vectors: J of shape (..., K, N), B of shape (..., M, N).
 
         oostwal2019 divides by N: pass weights/√N.
 
@@ -150,8 +150,8 @@ class Overlaps(Module):
         n = self.K + self.M
         if n > N:
             raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
-        # An eigendecomposition does not mind a singular matrix; rounding may leave
-        # eigenvalues of -1e-16, which count as zero.
+        # An eigendecomposition allows singular matrices; eigenvalues of -1e-16 are rounding
+        # errors and count as zero.
         values, vectors = np.linalg.eigh(np.asarray(self.covariance))
         factor = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
         frame, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((N, n)))
@@ -160,7 +160,7 @@ class Overlaps(Module):
 
 
 def _shown(matrix: Array) -> str:
-    """Rows side by side if they fit into a line; large matrices are cut in the middle."""
+    """Format a matrix, on one line if it fits; large matrices are cut in the middle."""
     text = np.array2string(
         np.asarray(matrix),
         separator=", ",
@@ -187,7 +187,7 @@ def _blocks(
 
 
 def _shapes(Q: ArrayLike, R: ArrayLike, T: ArrayLike) -> None:
-    """Q is K x K, R is K x M, T is M x M, and the leading axes fit."""
+    """Check that Q is K x K, R is K x M, T is M x M, and that leading axes can be broadcast."""
     q, r, t = shape_of("Q", Q), shape_of("R", R), shape_of("T", T)
     if len(r) < 2 or 0 in r[-2:]:
         raise InputError("R", f"shape {r}", "its shape has to be (..., K, M), K and M at least 1")

@@ -22,7 +22,7 @@ from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
 from tutelage._module import Module
 from tutelage._names import with_checked_arguments
-from tutelage._types import ArrayLike
+from tutelage._types import AnyArray, ArrayLike
 from tutelage.activations import Activation
 from tutelage.model.numbers import NUMBERS, flat, mapped, numbers_of
 from tutelage.model.overlaps import Overlaps
@@ -48,7 +48,7 @@ class Committee(Module):
 
     units: int = eqx.field(static=True)
     activation: Activation
-    readout: Float[Array, "... outputs units"] | None
+    readout: Float[AnyArray, "... outputs units"] | None
 
     @validated
     def __init__(self, units: int, activation: Activation, readout: ArrayLike | None = None):
@@ -63,11 +63,11 @@ class Committee(Module):
 
     @property
     def uniform(self) -> bool:
-        """Whether all units have the same weights, so that they can be renamed."""
+        """Whether all units have the same readout weights, so that they can be relabelled."""
         return self.readout is None or bool(np.all(np.ptp(np.asarray(self.readout), axis=-1) == 0))
 
     @property
-    def weights(self) -> Float[Array, "... outputs units"]:
+    def weights(self) -> Float[AnyArray, "... outputs units"]:
         """v_ci, also where all are 1."""
         return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
@@ -153,7 +153,7 @@ class Scenario(Numbers):
 
     @property
     def _per_run(self) -> list[np.ndarray | Array]:
-        """What there is once for each run."""
+        """Numbers, parameters and matrices that have one value per run."""
         numbers = flat(numbers_of(self))
         units = (*self.student.activation.per_run.values(),)
         units = (*units, *self.teacher.activation.per_run.values())
@@ -167,7 +167,7 @@ class Scenario(Numbers):
         return self._per_run[0].shape[:1] if self._per_run else ()
 
     def split_runs(self) -> list["Scenario"]:
-        """The scenarios of all runs; this one alone if no number differs between runs."""
+        """Return one scenario per run; a list of this one if nothing differs between runs."""
 
         def of_run(run: int) -> Scenario:
             def one(x: Any) -> Any:
@@ -212,12 +212,12 @@ class Scenario(Numbers):
 
     @property
     def readouts(self) -> tuple[Float[Array, "... outputs K"], Float[Array, "... outputs M"]]:
-        """s_K v and s_M v*: all that second layers and scales do to the outputs."""
+        """s_K v and s_M v*: the weights of the units in the outputs."""
         s_K, s_M = self.output_scale
         return s_K * self.student.weights, s_M * self.teacher.weights
 
     def with_readout(self, v: ArrayLike) -> "Scenario":
-        """The same with another second layer of the student, unchecked."""
+        """Return the scenario with another second layer of the student, without validation."""
         student = copy.copy(self.student)
         object.__setattr__(student, "readout", v)
         other = copy.copy(self)
@@ -233,9 +233,10 @@ class Scenario(Numbers):
 def check_scenario(
     scenario: object, *, batched: bool = False, time_dependent_T: bool = False
 ) -> None:
-    """Who learns from whom has to be a `Scenario`, with one value of each number or ``several``.
+    """Check a `Scenario`.
 
-    turning: True if T may change with time: that of teachers that drift and are not orthogonal.
+    batched: whether its numbers may have one value per run.
+    time_dependent_T: whether T may change with time, as drifting teachers with overlaps make it.
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
@@ -244,7 +245,7 @@ def check_scenario(
             "scenario",
             f"{scenario.leading[0]} values of a number",
             "there has to be one value of each",
-            "tl.online.evolve, which takes several, or a loop over scenario.split_runs()",
+            "tl.online.evolve, which takes one value per run, or a loop over scenario.split_runs()",
         )
     if not time_dependent_T:
         check_orthogonal(scenario.drift, scenario.T)
@@ -260,12 +261,11 @@ def check_fits(
     batched: bool = False,
     time_dependent_T: bool = False,
 ) -> None:
-    """Overlaps have the scenario's numbers of units and its T.
+    """Check that overlaps have the numbers of units and the T of a scenario.
 
     batches: the shapes that leading axes may have, ((),) for one state; by default any.
     any_teacher: True if T may differ from the scenario's.
-    several: True if the scenario's numbers may differ between runs.
-    turning: as for `check_scenario`.
+    batched, time_dependent_T: see `check_scenario`.
     """
     check_scenario(scenario, batched=batched, time_dependent_T=time_dependent_T)
     if not isinstance(overlaps, Overlaps):
@@ -284,15 +284,15 @@ def check_fits(
     if any_teacher or is_traced((scenario.T, overlaps.T)):
         return
     T, given = np.asarray(scenario.T), np.asarray(overlaps.T)
-    alike = T.ndim == 2 or T.shape == given.shape  # one for each run, of as many runs
-    if not alike or np.any(np.abs(given - T) > ROUNDING * np.max(np.abs(T))):
+    comparable = T.ndim == 2 or T.shape == given.shape  # one T, or one per run
+    if not comparable or np.any(np.abs(given - T) > ROUNDING * np.max(np.abs(T))):
         raise InputError(
             argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
         )
 
 
 def check_committee(argument: str, value: object) -> Committee:
-    """Who learns or teaches has to be a `Committee`."""
+    """Check that a student or a teacher is a `Committee`."""
     if not isinstance(value, Committee):
         raise InputError(
             argument, repr(value), "it has to be a Committee", "tl.Committee(2, tl.ReLU())"
@@ -301,7 +301,7 @@ def check_committee(argument: str, value: object) -> Committee:
 
 
 def _readout(value: ArrayLike, units: int) -> Float[Array, "... outputs units"]:
-    """v of shape (outputs, units), or (n, outputs, units) for n runs."""
+    """Check v; return it with shape (outputs, units), or (n, outputs, units) for n runs."""
     if is_traced(value):
         traced = jnp.asarray(value, dtype=jnp.float64)
         return traced[None] if traced.ndim == 1 else traced

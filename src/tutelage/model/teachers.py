@@ -15,7 +15,7 @@ from tutelage._types import AnyArray, FloatOrArray
 
 
 class Teachers(Module):
-    """T at any time.
+    """T as a function of time.
 
     T: at time 0, shape (..., M, M).
     drift: δ, () or one for each entry of the leading axis; None if T stays as it is.
@@ -28,13 +28,13 @@ class Teachers(Module):
         self.T, self.drift = T, drift if decorrelates(drift, T) else None
 
     def at(self, time: FloatOrArray) -> Float[AnyArray, "... M M"]:
-        """T(α), at one time or at one for each entry of the leading axis."""
+        """Return T(α) at one time, or at one time for each entry of the leading axis."""
         if self.drift is None:
             return self.T
         return scale_off_diagonal(self.T, jnp.exp(-2 * self.drift * time))
 
     def over(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "... times M M"]:
-        """T(α) at all times, by NumPy: outside a compiled function nothing has to be compiled."""
+        """Return T(α) at all times; by NumPy, which has nothing to compile."""
         T = np.asarray(self.T)[..., None, :, :]
         if self.drift is None:
             return np.broadcast_to(T, (*T.shape[:-3], len(times), *T.shape[-2:]))
@@ -44,7 +44,7 @@ class Teachers(Module):
         return T_t
 
     def max_rate(self, time: FloatOrArray) -> FloatOrArray:
-        """The largest |dT_nm/dα|."""
+        """Return the largest |dT_nm/dα|."""
         if self.drift is None:
             return 0.0
         overlaps = scale_off_diagonal(self.T, 0.0) - self.at(time)
@@ -54,7 +54,7 @@ class Teachers(Module):
 def scale_off_diagonal(
     T: Float[AnyArray, "... M M"], share: FloatOrArray
 ) -> Float[AnyArray, "... M M"]:
-    """T with T_nm for n ≠ m times a share of it.
+    """Multiply T_nm for n ≠ m by ``share``.
 
     >>> scale_off_diagonal(np.array([[1.0, 0.5], [0.5, 2.0]]), 0.1).tolist()
     [[1.0, 0.05], [0.05, 2.0]]
@@ -67,14 +67,14 @@ def scale_off_diagonal(
 
 
 def decorrelates(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> bool:
-    """Whether T changes with time: teachers drift and are not orthogonal."""
+    """Return whether T changes with time: teachers drift and are not orthogonal."""
     if is_traced((drift, T)) or not np.any(np.asarray(drift) > 0):
         return False
     return bool(_largest_off_diagonal(T) > ROUNDING * np.max(np.abs(T)))
 
 
 def check_orthogonal(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> None:
-    """Where T has to stay: teachers that drift have T_nm = 0 for n ≠ m."""
+    """Check that T is constant: teachers that drift have to have T_nm = 0 for n ≠ m."""
     if decorrelates(drift, T):
         raise InputError(
             "drift",

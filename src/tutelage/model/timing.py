@@ -1,4 +1,4 @@
-"""Times and learning rates, checked once at the door.
+"""Validation of times and learning rates.
 
 A learning rate is the number 0 (the limit η → 0), a number, an array of numbers for as many runs,
 or a schedule η(time).  `learning_rate` makes a `Rate` or a `Scheduled` of it; ``.at(t)`` is the
@@ -9,7 +9,7 @@ or a schedule η(time).  `learning_rate` makes a `Rate` or a `Scheduled` of it; 
 In the limit time is measured in units of 1/η, ``first`` is 1 and ``second`` is None: the terms in
 ⟨δ δ⟩ are not computed.  `rate_of` makes a `Rate` of a number that needs no check.
 
-A second layer that learns has a rate of its own, η_v: `readout_rate` and `both`.
+A second layer that learns has its own rate η_v: `readout_rate` and `with_readout_rate`.
 """
 
 from collections.abc import Callable
@@ -25,17 +25,17 @@ from tutelage._module import Module
 from tutelage._types import ArrayLike, FloatOrArray
 
 RECORDED_TIMES = 401
-# A schedule is looked at so often between the recorded times.
-LOOKED_AT = 101
+# Times between 0 and the end at which a schedule is checked, besides the recorded ones.
+SCHEDULE_CHECKS = 101
 READOUT, DECAY = "readout_rate", "weight_decay"
 
 
 class Rate(Module):
-    """A learning rate at one time, or one that does not change; () or one entry for each run.
+    """A constant learning rate, or a learning rate at one time; shape () or one entry per run.
 
     first: η, the factor of the terms of first order; 1 in the limit η → 0.
-    limit: whether this is the limit.
-    readout: η_v, that of the second layer, in the limit in units of η; None if it is not said.
+    limit: whether this is the limit η → 0.
+    readout: η_v of the second layer, in units of η in the limit; None if it does not learn.
     decay: γ, where a schedule takes the place of the scenario's weight decay; None otherwise.
     """
 
@@ -51,15 +51,15 @@ class Rate(Module):
 
     @property
     def unit(self) -> Any:
-        """The size of rates of change: 1/unit is the time in which a run moves."""
+        """Scale of the rates of change: 1/unit is the time scale of a run."""
         return self.first
 
     def at(self, time: FloatOrArray) -> "Rate":
-        """The same at all times."""
+        """Return the rate itself, which is constant."""
         return self
 
     def of_run(self, run: tuple[int, ...]) -> "Rate":
-        """The rate of one of several runs."""
+        """Return the rate of one run."""
         rate: Rate = jax.tree.map(lambda x: x[run] if np.ndim(x) else x, self)
         return rate
 
@@ -68,9 +68,9 @@ LIMIT = Rate(1.0, limit=True)
 
 
 class Scheduled(Module):
-    """Learning rates that change, η(time), the same for all runs; that of the second layer too.
+    """Schedules η(time) of both layers, the same for all runs.
 
-    function, readout: of time, or a number; ``readout`` may be None.
+    function, readout: a function of time or a number; ``readout`` may be None.
     decay: γ(time), in the place of the scenario's weight decay; None to keep that.
     """
 
@@ -79,7 +79,7 @@ class Scheduled(Module):
     decay: Any = None
 
     def at(self, time: FloatOrArray) -> Rate:
-        """η, η² and η_v at a time, or at one time for each run."""
+        """Return the rates at a time, or at one time per run."""
 
         def now(rate: FloatOrArray | Callable[..., Any] | None) -> Any:
             return jnp.vectorize(rate)(time) if callable(rate) else rate
@@ -87,14 +87,14 @@ class Scheduled(Module):
         return Rate(now(self.function), readout=now(self.readout), decay=now(self.decay))
 
     def of_run(self, run: tuple[int, ...]) -> "Scheduled":
-        """The same for all runs, but for numbers."""
+        """Return the schedules of one run: functions are the same for all, numbers may differ."""
         rates = (self.function, self.readout)
         first, readout = (x if callable(x) or not np.ndim(x) else x[run] for x in rates)
         return Scheduled(first, readout, self.decay)
 
 
 def rate_of(learning_rate: "FloatOrArray | Rate") -> Rate:
-    """The number 0 as the limit, another number or an array as it is, a `Rate` as it is.
+    """Convert a number or an array to a `Rate`; the number 0 is the limit η → 0.
 
     >>> rate_of(0.5).second, rate_of(0).second
     (0.25, None)
@@ -114,13 +114,13 @@ def learning_rate(
     limit: bool = True,
     runs: bool = True,
 ) -> Rate | Scheduled:
-    """What a user gave as a learning rate, refused if it cannot be used.
+    """Check a learning rate and convert it to a `Rate` or a `Scheduled`.
 
-    times, until: when a run is recorded and when it ends: a schedule has to be finite until then.
-    limit, runs: whether 0 is allowed, for the limit η → 0, and an array, for several runs.
+    times, until: recorded times and end of a run, until which a schedule has to be finite.
+    limit, runs: whether 0 is allowed, for the limit η → 0, and an array, one rate per run.
     """
     if callable(value):
-        _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)))
+        _check_schedule(value, np.union1d(times, np.linspace(0.0, until, SCHEDULE_CHECKS)))
         return Scheduled(value)
     shape = shape_of("learning_rate", value)
     if shape == ():
@@ -132,7 +132,7 @@ def learning_rate(
                 "a simulation has no limit η → 0",
                 "a small one, such as 0.01, and times in units of 1/η",
             )
-        # As an array the number is data: another one needs no other program.
+        # An array is data of a compiled program; another number needs no other program.
         return LIMIT if value == 0 else rate_of(np.asarray(value, dtype=np.float64))
     if not runs:
         raise InputError("learning_rate", f"shape {shape}", "it has to be one number")
@@ -146,9 +146,9 @@ def readout_rate(
     *,
     runs: bool = True,
 ) -> Any:
-    """What a user gave as the learning rate of the second layer; None if that is fixed, at 0."""
+    """Check the learning rate of the second layer; None for 0, with which it is fixed."""
     if callable(value):
-        _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)), READOUT)
+        _check_schedule(value, np.union1d(times, np.linspace(0.0, until, SCHEDULE_CHECKS)), READOUT)
         return value
     shape = shape_of(READOUT, value)
     if shape == ():
@@ -162,7 +162,7 @@ def readout_rate(
 def with_readout_rate(
     rate: Rate | Scheduled, readout: FloatOrArray | Callable[..., Any] | None
 ) -> Rate | Scheduled:
-    """The rates of both layers; ``readout`` as `readout_rate` gives it."""
+    """Add the learning rate of the second layer, as `readout_rate` returns it."""
     if isinstance(rate, Scheduled):
         return Scheduled(rate.function, readout)
     if not callable(readout):
@@ -185,7 +185,7 @@ def with_weight_decay(
         raise InputError(DECAY, short_repr(value), "here it has to be a schedule, γ(time)", hint)
     if isinstance(rate, Rate) and rate.limit:
         raise InputError(DECAY, "a schedule", "in the limit η → 0 it has to be a number", hint)
-    _check_schedule(value, np.union1d(times, np.linspace(0.0, until, LOOKED_AT)), DECAY)
+    _check_schedule(value, np.union1d(times, np.linspace(0.0, until, SCHEDULE_CHECKS)), DECAY)
     first = rate.function if isinstance(rate, Scheduled) else rate.first
     return Scheduled(first, rate.readout, value)
 
@@ -208,7 +208,7 @@ def _check_schedule(
     times: Float[np.ndarray, " times"],
     argument: str = "learning_rate",
 ) -> None:
-    """A function that can be compiled, with a finite η >= 0 at all times."""
+    """Check a schedule: a function that JAX can compile, with a finite η >= 0 at all times."""
     try:
         traced = jax.eval_shape(function, jax.core.ShapedArray((), np.dtype(np.float64)))
     except Exception as problem:
@@ -234,7 +234,7 @@ def _check_schedule(
 
 
 def recorded_times(times: ArrayLike | None, until: float) -> Float[np.ndarray, " times"]:
-    """When to record: increasing times from 0 or later to ``until``; by default 401 of them."""
+    """Check the times to record: increasing from 0 or later to ``until``; by default 401 times."""
     finite_number("until", until, above=0.0, hint="until=100")
     if times is None:
         return np.linspace(0.0, float(until), RECORDED_TIMES)
@@ -252,5 +252,5 @@ def recorded_times(times: ArrayLike | None, until: float) -> Float[np.ndarray, "
 
 
 def time_axis(times: Float[np.ndarray, " times"]) -> tuple[str, np.ndarray, dict[str, str]]:
-    """The coordinate ``time`` of a Dataset."""
+    """Return the coordinate ``time`` of a Dataset."""
     return ("time", times, {"long_name": "examples per input", "symbol": "α"})

@@ -140,7 +140,7 @@ def _filled(parts: tuple[Any, ...], more: int) -> tuple[Any, ...]:
 def _joined(
     first: Trajectory,
     rest: Trajectory,
-    unfinished: Bool[np.ndarray, "..."],
+    unfinished: np.ndarray,
     times: Float[np.ndarray, " times"],
 ) -> Trajectory:
     """Both stages of those runs that were unfinished after the first one."""

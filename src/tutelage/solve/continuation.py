@@ -26,7 +26,7 @@ from tutelage.solve.newton import newton
 System = Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
 
 CORRECTIONS = 12
-# On the curve f vanishes up to this, relative to u where that is greater than one.
+# Residual |f| allowed on the curve, relative to u where that is greater than one.
 CORRECTED = 1e-11
 # Neighbouring tangents differ by less than 14 degrees, or the step is halved: a longer one
 # could land on another curve.
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Special(NamedTuple):
-    """A special point: its kind, u = (y, p), and how far p may be off."""
+    """A special point: its kind, u = (y, p), and a bound on the error of p."""
 
     kind: str
     point: Float[np.ndarray, " d+1"]
@@ -50,7 +50,7 @@ class Special(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points u = (y, p) with their tangents, the special points between them, why it ended."""
+    """Points u = (y, p), their tangents, the special points between them, why the curve ends."""
 
     points: Float[np.ndarray, "n d+1"]
     tangents: Float[np.ndarray, "n d+1"]
@@ -86,7 +86,7 @@ def follow(
     tests: Mapping[str, Test] = TESTS,
     ending: Ending = lambda u, specials: None,
 ) -> Curve:
-    """The curve through a solution, first towards ``until``.
+    """Follow the curve through a solution, first towards ``until``.
 
     Args:
         system: (y, p) -> f of shape (d,) and [∂f/∂y, ∂f/∂p] of shape (d, d + 1).
@@ -121,7 +121,7 @@ def follow(
 
 
 def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> Place:
-    """The point of the curve at a parameter next to y, with the tangent towards ``until``."""
+    """Return the point of the curve next to y at a parameter; its tangent leads to ``until``."""
 
     def fixed(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         f, J = system(y, parameter)
@@ -138,7 +138,7 @@ def _accuracy(u: np.ndarray) -> float:
 
 
 def _walk(system: System, place: Place, step: float, steps: int) -> Iterator[Place | None]:
-    """Points along the curve; None if even the shortest step finds none."""
+    """Yield points along the curve; None if even the shortest step finds no point."""
     length = step / 4
     for _ in range(steps):
         longest = step * max(1.0, float(np.max(np.abs(place.u))))
@@ -153,12 +153,12 @@ def _walk(system: System, place: Place, step: float, steps: int) -> Iterator[Pla
 
 
 def _ahead(system: System, place: Place, length: float) -> Place | None:
-    """The point whose distance along the tangent is ``length``."""
+    """Return the point at a distance ``length`` along the tangent."""
     return _in_plane(system, place.u + length * place.t, place.t)
 
 
 def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | None:
-    """Where the curve meets the plane through the guess."""
+    """Return the point where the curve meets the plane through the guess."""
 
     def both(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         f, J = system(u[:-1], u[-1])
@@ -174,15 +174,15 @@ def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | 
 def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
     """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
     J = system(u[:-1], u[-1])[1]
-    if not np.all(np.isfinite(J)):  # so far away that no tangent can be told
+    if not np.all(np.isfinite(J)):  # too far away: there is no tangent
         return Place(u, np.full_like(u, np.nan), J)
     t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
     return Place(u, t / np.linalg.norm(t), J)
 
 
 def _between(system: System, tests: Mapping[str, Test], left: Place, right: Place) -> list[Special]:
-    """Special points on a piece.  Where two functions vanish together the first one counts: the
-    outer curve of a pitchfork turns where it crosses the other, and that is a branch point."""
+    """Locate special points between two points.  Where two test functions vanish together the first
+    counts: the outer curve of a pitchfork turns where it crosses the other, at a branch point."""
     found = list[Special]()
     for kind, test in tests.items():
         if test(left) * test(right) < 0:
@@ -193,7 +193,7 @@ def _between(system: System, tests: Mapping[str, Test], left: Place, right: Plac
 
 
 def _locate(system: System, kind: str, test: Test, left: Place, right: Place) -> Special:
-    """Where a test function vanishes: roughly by false position, then from points on both sides.
+    """Locate the zero of a test function by false position, then by interpolation from both sides.
 
     Newton's method is inaccurate at a branch point itself, so that the last step interpolates.
     """
@@ -211,7 +211,7 @@ def _locate(system: System, kind: str, test: Test, left: Place, right: Place) ->
 
 
 def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarray) -> Place | None:
-    """The point at the fraction s of a piece, from the cubic through both ends."""
+    """Return the point at the fraction s between two points, from the cubic through both."""
     span = float(np.linalg.norm(right.u - left.u))
     a = left.u * (1 + 2 * s) + s * span * left.t
     b = right.u * (3 - 2 * s) - (1 - s) * span * right.t
@@ -221,7 +221,7 @@ def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarra
 def _false_position(
     place: Callable[[float], Place | None], test: Test, left: Place, right: Place
 ) -> float:
-    """Illinois: the value at the end that stays is halved, so that both ends close in."""
+    """Find a zero by the Illinois method: the value at the end that stays is halved."""
     a, b, fa, fb = 0.0, 1.0, test(left), test(right)
     for _ in range(60):
         s = (a * fb - b * fa) / (fb - fa)
@@ -237,7 +237,7 @@ def _false_position(
 
 
 def _interpolated(nodes: np.ndarray, values: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """u at the root of the polynomial through the values that is next to the middle."""
+    """Return u at the root, closest to the middle, of the polynomial through the values."""
     degree = len(nodes) - 1
     roots = np.roots(np.polyfit(nodes, values, degree))
     root = roots[np.argmin(np.abs(roots))].real
@@ -245,7 +245,7 @@ def _interpolated(nodes: np.ndarray, values: np.ndarray, points: np.ndarray) -> 
 
 
 def _land(system: System, left: Place, right: Place, until: float) -> Place:
-    """The point between two at which p is ``until``."""
+    """Return the point between two points at which p is ``until``."""
     u = left.u + (until - left.u[-1]) / (right.u[-1] - left.u[-1]) * (right.u - left.u)
     landed = _begin(system, u[:-1], until, until)
     return _at(system, landed.u, right.t)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-# A step that has to be shortened to 2⁻¹¹ leads nowhere.
+# Halvings of a step after which it counts as useless.
 HALVINGS = 12
 SHRINKING = 0.5 ** np.arange(HALVINGS)
 # Singular values of J below this, relative to the largest one, are rounding.
@@ -26,7 +26,7 @@ ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 class Root(NamedTuple):
-    """Where the steps end.
+    """The points where the steps end.
 
     x: shape (..., d).
     residual: the largest |f_i| there, infinite where f is no number.
@@ -56,7 +56,7 @@ def newton(
     rounding: float = 0.0,
     allowed: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Root:
-    """A root of f next to each x.
+    """Find a root of f next to each x.
 
     Once the residual is within the tolerance whole steps go on as long as each one halves it:
     quadratic convergence gives the digits down to rounding for one or two evaluations.
@@ -96,11 +96,11 @@ def _at(function: Function, x: np.ndarray) -> _Place:
 def _stepped(
     function: Function,
     place: _Place,
-    going: np.ndarray | np.bool_,
+    going: np.ndarray,
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
-    """One step of those that are going, and who has found one."""
+    """One step for all active systems; also a mask of those that improved."""
     before = place.size
     place, found = _tried(function, place, _step(place, RANK), going, tolerance, allowed)
     rough = (place.size > tolerance) & (place.size < NEAR)
@@ -116,11 +116,11 @@ def _tried(
     function: Function,
     place: _Place,
     step: np.ndarray,
-    going: np.ndarray | np.bool_,
+    going: np.ndarray,
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
-    """The step, or the largest part of it that helps, and whom it has helped."""
+    """Take the largest part of a step that reduces |f|; also a mask of the systems it moved."""
     before = place.size
     rough = before > tolerance
     bound = np.where(rough, before, before / 2)
@@ -143,7 +143,7 @@ def _tried(
 
 
 def _step(place: _Place, rank: float) -> np.ndarray:
-    """-J⁻¹ f; zero, which leads nowhere, where J is not finite."""
+    """Return -J⁻¹ f, or zero where J is not finite."""
     J, f = place.J, place.f
     finite = np.isfinite(J).all(axis=(-2, -1)) & np.isfinite(place.size)
     if not finite.all():
@@ -153,7 +153,7 @@ def _step(place: _Place, rank: float) -> np.ndarray:
 
 
 def _inverse(J: np.ndarray, rank: float) -> np.ndarray:
-    """The pseudo-inverse; where no J is singular the inverse is the same, ten times faster."""
+    """Return the pseudo-inverse; where no J is singular, the inverse, which is ten times faster."""
     try:
         inverse = np.linalg.inv(J)
     except np.linalg.LinAlgError:
@@ -162,7 +162,7 @@ def _inverse(J: np.ndarray, rank: float) -> np.ndarray:
     return inverse if (condition < 1 / rank).all() else np.linalg.pinv(J, rcond=rank)
 
 
-def _chosen(which: np.ndarray | np.bool_, new: _Place, old: _Place) -> _Place:
+def _chosen(which: np.ndarray, new: _Place, old: _Place) -> _Place:
     def choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(which.reshape(which.shape + (1,) * (np.ndim(a) - which.ndim)), a, b)
 

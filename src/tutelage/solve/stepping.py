@@ -46,21 +46,20 @@ DENSE = np.array(  # powers 1 to 4 of the fraction of the step
     ]
 )
 LAST = len(NODES) - 1
-# A step is repeated with another length when its error is too large, and the next one is longer
-# when it is small; by these factors at least and at most, with a margin.
+# Bounds of the ratio of successive steps, and the margin below the step that the error allows.
 SMALLEST_STEP_FACTOR, LARGEST_STEP_FACTOR, SAFETY_FACTOR = 0.2, 10.0, 0.9
-# Of this relative length a step no longer changes the time.
+# A step of this length relative to the time no longer changes it.
 SHORTEST_RELATIVE_STEP = 1e-15
 
 Rates = Callable[[Float[Array, " runs"], Float[Array, "runs d"]], Float[Array, "runs d"]]
-# Why runs end at a time with a state and its slope: 0 to go on, or the number of a reason.
+# From times, states and slopes to the reason why each run ends: 0 to go on, or a number.
 Ends = Callable[
     [Float[Array, " runs"], Float[Array, "runs d"], Float[Array, "runs d"]], Int[Array, " runs"]
 ]
 
 
 class IntegratorState(NamedTuple):
-    """Where the runs are: time, next step, state, slopes, what is recorded, and who is on the way.
+    """State of the integrator: time, next step, state, slopes, records, and which runs go on.
 
     reason: 0 for runs that go on or have reached the last time.
     """
@@ -85,11 +84,11 @@ def integrate(
     tolerance: Scalar,
     most: int | Int[Array, ""],
 ) -> IntegratorState:
-    """From an `initial_state` to the time ``until``, or to where ``ends`` says why not.
+    """Integrate from an `initial_state` to the time ``until``, or until ``ends`` stops a run.
 
     lost: the reason for a run whose steps have become too short to go on.
-    most: after so many steps the walk pauses; it goes on from what is returned.
-    Times before the beginning record the start.
+    most: number of steps after which the integration pauses; it resumes from the returned state.
+    Times before the initial time record the initial state.
     """
 
     def step(carry: tuple[Array, IntegratorState]) -> tuple[Array, IntegratorState]:
@@ -116,10 +115,10 @@ def every_step(
     longest: Scalar,
     most: int,
 ) -> tuple[Any, Int[Array, ""], IntegratorState]:
-    """What is observed of one run from time 0 after each step, how often, and where it ends.
+    """Integrate one run from time 0; return observations after each step, their number, the end.
 
-    observe: of the run at its start and after a step -> arrays; they get a leading axis ``most``.
-    longest: no step is longer;  most: after so many the run is ended.
+    observe: from a state, at the start and after each step, to arrays; they get an axis ``most``.
+    longest: the longest step;  most: the largest number of steps.
     """
     start, times = initial_state(y0[None], jnp.zeros(1), 0, jnp), jnp.zeros(0)
     shapes = jax.eval_shape(observe, start)
@@ -141,7 +140,7 @@ def every_step(
 
 
 def initial_state(y0: Any, t0: Any, times: int, xp: Any = np) -> IntegratorState:
-    """Runs at their start, with room for so many records; made by NumPy nothing is compiled."""
+    """Return runs at their start with space for records; by NumPy, which has nothing to compile."""
     runs, d = y0.shape
     return IntegratorState(
         t=t0,
@@ -165,7 +164,7 @@ def _advanced(
     tolerance: Scalar,
     longest: Scalar,
 ) -> IntegratorState:
-    """One step of every run that is on the way; taken back where its error is too large."""
+    """Take one step of every running run; reject it where its error is too large."""
     left = until - now.t
     h = jnp.where(now.running, jnp.minimum(jnp.minimum(now.h, longest), left), 0.0)
     t = jnp.where(h >= left, until, now.t + h)
@@ -174,7 +173,7 @@ def _advanced(
     scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
     error = h[:, None] * _combined(jnp.asarray((STAGES[LAST] - LOWER_ORDER)[:, None]), k)
     size = _norm(error / scale)
-    taken = now.running & (size <= 1)  # a state that is no number is not taken
+    taken = now.running & (size <= 1)  # False for NaN
 
     records, recorded = _recorded(now, taken, t, h, k, times)
     factor = jnp.where(size > 0, SAFETY_FACTOR * size ** (-1 / 5), LARGEST_STEP_FACTOR)
@@ -185,7 +184,7 @@ def _advanced(
     )
     following = jnp.where(now.h == 0, _first_step(now.y, k[LAST], scale), factor * h)
     reason = jnp.where(taken, ends(t, y, k[LAST]), now.reason)
-    # A step that is no number, after a slope that is none, is too short as well.
+    # NaN, after a slope that is NaN, counts as too short.
     short = now.running & ~taken & ~(following >= SHORTEST_RELATIVE_STEP * (1 + now.t))
     reason = jnp.where(short, lost, reason)
     return IntegratorState(
@@ -201,7 +200,7 @@ def _advanced(
 
 
 def _slopes(rates: Rates, now: IntegratorState, h: Array) -> Float[Array, "7 runs d"]:
-    """The slopes of all stages; the first is the last of the step before."""
+    """Return the slopes of all stages; the first is the last one of the previous step."""
 
     def stage(i: Array, k: Array) -> Array:
         y = now.y + h[:, None] * _combined(jnp.asarray(STAGES)[i, :, None], k)
@@ -230,7 +229,7 @@ def _norm(x: Array) -> Array:
 def _first_step(y: Array, slope: Array, scale: Array) -> Array:
     """A hundredth of the time in which the state changes by itself (Hairer, Nørsett, Wanner)."""
     size, speed = _norm(y / scale), _norm(slope / scale)
-    # A step of length zero would be the first one again, for ever.
+    # A step of length zero would be repeated for ever.
     step = jnp.maximum(0.01 * size / speed, np.finfo(float).tiny)
     return jnp.where((size < 1e-5) | (speed < 1e-5), 1e-6, step)
 

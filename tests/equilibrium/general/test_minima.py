@@ -14,7 +14,6 @@ from tutelage.equilibrium.general import descent, minima as search
 from tutelage.equilibrium.general.landscape import Landscape
 from tutelage.equilibrium.general.minima import minima
 from tutelage.equilibrium.general.starts import starts as starting_points
-from tutelage.equilibrium.kernel.pair_error import PairError
 
 
 def scenario(K, M, student, teacher=None, T=None):
@@ -341,4 +340,4 @@ def test_no_starts_are_refused(starts):
 
 def test_something_else_than_a_scenario_is_refused():
     with pytest.raises(tl.InputError, match=r"^scenario"):
-        PairError(tl.Committee(1, tl.Erf()))
+        minima(tl.Committee(1, tl.Erf()), 1.0)

@@ -1,6 +1,6 @@
 """Weights on the sphere at equilibrium: Hamiltonian moves along great circles."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -27,6 +27,7 @@ class Samples(NamedTuple):
     acceptance: Float[Array, "... run"]
 
 
+@runtime_checkable
 class Density(Protocol):
     """A density exp(−N u(J)) on the product of K spheres, for several chains at a time."""
 

@@ -149,7 +149,7 @@ class SymmetricFlow(eqx.Module):
             rounding = rounding + count * jnp.sum(jnp.abs(products), axis=-1)
         return error, jnp.finfo(jnp.float64).eps * rounding
 
-    def checked(self, state: SymmetricState) -> SymmetricState:
+    def checked(self, state: object) -> SymmetricState:
         """The state as arrays of one shape; refused if no weights have such overlaps."""
         if not isinstance(state, SymmetricState):
             raise InputError("state", repr(state), "it has to be a SymmetricState")

@@ -98,9 +98,7 @@ class SignPatterns(PatternAverages):
 class SinglePatterns(PatternAverages):
     """Any units and any method: one average for every pattern."""
 
-    def __call__(
-        self, kind: str, C: Float[Array, "... n n"]
-    ) -> Float[Array, "... targets p teachers"]:
+    def __call__(self, kind: str, C: Float[Array, "... n n"]) -> Float[Array, "..."]:
         total = jnp.zeros(())
         for batch in pattern_batches(kind, self.k, self.single.coincidences):
             total = total + self.single.sums(kind, batch, C)
