@@ -6,7 +6,7 @@ The table is changed on purpose, never by a test:
     python tests/verdicts.py FOLDER         # rewrites the sections of that report; read the diff
     python tests/verdicts.py PAPER SECTION  # computes one section and rewrites its rows
 
-README.md has the counts, which the last two commands print (`summary`).
+Both rewrite docs/coverage.md, too, and print the counts that README.md has (`summary`).
 """
 
 import csv
@@ -15,9 +15,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tutelage.papers import reproduce, sections
+from tutelage.papers import PAPERS, reproduce, sections
+from tutelage.papers.coverage import markdown
 from tutelage.papers.row import VERDICTS
 
+PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 TABLE = Path(__file__).parent / "papers" / "verdicts.csv"
 COLUMNS = ("paper", "section", "item", "verdict", "recorded")
 RECORDED = "recorded"
@@ -44,6 +46,12 @@ def summary() -> str:
     return f"{counts.total()} rows: {parts}\n{again}"
 
 
+def coverage_page() -> str:
+    """Return docs/coverage.md: every statement of the papers with the verdicts of its rows."""
+    titles = {key: paper.title for key, paper in PAPERS.items()}
+    return markdown(((paper, item, verdict) for paper, _, item, verdict, _ in expected()), titles)
+
+
 def of_report(folder: Path) -> list[dict]:
     """Read the rows of a report."""
     return json.loads((folder / "rows.json").read_text(encoding="utf-8"))
@@ -67,6 +75,7 @@ def rewrite(rows: list[dict]) -> None:
         writer.writerow(COLUMNS)
         for name in sorted(parts, key=order.index):
             writer.writerows(parts[name])
+    PAGE.write_text(coverage_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ def test_short_sections_of_every_paper_make_one_report(tmp_path):
     assert Counter(page.rows) == Counter(f"{row['paper']}: {row['item']}" for row in rows)
     assert {row["paper"] for row in rows} == set(PAPERS)
     assert {f"{paper}_{name}" for paper, name in SHORT} <= set(page.anchors)
+    # Every statement of each paper, computed or not.
+    assert {f"{paper}_contents" for paper in PAPERS if paper != "beyond"} <= set(page.anchors)
 
 
 @pytest.fixture(scope="module")

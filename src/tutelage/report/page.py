@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tutelage.papers import Entry, Paper, Row
+from tutelage.papers.coverage import Line, covered
 from tutelage.papers.numbers import computed_text
 from tutelage.papers.row import Verdict, counted, summary
 from tutelage.report.indices import with_indices
@@ -56,6 +57,7 @@ def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
             labels=_labels(parts),
             verdicts=VERDICTS,
             findings=findings,
+            coverage={paper: _coverage(paper.key, rows) for paper in papers},
             anchor={(finding.paper, finding.note): finding.anchor for finding in findings},
             versions=versions(),
             command=command,
@@ -109,6 +111,11 @@ def _counts(rows: Iterable[Row]) -> dict[str, int]:
     """How many rows have each verdict, and how many there are."""
     counts = counted(row.verdict for row in rows)
     return {**dict.fromkeys(VERDICTS, 0), **counts, "all": sum(counts.values())}
+
+
+def _coverage(paper: str, rows: Iterable[Row]) -> list[tuple[Line, str]]:
+    """Each statement of a paper, and what became of it."""
+    return list(covered(paper, {row.item: row.verdict for row in rows if row.paper == paper}))
 
 
 def _findings(rows: Iterable[Row]) -> list[Finding]:

@@ -15,6 +15,7 @@ from scipy.stats import binom, norm
 
 from tutelage import gates
 from tutelage.activations import Sigmoid, Swish
+from tutelage.papers.claim import counterexample
 from tutelage.papers.milletari2019 import KEY
 from tutelage.papers.row import (
     Row,
@@ -24,9 +25,9 @@ from tutelage.papers.row import (
     formula,
     found,
     method,
-    missing,
     worst,
 )
+from tutelage.papers.simulated import statement
 
 NOISES, FIELDS = (1.0, 2.0), (0.7, -1.5)  # β and h
 TWO = gates.Gate([0, 1])
@@ -57,16 +58,25 @@ DEEPER_NOTE = (
     "of open gates, is {:.5f} (docs/gates.md, tests/gates/test_stochastic_networks.py)."
 )
 L1_NOTE = (
-    "networks with the constraint of eq. (1) are trained neither in the paper nor here, and the "
-    "sum of signed weights is not their L1 norm"
+    "milletari2019, eq. (1): w = (2, -1) has the sum 1 and the L1 norm 3, and (1 + a, -a) any norm "
+    "1 + 2a. The constraint fixes the L1 norm where all weights are non-negative, and only there."
+)
+NORMALIZATION_NOTE = (
+    "milletari2019, eq. (3): the product of the Z over examples and the factor m⁻¹ do not belong "
+    "together. From P(x) = m⁻¹ Σ_μ δ(x - x_μ) follows the mean m⁻¹ Σ_μ exp(...)/Π_i Z_iμ over "
+    "examples, whose sum over the states is 1; the printed expression divides each term by the "
+    "product of the Z of all m examples."
 )
 
 
 def probabilities() -> Iterator[Row]:
     """Eqs. (1) to (4)."""
+    w = np.array([2.0, -1.0])
+    refuted = bool(w.sum() == 1 and np.abs(w).sum() != 1)
     item = "eq. (1), Σ_i w_ij = 1 is an L1 regularization"
-    yield missing(KEY, item, "formally equivalent", L1_NOTE)
+    yield counterexample(KEY, item, "formally equivalent", refuted, L1_NOTE)
     yield _layer()
+    yield _channel()
     # By automatic differentiation of log Z, which knows no activation by name.
     signs = gates.Gate([-1, 1])
     yield _at_points("eq. (4), ⟨s⟩ = σ(βh) from Z", lambda β, h: _logistic(β * h), TWO.mean)
@@ -164,6 +174,20 @@ def _layer() -> Row:
     return compare(KEY, item, formula(printed), computed)
 
 
+def _channel() -> Row:
+    """Eq. (3): how likely the state (1, 0) of two gates is, over three examples."""
+    beta = 2.0
+    h = np.array([[0.7, -1.5], [0.2, 0.4], [-0.3, 1.1]])
+    Z = 1 + np.exp(beta * h)
+    weights = np.exp(beta * h[:, 0])  # exp(-β Σ_i H_i) of the state (1, 0)
+    printed = float(np.sum(weights) / (np.prod(Z) / len(h)))
+    exact = float(np.mean(weights / np.prod(Z, axis=1)))
+    open_ = np.array([[float(TWO.mean(beta, x)) for x in row] for row in h])
+    computed = float(np.mean(open_[:, 0] * (1 - open_[:, 1])))
+    item = "eq. (3), P(s) of the state (1, 0) of two gates, three examples, β = 2"
+    return correct(KEY, item, formula(printed), formula(exact), computed, NORMALIZATION_NOTE)
+
+
 def _first_layer() -> Row:
     """20 units, five inputs: the largest deviation in standard errors, at the level 0.01."""
     random = np.random.default_rng(2019)
@@ -249,3 +273,13 @@ def labels() -> Iterator[Row]:
     means = f"the mean of {m} labels is 0.25 and 0.75, q = {q:g}"
     yield worst(f"eq. (15), −iλ_c, {means}", multipliers)
     yield worst(f"eq. (16) with its constant, {means}", exponents)
+    sizes = (4, 16, 64, 256)
+    # ln P(a quarter of m labels is 1)/m less the exponent at the saddle point.
+    gaps = [
+        abs(
+            float(binom.logpmf(n // 4, n, q)) / n - gates.saddle_point(n // 4, [q] * n).exponent / n
+        )
+        for n in sizes
+    ]
+    item = f"App. A, error of eq. (16) for each label falls with m, m = {sizes}, q = {q:g}"
+    yield statement(KEY, item, "more and more correct as m increases", np.diff(gaps) < 0)

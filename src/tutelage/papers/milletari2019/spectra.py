@@ -5,7 +5,7 @@ test at the level 0.01, in the setting of the authors and in that of the text (`
 of different activations begin with the same weights, so that differences are taken run by run.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -166,15 +166,17 @@ class Claims:
         measures: Mapping[str, Samples],
         relation: Literal[">", "<"],
         note: str,
+        ours: Collection[str] = (),
     ) -> Row:
-        """A statement in both settings, and by several measures in each."""
+        """A statement in both settings, and by several measures in each, some of them ours."""
         item = self.item(words)
         rows = {
             f"{setting.name}, {name}": self.decided(item, samples, setting, relation)
             for setting in SETTINGS
             for name, samples in measures.items()
         }
-        return noted(in_each_reading(item, on, rows), note)
+        chosen = [f"{setting.name}, {name}" for setting in SETTINGS for name in ours]
+        return noted(in_each_reading(item, on, rows, ours=chosen), note)
 
 
 def _accuracy(full: bool) -> Iterator[Row]:
@@ -202,6 +204,40 @@ def _convergence(data: str, full: bool) -> Iterator[Row]:
             return np.log(size[1] / size[0])
 
         yield claims.both(words, slower)
+    if data == "curved":
+        yield from _quick_plateau(claims)
+
+
+def _quick_plateau(claims: Claims) -> Iterator[Row]:
+    """ReLU comes close to its final loss sooner than Swish, and then hardly moves."""
+
+    def sooner(setting: Setting, seed: int) -> np.ndarray:
+        swish, relu = (_epochs_to_the_end(run) for run in claims.two(setting, seed, "ReLU"))
+        return np.log(swish / relu)
+
+    def flatter(setting: Setting, seed: int) -> np.ndarray:
+        swish, relu = (_late_fall(run) for run in claims.two(setting, seed, "ReLU"))
+        return swish - relu
+
+    yield claims.both("ln of the epochs to within 10 % of the final loss, Swish over ReLU", sooner)
+    words = "fall of ln of the loss over the last half of the epochs, Swish less ReLU"
+    yield claims.both(words, flatter)
+
+
+def _epochs_to_the_end(run: xr.Dataset) -> np.ndarray:
+    """The first recorded epoch from which on the loss is at most 1.1 times the final one."""
+    loss, epochs = run["loss"].values, run["epoch"].values.astype(float)
+    above = loss > 1.1 * loss[:, -1:]
+    first = np.where(above.any(axis=1), loss.shape[1] - np.argmax(above[:, ::-1], axis=1), 1)
+    return epochs[np.minimum(first, len(epochs) - 1)]
+
+
+def _late_fall(run: xr.Dataset) -> np.ndarray:
+    """ln of the loss at half of the epochs over that at the end."""
+    epochs = run["epoch"].values.astype(float)
+    half = int(np.argmin(np.abs(epochs - epochs[-1] / 2)))
+    loss = run["loss"].values
+    return np.log(loss[:, half] / loss[:, -1])
 
 
 def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
@@ -318,9 +354,9 @@ def _more_descent(claims: Claims) -> Row:
 
         return samples
 
-    measures = {name: more(α) for name, α in NEGATIVE.items() if α is not _below_zero}
+    measures = {name: more(α) for name, α in NEGATIVE.items()}
     words = "mean α on the way, Swish less ReLU"
-    return claims.each(words, COUNTED, measures, ">", NEGATIVE_NOTE)
+    return claims.each(words, COUNTED, measures, ">", NEGATIVE_NOTE, OUR_COUNTS)
 
 
 def _at_the_end(claims: Claims, unit: str) -> Row:
@@ -335,7 +371,7 @@ def _at_the_end(claims: Claims, unit: str) -> Row:
 
     measures = {name: less(α) for name, α in NEGATIVE.items()}
     words = f"α at the end, Swish less {unit}"
-    return claims.each(words, COUNTED, measures, "<", NEGATIVE_NOTE)
+    return claims.each(words, COUNTED, measures, "<", NEGATIVE_NOTE, OUR_COUNTS)
 
 
 def _below_zero(λ: np.ndarray) -> np.ndarray:
@@ -347,6 +383,10 @@ NEGATIVE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "λ < −10⁻¹² max|λ|": lambda λ: negative_fraction(λ, ROUNDING),
     "λ < −10⁻⁵ max|λ|": lambda λ: negative_fraction(λ, LOOSE),
 }
+
+
+# The authors' code counts λ < 0.
+OUR_COUNTS = [name for name, α in NEGATIVE.items() if α is not _below_zero]
 
 
 def _eigenvalues(run: xr.Dataset) -> np.ndarray:

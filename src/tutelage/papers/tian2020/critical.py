@@ -5,6 +5,7 @@ trained students (Theorems 2 and 3), an exponent (Theorem 5).
 """
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
@@ -13,10 +14,20 @@ import numpy as np
 from tutelage import deep
 from tutelage._jax import jax, jnp
 from tutelage.papers.claim import counterexample
-from tutelage.papers.row import Row, closed_form, compare, digits, method
+from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
 from tutelage.papers.tian2020 import KEY, theorems
 
 RUNS = 4
+BIAS_NOTE = (
+    "tian2020, Sec. 8.2: with the bias term g_l is a column of U_l, for which the lines before "
+    "have [2(|B| - 1) + 1]ε/|B|, which is 5ε/3 for three examples, and not ε. The linear programme "
+    "reaches that."
+)
+POLYTOPE_NOTE = (
+    "tian2020, Sec. 3: ReLUs fold a polytope. With W_1 = 1 the quadrilateral with the corners "
+    "(-1, 0.9), (-1, 1.1), (1, -1.1) and (1, -0.9) goes to two arms along the axes, with images "
+    "near (0, 1) and (1, 0) and none near (½, ½). Proofs need only that R_l is open at boundaries."
+)
 
 
 def zero(item: str, computed: float, allowed: float, text: str = "0") -> Row:
@@ -64,30 +75,55 @@ def critical() -> list[Row]:
             deep.prune(student, teacher, x).change,
             rounding,
         ),
-        _largest_example(),
+        *_examples(),
     ]
 
 
-def _largest_example(examples: int = 6, batch: int = 3) -> Row:
-    """How large U_i can be if no batch has a mean sum above ε: a linear programme.
+def _examples(examples: int = 6, batch: int = 3) -> Iterator[Row]:
+    """Theorem 1 and the bounds of Section 8.2, from the sums over all batches of 3 of 6 examples.
 
-    Section 8.2 argues |B| ‖U_i‖ <= [2 (|B| - 1) + 1] ε from |Σ_{i in B} U_i| <= ε.
+    Section 8.2 argues |B| ‖U_i‖ <= [2 (|B| - 1) + 1] ε from |Σ_{i in B} U_i| <= ε.  With a bias
+    U_i has a column g_l(x_i), which obeys the same bound and no better one.
     """
     from scipy.optimize import linprog
 
     batches = list(combinations(range(examples), batch))
     sums = np.array([[float(i in chosen) for i in range(examples)] for chosen in batches])
+    yield compare(
+        KEY,
+        "Theorem 1, rank of the sums over all batches of 3 out of 6 examples",
+        closed_form("6: they determine every U_i", float(examples)),
+        float(np.linalg.matrix_rank(sums)),
+    )
     objective = np.eye(examples)[0]
     found = linprog(
         -objective, np.vstack([sums, -sums]), np.ones(2 * len(sums)), bounds=(None, None)
     )
-    return compare(
+    # The simplex method has 1e-7 as its tolerance.
+    bound = method("[2 (|B| - 1) + 1]/|B|", (2 * batch - 1) / batch, 1e-7)
+    item = "largest {}/ε if no batch of 3 has a gradient above ε"
+    yield compare(KEY, f"Sec. 8.2, {item.format('‖U_i‖')}", bound, -float(found.fun))
+    yield correct(
         KEY,
-        "Sec. 8.2, largest ‖U_i‖/ε if no batch of 3 has a gradient above ε",
-        # The simplex method has 1e-7 as its tolerance.
-        method("[2 (|B| - 1) + 1]/|B|", (2 * batch - 1) / batch, 1e-7),
+        f"Sec. 8.2, with the bias term: {item.format('‖g_l‖')}",
+        method("1", 1.0, 1e-7),
+        bound,
         -float(found.fun),
+        BIAS_NOTE,
     )
+
+
+def image() -> Row:
+    """Section 3: whether the image of a polytope under a layer is a polytope."""
+    # R_0: around the straight line from (-1, 1) to (1, -1), with the corners (-1, 1 ± h), ....
+    corners = np.array([[-1.0, 0.9], [-1.0, 1.1], [1.0, -1.1], [1.0, -0.9]])
+    shares = np.random.default_rng(3).dirichlet(np.ones(4), 20_000)
+    inside = np.maximum(shares @ corners, 0.0)
+    # Between the images of (-1, 1) and (1, -1); no image has both coordinates above 0.1.
+    middle = 0.5 * (np.maximum([-1.0, 1.0], 0.0) + np.maximum([1.0, -1.0], 0.0))
+    away = np.min(inside, axis=1).max() < 0.2 < middle.min()
+    item = "Sec. 3, R_l is a convex polytope, one layer of two ReLU nodes"
+    return counterexample(KEY, item, "and also a convex polytope", bool(away), POLYTOPE_NOTE)
 
 
 @cache

@@ -17,11 +17,16 @@ import numpy as np
 from tutelage import averages, deep
 from tutelage.activations import ReLU
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import Row, closed_form, compare, method, worst
+from tutelage.papers.row import Row, closed_form, compare, correct, method, worst
 from tutelage.papers.sequential import sequential_claim
 from tutelage.papers.tian2020 import KEY, theorems
 from tutelage.papers.tian2020.critical import zero
 
+PREFACTOR_NOTE = (
+    "tian2020, Theorem 6 and Sec. 8.14: the mean push is proportional to ‖w*_j‖, but does not "
+    "depend on ‖w_k‖, because z_k = 1 for w_k·x > 0 whatever the length is; for N(0, 1) the factor "
+    "in front of [(π - θ) w̄*_j + sin θ w̄_k] is ‖w*_j‖/2π. Eq. (8) counts on a factor ‖w_k‖."
+)
 LOOKS_AT_REST = 7  # from 8 starts to 512
 ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
 
@@ -45,7 +50,28 @@ def push() -> list[Row]:
     return [
         worst(f"Theorem 6, coefficient of w_k over that of w*_j, {angles}", ratios),
         worst(f"Theorem 6, E[x z_k f*_j]·w*_j by 400,000 samples, {angles}", sampled),
+        _twice_as_long(),
     ]
+
+
+def _twice_as_long(angle: float = math.pi / 2) -> Row:
+    """Theorem 6 is printed with a factor ‖w_k‖; the gate of a node does not know its length."""
+    once, twice = (_component(angle, length) for length in (1.0, 2.0))
+    return correct(
+        KEY,
+        "Theorem 6, E[x z_k f*_j]·w*_j if w_k is twice as long, over that before",
+        closed_form("2, from ‖w*_j‖ ‖w_k‖", 2.0),
+        closed_form("1", 1.0),
+        twice / once,
+        PREFACTOR_NOTE,
+    )
+
+
+def _component(angle: float, length: float) -> float:
+    """E[x z_k f*_j]·w*_j as an average over three fields, for a filter w_k of this length."""
+    cross = length * math.cos(angle)
+    C = np.array([[length**2, cross, cross], [cross, 1.0, 1.0], [cross, 1.0, 1.0]])
+    return float(averages.i3(ReLU(), C))
 
 
 def _ratio(angle: float) -> float:

@@ -4,8 +4,18 @@ from collections.abc import Callable, Iterator
 
 from tutelage.papers import recorded
 from tutelage.papers.row import Row
-from tutelage.papers.section import Section
-from tutelage.papers.tian2020 import KEY, cifar, critical, dynamics, figures, layers, plane
+from tutelage.papers.section import Figure, Section
+from tutelage.papers.tian2020 import (
+    KEY,
+    breaking,
+    cifar,
+    critical,
+    dynamics,
+    figures,
+    layers,
+    plane,
+    small_gradients,
+)
 from tutelage.papers.tian2020.readings import figure
 
 _RECORDED = (
@@ -27,6 +37,13 @@ def _always(*lists: Callable[[], list[Row]]) -> Callable[[bool], Iterator[Row]]:
     return lambda full: (row for one in lists for row in one())
 
 
+def _theorem_7(full: bool) -> Iterator[Row | Figure]:
+    yield breaking.picture()
+    yield from dynamics.growth()
+    yield from dynamics.symmetric()
+    yield from breaking.rows()
+
+
 SECTIONS = (
     Section(
         "sketches",
@@ -42,15 +59,16 @@ SECTIONS = (
         "The back-propagated gradient is D_l (A_l f* - B_l f), with A_l and B_l from the recursion "
         "V_{l-1} = V_l D_l W_lᵀ, and these are constant in each piece of the input space. A "
         "student of widths 12-10-8 and a teacher of widths 6-5-4, at 200 random inputs and along "
-        "a line.",
-        _always(critical.recursion),
+        "a line. The image of a polytope under a layer of ReLUs need not be convex.",
+        _always(critical.recursion, lambda: [critical.image()]),
     ),
     Section(
         "theorem1",
         "Theorem 1: at an SGD critical point every example is at rest",
         "A student that hides its teacher exactly has no gradient for any single example, and its "
-        "unaligned nodes can be taken away. The bound on a single example from bounds on batches "
-        "(Section 8.2) is a linear programme, and it is tight.",
+        "unaligned nodes can be taken away. The other direction: batches determine the gradient "
+        "of each example, and the largest one, if no batch exceeds ε (Section 8.2), is that of a "
+        "linear programme.",
         _always(critical.critical),
     ),
     Section(
@@ -66,15 +84,26 @@ SECTIONS = (
         "theorem2",
         "Theorems 2 and 3: alignment, and nodes that can be pruned",
         "Trained two-layer students with three nodes for each of four teacher nodes: every "
-        "observed teacher node has an aligned student node, and the others can be pruned.",
-        _always(critical.trained),
+        "observed teacher node has an aligned student node, and the others can be pruned. Where "
+        "the gradient vanishes exactly, coefficients of co-linear nodes add up to zero.",
+        _always(critical.trained, small_gradients.alignment),
+    ),
+    Section(
+        "theorem4",
+        "Theorem 4: alignment in a deep network",
+        "Two hidden layers, a student that is not trained: in regions in which the mixture "
+        "coefficients are constant, where a student node is active on both sides of the boundary "
+        "of a teacher node. A linear programme over all weights of the student above its first "
+        "layer says how small the gradient can be there.",
+        lambda full: (small_gradients.regions(),),
     ),
     Section(
         "theorem5",
         "Theorem 5: noisy recovery",
         "Around an exact critical point, the angle between student and teacher nodes against the "
-        "largest gradient of any example.",
-        lambda full: (critical.noisy(),),
+        "largest gradient of any example. The other direction: how small the gradient can be if "
+        "no student node is nearer than a given angle, or a given distance of biases.",
+        _always(lambda: [critical.noisy()], small_gradients.recovery),
     ),
     Section(
         "theorem6",
@@ -88,8 +117,10 @@ SECTIONS = (
         "Theorem 7: winners, symmetric students, and the slow escape",
         "How lengths of filters grow against each other along a descent, what happens if all "
         "students feel the same residue, and how long a student node needs that starts opposite to "
-        "its teacher node.",
-        _always(dynamics.growth, dynamics.symmetric),
+        "its teacher node. The picture has two nodes of which the first feels εw* more, from three "
+        "starts for each ε: the ratio of their lengths grows as exp(ε‖w*‖t) (dashed), until the "
+        "second one has turned around to -w* (right) and grows again.",
+        _theorem_7,
     ),
     Section(
         "fig3",
@@ -158,10 +189,11 @@ SECTIONS = (
     ),
     Section(
         "lemma3",
-        "Lemmas 3 and 4: independence of ReLU nodes",
-        "Two steps of the proofs: ReLU nodes on a region are linearly independent, unless two are "
-        "opposite to each other; and the direction along a boundary in which another node changes.",
-        _always(critical.independence),
+        "Lemmas 2 to 6: independence of ReLU nodes",
+        "Steps of the proofs: ReLU nodes are linearly independent, on a region unless two are "
+        "opposite to each other; the direction along a boundary in which another node changes; a "
+        "boundary has points away from those of other nodes; and what a sum does across it.",
+        _always(critical.independence, small_gradients.lemmas),
     ),
     Section(
         "fig11",

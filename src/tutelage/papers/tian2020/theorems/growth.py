@@ -96,7 +96,7 @@ def _growth(path: Network, teacher: Network, x: Any) -> tuple[Any, Any]:
 
 
 def symmetric_flow(
-    filters: Any, target: Any, coefficients: Any, times: Any
+    filters: Any, target: Any, coefficients: Any, times: Any, excess: Any = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """The symmetric case after Theorem 7: dw_k/dt = ‖w_k‖ r, r = w* - Σ_k a_k w_k.
 
@@ -108,6 +108,7 @@ def symmetric_flow(
         target: w*, shape (d,).
         coefficients: a_k > 0, shape (n,).
         times: increasing, from 0.
+        excess: ε_k, shape (n,), of nodes that break the symmetry: r_k = r + ε_k w*.
 
     Returns:
         The filters, shape (times, n, d), and the rates h_k, shape (times, n).
@@ -115,13 +116,14 @@ def symmetric_flow(
     from scipy.integrate import solve_ivp
 
     w0, t, a, when = map(np.asarray, (filters, target, coefficients, times))
+    more = np.broadcast_to(excess, len(w0))[:, None] * t
 
     def change(_: float, flat: np.ndarray) -> np.ndarray:
         w = flat.reshape(w0.shape)
-        return (np.linalg.norm(w, axis=1, keepdims=True) * (t - a @ w)).ravel()
+        return (np.linalg.norm(w, axis=1, keepdims=True) * (t - a @ w + more)).ravel()
 
     ends = (float(when[0]), float(when[-1]))
     found = solve_ivp(change, ends, w0.ravel(), "DOP853", when, rtol=1e-11, atol=1e-13)
     w = found.y.T.reshape(len(when), *w0.shape)
-    r = t - np.einsum("k,tkd->td", a, w)
-    return w, np.einsum("tkd,td->tk", w, r) / np.linalg.norm(w, axis=2)
+    r = (t - np.einsum("k,tkd->td", a, w))[:, None] + more
+    return w, np.einsum("tkd,tkd->tk", w, r) / np.linalg.norm(w, axis=2)
