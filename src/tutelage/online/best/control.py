@@ -65,12 +65,14 @@ LONGEST_TIME = 1e5
 # Knots are at the times T (k/n)^1.5: students move fastest in the beginning.
 KNOT_EXPONENT = 1.5
 # The fixed steps of the search: at least this many, and no larger error in ln ε_g.
-FEWEST_STEPS, MOST_STEPS, STEP_ERROR = 256, 8192, 1e-6
+FEWEST_STEPS, MOST_STEPS, STEP_ERROR = 256, 8192, 1e-4
 # Value of ln ε_g that the search sees for a run that diverges.
 DIVERGED_VALUE = 100.0
-SEARCH = {"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-8, "maxls": 40}
+SEARCH = {"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-12, "gtol": 1e-8, "maxls": 40}
 # Newton's method for the end: steps at most, relative accuracy, and the largest change by a step.
 MOST_ENDS, END_ACCURACY, LARGEST_FACTOR = 12, 1e-7, 1.5
+# Size of the random factors of a first guess, as the standard deviation of their logarithm.
+RANDOM_SIZE = 0.3
 PERTURBATIONS, SMALLEST_SIZE, LARGEST_SIZE = 20, 1e-3, 0.3
 
 
@@ -165,12 +167,13 @@ def best_control(
         learning_rate: η, where it is no control.
         readout_rate: η_v, where it is no control; by default the second layer is fixed.
         greedy: whether to choose at every moment the controls with which ε_g falls fastest.
-        start_from: where the search begins, besides the best constant and greedy controls: a
-            schedule of the learning rate, or a mapping from controls to numbers or schedules.
+        start_from: where a search begins, besides the best constant controls, half of them and
+            random ones: a schedule of the learning rate, or a mapping from controls to numbers or
+            schedules.
         knots: the number of intervals of the schedules; half as many are tried first.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
-        seed: of the random perturbations in the certificate.
+        seed: of random first guesses, and of the random perturbations in the certificate.
         checkpoint: a file to which the search writes and from which the same call continues.
         progress: whether to show a bar on a terminal.
 
@@ -333,7 +336,7 @@ def _optimal(
     else:
         end, constant = _constant(search)
         grid = _Grid.of(max(2, knots // 2), _step_count(search, end, constant, knots))
-        guesses = _guesses(search, grid, end, constant, start_from)
+        guesses = _guesses(end, grid, constant, start_from, seed, search)
         end, first = search.soonest(grid, end, guesses.pop("constant"))
         bar.add(1)
         optima = {"constant": first}
@@ -499,15 +502,19 @@ def _step_count(search: _Search, end: float, constant: np.ndarray, knots: int) -
 
 
 def _guesses(
-    search: _Search, grid: _Grid, end: float, constant: np.ndarray, start_from: Any
+    end: float,
+    grid: _Grid,
+    constant: np.ndarray,
+    start_from: Any,
+    seed: int,
+    search: _Search,
 ) -> dict[str, Float[np.ndarray, "k m"]]:
     """Values at the knots from which searches begin; the first is the best constant control."""
     times = end * grid.knots
     flat = np.tile(constant, (len(times), 1))
     guesses = {"constant": flat, "half of it": 0.5 * flat}
-    states, controls = greedy_run(search.system, search.y0, end * grid.ends, search.bounds)
-    if np.all(np.isfinite(states)):
-        guesses["greedy"] = _between(grid.ends, controls, grid.knots)
+    factors = np.exp(RANDOM_SIZE * np.random.default_rng(seed).standard_normal(flat.shape))
+    guesses["random"] = np.clip(flat * factors, search.bounds[:, 0], search.bounds[:, 1])
     if start_from is not None:
         given = _as_functions(start_from, search.system.names)
         columns = [
