@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
+import xarray as xr
 
 import tutelage as tl
 
@@ -80,6 +81,11 @@ def diagram():
     return tl.sweeps.run(
         tl.equilibrium.phases, {"activation": units}, units=2, loads=[5.0, 10.0], workers=1
     )
+
+
+def optimizer_steps():
+    steps = (("optimizer", "batch"), [[50.0, 20.0], [30.0, np.inf]])
+    return xr.Dataset({"steps": steps}, {"optimizer": ["plain", "muon"], "batch": [1.0, 10.0]})
 
 
 made = cache(call)
@@ -358,6 +364,8 @@ CALLS = {
     "figures.branch": lambda: {"dataset": made("online.branch")},
     "figures.caption": lambda: {"axes": tl.figures.error(theory())},
     "figures.comparison": lambda: {"result": made("simulation.compare")},
+    "figures.control": lambda: {"dataset": made("online.best_control").curve},
+    "figures.optimizer_map": lambda: {"dataset": optimizer_steps()},
     "figures.critical_load": lambda: {"datasets": [made("gates.specialization_loads")]},
     "figures.eigenvalue_animation": lambda: {
         "datasets": made("spectra.train"),

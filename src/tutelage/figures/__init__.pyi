@@ -1,5 +1,6 @@
 from .branches import branch as branch
 from .bridge import prediction as prediction
+from .control import control as control, optimizer_map as optimizer_map
 from .deep import (
     best_correlations as best_correlations,
     recovery as recovery,
