@@ -93,6 +93,23 @@ def test_fixed_points_have_a_second_layer_that_learns(run):
     assert " v " in run(*SMALL, *options)[1]
 
 
+def test_it_makes_steps_of_an_optimizer(run):
+    options = ["--optimizer", "muon", "--large-batch", "2", "--learning-rate", "0.1"]
+    code, out, err = run(*SMALL, *options, "--until", "6", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["time"] == [0.0, 2.0, 4.0, 6.0]
+    assert "reached at α = 6" in run(*SMALL, *options, "--until", "6")[1]
+
+
+@pytest.mark.slow
+def test_it_finds_the_best_schedule(run, tmp_path):
+    file = tmp_path / "best.nc"
+    code, out, _ = run(*SMALL, "--best-error", "0.01", "--out", str(file))
+    assert code == 0 and "is reached first at α" in out and "certificate" in out
+    curve = results.load(file)
+    assert {"learning_rate", "generalization_error", "R", "Q"} <= set(curve)
+
+
 def test_it_sweeps_over_learning_rates(run, tmp_path):
     file = tmp_path / "sweep.nc"
     code, out, _ = run(*SMALL, "--sweep-learning-rate", "0.5:1.5:3", "--out", str(file))
@@ -132,8 +149,11 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
             "leaky:1e308', but its slope has to be 1e-75 to 1e+75 in",
         ),
         (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (0.001 where it is left out), but wi"),
-        (["--momentum", "1"], "--momentum: got an option that tutelage online does not have, but "),
-        (["--momentum", "1"], "Try: docs/not_here.md"),
+        (["--momentum", "0.5"], "--momentum: got 0.5, but it belongs to --optimizer momentum"),
+        (["--temperature", "1"], "--temperature: got an option that tutelage online does not have"),
+        (["--temperature", "1"], "Try: docs/not_here.md"),
+        (["--optimizer", "muon", "--momentum", "1"], "momentum: got 1.0, but it has to be less"),
+        (["--large-batch", "0"], "--large-batch: got 0, but it has to be greater than 0"),
         (["--readout", "1,2,3"], "--readout: got '1,2,3', but it has to be 1 or 2 numbers"),
         (["--teacher-readout", "1;2"], "--teacher-readout: got 2 output(s), but --readout has 1"),
         (["--readout-rate=-1"], "--readout-rate: got -1.0"),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import reading, telling
+from tutelage.cli import optimizers, reading, telling
 from tutelage.cli.keeping import Files
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ def online(
             metavar="STARTS", help="Instead of a run: the minima in which STARTS runs end, ETA → 0."
         ),
     ] = None,
+    optimizer: optimizers.Optimizer = None,
+    momentum: optimizers.Momentum = None,
+    large_batch: optimizers.LargeBatch = None,
+    best_error: optimizers.BestError = None,
     tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
     as_json: reading.Json = False,
     out: reading.Out = None,
@@ -93,8 +97,21 @@ def online(
     if sweep_learning_rate is not None:
         rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
+    if best_error is not None:
+        _show_best(files, scenario, start, best_error, batch, readout_rate, as_json)
+        return
     with files:
         steps = {"batch": batch, "readout_rate": readout_rate}
+        if optimizer is not None or large_batch is not None or momentum is not None:
+            settings = (large_batch, optimizer, momentum, readout_rate)
+            run = optimizers.iterated(scenario, start, learning_rate, until, *settings)
+            files.save(run, "the steps")
+            files.draw(lambda figures: figures.learning_curves(run)[0].figure)
+            if as_json:
+                telling.print_json(_for_json(run, None, None))
+            else:
+                _print(run, None, None)
+            return
         run = _evolve(scenario, start, rate, until=until, tolerance=tolerance, **steps)
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
@@ -105,6 +122,34 @@ def online(
             telling.print_json(_for_json(run, points, rates))
         else:
             _print(run, points, rates)
+
+
+def _show_best(
+    files: Files,
+    scenario: "Scenario",
+    start: "Overlaps",
+    error: float,
+    batch: int,
+    readout_rate: float,
+    as_json: bool,
+) -> None:
+    """Find the schedule that reaches an error first, then save, draw and print it."""
+    with files:
+        best = optimizers.best(scenario, start, error, batch, readout_rate)
+        files.save(best.curve, "the curves and the schedule")
+        files.draw(lambda figures: figures.control(best.curve)[0].figure)
+        if as_json:
+            content = telling.dataset_for_json(best.curve)
+            telling.print_json(content | {"time": telling.estimate_for_json(best.time)})
+            return
+        table = telling.table("error", f"{error:g} is reached first at α = {best.time.value:.6g}")
+        table.add_row("with an error of", f"{best.time.error:.1g}")
+        for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
+            time = share * best.time.value
+            table.add_row(f"learning rate at α = {time:.4g}", f"{float(best.schedule(time)):.4f}")
+        assert best.certificate is not None
+        table.add_row("certificate", best.certificate.brief)
+        telling.show(table)
 
 
 def _show_landscape(files: Files, scenario: "Scenario", starts: int, as_json: bool) -> None:
@@ -216,7 +261,10 @@ def _end_table(run: "xr.Dataset") -> "Table":
     from tutelage.model.layout import BLOCKS
 
     # By NumPy: xarray would import Dask first, if it is installed, which takes as long as the run.
-    table = telling.table("outcome", f"{run.attrs['outcome']} at α = {run.attrs['ended_at']:.6g}")
+    table = telling.table(
+        "outcome",
+        f"{run.attrs['outcome']} at α = {run.attrs.get('ended_at', run['time'].values[-1]):.6g}",
+    )
     for block in sorted(BLOCKS):
         if block.name in run:
             table.add_row(f"final {block.symbol}", telling.matrix(run[block.name].values[-1]))

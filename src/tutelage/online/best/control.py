@@ -391,7 +391,7 @@ def _described(
     inexact = abs(_halved_steps(search, grid, end, found.values) - value)
     hamiltonian = found.path.hamiltonian(search.system)
     if search.error is not None:
-        inexact = abs(end - coarse) + inexact / abs(certificate.hamiltonian)
+        inexact = abs(end - coarse) + inexact / abs(certificate.hamiltonian) + END_ACCURACY * end
         time = number(end, inexact)
         error = number(np.exp(value), search.error * END_ACCURACY * abs(end * hamiltonian[-1]))
     else:
