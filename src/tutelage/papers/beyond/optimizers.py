@@ -69,7 +69,9 @@ CASES = (Case(Erf(), 2), Case(ReLU(), 2), Case(Erf(), 3), Case(ReLU(), 3))
 
 def level(case: Case) -> float:
     """Half of ε_g on the plateau in the limit η → 0."""
-    return 0.5 * float(online.plateau(case.scenario, case.start, 0).height.value)
+    height = online.plateau(case.scenario, case.start, 0).height
+    assert height is not None
+    return 0.5 * float(height.value)
 
 
 def steps_to(error: np.ndarray, goal: float) -> float:
