@@ -115,7 +115,9 @@ class Flow(Module):
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, "... d"]:
         """The state with these overlaps and the scenario's readouts."""
-        blocks = {"Q": start.Q, "R": start.R, "readout": self.scenario.student.weights}
+        blocks = {"Q": start.Q, "R": start.R}
+        if self.trained:
+            blocks["readout"] = self.scenario.student.weights
         return self.layout.vector({name: np.asarray(x) for name, x in blocks.items()})
 
     def overlaps(self, y: Float[AnyArray, "... d"], T: Any) -> Overlaps:

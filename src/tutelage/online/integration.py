@@ -17,7 +17,7 @@ from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import LANES, Flow, Flows, errors_of
+from tutelage.online.flow import LANES, Flow, Flows
 from tutelage.runs.progress import Progress
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve import stepping
@@ -60,8 +60,8 @@ TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
-# A run that cannot go on with the averages it has, but with finer ones.
-UNRESOLVED = 4
+# Reasons to pause: a run needs finer averages, or is at rest on its way to a solution.
+UNRESOLVED, NEARLY_SOLVED = 4, 5
 
 
 class Trajectory(NamedTuple):
@@ -114,16 +114,12 @@ def integrate(
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar, runs)
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
-        unfinished = first.outcome == PLATEAU
-        if np.any(unfinished):
-            T = np.asarray(teachers.at(first.ended_at))
-            error = np.asarray(errors_of(flow, first.last, T))
-            unfinished = unfinished & (error < STILL_LEARNING * tolerance)
+        unfinished = first.outcome == NEARLY_SOLVED
         if not np.any(unfinished):
             return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
         # Outside of the covariances, where averages are not smooth, so fine a tolerance crawls.
-        nearby = realizable(first.last, T, flow.layout)
+        nearby = realizable(first.last, teachers.at(first.ended_at), flow.layout)
         rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times).of(runs)
 
@@ -144,7 +140,8 @@ def _joined(
     times: Float[np.ndarray, " times"],
 ) -> Trajectory:
     """Both stages of those runs that were unfinished after the first one."""
-    settled = np.where(rest.outcome == PLATEAU, CONVERGED, rest.outcome)
+    at_rest = np.isin(rest.outcome, (PLATEAU, NEARLY_SOLVED))
+    settled = np.where(at_rest, CONVERGED, rest.outcome)
     late = unfinished[..., None] & (times > first.ended_at[..., None])
     return Trajectory(
         np.where(late[..., None], rest.states, first.states),
@@ -343,15 +340,18 @@ def _walked(
         pace = jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
         size = jnp.max(jnp.abs(y), axis=-1)
         # The error is computed where it may have vanished; of each run, whatever others do.
-        slow = pace < SLOW * (1 + size)
+        slow, at_rest = pace < SLOW * (1 + size), pace < AT_REST * tolerance
         error = jax.lax.cond(
-            jnp.any(slow), lambda: jnp.abs(flow.errors(y, T)), lambda: jnp.ones_like(pace)
+            jnp.any(slow | at_rest),
+            lambda: jnp.abs(flow.errors(y, T)),
+            lambda: jnp.ones_like(pace),
         )
         reasons = [
             (UNRESOLVED, ~flow.resolves(y, T)),
             (CONVERGED, slow & (error < SOLVED) & stays),
             (DIVERGED, size > TOO_LARGE),
-            (PLATEAU, pace < AT_REST * tolerance),
+            (NEARLY_SOLVED, at_rest & (error < STILL_LEARNING * tolerance)),
+            (PLATEAU, at_rest),
         ]
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
