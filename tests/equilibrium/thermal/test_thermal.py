@@ -357,6 +357,26 @@ def test_noisy_minimizers_specialize_continuously_at_zero_temperature_too(noise)
         assert zero.unstable.value == pytest.approx(math.pi**2 * width, rel=1e-13)
 
 
+@pytest.mark.parametrize("T", [1e5, 1.0, 1e-4])
+def test_a_third_coefficient_beside_the_second_makes_the_transition_discontinuous(T):
+    """κ̃ = ρ² + ρ³: the load begins linearly and falls, so that a fold lies below the instability."""
+    unit = tl.Activation.from_function(
+        lambda x: (x**2 - 1) / math.sqrt(2) + (x**3 - 3 * x) / math.sqrt(6) + x, name="cubic"
+    )
+    found = transitions(unit, INF, temperature=T)
+    assert found.order == "discontinuous" and found.bend is None
+    assert found.appears.value < found.coexists.value < found.unstable.value
+    # (T + κ̃(1))/κ̃''(0), and the fold on a fine grid of R with all roots q.
+    assert found.unstable.value == pytest.approx((T + 2) / 2, rel=1e-12)
+    theory = setting_of(unit, INF, T, "quenched", 0.0).theory
+    R = np.linspace(0.25, 4, 300) * found.specialized.R
+    R = R[R < 1]
+    loads = [theory.slope(Point(np.full(len(d), r), d, 0.0 * d))[0].min()
+             for r, d in zip(R, roots(theory, R), strict=True)]  # fmt: skip
+    assert found.appears.value == pytest.approx(min(loads), rel=1e-3)
+    assert found.appears.value <= min(loads) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("T", [1e-2, 1e-4])
 def test_the_bend_is_that_of_the_branch_that_begins_where_the_transition_is(T):
     """ReLU: [α̃(R) − α̃(0)]/R² at R = 10⁻⁸, from both saddle-point equations in 50 digits."""

@@ -25,13 +25,14 @@ SMALLEST_AT_ZERO = 1e-12
 CLOSEST_TO_SQUARE, NEAR_SQUARE = 1e-15, 150
 # Newton steps, or bisections where these would leave the bracket.
 STEPS = 80
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# Two steps in a row below this, relative to d, end the iteration.
+NEARLY = 1e-13
 # Width in R within which two roots meet; next to R = 0, where all loads are those of R = 0, none
 # is looked for.
 NARROWEST, SMALLEST = 1e-11, 2e-6
 PLACES = 30  # looked at together, which costs hardly more than one
-# Bisections towards the place where |F| is least.
-CUTS = 40
+# Steps towards the place where |F| is least: F itself is flat there.
+CUTS = 12
 
 
 def follow_roots(theory: "QuenchedTheory") -> list[Point]:
@@ -57,7 +58,8 @@ def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, n
     going: list[list[tuple[float, float]]] = []
     at = roots(theory, R)
     for i, here in enumerate(at):
-        if i and len(here) != len(going):
+        # Two roots meet; a single one has come in at the end of the grid of p.
+        if i and abs(len(here) - len(going)) > 1:
             for r, between in _towards_meeting(theory, R[i - 1], R[i], len(at[i - 1])):
                 going = _continued(going, r, between, done)
         going = _continued(going, float(R[i]), here, done)
@@ -138,12 +140,25 @@ def roots(theory: "QuenchedTheory", R: np.ndarray) -> list[np.ndarray]:
 def _nearest_to_zero(
     theory: "QuenchedTheory", R: np.ndarray, sign: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Where |F| is least between two places at which F has the same sign."""
+    """Where |F| is least between two places at which F has the same sign.
+
+    Regula falsi for F' = 0, with the value at an end halved that stays (Illinois).
+    """
+
+    def slope(d: np.ndarray) -> np.ndarray:
+        return sign * theory.equations(Point(R, d, 0.0)).J[..., 0, 0]
+
+    falling, rising = slope(low), slope(high)
     for _ in range(CUTS):
-        middle = 0.5 * (low + high)
-        falls = sign * theory.equations(Point(R, middle, 0.0)).J[..., 0, 0] < 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cut = (low * rising - high * falling) / (rising - falling)
+        middle = np.where((cut > low) & (cut < high), cut, 0.5 * (low + high))
+        here = slope(middle)
+        falls = here < 0
+        rising = np.where(falls, 0.5 * rising, here)
+        falling = np.where(falls, here, 0.5 * falling)
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
-    return 0.5 * (low + high)
+    return middle
 
 
 def refined(
@@ -151,7 +166,7 @@ def refined(
 ) -> np.ndarray:
     """The root between two values of d, by Newton steps that stay between them."""
     sign = np.sign(theory.equations(Point(R, low, 0.0)).F[..., 0])
-    d = 0.5 * (low + high)
+    d, done = 0.5 * (low + high), False
     for _ in range(STEPS):
         found = theory.equations(Point(R, d, 0.0))
         F, slope = found.F[..., 0], found.J[..., 0, 0]
@@ -161,7 +176,9 @@ def refined(
             step = d - F / slope
         inside = (step > low) & (step < high)
         new = np.where(inside, step, 0.5 * (low + high))
-        if np.all(np.abs(new - d) <= ROUNDING * np.abs(d)):
-            return new
+        last = np.all(np.abs(new - d) <= NEARLY * np.abs(d))
         d = new
+        if last and done:
+            break
+        done = bool(last)
     return d

@@ -16,7 +16,7 @@ from tutelage.equilibrium.symmetric.coexistence import (
     coexistence,
     load_of,
 )
-from tutelage.equilibrium.symmetric.pieces import Curve, Piece
+from tutelage.equilibrium.symmetric.pieces import FLAT, Curve, Piece
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.branches import Solution
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
@@ -28,6 +28,7 @@ WITHIN = np.array([1.0, 2.0, 4.0])
 SCALES = 0.005 / 4.0 ** np.arange(10)
 # Relative error of the bend above which it is not reported.
 ROUGHEST = 0.1
+TINY = 1e-300
 LINEAR = "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
 BROKEN = (
     "below the Nishimori temperature T = ς² the state without order is a glass: equal replica "
@@ -83,16 +84,17 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
         reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
     lowest, piece = _lowest(setting, curves)
     latest = math.inf if unstable is None else unstable.value
-    continuous = unstable is not None and lowest <= latest * (1 + ROUNDINGS * EPSILON)
+    continuous = unstable is not None and lowest >= latest * (1 - ROUNDINGS * EPSILON)
     bend = None
-    if setting.is_bayes_optimal and start is not None:
+    if start is not None:
         slope = float(theory.slope(start)[1])
-        reasons["bend"] = f"q = R: the load begins linearly, with the slope {slope:.6g} in R"
-    elif start is not None:
-        bend = _bend(theory, curves[solution.theories.index(theory)], latest)
-    if bend is None and "bend" not in reasons:
+        if abs(slope) > FLAT * latest:
+            reasons["bend"] = f"the load begins linearly, with the slope {slope:.6g} in R"
+        else:
+            bend = _bend(theory, curves[solution.theories.index(theory)], latest)
+    if bend is None:
         nowhere = "the load is quadratic in R only next to R = 0, within rounding"
-        reasons["bend"] = reasons.get("unstable", nowhere)
+        reasons.setdefault("bend", reasons.get("unstable", nowhere))
     appears = Estimate(lowest, ROUNDINGS * EPSILON * lowest)
     coexists, jump = _coexistence(setting, curves[0], piece, continuous, appears, unstable, reasons)
     at = coexists or appears
@@ -109,7 +111,7 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
     if jump is None:
         reasons["jump"] = reasons["coexists"]
     if specialized is None:
-        reasons.setdefault("specialized", "no specialized state is left by rounding")
+        reasons.setdefault("specialized", "R = q = 1 above this load")
     if symmetric is None:
         reasons["replica_symmetric"] = reasons["specialized"]
     return ThermalTransitions(
@@ -193,7 +195,7 @@ def _bend(theory: Any, curves: Curve, load: float) -> Estimate | None:
         return None
     piece = min(pieces, key=lambda p: abs(float(p.load[0]) - load))
     found = [_bend_at(theory, piece, load, R) for R in SCALES]
-    best = min(found, key=lambda e: float(e.error / abs(e.value)))
+    best = min(found, key=lambda e: float(e.error / max(abs(e.value), TINY)))
     return best if best.error < ROUGHEST * abs(best.value) else None
 
 
@@ -236,14 +238,14 @@ def glass_load(theory: QuenchedTheory) -> Estimate:
     width = theory.temperature + theory.near.top
     tilt = (theory.temperature - theory.noise) / width
 
-    def load(d: float) -> float:
-        p = math.exp(d)
-        u = float(theory.near.top - theory.near.drop(p)) / width
-        entropy = math.log1p(-u) if u < 1 else -math.inf
-        return (d + 1 - p) / (entropy + u * tilt)
+    def load(d: Any) -> Any:
+        p = np.exp(d)
+        u = (theory.near.top - theory.near.drop(p)) / width
+        with np.errstate(divide="ignore"):
+            return (d + 1 - p) / (np.log1p(-np.minimum(u, 1.0)) + u * tilt)
 
     grid = np.linspace(math.log(1e-12), math.log(0.999), 600)
-    i = int(np.clip(np.argmin([load(d) for d in grid]), 1, len(grid) - 2))
+    i = int(np.clip(np.argmin(load(grid)), 1, len(grid) - 2))
     found = minimize_scalar(
         load, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-9}
     )
