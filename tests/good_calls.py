@@ -88,6 +88,18 @@ def optimizer_steps():
     return xr.Dataset({"steps": steps}, {"optimizer": ["plain", "muon"], "batch": [1.0, 10.0]})
 
 
+def temperatures():
+    return tl.sweeps.run(
+        tl.equilibrium.phases,
+        {"temperature": [0.05, 0.2]},
+        activation=tl.ReLU(),
+        units=np.inf,
+        loads=[0.5, 3.0],
+        label_noise=0.3,
+        workers=1,
+    )
+
+
 made = cache(call)
 
 
@@ -393,6 +405,13 @@ CALLS = {
         "dataset": tl.equilibrium.learning_curve(
             tl.Erf(), np.inf, np.linspace(0.1, 8, 12), temperature=0.1
         )
+    },
+    "figures.temperature_diagram": lambda: {"dataset": temperatures()},
+    "figures.temperature_states": lambda: {
+        "datasets": [
+            tl.equilibrium.learning_curve(tl.ReLU(), np.inf, [0.5, 1.0, 2.0], temperature=T)
+            for T in (0.1, 0.3)
+        ]
     },
     "figures.training": lambda: {"datasets": made("spectra.train")},
     "figures.index_against_tolerance": lambda: {"datasets": made("spectra.train")},

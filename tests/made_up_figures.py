@@ -220,6 +220,25 @@ EVERY = {
         tl.equilibrium.learning_curve(tl.Erf(), math.inf, np.linspace(0.1, 8, 30), temperature=0.1),
         tl.equilibrium.transitions(tl.Erf(), math.inf, temperature=0.1),
     ),
+    "temperature_states": lambda: figures.temperature_states(
+        [
+            tl.equilibrium.learning_curve(
+                tl.ReLU(), math.inf, np.linspace(0.0, 4, 30), temperature=T, label_noise=0.3
+            )
+            for T in (0.03, 0.09, 0.3)
+        ]
+    ),
+    "temperature_diagram": lambda: figures.temperature_diagram(
+        tl.sweeps.run(
+            tl.equilibrium.phases,
+            {"temperature": [0.03, 0.09, 0.3]},
+            activation=tl.ReLU(),
+            units=math.inf,
+            loads=np.linspace(0.2, 4, 10),
+            label_noise=0.3,
+            workers=1,
+        )
+    ),
     "phase_diagram": lambda: figures.phase_diagram(phases()),
     "hysteresis": lambda: figures.hysteresis(
         sampled(), theory={"R > S": ([5, 40], [0.2, 0.9]), "R = S": ([5, 40], [0.0, 0.0])}

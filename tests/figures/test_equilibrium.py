@@ -199,3 +199,43 @@ def test_at_a_temperature_unstable_replica_symmetry_is_grey():
     assert any(name.startswith(transitions) for name in named)
     assert any(name.startswith(r"$\tilde\alpha_g$") for name in named)
     assert errors.get_ylim()[0] == 0.0
+
+
+def test_a_diagram_over_temperatures_has_the_lines_of_the_transitions():
+    loads, temperatures = np.linspace(0.2, 4, 20), [0.03, 0.09, 0.3]
+    setting = {"activation": tl.ReLU(), "units": math.inf, "label_noise": 0.3}
+    over = {"temperature": temperatures}
+    found = tl.sweeps.run(tl.equilibrium.phases, over, loads=loads, workers=1, **setting)
+    axes = tl.figures.temperature_diagram(found)
+    drawn = lines(axes)
+    for name, label in (("coexists", r"$\tilde\alpha_c$"), ("agreement", r"$\tilde\alpha_g$")):
+        assert np.array_equal(drawn[label].get_xdata(), found[name].values)
+        assert drawn[label].get_ydata().tolist() == temperatures
+    # α̃_c and α̃_g meet on the Nishimori line, and α̃_s is α̃_c at a continuous transition.
+    assert drawn[r"$\tilde\alpha_c$"].get_xdata()[1] == pytest.approx(
+        drawn[r"$\tilde\alpha_g$"].get_xdata()[1], rel=1e-12
+    )
+    assert r"$\tilde\alpha_s$" not in drawn
+    assert drawn[r"Nishimori, $T = \varsigma^2$"].get_ydata()[0] == pytest.approx(0.09)
+    with pytest.raises(InputError, match="temperature"):
+        tl.figures.temperature_diagram(diagram_of(np.linspace(1.0, 100.0, 3)))
+
+
+def test_states_at_several_temperatures_are_thin_where_replica_symmetry_is_unstable():
+    curves = [
+        tl.equilibrium.learning_curve(
+            tl.ReLU(), math.inf, np.linspace(0, 4, 41), temperature=T, label_noise=0.3
+        )
+        for T in (0.03, 0.3)
+    ]
+    axes = tl.figures.temperature_states(curves)
+    widths = {line.get_linewidth() for line in axes.get_lines()}
+    assert len(widths) == 2
+    thick = [line for line in axes.get_lines() if line.get_linewidth() == max(widths)]
+    drawn = np.nansum([np.isfinite(line.get_ydata()).sum() for line in thick])
+    stable = sum(int((c["stable"] & np.isfinite(c["R"])).sum()) for c in curves)
+    assert drawn == stable
+    with pytest.raises(InputError, match="which"):
+        tl.figures.temperature_states(curves, which="S")
+    with pytest.raises(InputError, match="datasets"):
+        tl.figures.temperature_states([])

@@ -43,6 +43,7 @@ LONG = {  # seconds of one core, the first of them with what it compiles
         "readouts",
         "layers",
         "drift",
+        "temperature",
     },
 }
 SHORT = [entry for entry in sections() if entry.section.name not in LONG.get(entry.paper.key, ())]

@@ -5,7 +5,8 @@
 | `overlaps`, `error`, `learning_curves`, `animation` | runs: theory or simulation |
 | `comparison`, `prediction` | theory against simulations, and against a training of the user |
 | `branch`, `escapes`, `finite_size` | fixed points over η; escapes from a plateau; finite N |
-| `order_parameters`, `equilibrium_curves`, `temperature_curves` | equilibrium over the load |
+| `order_parameters`, `equilibrium_curves` | equilibrium over the load |
+| `temperature_curves`, `temperature_states`, `temperature_diagram` | equilibrium at a temperature |
 | `phase_diagram`, `hysteresis` | the state of lowest free energy; sampled weights |
 | `gate_activations`, `sampled_gates`, `critical_load` | noisy gates and networks of them |
 | `training`, `index_against_loss`, `index_against_tolerance` | spectra of Hessians |

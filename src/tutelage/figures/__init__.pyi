@@ -41,5 +41,9 @@ from .spectra import (
 )
 from .style import style as style
 from .sweeps import sweep as sweep
-from .temperature import temperature_curves as temperature_curves
+from .temperature import (
+    temperature_curves as temperature_curves,
+    temperature_diagram as temperature_diagram,
+    temperature_states as temperature_states,
+)
 from .text import caption as caption

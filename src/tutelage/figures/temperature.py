@@ -1,16 +1,17 @@
-"""Equilibrium at a temperature: overlaps and errors over the load α̃."""
+"""Equilibrium at a temperature: overlaps and errors over the load α̃, and phase diagrams."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import check_variables
+from tutelage._checks import InputError, check_variables, short_repr
 from tutelage.figures.axes import figure_function
 from tutelage.figures.equilibrium import mark_transitions
-from tutelage.figures.style import colour, new_panels
-from tutelage.figures.text import SYMBOLS, add_to_caption, finish
+from tutelage.figures.phases import PHASE_COLOURS
+from tutelage.figures.style import colour, new_axes, new_panels, ordered_colours
+from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
 # As in oostwal2019: solid for R > S, dashed for R = S = 0, dotted for R < S.
 STYLES = {"R > S": "-", "unspecialized": "--", "R < S": ":", "agreeing": "-."}
@@ -23,6 +24,20 @@ MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "agreement": ("α̃_g", {"color": "0.4", "linestyle": "-."}),
 }
 UNSTABLE_COLOUR, UNSTABLE_LABEL = "0.65", "replica symmetry unstable"
+QUANTITIES = {
+    "R": "$R$",
+    "q": "$q$",
+    "generalization_error": SYMBOLS["generalization_error"],
+    "training_error": r"$\varepsilon_t$",
+}
+# The same transitions as lines of a phase diagram.
+DIAGRAM_LINES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "appears": ("α̃_s", {"linestyle": ":"}),
+    "coexists": ("α̃_c", {"linestyle": "-"}),
+    "unstable": ("α̃_d", {"linestyle": "--"}),
+    "agreement": ("α̃_g", {"linestyle": "-."}),
+}
+DIAGRAM = 'tl.sweeps.run(tl.equilibrium.phases, {"temperature": [0.1, 0.2]}, ...)'
 
 
 @figure_function
@@ -41,11 +56,8 @@ def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize:
     check_variables("dataset", dataset, "R", "q", "training_error", "replica_symmetric",
                     made_by="tl.equilibrium.learning_curve(..., temperature=0.1)")  # fmt: skip
     axes = new_panels(2, figsize)
-    errors = {
-        "generalization_error": SYMBOLS["generalization_error"],
-        "training_error": r"$\varepsilon_t$",
-    }
-    for place, names in zip(axes, ({"R": "$R$", "q": "$q$"}, errors), strict=True):
+    for place, pair in zip(axes, (("R", "q"), tuple(QUANTITIES)[2:]), strict=True):
+        names = {name: QUANTITIES[name] for name in pair}
         entries = _draw(place, dataset, names)
         marks = mark_transitions(place, transitions, dataset["load"].values, MARKS)
         place.set_xlabel(SYMBOLS["load_of_examples"])
@@ -86,3 +98,127 @@ def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> list[Any]:
                         unstable = [Line2D([], [], color=UNSTABLE_COLOUR, label=UNSTABLE_LABEL)]
     axes.set_ylabel(", ".join(names.values()))
     return [*symbols, *styles.values(), *unstable]
+
+
+@figure_function
+def temperature_states(
+    datasets: Sequence[xr.Dataset], axes: Any = None, *, which: str = "R"
+) -> Any:
+    """Draw one quantity of all minima over α̃ = P/(KN), at several temperatures.
+
+    Args:
+        datasets: from `tutelage.equilibrium.learning_curve`, one per temperature.
+        axes: Axes to draw on; a new figure when left out.
+        which: "R", "q", "generalization_error" or "training_error".
+
+    Returns:
+        The Axes.  Shades are temperatures, line styles kinds of states.  A thin line is a state in
+        which replica symmetry is unstable, so that it is an estimate.
+    """
+    import matplotlib
+    from matplotlib.lines import Line2D
+
+    if which not in QUANTITIES:
+        allowed = f"it has to be one of {', '.join(map(repr, QUANTITIES))}"
+        raise InputError("which", repr(which), allowed, 'which="R"')
+    if not isinstance(datasets, Sequence) or not len(datasets):
+        allowed = "it has to be a list of learning curves at temperatures"
+        raise InputError("datasets", short_repr(datasets), allowed, "[cold, hot]")
+    for dataset in datasets:
+        check_variables("datasets", dataset, which, "temperature", "replica_symmetric",
+                        made_by="tl.equilibrium.learning_curve(..., temperature=0.1)")  # fmt: skip
+    axes = new_axes(axes)
+    wide = float(matplotlib.rcParams["lines.linewidth"])
+    tints, entries, styles, thin = ordered_colours(len(datasets)), [], {}, []
+    for dataset, tint in zip(datasets, tints, strict=True):
+        entries.append(Line2D([], [], color=tint, label=f"$T = {float(dataset['temperature']):g}$"))
+        for i, kind in enumerate(map(str, dataset["kind"].values)):
+            minimum = dataset["site_stable"].values[i]
+            symmetric = dataset["replica_symmetric"].values[i]
+            for mask, width in ((minimum & symmetric, wide), (minimum & ~symmetric, 0.4 * wide)):
+                line = np.where(mask, dataset[which].values[i], np.nan)
+                if np.any(np.isfinite(line)):
+                    look: Any = {"linestyle": STYLES[kind], "linewidth": width}
+                    axes.plot(dataset["load"].values, line, color=tint, **look)
+                    words = WORDS.get(kind, kind)
+                    styles[kind] = Line2D([], [], color="0.25", linestyle=STYLES[kind], label=words)
+                    if width < wide:
+                        thin = [Line2D([], [], color="0.25", linewidth=width, label=UNSTABLE_LABEL)]
+    axes.set(xlabel=SYMBOLS["load_of_examples"], ylabel=QUANTITIES[which])
+    add_to_caption(axes, "Minima of the free energy over the load.")
+    return finish(axes, handles=[*entries, *styles.values(), *thin])
+
+
+@figure_function
+def temperature_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
+    """Draw the phases over the load α̃ and the temperature.
+
+    Args:
+        dataset: a sweep of `tutelage.equilibrium.phases` over temperatures.
+        axes: Axes to draw on; a new figure when left out.
+
+    Returns:
+        The Axes.  The specialized phase lies to the right of α̃_c, and is lightly coloured between
+        α̃_s and α̃_c, where it is metastable, and where no α̃_c exists.  Hatched: replica symmetry
+        is unstable in the state that is drawn.  A horizontal line is the Nishimori temperature.
+    """
+    check_variables("dataset", dataset, "appears", "coexists", "agreement", "replica_symmetric",
+                    "temperature", made_by=DIAGRAM)  # fmt: skip
+    if dataset["appears"].dims != ("temperature",):
+        allowed = "it has to be a sweep over temperatures alone"
+        raise InputError("dataset", f"dimensions {dataset['appears'].dims}", allowed, DIAGRAM)
+    axes = new_axes(axes)
+    dataset = dataset.sortby("temperature")
+    T, load = dataset["temperature"].values, dataset["load"].values
+    entries = _fill(axes, dataset, T, load)
+    for name, (symbol, look) in DIAGRAM_LINES.items():
+        x = dataset[name].values
+        if np.any((x >= load[0]) & (x <= load[-1])) and not _is_hidden(dataset, name):
+            (line,) = axes.plot(x, T, color="black", label=with_formulas(symbol), **look)
+            entries.append(line)
+    noise = float(dataset["label_noise"]) if "label_noise" in dataset.coords else 0.0
+    if T[0] < noise**2 < T[-1]:
+        label = r"Nishimori, $T = \varsigma^2$"
+        entries.append(axes.axhline(noise**2, color=colour(1), linewidth=0.9, label=label))
+    axes.set(xlabel=SYMBOLS["load_of_examples"], ylabel="$T$", xlim=(load[0], load[-1]))
+    axes.set_ylim(T[0], T[-1])
+    if T[0] > 0 and len(T) > 2 and np.ptp(np.diff(np.log(T))) < 1e-6:
+        axes.set_yscale("log")
+    add_to_caption(
+        axes, f"Loads of the transitions at {len(T)} temperatures, joined by straight lines."
+    )
+    finish(axes, handles=entries)
+    axes.grid(False)
+    return axes
+
+
+def _is_hidden(dataset: xr.Dataset, name: str) -> bool:
+    """Whether a line lies on that of α̃_c everywhere, as at a continuous transition."""
+    if name == "coexists":
+        return False
+    return bool(np.allclose(dataset[name], dataset["coexists"], rtol=1e-6))
+
+
+def _fill(axes: Any, dataset: xr.Dataset, T: np.ndarray, load: np.ndarray) -> list[Any]:
+    """Colour the phases and hatch broken replica symmetry; return legend entries."""
+    from matplotlib.patches import Patch
+
+    appears, coexists = dataset["appears"].values, dataset["coexists"].values
+    entries = []
+    for edge, tint, label in (
+        (appears, PHASE_COLOURS[1], "specialized state exists"),
+        (coexists, PHASE_COLOURS[3], "specialized"),
+    ):
+        # Lines end beyond the picture, so that areas end at its edge.
+        end = np.fmax(edge, load[-1])
+        axes.fill_betweenx(T, edge, end, where=np.isfinite(edge), color=tint, linewidth=0)
+        if np.any(edge < load[-1]):
+            entries.append(Patch(facecolor=tint, label=label))
+    if np.allclose(appears, coexists, rtol=1e-6):
+        entries = entries[1:]
+    unstable = ~dataset["replica_symmetric"].transpose("temperature", "load").values.astype(bool)
+    if np.any(unstable):
+        look: Any = {"colors": "none", "hatches": ["", "////"], "levels": [-0.5, 0.5, 1.5]}
+        axes.contourf(load, T, unstable.astype(float), **look)
+        entries.append(Patch(facecolor="none", hatch="////", label=UNSTABLE_LABEL))
+    return entries

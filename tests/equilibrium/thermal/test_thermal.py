@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from equilibrium.thermal import thermal_reference as reference
 from mpmath import mp, mpf
+from scipy.optimize import brentq
 
 import tutelage as tl
 from tutelage.equilibrium.kernel.kernel import kernel_of
@@ -247,6 +248,23 @@ def test_states_without_interpolation_are_the_limit_of_low_temperature(name):
     assert (zero.replicon == -INF) == (name == "relu")
 
 
+@pytest.mark.parametrize("activation", [tl.ReLU(), tl.Erf()])
+def test_students_are_closest_to_the_teacher_where_replica_symmetry_becomes_unstable(activation):
+    """dR/dT = 0 where Λ = 0: at a given R the derivative of the saddle-point equation in q is Λ."""
+    load = {"ReLU": 6.0}.get(activation.name, 11.0)
+
+    def state(T):
+        return specialized(activation, load, temperature=T, label_noise=0.3)
+
+    T = brentq(lambda T: state(T).replicon, 1e-3, 0.03, xtol=1e-12)
+    step = 1e-3 * T
+    rate = (state(T + step).R - state(T - step).R) / (2 * step)
+    beside = (state(2 * T).R - state(T).R) / T
+    # The quotient has an error of the order step².
+    assert abs(rate) < 1e-4 * abs(beside)
+    assert state(0.5 * T).R < state(T).R > state(2 * T).R
+
+
 def test_below_the_nishimori_temperature_students_agree_first():
     noise = math.sqrt(0.1)
     found = transitions(tl.ReLU(), INF, temperature=0.05, label_noise=noise)
@@ -359,7 +377,7 @@ def test_noisy_minimizers_specialize_continuously_at_zero_temperature_too(noise)
 
 @pytest.mark.parametrize("T", [1e5, 1.0, 1e-4])
 def test_a_third_coefficient_beside_the_second_makes_the_transition_discontinuous(T):
-    """κ̃ = ρ² + ρ³: the load begins linearly and falls, so that a fold lies below the instability."""
+    """κ̃ = ρ² + ρ³: the load begins linearly and falls, and a fold lies below the instability."""
     unit = tl.Activation.from_function(
         lambda x: (x**2 - 1) / math.sqrt(2) + (x**3 - 3 * x) / math.sqrt(6) + x, name="cubic"
     )

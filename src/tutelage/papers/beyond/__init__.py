@@ -1,9 +1,9 @@
 """Beyond the papers: what the exact computation adds.
 
-Eleven sections, each in a module of its own: learning rates and the series that is cut, the fine
+Twelve sections, each in a module of its own: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
 schedules, the scale from which wide students start, second layers with noisy labels and on the
-plateau, and teachers that drift.
+plateau, teachers that drift, and equilibrium at any temperature.
 None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
@@ -16,6 +16,6 @@ PAPER = Paper(
     "Beyond the papers: what the exact computation adds",
     (
         *("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
-        *("readouts", "layers", "drift"),
+        *("readouts", "layers", "drift", "temperature"),
     ),
 )

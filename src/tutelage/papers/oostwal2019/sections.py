@@ -4,7 +4,16 @@ import math
 from collections.abc import Iterator
 
 from tutelage.activations import Erf, ReLU
-from tutelage.papers.oostwal2019 import KEY, error, figures, free_energy, loads, samples, states
+from tutelage.papers.oostwal2019 import (
+    KEY,
+    error,
+    figures,
+    free_energy,
+    loads,
+    samples,
+    states,
+    temperature,
+)
 from tutelage.papers.row import Row, closed_form, compare, worst
 from tutelage.papers.section import Figure, Section
 
@@ -22,6 +31,11 @@ def _fig1(full: bool) -> Iterator[Row | Figure]:
     points = (compare(KEY, f"x = {x:g}", values[x], float(sigmoidal(x))) for x in values)
     yield worst("eq. (2), g(x) at x = -0.8 and 0.7", points)
     yield states.other_sigmoids()
+
+
+def _eq20(full: bool) -> Iterator[Row]:
+    yield from free_energy.free_energy()
+    yield from temperature.high_temperature()
 
 
 def _fig2(full: bool) -> Iterator[Row | Figure]:
@@ -92,8 +106,9 @@ SECTIONS = (
         "Equations (13) to (21): entropy and free energy",
         "The entropy of eq. (19) against ½ ln det of all overlaps, the free energy of eq. (20) at "
         "two states, the number of directions in which a state may be unstable, the noise that "
-        "makes exp(-βE) stationary, and what a factor γ of the activation does.",
-        lambda full: free_energy.free_energy(),
+        "makes exp(-βE) stationary, and what a factor γ of the activation does. Training and "
+        "generalization error at finite temperatures, whose limit are eqs. (14) to (16).",
+        _eq20,
     ),
     Section(
         "fig2",

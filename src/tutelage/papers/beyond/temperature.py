@@ -1,0 +1,201 @@
+"""Beyond oostwal2019: learning at any temperature, K → ∞.
+
+oostwal2019 works in the limit of high temperature, and names the step beyond as its first wish.
+The theory is `tutelage.equilibrium.thermal`, its check the networks of `temperature_runs`.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import minimize_scalar
+
+from tutelage import equilibrium
+from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU, Swish
+from tutelage.papers import recorded
+from tutelage.papers.beyond import temperature_runs as runs
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+NOISE = 0.3
+TEMPERATURES = np.geomspace(0.02, 1.0, 8)
+MANY_TEMPERATURES = np.geomspace(0.01, 1.0, 40)
+UNITS: dict[str, Activation] = {
+    "erf": Erf(),
+    "ReLU": ReLU(),
+    "leaky ReLU, slope 0.2": LeakyReLU(0.2),
+    "Swish": Swish(),
+    "GELU": GELU(),
+}
+NOTE = (
+    "K → ∞, replica symmetric, without label noise. Second route: saddle-point equations as "
+    "derivatives of the free energy in mpmath (tests/equilibrium/thermal)."
+)
+SAMPLED = (
+    "Weights of finite networks that learn drawn examples, two replicas per set of examples, "
+    "started at the teacher. It uses nothing of the theory. Second route: the theory of K → ∞."
+)
+
+
+def compute(full: bool) -> Iterator[Row | Figure]:
+    """Thresholds, temperatures, approximations; sampled networks are recorded."""
+    yield _diagrams(MANY_TEMPERATURES if full else TEMPERATURES)
+    yield from _thresholds()
+    yield from _annealed()
+    yield from _best_temperature()
+    before = recorded.kept("beyond", "temperature")
+    if full:
+        now = runs.measured()
+        yield from recorded.held_against(sampled_rows(now), sampled_rows(before))
+    else:
+        yield from recorded.marked(sampled_rows(before), recorded.origin(before))
+
+
+@cache
+def threshold(name: str, T: float, approximation: str = "quenched") -> tuple[float, float]:
+    """α̃_c and its error."""
+    setting = {"temperature": T, "approximation": approximation}
+    load = equilibrium.transitions(UNITS[name], math.inf, **setting).coexists
+    assert load is not None  # without noise every temperature has one
+    return float(load.value), float(load.error)
+
+
+def _thresholds() -> Iterator[Row]:
+    """α̃_c over T, and who needs the fewest examples at T = 0."""
+    for name in UNITS:
+        for T in (0.0, 0.1, 1.0):
+            yield found(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)
+    lowest = min(UNITS, key=lambda name: threshold(name, 0.0)[0])
+    note = (
+        f"Of the five it is {lowest}. α̃_c = Σ_n≥2 c_n²/(2c_2²) ≥ ½, reached by quadratic units: "
+        "what is not in the second Hermite coefficient has to be learned blindly."
+    )
+    yield found("lowest α̃_c at T = 0 of these units", *threshold(lowest, 0.0), note)
+
+
+def _annealed() -> Iterator[Row]:
+    for name in ("erf", "ReLU"):
+        (quenched, a), (annealed, b) = (
+            threshold(name, 0.1, kind) for kind in ("quenched", "annealed")
+        )
+        ratio = annealed / quenched
+        item = f"{name}: annealed α̃_c over quenched α̃_c at T = 0.1"
+        yield found(item, ratio, ratio * (a / quenched + b / annealed), NOTE)
+
+
+def _best_temperature() -> Iterator[Row]:
+    """The temperature at which a typical student has the lowest ε_g."""
+    note = (
+        "Label noise ς = 0.3. ε_g is that of one student drawn at T, not of the mean of the "
+        "posterior, whose best temperature is ς² = 0.09. R is largest over T exactly where the "
+        "replicon Λ vanishes: at a given R the first saddle-point equation fixes (T + A)/(1 − q), "
+        "and the derivative of the second in q is Λ. Where replica symmetry is stable, cooling "
+        "lowers ε_g; that it raises ε_g below is said by the unstable ansatz alone."
+    )
+    for load in (3.0, 6.0):
+        best = minimize_scalar(
+            lambda T, load=load: specialized("ReLU", load, T).generalization_error,
+            bounds=(1e-4, NOISE**2),
+            method="bounded",
+            options={"xatol": 1e-7},
+        )
+        there = specialized("ReLU", load, float(best.x))
+        cold = specialized("ReLU", load, 0.0).generalization_error
+        item = f"ReLU, ς = 0.3, α̃ = {load:g}: temperature of lowest ε_g"
+        # Next to a minimum ε_g changes by rounding within the root of it.
+        yield found(item, float(best.x), 1e-6, note)
+        item = f"ReLU, ς = 0.3, α̃ = {load:g}: replicon Λ there"
+        yield found(item, float(there.replicon or 0.0), 1e-4, note)
+        item = f"ReLU, ς = 0.3, α̃ = {load:g}: ε_g there over ε_g at T = 0"
+        yield found(item, there.generalization_error / cold, 1e-9, note)
+    zero, cold = (specialized("erf", 14.0, T).generalization_error for T in (0.0, 0.01))
+    item = "erf, ς = 0.3, α̃ = 14: ε_g at T = 0 over ε_g at T = 0.01"
+    note = "Where replica symmetry is stable down to T = 0, no temperature is better than none."
+    yield found(item, zero / cold, 1e-9, note)
+
+
+def specialized(name: str, load: float, T: float) -> equilibrium.ThermalState:
+    """The specialized state with the largest R, with label noise."""
+    setting = {"temperature": T, "label_noise": NOISE}
+    listed = equilibrium.states(UNITS[name], math.inf, load, **setting)
+    return max((s for s in listed if s.R > 0), key=lambda s: s.R)
+
+
+def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Gaps to K → ∞ times K, inputs that ReLU units need, and cold units."""
+    for run in runs.SIZES:
+        one = data.sel(run=run.name)
+        for quantity in ("R", "q"):
+            value, spread = _numbers(one, quantity)
+            gap = run.K * (value - float(one["theory"].sel(quantity=quantity)))
+            item = f"erf, K = {run.K}, α̃ = 9, T = 0.1: K ({quantity} − {quantity} of K → ∞)"
+            yield found(item, gap, run.K * spread, SAMPLED)
+    for run in runs.STARTS:
+        one = data.sel(run=run.name)
+        item = f"erf, K = {run.K}, α̃ = 9, T = 0.1, from random weights: q"
+        yield found(item, *_numbers(one, "q"), "The same with random weights at the start.")
+    note = f"{SAMPLED} R falls below the invariant overlap while units rotate among themselves."
+    for run in runs.INPUTS:
+        one = data.sel(run=run.name)
+        for quantity, words in (("R", "R"), ("invariant_overlap", "√(Σ R_in²/K)")):
+            item = f"ReLU, K = 4, N = {run.N}, α̃ = 3, T = 0.1: {words}"
+            yield found(item, *_numbers(one, quantity), note)
+    for run in runs.COLD:
+        item = f"{run.activation}, K = 8, α̃ = 1, T = {run.temperature:g}: √(Σ R_in²/K)"
+        yield found(item, *_numbers(data.sel(run=run.name), "invariant_overlap"), SAMPLED)
+
+
+def _numbers(one: xr.Dataset, quantity: str) -> tuple[float, float]:
+    here = one.sel(quantity=quantity)
+    return float(here["mean"]), float(here["standard_error"])
+
+
+def _diagrams(temperatures: np.ndarray) -> Figure:
+    """Phases of erf and ReLU with noisy labels, and α̃_c over T without noise."""
+    import matplotlib.pyplot as plt
+
+    from tutelage import figures, sweeps
+
+    figure, axes = plt.subplots(1, 3, figsize=(13.0, 4.0), layout="constrained")
+    data = {}
+    for place, (name, last) in zip(axes, (("erf", 30.0), ("ReLU", 6.0)), strict=False):
+        data[name] = sweeps.run(
+            equilibrium.phases,
+            {"temperature": temperatures},
+            activation=UNITS[name],
+            units=math.inf,
+            loads=np.linspace(0.2, last, 41),
+            label_noise=NOISE,
+            workers=1,
+        )
+        figures.temperature_diagram(data[name], place)
+        place.set_title(f"{name}, $\\varsigma = {NOISE:g}$", fontsize=10)
+    loads = np.array([[threshold(name, float(T))[0] for T in temperatures] for name in UNITS])
+    for name, row in zip(UNITS, loads, strict=True):
+        axes[2].plot(temperatures, row, label=name)
+    axes[2].set(xscale="log", yscale="log", xlabel="$T$", ylabel=r"$\tilde\alpha_c$")
+    axes[2].set_title("no noise", fontsize=10)
+    axes[2].legend(fontsize="small")
+    data["thresholds"] = xr.Dataset(
+        {"coexists": (("unit", "temperature"), loads)},
+        coords={"unit": list(UNITS), "temperature": temperatures},
+    )
+    return Figure(figure, data)
+
+
+SECTIONS = (
+    Section(
+        "temperature",
+        "Learning at any temperature",
+        "Examples per weight α̃ = P/(KN) at which units specialize, over the temperature. Left and "
+        "middle: phases with label noise ς = 0.3; at T = ς² the student is Bayes-optimal, and "
+        "below students may agree with each other before they agree with the teacher. A colder "
+        "student has a lower ε_g down to the hatched area, where Λ = 0. Right: α̃_c without "
+        "noise; at T = 0 it is 1 for erf units and π/2 − 1 for the ReLU.",
+        compute,
+        "40 temperatures instead of 8, and the sampled networks again, five minutes",
+        lambda: recorded.digest("beyond"),
+    ),
+)
