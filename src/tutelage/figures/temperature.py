@@ -141,7 +141,8 @@ def temperature_states(
                     look: Any = {"linestyle": STYLES[kind], "linewidth": width}
                     axes.plot(dataset["load"].values, line, color=tint, **look)
                     words = WORDS.get(kind, kind)
-                    styles[kind] = Line2D([], [], color="0.25", linestyle=STYLES[kind], label=words)
+                    style: Any = STYLES[kind]
+                    styles[kind] = Line2D([], [], color="0.25", linestyle=style, label=words)
                     if width < wide:
                         thin = [Line2D([], [], color="0.25", linewidth=width, label=UNSTABLE_LABEL)]
     axes.set(xlabel=SYMBOLS["load_of_examples"], ylabel=QUANTITIES[which])

@@ -118,8 +118,8 @@ def _best_temperature() -> Iterator[Row]:
 
 def specialized(name: str, load: float, T: float) -> equilibrium.ThermalState:
     """The specialized state with the largest R, with label noise."""
-    setting = {"temperature": T, "label_noise": NOISE}
-    listed = equilibrium.states(UNITS[name], math.inf, load, **setting)
+    unit = UNITS[name]
+    listed = equilibrium.states(unit, math.inf, load, temperature=T, label_noise=NOISE)
     return max((s for s in listed if s.R > 0), key=lambda s: s.R)
 
 

@@ -7,6 +7,9 @@ quenched theory of K → ∞, and by networks that learn drawn examples.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+
+import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import Erf
@@ -29,8 +32,9 @@ def high_temperature() -> Iterator[Row]:
         item = f"eq. (14), {words} for β → 0 at α = {LOAD:g}, K → ∞, erf"
         yield compare(KEY, item, value, computed, error)
     data = recorded.kept("beyond", "temperature")
-    rows = [_ratio(data.sel(run=run.name), run) for run in runs.HOT]
-    yield from recorded.marked(rows[-1:], recorded.origin(data))
+    hottest = runs.HOT[-1]
+    row = _ratio(data.sel(run=hottest.name), hottest)
+    yield replace(row, recorded=recorded.origin(data))
 
 
 def _extrapolated(name: str) -> tuple[float, float]:
@@ -43,7 +47,7 @@ def _extrapolated(name: str) -> tuple[float, float]:
     return near, abs(near - far)
 
 
-def _ratio(one, run: runs.Run) -> Row:
+def _ratio(one: xr.Dataset, run: runs.Run) -> Row:
     """Training over generalization error of networks with two units."""
     numbers = {
         name: (float(x["mean"]), float(x["standard_error"]))
