@@ -54,7 +54,7 @@ def main() -> None:
     save(runs, folder / "learning_rates.csv")
     axes = tl.figures.error(runs)
     axes.set_ylim(1e-4, 10)
-    axes.set_title("two ReLU students, squared norms of the teachers 1 and 2")
+    axes.set_title("two ReLU students, teachers of norms² 1 and 2")
     axes.figure.savefig(folder / "learning_rates.png", dpi=150)
 
 

@@ -69,7 +69,7 @@ def draw(curves: dict[str, np.ndarray]) -> plt.Figure:
                 style = {"color": colour(number), "linestyle": DASHES[number], "label": name}
                 axes.loglog(TIMES[1:], curves[name][1:], **style)
             axes.set(xlabel=r"$\alpha$", ylim=(1e-6, 2), title=title)
-            finish(axes)
+            finish(axes, below=True)
         panels[0].set_ylabel(r"$\varepsilon_g$")
     return panels[0].figure
 

@@ -130,8 +130,8 @@ def drawn(columns: dict[str, np.ndarray], path: Path) -> None:
             style = {"color": colour(j), "linestyle": DASHES[j], "label": f"teacher {j + 1}"}
             right.semilogy(time, distance, **style)
         right.set(xlabel=r"$\alpha$", ylabel=r"$1 - \max_k \rho_{kj}$")
-        finish(left)
-        finish(right)
+        finish(left, below=True)
+        finish(right, below=True)
     left.figure.savefig(path, dpi=150)
 
 

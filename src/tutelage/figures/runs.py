@@ -108,14 +108,14 @@ def run_labels(dataset: xr.Dataset) -> list[str] | None:
 
 
 def shortest(numbers: Any) -> list[str]:
-    """Write numbers with at least 3 digits, and as many more as are needed to distinguish them.
+    """Write numbers exactly with up to 5 digits, others with 3 or as many as distinguish them.
 
-    >>> shortest([0.5, 1 / 3, 2.0]), shortest([1.0, 1.0001])
-    (['0.5', '0.333', '2'], ['1', '1.0001'])
+    >>> shortest([0.5, 1 / 3, 1.255]), shortest([1 / 3, 1 / 3 + 1e-4])
+    (['0.5', '0.333', '1.255'], ['0.3333', '0.3334'])
     """
     different = len(set(map(float, numbers)))
     for digits in range(3, 17):
-        written = [f"{x:.{digits}g}" for x in numbers]
+        written = [f"{x:.5g}" if float(f"{x:.5g}") == x else f"{x:.{digits}g}" for x in numbers]
         if len(set(written)) == different:
             break
     return written

@@ -1,4 +1,4 @@
-"""The report: every section of the papers, computed once, kept, and shown on one page."""
+"""The report: every section of the papers, computed once, stored, and shown on one page."""
 
 from tutelage._lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""From sections to a page: compute what is not there yet, then write everything that is."""
+"""Build a report: compute the sections that are not stored yet, then write the page."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from typing import Any
 
 from tutelage.papers import Entry, sections
 from tutelage.report.page import write_page
-from tutelage.report.parts import Part, command, compute, kept, made
+from tutelage.report.parts import Part, command, compute, prepare_folder, stored_part
 from tutelage.runs import files
 from tutelage.sweeps import engine
 from tutelage.sweeps.groups import Group, Queue
@@ -25,34 +25,34 @@ def build(
     workers: int = 1,
     show: Callable[[int, int, str], None] = lambda done, total, title: None,
 ) -> list[dict[str, Any]]:
-    """Compute sections of papers and write ``index.html`` of all that has been computed so far.
+    """Compute sections of papers, and write ``index.html`` with all sections computed so far.
 
-    Results that the same code has computed before are taken from the folder; what has been
-    finished when a run is stopped is not computed again by the next.
+    Stored results of the same code are taken from the folder, so that an interrupted run
+    continues after its last complete section.
 
     Args:
-        papers: citation keys, members of `tutelage.papers.PAPERS`; all if none is named.
-        figure: only the figure of this number, or the section of this name.
-        full: at the papers' sizes.
-        again: compute what is there already once more.
-        folder: where the report goes; made if it does not exist.
-        workers: processes that compute; each stays with a module as long as there is another one
-            for the others, because sections of a module share what they compute.
-        show: called before each section with how many are done, of how many, and its title.
+        papers: citation keys, members of `tutelage.papers.PAPERS`; default: all.
+        figure: number of the only figure, or name of the only section, to compute.
+        full: compute at the sizes of the papers.
+        again: recompute stored sections.
+        folder: folder of the report; created if it does not exist.
+        workers: number of worker processes.  Sections of one module share results, so that a
+            worker computes them together if there are enough modules.
+        show: progress callback (done, total, title), called before each section.
 
     Returns:
-        The rows of the sections asked for, as entries for programs: those of
-        `tutelage.papers.Row`, the section, and the command that recomputes it.
+        The rows of the requested sections: the fields of `tutelage.papers.Row`, the section, and
+        the command that recomputes it.
 
     Raises:
-        NotWritten: if a disk is full, with the rows where only the page is missing.
+        NotWritten: if the disk is full; it has the rows if only the page is missing.
     """
-    chosen, folder = sections(papers, figure), made(Path(folder))
+    chosen, folder = sections(papers, figure), prepare_folder(Path(folder))
     wanted = []
     for entry in chosen:
-        before = kept(entry, full, folder)
+        before = stored_part(entry, full, folder)
         if again or before is None:
-            # What is recomputed is recomputed at its size.
+            # A full section is recomputed at full size.
             wanted.append((entry, full or (before is not None and before.full)))
     _compute(
         wanted,
@@ -61,8 +61,8 @@ def build(
         lambda done, title: show(len(chosen) - len(wanted) + done, len(chosen), title),
     )
     show(len(chosen), len(chosen), "writing the report")
-    # What earlier runs have left stays in the report, also if this one asked for one figure.
-    parts = {entry: part for entry in sections() if (part := kept(entry, False, folder))}
+    # The page also has the sections that were stored by earlier runs.
+    parts = {entry: part for entry in sections() if (part := stored_part(entry, False, folder))}
     rows = _rows({entry: parts[entry] for entry in chosen})
     try:
         write_page(parts, folder)
@@ -79,7 +79,7 @@ def _compute(
     workers: int,
     show: Callable[[int, str], None],
 ) -> None:
-    """Sections at their sizes, one after the other or by several processes."""
+    """Compute sections serially, or with several worker processes."""
     if workers == 1 or len(wanted) < 2:
         for done, (entry, full) in enumerate(wanted):
             show(done, f"{entry.paper.key}, {entry.section.title}")
@@ -89,20 +89,20 @@ def _compute(
     queue = Queue(list(range(len(wanted))), [entry.module for entry, _ in wanted], least=1)
 
     def work(group: Group) -> Any:
-        return compute_some, ([names[number] for number in group.numbers], folder.resolve())
+        return compute_sections, ([names[number] for number in group.numbers], folder.resolve())
 
     done = 0
     show(done, f"{len(wanted)} sections on {workers} processes")
-    for group, found in engine.by_workers(queue, work, workers):
+    for group, result in engine.by_workers(queue, work, workers):
         title = ", ".join(" ".join(names[number][:2]) for number in group.numbers)
-        if found is None:
+        if result is None:
             raise RuntimeError(f"{title}: {engine.KILLED}")
         done += len(group.numbers)
-        show(done, f"the last one: {title}")
+        show(done, f"last: {title}")
 
 
-def compute_some(wanted: list[tuple[str, str, bool]], folder: Path) -> tuple[str, float]:
-    """Sections by paper, name and size, in a process of their own; and how long they took."""
+def compute_sections(wanted: list[tuple[str, str, bool]], folder: Path) -> tuple[str, float]:
+    """Compute sections, given by paper, name and size, in a worker; return the seconds taken."""
     import matplotlib
 
     begun = time.perf_counter()

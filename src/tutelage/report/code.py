@@ -1,9 +1,9 @@
-"""Which code a section uses: what its imports lead to, read from the sources and not run.
+"""The code that a section uses, found by parsing source files without running them.
 
-The sources of a section are its own definition, with the definitions of its module that this
-names, and the whole of every other module that an import leads to, inside functions as well.
-A name of a room's door counts as an import of the module that has it, as the door's stub says.
-Files are read once: a process runs what it has loaded.
+The sources of a section are its definition, the definitions of its module that it names, and all
+of every module that it imports directly or indirectly, also inside functions.  A lazily loaded name
+counts as an import of the module that defines it, as the stub of its package says.  Files are read
+once, because a process runs what it has loaded.
 """
 
 import ast
@@ -20,7 +20,7 @@ PACKAGE = "tutelage"
 
 @cache
 def digest(module: str, section: str, folder: Path = SOURCES) -> str:
-    """Changes with the sources of a section, and with no others."""
+    """Return a digest of the sources that a section uses."""
     parts = _definition(_tree(module, folder), section)
     content = hashlib.sha256("".join(map(ast.dump, parts)).encode())
     for name in sorted(_reached(_named(module, parts, folder), folder) - {module}):
@@ -31,7 +31,7 @@ def digest(module: str, section: str, folder: Path = SOURCES) -> str:
 
 
 def modules(module: str, folder: Path = SOURCES) -> set[str]:
-    """The module, and all that importing and running it may load.
+    """Return the module and all modules that importing and running it may load.
 
     >>> sorted(modules("tutelage._checks"))
     ['tutelage', 'tutelage._checks', 'tutelage._lazy', 'tutelage._precision']
@@ -53,38 +53,38 @@ def _reached(names: Iterable[str], folder: Path) -> set[str]:
 @cache
 def _imported(module: str, folder: Path) -> set[str]:
     loaded = {module}.union(*_bindings(module, folder).values())
-    packages = {found for name in loaded for found in _way(name, folder)}
+    packages = {module for name in loaded for module in _module_path(name, folder)}
     return packages | _named(module, [_tree(module, folder)], folder)
 
 
 def _named(module: str, parts: Iterable[ast.AST], folder: Path) -> set[str]:
-    """The modules behind the names that these parts of a module use."""
+    """Return the modules that define the names used by these parts of a module."""
     bound = _bindings(module, folder)
     used = {name for part in parts for name in _used(part, bound)}
-    return {found for name in used for found in _behind(name, folder)}
+    return {module for name in used for module in _modules_of(name, folder)}
 
 
-def _behind(name: str, folder: Path) -> set[str]:
-    """The modules that the use of ``tutelage.a.b`` may load."""
-    found = set(_way(name, folder))
-    if name in found:  # a door that is handed on may give all it has
-        found.update(*(_way(full, folder) for full in _stub(name, folder).values()))
-    return found
+def _modules_of(name: str, folder: Path) -> set[str]:
+    """Return the modules that the use of ``tutelage.a.b`` may load."""
+    modules = set(_module_path(name, folder))
+    if name in modules:  # a package that is passed on may load all its names
+        modules.update(*(_module_path(full, folder) for full in _stub(name, folder).values()))
+    return modules
 
 
-def _way(name: str, folder: Path) -> list[str]:
-    """The modules of ``tutelage.a.b``: packages, and the module that has b, also by a stub."""
+def _module_path(name: str, folder: Path) -> list[str]:
+    """Return the packages of ``tutelage.a.b`` and the module that defines b, also by a stub."""
     first, *rest = name.split(".")
-    found = [first]
-    while rest and _path(f"{found[-1]}.{rest[0]}", folder) is not None:
-        found.append(f"{found[-1]}.{rest.pop(0)}")
-    behind = _stub(found[-1], folder).get(rest[0]) if rest else None
-    return found + (_way(behind, folder) if behind else [])
+    path = [first]
+    while rest and _path(f"{path[-1]}.{rest[0]}", folder) is not None:
+        path.append(f"{path[-1]}.{rest.pop(0)}")
+    full = _stub(path[-1], folder).get(rest[0]) if rest else None
+    return path + (_module_path(full, folder) if full else [])
 
 
 @cache
 def _stub(package: str, folder: Path) -> dict[str, str]:
-    """The full name behind each name of a door; none if the module is no door."""
+    """Return the full name of each lazily loaded name; empty without a stub."""
     path = _path(package, folder)
     if path is None or not path.with_suffix(".pyi").is_file():
         return {}
@@ -110,10 +110,10 @@ def _path(module: str, folder: Path) -> Path | None:
 
 
 def _definition(tree: ast.Module, section: str) -> list[ast.AST]:
-    """``Section("fig1", ...)`` and the definitions of this module that it names, and those name."""
+    """Return ``Section("fig1", ...)`` and all definitions of its module that it depends on."""
     definitions = {name: node for node in tree.body for name in _defined(node)}
     parts: list[ast.AST] = [node for node in ast.walk(tree) if _is_section(node, section)]
-    for part in parts:  # which grow
+    for part in parts:  # the list grows
         names = [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
         parts += [definitions.pop(name) for name in names if name in definitions]
     return parts or [tree]
@@ -135,7 +135,7 @@ def _defined(node: ast.stmt) -> list[str]:
 
 @cache
 def _bindings(module: str, folder: Path) -> dict[str, set[str]]:
-    """Every name that an import of the package binds, anywhere in the module: its full names."""
+    """Return the full names of every name that imports of the package bind in the module."""
     bound: dict[str, set[str]] = {}
     for node in ast.walk(_tree(module, folder)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -147,7 +147,7 @@ def _bindings(module: str, folder: Path) -> dict[str, set[str]]:
 
 
 def _used(part: ast.AST, bound: dict[str, set[str]]) -> Iterator[str]:
-    """Full names that begin with an imported one, as long as they are written."""
+    """Yield dotted names rooted at an imported name."""
     inner = {id(node.value) for node in ast.walk(part) if isinstance(node, ast.Attribute)}
     for node in ast.walk(part):
         if id(node) not in inner and isinstance(node, ast.Name | ast.Attribute):
@@ -156,7 +156,7 @@ def _used(part: ast.AST, bound: dict[str, set[str]]) -> Iterator[str]:
 
 
 def _chain(node: ast.AST) -> list[str]:
-    """``a.b.c`` as its names; the first is "" if it is no name."""
+    """Split ``a.b.c`` into its names; the first is "" if the root is not a name."""
     if isinstance(node, ast.Attribute):
         return [*_chain(node.value), node.attr]
     return [node.id if isinstance(node, ast.Name) else ""]

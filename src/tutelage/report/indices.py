@@ -1,7 +1,7 @@
-"""Letters with an index in running text: Q_ik, α_c, e^{λα} get subscripts and superscripts.
+"""Subscripts and superscripts of symbols in text, such as Q_ik, α_c and e^{λα}.
 
-Rows, docstrings and pages are also read as plain text, where they are written like that.  Names
-such as from_weights, whose base is no single letter, are left alone.
+Rows, docstrings and pages are written as plain text.  Names such as from_weights, whose base is
+not a single letter, are unchanged.
 """
 
 import re
@@ -13,7 +13,7 @@ ABOVE = re.compile(r"(?<=[\w)])\^(?:\{([^}]+)\}|(\w))")
 
 
 def with_indices(text: str) -> str:
-    """Return HTML in which indices are low and exponents high.
+    """Return HTML with subscripts and superscripts.
 
     >>> with_indices("Q_ik of from_weights"), with_indices("e^{λα}")
     ('Q<sub>ik</sub> of from_weights', 'e<sup>λα</sup>')

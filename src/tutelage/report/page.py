@@ -1,4 +1,4 @@
-"""The page: ``index.html``, with style and pictures inside it, so that one file is the report."""
+"""The page ``index.html``, which contains its style sheet and pictures."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -14,23 +14,23 @@ from tutelage.report.parts import Part, command
 from tutelage.report.version import versions
 from tutelage.runs import files
 
-# In the order in which they are counted.
+# In the order of the counts on the page.
 VERDICTS: dict[Verdict, str] = {
-    "agrees": "within the digits printed, or the uncertainty of what is computed",
-    "corrected": "differs; the computed number meets the exact form or value that replaces it",
-    "differs": "the computed number, or a test of the statement, says otherwise in every reading",
-    "in our reading": "fails as the authors count or print it; holds in a reading that is ours",
-    "depends": "on what the paper does not print: holds in one reading and not in another",
-    "undecided": "a test of the statement says neither that it holds nor that it does not",
-    "not comparable": "computed under other conditions than the paper's",
-    "missing": "published, and not computed here",
-    "new": "computed here, and not in the papers",
+    "agrees": "equal within the printed digits or the uncertainty of the computed number",
+    "corrected": "differs; the computed number agrees with a corrected form or value",
+    "differs": "the computed number, or a test of the statement, disagrees in every interpretation",
+    "in our reading": "fails as printed by the authors; holds in our interpretation",
+    "depends": "holds or fails depending on a detail that the paper does not print",
+    "undecided": "a test neither confirms nor rejects the statement",
+    "not comparable": "computed under conditions other than those of the paper",
+    "missing": "published, but not computed here",
+    "new": "computed here; not in the papers",
 }
 TEMPLATE = "page.html"
 
 
 class Finding(NamedTuple):
-    """A note, and the rows that it explains."""
+    """A note and the rows that it explains."""
 
     anchor: str
     paper: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def write_page(parts: Mapping[Entry, Part], folder: Path) -> Path:
-    """Write ``index.html`` of these parts; their pictures are in ``folder/figures``."""
+    """Write ``index.html`` for these parts, whose pictures are in ``folder/figures``."""
     rows = [row for part in parts.values() for row in part.rows]
     findings = _findings(rows)
     text = (
@@ -79,14 +79,14 @@ def _environment(folder: Path) -> Any:
         lstrip_blocks=True,
     )
     environment.globals["style"] = (here / "style.css").read_text(encoding="utf-8")
-    environment.filters["inside"] = lambda name: _inside(folder / "figures" / name)
+    environment.filters["data_url"] = lambda name: _data_url(folder / "figures" / name)
     environment.filters["with_error"] = computed_text
     environment.filters["indices"] = lambda text: Markup(with_indices(str(escape(text))))
     return environment
 
 
-def _inside(path: Path) -> str:
-    """A picture as an address that contains it."""
+def _data_url(path: Path) -> str:
+    """Return a picture as a data URL."""
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
@@ -98,7 +98,7 @@ def _by_paper(parts: Mapping[Entry, Part]) -> dict[Paper, dict[Entry, Part]]:
 
 
 def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
-    """ "Figure 3" without what it shows, if no other section of the paper is called so."""
+    """Return short titles such as "Figure 3", and whole titles where these are ambiguous."""
     short = {entry: (entry.paper, entry.section.title.partition(":")[0]) for entry in parts}
     names = list(short.values())
     return {
@@ -108,7 +108,7 @@ def _labels(parts: Iterable[Entry]) -> dict[Entry, str]:
 
 
 def _counts(rows: Iterable[Row]) -> dict[str, int]:
-    """How many rows have each verdict, and how many there are."""
+    """Return the number of rows with each verdict, and their total."""
     counts = counted(row.verdict for row in rows)
     return {**dict.fromkeys(VERDICTS, 0), **counts, "all": sum(counts.values())}
 
@@ -119,7 +119,7 @@ def _coverage(paper: str, rows: Iterable[Row]) -> list[tuple[Line, str]]:
 
 
 def _findings(rows: Iterable[Row]) -> list[Finding]:
-    """Every note once, in the order of the papers, with the items that it is about."""
+    """Return every note once, in the order of the papers, with the items that it explains."""
     items: dict[tuple[str, str, Verdict], list[str]] = {}
     for row in rows:
         if row.note and row.verdict not in ("agrees", "new"):

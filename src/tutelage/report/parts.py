@@ -1,8 +1,8 @@
-"""Parts of a report: what a section has given, in files.
+"""Parts of a report: the rows and pictures of a section, in files.
 
-``FOLDER/parts/PAPER_SECTION.json`` holds the rows and names the files; pictures and data are
-in ``FOLDER/figures``.  The JSON file is removed first and written last, with the sizes of the
-others, so that a part is there as a whole or not at all, whenever the work is stopped.
+``FOLDER/parts/PAPER_SECTION.json`` has the rows and the names of the files; pictures and data are
+in ``FOLDER/figures``.  The JSON file is removed first and written last, with the sizes of the other
+files, so that an interrupted run leaves either a complete part or none.
 """
 
 import json
@@ -19,12 +19,12 @@ from tutelage.report.pictures import Picture, close, save
 from tutelage.report.version import key
 from tutelage.runs import files
 
-PLACES = ("parts", "figures")
+SUBFOLDERS = ("parts", "figures")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows and pictures of a section; ``full`` if they are of the paper's size."""
+    """The rows and pictures of a section; ``full`` if computed at the size of the paper."""
 
     paper: str
     section: str
@@ -34,12 +34,12 @@ class Part:
 
 
 def compute(entry: Entry, full: bool, folder: Path) -> Part:
-    """Compute a section, write its files, and return what is in them.
+    """Compute a section, write its files, and return its part.
 
     Raises:
-        NotWritten: if a disk is full; what was computed is then in a temporary folder.
+        NotWritten: if the disk is full; the results are then in a temporary folder.
     """
-    with _own_style():
+    with _report_style():
         pieces = list(entry.section.compute(full))
         try:
             return _write(pieces, entry, full, folder)
@@ -56,23 +56,25 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
 
 
 @contextmanager
-def _own_style() -> Iterator[None]:
-    """Draw in the style of this report, not of this machine."""
+def _report_style() -> Iterator[None]:
+    """Draw in the style of the report, whatever the settings of Matplotlib on this machine."""
     import matplotlib
 
     from tutelage import figures
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams["figure.max_open_warning"] = 0  # all are closed when written
+        matplotlib.rcParams["figure.max_open_warning"] = (
+            0  # figures are closed after they are written
+        )
         with figures.style():
             yield
 
 
 def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -> Part:
-    """The files of a section, the one that names them last."""
+    """Write the files of a section, and last the one that names them."""
     part = Part(entry.paper.key, entry.section.name, full=full)
-    for name in PLACES:
+    for name in SUBFOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     _file(entry, folder).unlink(missing_ok=True)
     for piece in pieces:
@@ -86,9 +88,9 @@ def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -
     return part
 
 
-def made(folder: Path) -> Path:
-    """The folder of a report, with a place for parts and figures."""
-    for name in ("", *PLACES):
+def prepare_folder(folder: Path) -> Path:
+    """Create the folder of a report with its subfolders, unless it exists; return it."""
+    for name in ("", *SUBFOLDERS):
         if name and (folder / name).is_symlink():
             allowed = f"the folder {name!r} in it must not be a link"
             raise InputError("folder of the report", repr(str(folder)), allowed, "--out report")
@@ -96,10 +98,10 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def kept(entry: Entry, full: bool, folder: Path) -> Part | None:
-    """The part that an earlier run of the same code has left, if there is a whole one.
+def stored_part(entry: Entry, full: bool, folder: Path) -> Part | None:
+    """Return the complete part stored by an earlier run of the same code, or None.
 
-    A full one serves for a quick one, too, and not the other way round.
+    A full part also replaces a quick one, but not vice versa.
     """
     try:
         content = json.loads(_file(entry, folder).read_text(encoding="utf-8"))
@@ -113,7 +115,7 @@ def kept(entry: Entry, full: bool, folder: Path) -> Part | None:
 
 
 def command(entry: Entry, part: Part) -> str:
-    """What recomputes a part, and nothing else."""
+    """Return the command that recomputes a part."""
     name = entry.section.name
     number = name.removeprefix("fig") if name.startswith("fig") else name
     full = " --full" if part.full and entry.section.full else ""

@@ -1,4 +1,4 @@
-"""A figure in files: PNG, SVG and PDF, its data in NetCDF, and the film if there is one."""
+"""The files of a figure: PNG, SVG and PDF, its data in NetCDF, and its animation if it has one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from tutelage import results
 from tutelage.papers.section import Figure
 from tutelage.runs import files
 
-# Files that are the same, bit for bit, whenever the same figure is drawn.
+# Without dates, so that equal figures give files with equal bytes.
 METADATA: dict[str, dict[str, Any]] = {
     "png": {},
     "svg": {"Date": None},
@@ -19,7 +19,7 @@ FRAMES_PER_SECOND = 8
 
 @dataclass(frozen=True)
 class Picture:
-    """The names of the files of a figure; ``film`` is "" if there is none."""
+    """Names of the files of a figure; ``film`` is "" without an animation."""
 
     png: str
     svg: str
@@ -33,7 +33,7 @@ class Picture:
 
 
 def save(figure: Figure, stem: str, folder: Path) -> Picture:
-    """Write all files of a figure."""
+    """Write all files of a figure; return their names."""
     import matplotlib.pyplot as plt
 
     stem = "_".join(filter(None, (stem, figure.name)))
@@ -47,12 +47,12 @@ def save(figure: Figure, stem: str, folder: Path) -> Picture:
 
 
 def close(figure: Figure) -> None:
-    """A figure that is written is needed no more."""
+    """Release the memory of a figure."""
     import matplotlib.pyplot as plt
 
     plt.close(figure.picture)
     if figure.film is not None:
-        plt.close(figure.film._fig)  # an animation has no other way to its figure
+        plt.close(figure.film._fig)  # an animation has no public attribute for its figure
 
 
 def _save_data(dataset: Any, part: str, stem: str, folder: Path) -> str:

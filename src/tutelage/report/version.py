@@ -1,4 +1,4 @@
-"""Which code has computed a result: a result of other code is computed again."""
+"""Keys of stored results: they change with code, libraries and data, so that old results expire."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ LIBRARIES = (
 
 @cache
 def versions() -> dict[str, str]:
-    """Of everything that results may depend on, besides the code that a section uses."""
+    """Return the versions of Python and of the libraries that results may depend on."""
     return {
         "tutelage": tutelage.__version__,
         "python": platform.python_version(),
@@ -27,7 +27,7 @@ def versions() -> dict[str, str]:
 
 
 def key(entry: Entry, full: bool) -> str:
-    """The name of a result: whose it is, how large, from which data and computed by which code."""
+    """Return the key of a result: a hash of paper, section, size, data, versions and code."""
     section = entry.section
     size = bool(full and section.full)
     identity = [
