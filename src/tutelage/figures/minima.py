@@ -15,6 +15,7 @@ from tutelage.figures.text import SYMBOLS, add_to_caption, finish
 LINEAR_CURVATURE = 1e-3
 ZERO = 1e-7  # a fixed point is stable if all eigenvalues are below minus this (tutelage.online)
 MAX_LABELLED = 24
+IDENTICAL = -1  # in the place of an index
 
 
 @figure_function
@@ -149,6 +150,23 @@ def opening(dataset: xr.Dataset, axes: Any = None) -> Any:
     return finish(axes)
 
 
+def _index(branch: xr.Dataset) -> np.ndarray:
+    """Number of unstable directions of each point; IDENTICAL for identical students.
+
+    Branches of identical students have no eigenvalues for directions in which students part, some
+    of which are always unstable (`tutelage.online.stationary.identical`).
+    """
+    values = branch["eigenvalue"].values
+    K, M = (branch.sizes.get(name, 0) for name in ("student", "teacher"))
+    if np.sum(np.isfinite(values[0])) < K * (K + 1) // 2 + K * M:
+        return np.full(len(values), IDENTICAL)
+    return np.sum(values > ZERO, axis=1)
+
+
+def _index_name(index: int) -> str:
+    return {0: "stable", IDENTICAL: "identical students"}.get(index, f"index {index}")
+
+
 @figure_function
 def all_branches(branches: Sequence[xr.Dataset], axes: Any = None) -> Any:
     """Draw the errors of branches of fixed points over the learning rate, coloured by their index.
@@ -165,16 +183,16 @@ def all_branches(branches: Sequence[xr.Dataset], axes: Any = None) -> Any:
     if not branches or any("eigenvalue" not in one for one in branches):
         allowed = "there has to be at least one branch, with eigenvalues"
         raise InputError("branches", f"{len(branches)} Datasets", allowed, "tl.online.branch")
-    counts = [np.sum(one["eigenvalue"].values > ZERO, axis=1) for one in branches]
+    counts = [_index(one) for one in branches]
     most = max(int(np.max(index)) for index in counts)
-    tints = ordered_colours(most + 1)
+    tints = dict(enumerate(ordered_colours(most + 1))) | {IDENTICAL: "0.5"}
     labelled = set[int]()
     for one, index in zip(branches, counts, strict=True):
         x, y = one["learning_rate"].values, one["generalization_error"].values
         for piece in np.split(np.arange(len(x)), np.flatnonzero(np.diff(index)) + 1):
             i = int(index[piece[0]])
             joined = np.arange(piece[0], min(piece[-1] + 2, len(x)))
-            name = None if i in labelled else ("stable" if i == 0 else f"index {i}")
+            name = None if i in labelled else _index_name(i)
             labelled.add(i)
             axes.plot(
                 x[joined], np.maximum(y[joined], 0.0), color=tints[i], label=name,
@@ -191,6 +209,6 @@ def all_branches(branches: Sequence[xr.Dataset], axes: Any = None) -> Any:
     add_to_caption(
         axes,
         "Errors of fixed points over the learning rate. Thick: stable; dashed: unstable, with "
-        "the number of unstable directions. Diamonds: folds; circles: branch points.",
+        "the number of unstable directions (identical students: unstable too). Diamonds: folds; circles: branch points.",
     )
     return finish(axes, handles=[handles[k] for k in order])

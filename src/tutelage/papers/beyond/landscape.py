@@ -1,0 +1,259 @@
+"""Beyond citton2025: every fixed point between η = 0 and 1.3, and the minima of many units.
+
+"A complete study of the role these fixed points play in the training dynamics is left to a future
+project" (citton2025, section 3).  Here fixed points are sought at several learning rates by
+Newton's method from many starts, each is followed in η in both directions, and runs from four
+kinds of starts tell which of them are visited.  For many units the minima at η → 0 come in
+families of anti-aligned units (MATHEMATICS section 12).
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage import figures, online
+from tutelage.activations import ReLU
+from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.online import Flow
+from tutelage.online.stationary.plateaus import saddle
+from tutelage.online.steps import steps
+from tutelage.papers import recorded
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+# Learning rates at which fixed points are sought, and the ends of all branches.
+RATES = (0.05, 0.5, 1.0, 1.15, 1.2, 1.24, 1.256, 1.27, 1.3)
+LOWEST, HIGHEST = 0.02, 1.4
+STARTS, SEED = 60, 0
+# A fixed point is on a branch if all of its overlaps are within this of it.
+ON_BRANCH = 2e-2
+# Rates and kinds of starts of the runs: students small or large, with a small or large preference.
+RUN_RATES = (0.1, 0.5, 1.0, 1.2, 1.25, 1.256, 1.26, 1.29)
+# Size of the random part orthogonal to the teachers, of that along them, and of the solution.
+START_KINDS = {
+    "small": (0.3, 1e-3, 0.0),
+    "small, aligned": (0.3, 0.3, 0.0),
+    "large": (1.5, 1e-3, 0.0),
+    "next to the solution": (0.1, 0.03, 1.0),
+}
+RUNS_PER_KIND, UNTIL = 8, 2000.0
+DIRECTIONS = 7  # R and Q of two students and two teachers
+SOLVED = 1e-6  # an error of zero, up to what is left at the end of a run
+UNITS, DIMENSION, RUNS = 17, 34, 10_000
+NOTE = (
+    "ReLU, K = M = 2, T = diag(1, 2), exact in η. Newton's method from 60 random and all symmetric "
+    f"starts at η = {', '.join(map(str, RATES))}; each point followed between η = {LOWEST} and "
+    f"{HIGHEST}. A search from starts proves no completeness."
+)
+NOTE_SHARES = (
+    f"ReLU, K = M = {UNITS}, w_i ~ N(0, 1/d), d = {DIMENSION}, {RUNS} starts, gradient descent with "
+    "the step 1/h_max. A run counts if its force is below 0.01 of the smallest curvature. "
+    "Eigenvalues by overlaps: tests/online/stationary/test_landscape.py."
+)
+
+
+def scenario() -> Scenario:
+    """The setting of citton2025."""
+    two = Committee(2, ReLU())
+    return Scenario(two, two, np.diag([1.0, 2.0]))
+
+
+def compute(full: bool) -> Iterator[Row | Figure]:
+    """All branches, the saddles that runs visit, and shares of minima; recorded."""
+    before = {name: recorded.kept("beyond", name) for name in ("branches", "seventeen")}
+    if full:
+        now = {"branches": measured(), "seventeen": seventeen()}
+        yield _figure(now)
+        yield from recorded.held_against(_rows(now), _rows(before))
+        return
+    yield _figure(before)
+    yield from recorded.marked(_rows(before), recorded.origin(*before.values()))
+
+
+def seventeen() -> xr.Dataset:
+    """The minima of seventeen units, without their weights."""
+    committee = Committee(UNITS, ReLU())
+    every = online.landscape(
+        Scenario(committee, committee), starts=RUNS, dimension=DIMENSION, seed=SEED
+    )
+    return minima_of(every)
+
+
+def minima_of(levels: xr.Dataset) -> xr.Dataset:
+    """What is drawn of a landscape: minima, without their weights."""
+    return levels.isel(level=levels["index"].values == 0).drop_vars(["R", "Q"])
+
+
+@cache
+def measured() -> xr.Dataset:
+    """All branches next to each other, padded with NaN, and the visits of runs."""
+    branches = all_branches()
+    return (
+        xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
+        .assign(
+            **{name: (("rate", "kind", *more), x) for name, (more, x) in visits(branches).items()}
+        )
+        .assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
+    )
+
+
+def all_branches() -> list[xr.Dataset]:
+    """Branches through all fixed points that are found, each once, the smallest error first."""
+    s, branches = scenario(), list[xr.Dataset]()
+    for eta in RATES:
+        for point in online.fixed_points(s, eta, starts=STARTS, seed=SEED):
+            if not any(_contains(one, eta, point.overlaps) for one in branches):
+                branches.append(_both_ways(s, point.overlaps, eta))
+    return sorted(branches, key=lambda one: float(one.generalization_error.min()))
+
+
+def _both_ways(s: Scenario, start: Overlaps, eta: float) -> xr.Dataset:
+    """A branch followed to smaller and to larger learning rates, as one."""
+    down, up = (
+        online.branch(s, start, eta, until=end, step=0.03, max_steps=400)
+        for end in (LOWEST, HIGHEST)
+    )
+    points = ["point"]
+    along = xr.concat(
+        [x.drop_dims("special").isel(point=order) for x, order in ((down, slice(None, 0, -1)), (up, slice(None)))],
+        *points, combine_attrs="drop",
+    )  # fmt: skip
+    specials = [x[[v for v in x if "special" in x[v].dims]] for x in (down, up)]
+    joined = xr.concat(specials, "special", combine_attrs="drop")
+    return xr.merge([along, joined], combine_attrs="drop")
+
+
+def _contains(branch: xr.Dataset, eta: float, state: Overlaps) -> bool:
+    """Whether a branch passes next to a state, with students in either order."""
+    rates = branch.learning_rate.values
+    R, Q = branch.R.values, branch.Q.values
+    for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
+        share = (eta - rates[j]) / (rates[j + 1] - rates[j])
+        near = [(1 - share) * x[j] + share * x[j + 1] for x in (R, Q)]
+        for order in permutations(range(len(near[0]))):
+            p = list(order)
+            gap = [near[0][p] - np.asarray(state.R), near[1][np.ix_(p, p)] - np.asarray(state.Q)]
+            if max(float(np.max(np.abs(x))) for x in gap) < ON_BRANCH:
+                return True
+    return False
+
+
+def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
+    """Numbers of runs that linger next to each branch, as a saddle; that solve; that diverge."""
+    shape = (len(RUN_RATES), len(START_KINDS))
+    counts = np.zeros((*shape, len(branches)), int)
+    solved, diverged = np.zeros(shape, int), np.zeros(shape, int)
+    flow = Flow(scenario())
+    for i, eta in enumerate(RUN_RATES):
+        rng = np.random.default_rng(SEED)
+        for k, kind in enumerate(START_KINDS.values()):
+            for _ in range(RUNS_PER_KIND):
+                run = steps(flow, flow.vector(_start(rng, *kind)), eta, UNTIL)
+                diverged[i, k] += run.outcome == "diverged"
+                solved[i, k] += run.outcome == "converged" and run.error[-1] < SOLVED
+                point = saddle(flow, run, eta)
+                if point is not None:
+                    for b, one in enumerate(branches):
+                        counts[i, k, b] += _contains(one, eta, point.overlaps)
+    return {"visits": (("branch",), counts), "solved": ((), solved), "diverged": ((), diverged)}
+
+
+def _start(rng: np.random.Generator, size: float, preference: float, known: float) -> Overlaps:
+    """Students of random norms up to ``size`` and random overlaps, plus a part of the solution."""
+    B = np.hstack([np.diag(np.sqrt([1.0, 2.0])), np.zeros((2, 2))])
+    along = preference * rng.standard_normal((2, 2))
+    J = known * B + np.hstack([along, np.diag(size * rng.uniform(0.5, 1.0, 2))])
+    return Overlaps(Q=J @ J.T, R=J @ B.T, T=np.diag([1.0, 2.0]))
+
+
+def _padded(branch: xr.Dataset, points: int = 512, specials: int = 6) -> xr.Dataset:
+    """A branch with NaN up to equal lengths, which a file can hold next to others."""
+    lengths = {"point": points, "special": specials, "direction": DIRECTIONS}
+    sizes = {name: length - branch.sizes[name] for name, length in lengths.items()}
+    kinds = branch.special_kind.astype(object)
+    unused = ["special_kind", "eigenvalue_imaginary", "special_Q", "special_R"]
+    numbers = branch.drop_vars(unused)
+    padded = numbers.pad({name: (0, n) for name, n in sizes.items()}, constant_values=np.nan)
+    names = [*kinds.values.tolist(), *[""] * sizes["special"]]
+    return padded.assign(special_kind=("special", np.array(names, dtype="U12")))
+
+
+def _unpadded(data: xr.Dataset) -> list[xr.Dataset]:
+    branches = []
+    for number in range(data.sizes["branch"]):
+        one = data.isel(branch=number)
+        points = np.flatnonzero(np.isfinite(one.learning_rate.values))
+        specials = np.flatnonzero(np.isfinite(one.special_learning_rate.values))
+        branches.append(one.isel(point=points, special=specials))
+    return branches
+
+
+def _figure(data: dict[str, xr.Dataset]) -> Figure:
+    from tutelage.figures.style import new_panels
+
+    left, right = new_panels(2)
+    branches = _unpadded(data["branches"])
+    figures.all_branches(branches, axes=left)
+    left.set_yscale("symlog", linthresh=1.0)
+    figures.landscape(data["seventeen"], axes=right)
+    return Figure(left.figure, {"branches": data["branches"], "seventeen": data["seventeen"]})
+
+
+def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
+    branches = _unpadded(data["branches"])
+    yield found("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
+    for number, one in enumerate(branches, start=1):
+        yield from _branch_rows(number, one)
+    visited = data["branches"]["visits"].sum(("rate", "kind")).values
+    runs = len(RUN_RATES) * len(START_KINDS) * RUNS_PER_KIND
+    for number, count in enumerate(visited, start=1):
+        note = f"{NOTE} {runs} runs at η = {', '.join(map(str, RUN_RATES))}."
+        yield found(f"Branch {number}: runs that linger next to it", float(count), 0.0, note)
+    for i, eta in enumerate(RUN_RATES):
+        for k, kind in enumerate(START_KINDS):
+            solved, diverged = (int(data["branches"][x][i, k]) for x in ("solved", "diverged"))
+            words = f"η = {eta}, starts {kind}: of {RUNS_PER_KIND} runs, those that"
+            yield found(f"{words} reach the solution", float(solved), 0.0, NOTE)
+            yield found(f"{words} diverge", float(diverged), 0.0, NOTE)
+    minima = data["seventeen"]
+    for level in np.flatnonzero(minima["runs"].values > 0):
+        one = minima.isel(level=int(level))
+        name = f"K = M = {UNITS}, {one.family.item()}"
+        yield found(f"{name}: ε_g", float(one.generalization_error), 1e-13, NOTE_SHARES)
+        share = float(one.share), float(one.share_error)
+        yield found(f"{name}: share of starts", *share, NOTE_SHARES)
+
+
+def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:
+    rates, errors = one.learning_rate.values, one.generalization_error.values
+    index = np.sum(one.eigenvalue.values > 1e-7, axis=1)
+    middle = int(np.argmin(errors))
+    kinds = f"index {', '.join(map(str, sorted(set(index.tolist()))))}"
+    if np.sum(np.isfinite(one.eigenvalue.values[0])) < DIRECTIONS:
+        kinds = "identical students"
+    words = f"Branch {number} ({kinds}; η from {rates.min():.3g} to {rates.max():.4g})"
+    yield found(f"{words}: least ε_g", float(errors[middle]), 1e-8, NOTE)
+    for kind, eta, error in zip(
+        one.special_kind.values, one.special_learning_rate.values, one.special_error.values,
+        strict=True,
+    ):  # fmt: skip
+        yield found(f"Branch {number}: {kind} at η", float(eta), float(error) + 1e-9, NOTE)
+
+
+SECTIONS = (
+    Section(
+        "landscape",
+        "All fixed points of citton2025's setting, and the minima of many units",
+        "Left: errors of all fixed points that were found over the learning rate, thick where they "
+        "are stable, otherwise with the number of unstable directions; two students, teachers of "
+        "the norms 1 and √2. Right: minima of gradient flow for seventeen units, and the share of "
+        "random starts that end in each.",
+        compute,
+        "everything anew, ten minutes",
+        lambda: recorded.digest("beyond"),
+    ),
+)

@@ -1,0 +1,78 @@
+"""Beyond the papers, fixed points of citton2025's setting: every branch a second way."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.papers import recorded
+from tutelage.papers.beyond import landscape
+
+
+@pytest.fixture(scope="module")
+def branches():
+    return landscape._unpadded(recorded.kept("beyond", "branches"))
+
+
+def special(branches, kind, near):
+    """The special points of a kind next to a learning rate, on all branches."""
+    every = [
+        float(eta)
+        for one in branches
+        for name, eta in zip(one.special_kind.values, one.special_learning_rate.values, strict=True)
+        if name == kind and abs(eta - near) < 1e-3
+    ]
+    return np.array(every)
+
+
+@pytest.mark.slow
+def test_folds_and_losses_of_stability_are_the_critical_learning_rates(branches):
+    """citton2025's start: the fold of its plateau, and where the solution is lost."""
+    start = tl.Overlaps(Q=np.diag([0.1, 0.2]), R=1e-3 * np.eye(2), T=np.diag([1.0, 2.0]))
+    rates = tl.online.critical_learning_rates(landscape.scenario(), start)
+    fold = special(branches, "fold", rates.plateau_vanishes.value)
+    np.testing.assert_allclose(fold, [rates.plateau_vanishes.value], atol=1e-7)
+    lost = special(branches, "branch point", rates.loses_stability.value)
+    assert np.min(np.abs(lost - rates.loses_stability.value)) < 1e-5
+
+
+def test_points_of_every_branch_are_at_rest_in_a_simulation_free_of_newton(branches):
+    """Rates of change of the equations themselves, away from C of lower rank."""
+    flow = tl.online.Flow(landscape.scenario())
+    for one in branches:
+        for j in np.linspace(1, one.sizes["point"] - 2, 4).astype(int):
+            eta, Q, R = float(one.learning_rate[j]), one.Q.values[j], one.R.values[j]
+            if np.linalg.eigvalsh(np.block([[Q, R], [R.T, landscape.scenario().T]]))[0] < 1e-6:
+                continue
+            change = flow(tl.Overlaps(Q, R, landscape.scenario().T, rounding=1e-9), eta)
+            size = np.max(np.abs(Q))
+            assert np.max(np.abs(change.Q)) < 1e-9 * size**2
+            assert np.max(np.abs(change.R)) < 1e-9 * size**2
+
+
+def test_a_stable_state_with_an_error_follows_the_solution(branches):
+    """Between the loss of the solution and a fold at 1.3212 runs converge to another state."""
+    start = tl.Overlaps(
+        Q=[[1.06, 0.02], [0.02, 2.05]], R=[[0.99, 0.0], [0.0, 1.985]], T=np.diag([1.0, 2.0])
+    )
+    run = tl.online.evolve(landscape.scenario(), start, 1.3, until=1500)
+    near = [one for one in branches if one.learning_rate.min() > 1.0]
+    assert len(near) == 1 and run.attrs["outcome"] == "converged"
+    one = near[0]
+    stable = one.eigenvalue.values.max(axis=1) < 0
+    errors = np.interp(
+        1.3, one.learning_rate.values[stable][::-1], one.generalization_error.values[stable][::-1]
+    )
+    forth = np.interp(
+        1.3, one.learning_rate.values[stable], one.generalization_error.values[stable]
+    )
+    assert min(abs(run.generalization_error.values[-1] - x) for x in (errors, forth)) < 1e-3
+
+
+def test_a_branch_contains_its_states_in_either_order_of_students(branches):
+    for one in branches:
+        j = one.sizes["point"] // 3
+        Q, R = one.Q.values[j], one.R.values[j]
+        swapped = tl.Overlaps(Q[::-1, ::-1], R[::-1], np.diag([1.0, 2.0]), rounding=1e-6)
+        assert landscape._contains(one, float(one.learning_rate[j]) + 1e-9, swapped)
+        away = tl.Overlaps(Q + np.eye(2), R, np.diag([1.0, 2.0]), rounding=1e-6)
+        assert not landscape._contains(one, float(one.learning_rate[j]) + 1e-9, away)
