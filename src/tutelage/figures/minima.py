@@ -209,6 +209,7 @@ def all_branches(branches: Sequence[xr.Dataset], axes: Any = None) -> Any:
     add_to_caption(
         axes,
         "Errors of fixed points over the learning rate. Thick: stable; dashed: unstable, with "
-        "the number of unstable directions (identical students: unstable too). Diamonds: folds; circles: branch points.",
+        "the number of unstable directions (identical students: unstable too). Diamonds: "
+        "folds; circles: branch points.",
     )
     return finish(axes, handles=[handles[k] for k in order])

@@ -20,6 +20,7 @@ from tutelage.activations import ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
 from tutelage.online.stationary.plateaus import saddle
+from tutelage.online.stationary.stability import solution_loses_stability
 from tutelage.online.steps import steps
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, found
@@ -50,8 +51,8 @@ NOTE = (
     f"{HIGHEST}. A search from starts proves no completeness."
 )
 NOTE_SHARES = (
-    f"ReLU, K = M = {UNITS}, w_i ~ N(0, 1/d), d = {DIMENSION}, {RUNS} starts, gradient descent with "
-    "the step 1/h_max. A run counts if its force is below 0.01 of the smallest curvature. "
+    f"ReLU, K = M = {UNITS}, w_i ~ N(0, 1/d), d = {DIMENSION}, {RUNS} starts, gradient descent "
+    "with the step 1/h_max. A run counts if its force is below 0.01 of the smallest curvature. "
     "Eigenvalues by overlaps: tests/online/stationary/test_landscape.py."
 )
 
@@ -92,13 +93,10 @@ def minima_of(levels: xr.Dataset) -> xr.Dataset:
 def measured() -> xr.Dataset:
     """All branches next to each other, padded with NaN, and the visits of runs."""
     branches = all_branches()
-    return (
-        xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
-        .assign(
-            **{name: (("rate", "kind", *more), x) for name, (more, x) in visits(branches).items()}
-        )
-        .assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
-    )
+    data = xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
+    for name, (more, counts) in visits(branches).items():
+        data[name] = ("rate", "kind", *more), counts
+    return data.assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
 
 
 def all_branches() -> list[xr.Dataset]:
@@ -117,11 +115,9 @@ def _both_ways(s: Scenario, start: Overlaps, eta: float) -> xr.Dataset:
         online.branch(s, start, eta, until=end, step=0.03, max_steps=400)
         for end in (LOWEST, HIGHEST)
     )
-    points = ["point"]
-    along = xr.concat(
-        [x.drop_dims("special").isel(point=order) for x, order in ((down, slice(None, 0, -1)), (up, slice(None)))],
-        *points, combine_attrs="drop",
-    )  # fmt: skip
+    backwards = down.isel(point=slice(None, 0, -1))
+    pieces = [x.drop_dims("special") for x in (backwards, up)]
+    along = xr.concat(pieces, "point", combine_attrs="drop")
     specials = [x[[v for v in x if "special" in x[v].dims]] for x in (down, up)]
     joined = xr.concat(specials, "special", combine_attrs="drop")
     return xr.merge([along, joined], combine_attrs="drop")
@@ -208,6 +204,9 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
     yield found("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
     for number, one in enumerate(branches, start=1):
         yield from _branch_rows(number, one)
+    lost = solution_loses_stability(scenario())
+    words = "The solution loses its stability at η"
+    yield found(words, float(lost.value), float(lost.error), NOTE)
     visited = data["branches"]["visits"].sum(("rate", "kind")).values
     runs = len(RUN_RATES) * len(START_KINDS) * RUNS_PER_KIND
     for number, count in enumerate(visited, start=1):
@@ -237,11 +236,14 @@ def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:
         kinds = "identical students"
     words = f"Branch {number} ({kinds}; η from {rates.min():.3g} to {rates.max():.4g})"
     yield found(f"{words}: least ε_g", float(errors[middle]), 1e-8, NOTE)
+    # Branch points are on the solution, where C is singular: their place comes from
+    # `online.critical_learning_rates`.
     for kind, eta, error in zip(
         one.special_kind.values, one.special_learning_rate.values, one.special_error.values,
         strict=True,
     ):  # fmt: skip
-        yield found(f"Branch {number}: {kind} at η", float(eta), float(error) + 1e-9, NOTE)
+        if kind == "fold":
+            yield found(f"Branch {number}: fold at η", float(eta), float(error) + 1e-9, NOTE)
 
 
 SECTIONS = (
