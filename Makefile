@@ -105,11 +105,12 @@ bench: .venv/bench.stamp  ## accuracy and speed, as tables, also of programs wri
 
 docs: .venv/docs.stamp  ## the documentation as web pages, in site/
 	@rm -rf site
+	$(BIN)/python docs/extensions/notebooks.py
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs site
 	@echo "open site/index.html"
 
 clean:  ## remove everything that was built
-	rm -rf .venv .venv-oldest .venv-newest site report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-oldest .venv-newest site jupyter_execute docs/api report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What users install, and the digits of milletari2019.

@@ -11,6 +11,8 @@ ADDRESSES = PROJECT["tool"]["tutelage"]["addresses"]
 
 sys.path.insert(0, str(DOCS / "extensions"))
 
+tutelage_addresses = ADDRESSES
+
 project = "tutelage"
 author = "The tutelage authors"
 copyright = author

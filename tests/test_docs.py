@@ -271,6 +271,16 @@ def test_the_search_knows_functions(site):
     assert {"tutelage.online.evolve", "tutelage.Overlaps.to_weights"} <= names
 
 
+def test_the_readme_has_the_ratios_of_the_benchmarks():
+    """Speed relative to the fastest program of an afternoon: the last column of its table."""
+    table = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| erf | tutelage,")[2]
+    ratios = [row.rpartition("|")[0].rpartition("|")[2].split(":")[0].strip()
+              for row in table.split("\n\n")[0].splitlines()[2:]]  # fmt: skip
+    two, four, eight = ratios
+    sentence = f"{two} with two units, {four} with four and {eight} with eight"
+    assert sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
 TEXTS = [ROOT / "README.md", *PAGES]
 WITH_CODE = [page for page in TEXTS if "```python" in page.read_text(encoding="utf-8")]
 QUOTED = [
