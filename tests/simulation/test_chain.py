@@ -11,7 +11,7 @@ from scipy import stats
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.model.timing import Scheduled
-from tutelage.simulation.chain import Chain, _repeated
+from tutelage.simulation.chain import Chain, _learn_block
 from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.simulate import simulate
@@ -83,7 +83,7 @@ def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, ways, monke
 
     def overlaps(batch, times, runs=5):
         some = jax.tree.map(lambda x: x[np.arange(runs) % 5], start)
-        monkeypatch.setitem(sys.modules["tutelage.simulation.chain"].RUNS, "cpu", batch)
+        monkeypatch.setitem(sys.modules["tutelage.simulation.chain"].RUNS_PER_BATCH, "cpu", batch)
         options = {"dimension": N, "until": 2.0, "runs": runs, "seed": 9, "times": times}
         return tl.simulation.chain(scenario, some, 0.5, **options).isel(time=-1)
 
@@ -102,7 +102,7 @@ def test_a_loop_of_known_length_learns_the_same_examples(begin, end, monkeypatch
         return 17 * seen + i
 
     def all_seen():
-        return int(_repeated(learn, jnp.asarray(begin), jnp.asarray(end), jnp.asarray(1)))
+        return int(_learn_block(learn, jnp.asarray(begin), jnp.asarray(end), jnp.asarray(1)))
 
     expected = all_seen()
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")

@@ -34,7 +34,7 @@ from tutelage.runs import files
 from tutelage.runs.provenance import attribute, versions
 from tutelage.simulation.ensemble import Ensemble
 from tutelage.simulation.observables import GAUSSIAN, Observations, dataset, errors
-from tutelage.simulation.simulate import TOO_LARGE
+from tutelage.simulation.simulate import LARGEST_OVERLAP
 
 # Seconds between two writings of the file.
 SECONDS = 30.0
@@ -252,7 +252,7 @@ class Recorder:
         assert self._student is not None
         J, v, b = self._weights(network)
         blocks = self._blocks(J, v)
-        if not np.all(np.abs(blocks["Q"]) <= TOO_LARGE):
+        if not np.all(np.abs(blocks["Q"]) <= LARGEST_OVERLAP):
             self._diverged()
             return
         self._last = np.array(J), None if v is None else np.array(v)

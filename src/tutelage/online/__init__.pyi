@@ -1,8 +1,5 @@
-from .best.control import (
-    BestControl as BestControl,
-    Certificate as Certificate,
-    best_control as best_control,
-)
+from .best.certificate import Certificate as Certificate
+from .best.control import BestControl as BestControl, best_control as best_control
 from .best.knots import LinearSchedule as LinearSchedule
 from .best.schedules import (
     BestLearningRate as BestLearningRate,

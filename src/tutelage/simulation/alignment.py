@@ -76,7 +76,7 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
 
 
 def _relabelled(x: xr.DataArray, orders: dict[str, np.ndarray]) -> xr.DataArray:
-    """An observable of every run with its units in other orders, of shape (runs, units)."""
+    """Return an observable of every run with its units reordered; orders of shape (runs, units)."""
     if "run" not in x.dims:
         return x
     x = x.transpose("run", ...)
@@ -90,7 +90,7 @@ def _relabelled(x: xr.DataArray, orders: dict[str, np.ndarray]) -> xr.DataArray:
 def _closest(
     ends: _Ends, target: _Ends, students: np.ndarray, teachers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The relabelling with the smallest distance; the identity is tried first and wins ties."""
+    """Return the relabelling with the smallest distance; the identity wins ties."""
     distances = np.zeros((len(teachers), len(students)))
     for number, teacher in enumerate(teachers):
         orders = {"student": students, "student_2": students, "teacher": teacher[None]}
@@ -103,7 +103,7 @@ def _closest(
 def _squares(
     x: np.ndarray, y: np.ndarray, block: Block, orders: dict[str, np.ndarray]
 ) -> Float[np.ndarray, " orders"]:
-    """The squared distance of a block from another, for every order of its units."""
+    """Return the squared distance of a block from another, for every order of its units."""
     axes = range(len(block.dimensions))
     index: Any = [
         np.expand_dims(orders.get(name, np.arange(size)[None]), [1 + a for a in axes if a != axis])
@@ -119,7 +119,7 @@ def _ends(state: dict[str, np.ndarray]) -> _Ends:
 
 
 def _states(dataset: xr.Dataset, names: Container[Hashable]) -> dict[str, np.ndarray]:
-    """The blocks of these names: over runs if there are some, time, and their own axes."""
+    """Return the blocks of these names, with the axes run (if any), time and their own."""
     blocks = [block for block in BLOCKS if block.name in names]
     return {b.name: dataset[b.name].transpose(..., "time", *b.dimensions).values for b in blocks}
 
@@ -143,7 +143,7 @@ def _reference(runs: xr.Dataset, reference: Any) -> _Ends:
 
 
 def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
-    """T, and the second layers of students and teachers, shapes (outputs, units)."""
+    """Return T and the second layers of students and teachers, shapes (outputs, units)."""
     try:
         scenario = json.loads(runs.attrs["scenario"])
         T = np.array(scenario["teacher_overlaps"], dtype=float)
@@ -158,7 +158,7 @@ def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Orders of students and teachers that leave T and second layers that do not learn."""
+    """Return the orders of students and teachers that keep T and fixed second layers."""
     K, (T, (v, teacher_v)) = runs.sizes["student"], _scenario(runs)
     if math.factorial(max(K, len(T))) <= MOST_RELABELLINGS:
         students, teachers = (np.array(list(permutations(range(n)))) for n in (K, len(T)))
@@ -176,5 +176,5 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _that_leave(v: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Those of the orders of units in which v_ci is what it was."""
+    """Return the orders of units that keep v_ci."""
     return orders[np.all(v[:, orders] == v[:, None], axis=(0, 2))]

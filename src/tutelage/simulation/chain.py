@@ -23,11 +23,11 @@ from tutelage.runs.provenance import recorded
 from tutelage.simulation.draws import Address, chi_squared, normals
 from tutelage.simulation.ensemble import Ensemble, equal_batches
 from tutelage.simulation.factor import (
+    BatchInputs,
     Columns,
     Entries,
     Example,
     Factors,
-    Together,
     factor,
     factorize,
 )
@@ -36,19 +36,19 @@ from tutelage.simulation.observables import of_overlaps
 from tutelage.simulation.simulate import simulate
 from tutelage.simulation.starts import own_readouts
 
-# Examples whose random numbers are drawn together: enough for XLA to work on long arrays, few
-# enough for them to stay in the cache.
-BLOCK = 16
-# Runs at a time: on a CPU those whose numbers stay in the cache, on a GPU as many as fill it.
-RUNS = {"cpu": 1024}
-MANY_RUNS = 2**20
-# Examples learned between reading and writing the state of all runs, on a GPU.
-IN_ONE_KERNEL = 2
-# A batch is filled up to a multiple of this: the last runs of another number would be computed
-# by other instructions than the rest, with other roundings.
-LANES = 16
-# What further random numbers are for, beside the examples.
-REST, WALK = range(2)
+# Examples whose random numbers are drawn in one call: enough for long arrays, few enough for the
+# processor's cache.
+EXAMPLES_PER_BLOCK = 16
+# Runs that are computed at once: as many as fit into the cache of a CPU, or fill a GPU.
+RUNS_PER_BATCH = {"cpu": 1024}
+MAX_RUNS_PER_BATCH = 2**20
+# On a GPU, examples that are learned between reading and writing the state of all runs.
+EXAMPLES_PER_KERNEL = 2
+# The number of runs in a batch is padded to a multiple of this: the remaining runs of another
+# number would be computed by other instructions, with other rounding errors.
+RUN_PADDING = 16
+# Purposes of the random numbers other than examples.
+REST, DRIFT = range(2)
 
 
 @recorded
@@ -129,10 +129,12 @@ def chain(
 
 
 def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
-    """Examples have room outside the space of the weights, and in memory."""
+    """Check that the examples of a step fit into the space outside the weights and into memory."""
     b, n = positive_integer("batch", batch, "batch=1"), scenario.K + scenario.M
-    runs = min(ensemble.runs, MANY_RUNS)
-    check_memory("batch", b, lambda b: 24 * BLOCK * b * runs * (n + 1), "the fields of a step")
+    runs = min(ensemble.runs, MAX_RUNS_PER_BATCH)
+    check_memory(
+        "batch", b, lambda b: 24 * EXAMPLES_PER_BLOCK * b * runs * (n + 1), "the fields of a step"
+    )
     least = n + min(b, scenario.K) + 1
     if b > 1 and ensemble.dimension < least:
         allowed = f"{b} examples at once need at least {least} dimensions"
@@ -140,7 +142,7 @@ def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
 
 
 class Students(NamedTuple):
-    """Factors of the overlaps of a batch, and v if it learns: in entries or whole, as they are."""
+    """Factors of the overlaps of a batch of runs, and v if it learns."""
 
     factor: Entries | Columns
     v: list[list[Float[Array, " runs"]]] | Float[Array, "outputs K runs"] | None
@@ -168,16 +170,16 @@ class Chain(eqx.Module):
         self.outside = min(dimension - start.K - start.M, 2)
 
     def batch_size(self, runs: int) -> int:
-        """Equal batches of as many runs as are fast together."""
-        return equal_batches(runs, RUNS.get(jax.default_backend(), MANY_RUNS))
+        """Return the size of equal batches of runs that are computed together."""
+        return equal_batches(runs, RUNS_PER_BATCH.get(jax.default_backend(), MAX_RUNS_PER_BATCH))
 
     def initial(self, keys: Any, runs: Any) -> Students:
-        """The factor of the start in every run, and the readout of the scenario."""
+        """Return the factor of the start in every run, and the readout of the scenario."""
         P, U, L = (jnp.asarray(x) for x in self.start)
         if U.ndim == 3:
             return self._with_readout(factor(P[runs], U[runs], L[runs]), runs)
         U, L = (jnp.broadcast_to(x, (len(runs), *x.shape)) for x in (U, L))
-        # One P serves all runs that keep it.
+        # All runs whose teachers are constant share one P.
         P = jnp.broadcast_to(P, (len(runs) if self.rule.time_dependent_T else 1, *P.shape))
         return self._with_readout(factor(P, U, L), runs)
 
@@ -195,32 +197,36 @@ class Chain(eqx.Module):
         example, to the last bit, wherever calls begin and end.
         """
         last, runs = first + count, len(keys)
-        state, keys = _filled((state, keys), runs)
+        state, keys = _padded((state, keys), runs)
 
         def block(b: Any, state: Any) -> Any:
-            s = b * BLOCK + jnp.arange(BLOCK)
-            draw = self._draw if self.batch == 1 else self._draw_together
+            s = b * EXAMPLES_PER_BLOCK + jnp.arange(EXAMPLES_PER_BLOCK)
+            draw = self._draw if self.batch == 1 else self._draw_batch
             (examples, noise), frames = draw(keys, s), self._frames(keys, s)
             rates = jax.vmap(lambda s: self.rule.rates(s, self.dimension))(s)
 
             def learn(i: Any, state: Any) -> Any:
                 ξ, ζ, frame, η = jax.tree.map(lambda x: x[i], (examples, noise, frames, rates))
-                return self._turn(self._learn(state, ξ, ζ, *η), frame)
+                return self._after_drift(self._learn(state, ξ, ζ, *η), frame)
 
-            return _repeated(learn, first - b * BLOCK, last - b * BLOCK, state)
+            return _learn_block(
+                learn, first - b * EXAMPLES_PER_BLOCK, last - b * EXAMPLES_PER_BLOCK, state
+            )
 
-        state = jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
+        state = jax.lax.fori_loop(
+            first // EXAMPLES_PER_BLOCK, -(-last // EXAMPLES_PER_BLOCK), block, state
+        )
         return jax.tree.map(lambda x: x[..., :runs], state)
 
     def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
-        """What follows from the overlaps of every run."""
+        """Return the observables of every run, computed from its overlaps."""
         runs = jax.tree.leaves(state.factor.L)[0].shape[-1]
-        Q, R = _filled(state.factor, runs).overlaps()
+        Q, R = _padded(state.factor, runs).overlaps()
         v = None if state.v is None else jnp.moveaxis(jnp.asarray(state.v), -1, 0)
         return of_overlaps(Q[:runs], R[:runs], v)
 
     def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
-        """Components of the examples s and noise on their labels, in shapes (s, runs)."""
+        """Draw the components of the examples s and the noise on their labels, shapes (s, runs)."""
         n = self.rule.scenario.K + self.rule.scenario.M
         at = Address.of(keys, s[:, None])
         count = n + self.rule.noises
@@ -228,28 +234,28 @@ class Chain(eqx.Module):
         χ = jnp.sqrt(chi_squared(at, count + count % 2, self.dimension - n, self.outside))
         return Example(z[:n], χ), z[n:]
 
-    def _draw_together(self, keys: Any, s: Any) -> tuple[Together, Any]:
-        """The same for the b examples of each of the steps s, in shapes (s, b, runs)."""
+    def _draw_batch(self, keys: Any, s: Any) -> tuple[BatchInputs, Any]:
+        """Draw the b examples of each of the steps s, shapes (s, b, runs)."""
         scenario, b = self.rule.scenario, self.batch
         n, m = scenario.K + scenario.M, min(b, scenario.K)
         at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[None, :, None])
         z = normals(at, n + self.rule.noises)
         rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
-        return Together(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
+        return BatchInputs(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
 
     def _frames(self, keys: Any, s: Any) -> Any:
-        """Normal vectors outside the teachers' space, one for each teacher, if these walk.
+        """Draw normal vectors outside the teachers' space, one per teacher; None without drift.
 
         Components in the directions of the students, then in as many more as there are teachers.
         """
         if not self.rule.drifts:
             return None
         K, M = self.rule.scenario.K, self.rule.scenario.M
-        frames = self._triangle(_folded(keys, WALK, M), s, self.dimension - K - M, K)
+        frames = self._triangle(_folded(keys, DRIFT, M), s, self.dimension - K - M, K)
         return jnp.swapaxes(frames, 1, 2)
 
     def _triangle(self, keys: Any, s: Any, freedom: Any, full: int) -> Float[Array, "s m c runs"]:
-        """m normal vectors of ``full`` + ν components, by a lower triangle for the last ν.
+        """Draw m normal vectors of ``full`` + ν components; the last ν form a lower triangle.
 
         keys: of shape (m, runs);  freedom: ν.  The i-th vector has i normal components, and the
         root of a χ² with ν - i degrees of freedom (Bartlett 1933).
@@ -266,33 +272,35 @@ class Chain(eqx.Module):
             columns.append(jnp.where(lengths > j, below, jnp.where(lengths == j, χ, 0.0)))
         return jnp.stack(columns, axis=2)
 
-    def _turn(self, state: Any, frame: Any) -> Any:
-        """After the teachers have walked, if they do."""
+    def _after_drift(self, state: Any, frame: Any) -> Any:
+        """Return the state after the teachers have drifted for one step."""
         if frame is None:
             return state
         columns, walk = state.factor.columns(), self.rule.walk(self.dimension)
-        turned = (columns.parted if self.rule.time_dependent_T else columns.turned)(*walk, frame)
-        return Students(state.factor.from_columns(turned), state.v)
+        columns = (
+            columns.after_drift_with_norms if self.rule.time_dependent_T else columns.after_drift
+        )(*walk, frame)
+        return Students(state.factor.from_columns(columns), state.v)
 
     def _learn(
         self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any, γ: Any = None
     ) -> Students:
-        """After an example, or those of a batch."""
+        """Return the state after one step, with one example or a batch."""
         N, d = self.dimension, self.rule.decay(self.dimension, γ)
-        together = isinstance(ξ, Together)
-        x, y = self._fields_together(state, ξ) if together else state.factor.fields(ξ)
+        is_batch = isinstance(ξ, BatchInputs)
+        x, y = self._fields_of_batch(state, ξ) if is_batch else state.factor.fields(ξ)
         v = self._readout_learned(state.v, x, y, noise, η_v)
         a = self.rule.coefficients(η / (N * self.batch), x, y, noise, state.v)
-        if not together:
+        if not is_batch:
             return Students(state.factor.learned(d, a, ξ), v)
-        columns = state.factor.columns().learned_together(d, a, ξ)
+        columns = state.factor.columns().learned_batch(d, a, ξ)
         return Students(state.factor.from_columns(columns), v)
 
-    def _fields_together(self, state: Students, ξ: Together) -> tuple[list[Array], list[Array]]:
+    def _fields_of_batch(self, state: Students, ξ: BatchInputs) -> tuple[list[Array], list[Array]]:
         return jax.vmap(lambda z: state.factor.fields(Example(z, z[0])))(ξ.z)
 
     def _readout_learned(self, v: Any, x: Any, y: Any, noise: Any, η_v: Any) -> Any:
-        """v after a step, if it learns: the mean of what the examples of a batch do."""
+        """Return v after a step, changed by the mean over a batch; None if v is fixed."""
         if v is None:
             return None
         signals: Any = self.rule.readout_coefficients(x, y, noise, v)
@@ -304,7 +312,7 @@ class Chain(eqx.Module):
 
 
 def _folded(keys: Any, purpose: int, count: int) -> Any:
-    """So many further keys for each run, shape (count, runs)."""
+    """Return further keys for each run, shape (count, runs)."""
 
     def one(key: Any, number: Any) -> Any:
         return jax.random.fold_in(jax.random.fold_in(key, purpose), number)
@@ -312,24 +320,25 @@ def _folded(keys: Any, purpose: int, count: int) -> Any:
     return jax.vmap(jax.vmap(one, (0, None)), (None, 0))(keys, jnp.arange(count))
 
 
-def _repeated(learn: Any, begin: Any, end: Any, state: Any) -> Any:
-    """Learn those of the examples 0, …, BLOCK - 1 of a block that are in begin, …, end - 1.
+def _learn_block(learn: Any, begin: Any, end: Any, state: Any) -> Any:
+    """Learn the examples begin, …, end - 1 of a block.
 
-    On a GPU all of them, to forget the others: a loop whose length is not known asks the
-    processor after each turn whether to go on, which takes more than half as long as an example.
+    On a GPU all examples of the block are learned, and the result of the others is discarded: a
+    loop of unknown length waits for the host after each turn, for more than half the time of an
+    example.
     """
     if jax.default_backend() == "cpu":
-        begin, end = jnp.maximum(begin, 0), jnp.minimum(end, BLOCK)
+        begin, end = jnp.maximum(begin, 0), jnp.minimum(end, EXAMPLES_PER_BLOCK)
         return jax.lax.fori_loop(begin, end, learn, state)
 
     def learn_or_not(i: Any, state: Any) -> Any:
         here = (begin <= i) & (i < end)
         return jax.tree.map(lambda new, old: jnp.where(here, new, old), learn(i, state), state)
 
-    return jax.lax.fori_loop(0, BLOCK, learn_or_not, state, unroll=IN_ONE_KERNEL)
+    return jax.lax.fori_loop(0, EXAMPLES_PER_BLOCK, learn_or_not, state, unroll=EXAMPLES_PER_KERNEL)
 
 
-def _filled(tree: Any, runs: int) -> Any:
-    """Arrays whose last axis are runs, filled up with copies of the last run."""
-    index = jnp.minimum(jnp.arange(runs + -runs % LANES), runs - 1)
+def _padded(tree: Any, runs: int) -> Any:
+    """Pad the last axis, of runs, with copies of the last run, to a multiple of `RUN_PADDING`."""
+    index = jnp.minimum(jnp.arange(runs + -runs % RUN_PADDING), runs - 1)
     return jax.tree.map(lambda x: x[..., index] if x.shape[-1] == runs else x, tree)

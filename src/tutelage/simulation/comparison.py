@@ -24,10 +24,10 @@ from tutelage.runs.seed import check_seed
 from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 
-MOST_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
+MAX_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
 REFLECTIONS = 2000  # the 99th percentile of as many is known to about 0.2 percent points of level
 LARGEST_SCATTER = 0.1  # relative to the largest overlap: where the 1/N expansion still holds
-AT_ONCE = 2**22  # entries of the arrays of the reflections
+ENTRIES_PER_BLOCK = 2**22  # entries of the arrays of the reflections
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +56,7 @@ class Deviation(Finding):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Finding):
-    """What `compare` found; as a string, in words.
+    """The result of `compare`; as a string, in words.
 
     raw: the largest deviation as it stands.
     beyond_bias: the largest one beyond a bias of order 1/N; None where none is allowed.
@@ -121,7 +121,7 @@ class Comparison(Finding):
 
     @property
     def verdict(self) -> str:
-        """Whether they agree, and what that rests on."""
+        """State in words whether theory and runs agree, with or without a bias."""
         who = f"theory and {self.runs} runs"
         if self.rests_on == "raw":
             return f"{who} {'agree' if self.agrees else 'differ'}, without any bias"
@@ -211,7 +211,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Test:
-    """The runs and the theory at the compared times; the law of the largest deviation."""
+    """The runs and the theory at the compared times, and the law of the largest deviation."""
 
     symbols: Sequence[str]
     times: Float[np.ndarray, " time"]
@@ -222,13 +222,13 @@ class _Test:
 
     @cached_property
     def law(self) -> np.ndarray:
-        """Of the largest deviation, in standard errors; the runs as they are come first."""
+        """Law of the largest deviation, in standard errors; the first entry is that of the runs."""
         d = self.x - self.expected
         noticed = np.sqrt(np.mean(d**2, axis=0)) > self.inexact
         return _largest_of_reflections(d[:, noticed], self.seed)
 
     def largest(self, bias: Float[np.ndarray, "time 1"]) -> Deviation:
-        """The largest deviation beyond a bias and the error of the theory itself."""
+        """Return the largest deviation beyond a bias and the error of the theory itself."""
         rounding = 2.0**-50 * np.max(np.abs(self.expected))
         beyond = _studentized(self.x - self.expected, self.inexact + bias, rounding)
         time, c = (int(k) for k in np.unravel_index(np.argmax(beyond), beyond.shape))
@@ -244,7 +244,7 @@ class _Test:
 
 
 def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> None:
-    """n runs have 2ⁿ⁻¹ different sets of signs: a smaller level cannot be decided."""
+    """Check the arguments: n runs have 2ⁿ⁻¹ sets of signs, which limits the level."""
     check_runs("runs", runs, at_least=2)
     check_theory("theory", theory, runs)
     finite_number("level", level, above=0.0, hint="0.01")
@@ -258,7 +258,7 @@ def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> N
 
 
 def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
-    """Indices of at most `MOST_TIMES` times at which the theory and every run are there.
+    """Return indices of at most `MAX_TIMES` times at which the theory and every run are finite.
 
     With them, in words, what of the runs is left out for that.
     """
@@ -280,14 +280,14 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
     compared, whole = (float(runs["time"][k]) for k in (common[-1], -1))
     share = f"{1 - compared / whole:.0%} of the time was not compared"
     left_out = f"{share}: α = {compared:.6g} to {whole:.6g}; {ends}" if compared < whole else ""
-    chosen = common[np.linspace(0, len(common) - 1, MOST_TIMES).round().astype(int)]
+    chosen = common[np.linspace(0, len(common) - 1, MAX_TIMES).round().astype(int)]
     return np.unique(chosen), left_out
 
 
 def _variance(
     x: Float[np.ndarray, "runs time c"], expected: Float[np.ndarray, "time c"]
 ) -> Float[np.ndarray, "time 1"]:
-    """The largest variance of any component so far, over the largest overlap."""
+    """Return the largest variance of any component so far, over the largest overlap."""
     scale = np.max(np.abs(expected))
     variance = np.max(np.var(x, axis=0, ddof=1), axis=1)
     variance = np.minimum(variance, (LARGEST_SCATTER * scale) ** 2)
@@ -297,7 +297,7 @@ def _variance(
 def _studentized(
     d: Float[np.ndarray, "runs time c"], allowed: Float[np.ndarray, "time c"], rounding: float
 ) -> Float[np.ndarray, "time c"]:
-    """Deviations of means beyond what is allowed, in standard errors; a start has none."""
+    """Return deviations of means beyond the allowed ones, in standard errors."""
     error = np.std(d, axis=0, ddof=1) / np.sqrt(len(d))
     beyond = np.maximum(np.abs(np.mean(d, axis=0)) - allowed, 0.0)
     certain = np.where(beyond > 0, np.inf, 0.0)
@@ -305,20 +305,20 @@ def _studentized(
 
 
 def _largest_of_reflections(d: Float[np.ndarray, "runs c"], seed: int) -> np.ndarray:
-    """max_c |t_c| of the deviations with signs: first as they are, then others."""
+    """Return max_c |t_c| of the deviations with signs; the first entry has no sign changed."""
     n, squares = len(d), np.sum(d**2, axis=0)
     largest = []
-    for signs in _signs(n, 1 + AT_ONCE // (n + d.shape[1]), seed):
+    for signs in _signs(n, 1 + ENTRIES_PER_BLOCK // (n + d.shape[1]), seed):
         mean = signs @ d / n
         variance = (squares / n - mean**2) / (n - 1)
-        # Where the runs are all alike, rounding may leave nothing: the largest t there is.
+        # For identical runs rounding may leave no variance: t is then the largest number.
         t = np.abs(mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
         largest.append(np.max(t, axis=1, initial=0.0))
     return np.concatenate(largest)
 
 
 def _signs(n: int, at_once: int, seed: int) -> Iterator[Float[np.ndarray, "some runs"]]:
-    """All signs of n runs but an overall one, if these are few; else some at random."""
+    """Yield all signs of n runs up to an overall one, or random signs if there are too many."""
     count = min(REFLECTIONS, 2 ** (n - 1))
     draw = np.random.default_rng(seed)
     for first in range(0, count, at_once):

@@ -1,4 +1,4 @@
-"""Random numbers by address: what run r draws at example s depends on (key of r, s) alone.
+"""Counter-based random numbers: those of run r at example s depend on (key of r, s) only.
 
 A counter-based generator turns (key, example, slot) into 64 random bits, whatever was drawn
 before: batches, restarts and blocks of examples change nothing.  Slots number the draws within
@@ -23,7 +23,7 @@ COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
 
 
 class Address(NamedTuple):
-    """Where to draw: the two words of the keys of the runs, and the numbers of the examples.
+    """The address of random numbers: two words of the key of a run, and the number of an example.
 
     The three broadcast against each other; what is drawn has the common shape.
     """
@@ -34,13 +34,13 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, keys: Any, example: Any) -> "Address":
-        """The address of JAX keys, shape (...), and examples s < 2⁴⁸ that broadcast to them."""
+        """Return the address of JAX keys, shape (...), and examples s < 2⁴⁸ of a matching shape."""
         words = jax.random.key_data(keys)
         return cls(words[..., 0], words[..., 1], jnp.asarray(example, jnp.int64))
 
 
 def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Threefry-2x32 with 20 rounds: two words of 32 bits for each key and counter.
+    """Compute Threefry-2x32 with 20 rounds: two words of 32 bits for each key and counter.
 
     The generator behind `jax.random`, written out so that it fuses with what uses it.
 
@@ -60,7 +60,7 @@ def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def bits(at: Address, slot: Any) -> UInt64[Array, "..."]:
-    """64 random bits; slot < 2¹⁶.  The counter is the slot, then the example in 48 bits."""
+    """Draw 64 random bits; the counter is the slot < 2¹⁶, then the example in 48 bits."""
     high, low, example, slot = match_ranks(*at, jnp.asarray(slot, jnp.uint32))
     first = (slot << 16) | (example >> 32).astype(jnp.uint32)
     a, b = threefry((high, low), (first, example.astype(jnp.uint32)))
@@ -68,12 +68,12 @@ def bits(at: Address, slot: Any) -> UInt64[Array, "..."]:
 
 
 def uniform(at: Address, slot: Any) -> Float[Array, "..."]:
-    """u = (w + ½)/2⁶⁴, rounded to float64, of 64 bits w: 0 < u <= 1, with all digits near 0."""
+    """Return u = (w + ½)/2⁶⁴ of 64 bits w, in float64: 0 < u <= 1, with all digits near 0."""
     return (bits(at, slot).astype(jnp.float64) + 0.5) * 2.0**-64
 
 
 def two_normals(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Two independent standard normals (Box and Muller 1958), from slots `slot` and `slot` + 1.
+    """Draw two independent standard normals (Box and Muller 1958), from two neighbouring slots.
 
     z = √(-2 ln u) (cos θ, sin θ)
 
@@ -86,7 +86,7 @@ def two_normals(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Arra
 
 
 def _on_circle(w: UInt64[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """A uniform point: 62 bits for an angle φ in [-π/4, π/4), two for which quarter it is in."""
+    """Return a uniform point on the circle: 62 bits for φ in [-π/4, π/4), two for the quarter."""
     turn = jax.lax.bitcast_convert_type(w << 2, jnp.int64).astype(jnp.float64) * 2.0**-64
     φ = (math.pi / 2) * turn
     s, c = φ * _polynomial(SINE, φ * φ), _polynomial(COSINE, φ * φ)
@@ -103,7 +103,7 @@ def _polynomial(coefficients: list[float], x: Float[Array, "..."]) -> Float[Arra
 
 
 def normals(at: Address, count: int) -> list[Float[Array, "..."]]:
-    """So many independent standard normals, from the slots 0, …, count - 1 (count if it is odd)."""
+    """Draw independent standard normals from the slots 0, …, count - 1 (count if it is odd)."""
     pairs = (count + 1) // 2
     shape = jnp.broadcast_shapes(*(x.shape for x in at))
     slots = 2 * jnp.arange(pairs, dtype=jnp.uint32).reshape(-1, *(1 for _ in shape))
@@ -113,7 +113,7 @@ def normals(at: Address, count: int) -> list[Float[Array, "..."]]:
 def chi_squared(
     at: Address, slot: int, freedom: float | Float[Array, "..."], at_most_two: int
 ) -> Float[Array, "..."]:
-    """χ² with ν degrees of freedom, a whole number ν >= 0; exact for every ν.
+    """Draw χ² with ν degrees of freedom, a whole number ν >= 0; exact for every ν.
 
     For ν >= 2 the method of Marsaglia and Tsang (2000): with d = ν/2 - 1/3, c = 1/√(9d), a
     normal x and a uniform u, χ² = 2d (1 + cx)³ is accepted if
@@ -152,7 +152,7 @@ def _proposal(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Array,
 def _accepted(
     d: float | Float[Array, "..."], x: Float[Array, "..."], u: Float[Array, "..."]
 ) -> Bool[Array, "..."]:
-    """The test of Marsaglia and Tsang.
+    """Apply the acceptance test of Marsaglia and Tsang.
 
     With w = cx it is ln u < 3d [ln(1 + w) - w + w²/2 - w³/3], as ½x² = 9d w²/2.  Where w is small
     the bracket is -w⁴/4 + w⁵/5 - …, and would be lost in rounding.
@@ -167,7 +167,7 @@ def _accepted(
 def _surely_accepted(
     d: float | Float[Array, "..."], x: Float[Array, "..."], u: Float[Array, "..."]
 ) -> Bool[Array, "..."]:
-    """A test without logarithms that implies the exact one, and fails hardly more often.
+    """Apply a test without logarithms that implies the exact one and rarely fails without it.
 
     The bracket in `_accepted` is -w⁴/4 + w⁵/5 - … >= -w⁴/(4(1 - |w|)) for |w| < 1, and
     ln u < -b follows from u < 1 - b.

@@ -13,13 +13,13 @@ from tutelage.model import Scenario, timing
 from tutelage.model.scenario import check_scenario
 from tutelage.runs.seed import check_seed
 
-# Arrays of what is recorded that exist at a time: as observed, in the Dataset, for its error.
-COPIES = 3
+# Copies of the records that exist at a time: observations, the Dataset, and its error.
+RECORD_COPIES = 3
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """How many runs, of which size, for how long.
+    """The number, size and length of runs.
 
     dimension: N.
     recorded: numbers of examples after which to record.
@@ -36,7 +36,7 @@ class Ensemble:
     def checked(
         cls, scenario: Scenario, dimension: Any, until: Any, runs: Any, seed: Any, times: Any
     ) -> "Ensemble":
-        """From the arguments that all simulations share; times are rounded to whole examples.
+        """Check the arguments that all simulations share; times are rounded to whole examples.
 
         >>> import tutelage as tl
         >>> one = tl.Committee(1, tl.ReLU())
@@ -56,7 +56,7 @@ class Ensemble:
         runs = positive_integer("runs", runs, hint="runs=10")
         size = len(recorded) * (scenario.K * (scenario.K + scenario.M + scenario.outputs) + 1)
         check_memory(
-            "runs", runs, lambda runs: 8 * COPIES * runs * size, "what is recorded of them"
+            "runs", runs, lambda runs: 8 * RECORD_COPIES * runs * size, "what is recorded of them"
         )
         return cls(N, recorded, last, runs, check_seed(seed))
 
@@ -78,7 +78,7 @@ class Ensemble:
 
 
 def check_dimension(scenario: Any, dimension: Any) -> int:
-    """N inputs have room for the K + M weight vectors of a scenario."""
+    """Check that N inputs have room for the K + M weight vectors of a scenario."""
     check_scenario(scenario, time_dependent_T=True)
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M
     if n > N:
@@ -89,7 +89,7 @@ def check_dimension(scenario: Any, dimension: Any) -> int:
 
 
 def _check_walk(scenario: Scenario, N: int) -> None:
-    """Teachers have somewhere to go, in steps that are not turns by more than a right angle."""
+    """Check that drifting teachers have directions to go to, and turn by a right angle at most."""
     least = scenario.K + 2 * scenario.M + 1
     if least > N:
         allowed = f"{scenario.M} teachers that drift need at least {least} dimensions"
@@ -100,13 +100,13 @@ def _check_walk(scenario: Scenario, N: int) -> None:
 
 
 def run_keys(seed: int, first: int, count: int) -> Any:
-    """One JAX key for each of the runs first, …, first + count - 1."""
+    """Return one JAX key for each of the runs first, …, first + count - 1."""
     root = jax.random.key(seed)
     return jax.vmap(lambda run: jax.random.fold_in(root, run))(jnp.arange(first, first + count))
 
 
 def equal_batches(runs: int, at_most: int) -> int:
-    """The size of equal batches: one compilation serves all.
+    """Return the size of equal batches, so that one compiled program serves all.
 
     >>> equal_batches(10, at_most=4)
     4

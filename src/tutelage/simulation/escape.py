@@ -22,7 +22,7 @@ BESIDE = 0.1  # "on the plateau": an error within a tenth of its height, as in `
 def escape_times(
     runs: xr.Dataset, *, height: float | None = None, fraction: float = 0.5
 ) -> xr.Dataset:
-    """The time at which each run leaves the plateau, and which part of the runs has left by when.
+    """Find when each run leaves the plateau, and the fraction of runs that have left over time.
 
     A run has left when its error is below ``fraction`` · ``height`` for good: its escape time is
     the last at which ε_g passes that level, with ln ε_g linear between recorded times.
@@ -37,13 +37,13 @@ def escape_times(
     Returns:
         A Dataset with
 
-        - ``escape_time`` over ``run``: missing (NaN) for a run that had not left by the last
+        - ``escape_time`` over ``run``: NaN for a run that had not left by the last
           recorded time, or has diverged; the first recorded time for one that was never above;
-        - ``left`` over ``time``: the fraction of all runs, those that are missing included, that
+        - ``left`` over ``time``: the fraction of all runs, diverged ones included, that
           have left by then, the empirical distribution of the escape time;
 
         and attributes ``plateau_height``, ``level``, ``run_count``, ``escaped``, ``diverged`` and
-        ``median`` (missing where fewer than half have left), beside those of the runs.
+        ``median`` (NaN where fewer than half have left), besides those of the runs.
 
     >>> import numpy as np, xarray as xr
     >>> time = np.linspace(0, 10, 11)
@@ -84,7 +84,7 @@ def escape_times(
 def _last_passage(
     time: Float[np.ndarray, " t"], error: Float[np.ndarray, " t"], level: float
 ) -> Any:
-    """The last time at which the error passes the level; NaN if it ends above, or is missing."""
+    """Return the last time at which the error passes the level; NaN if it ends above or is NaN."""
     if not error[-1] <= level:  # NaN, too
         return np.nan
     above = np.flatnonzero(error > level)
@@ -98,7 +98,7 @@ def _last_passage(
 
 
 def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:
-    """The error within a tenth of which the runs spend most time."""
+    """Return the error within a tenth of which the runs spend most of their time."""
     positive = error[np.isfinite(error) & (error > 0)]
     there = positive[positive > 2 * _floor(time, error)]
     if not len(there):  # the first to leave did so at the very end
@@ -127,7 +127,7 @@ def _floor(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) ->
 
 
 def _median(times: Float[np.ndarray, " runs"]) -> float:
-    """The time by which half of all runs have left, those that have not counted as later."""
+    """Return the time by which half of all runs have left the plateau."""
     later = np.where(np.isnan(times), np.inf, times)
     middle = float(np.median(later)) if np.mean(np.isinf(later)) < 0.5 else np.inf
     return middle if np.isfinite(middle) else float("nan")

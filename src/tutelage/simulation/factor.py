@@ -43,13 +43,13 @@ from tutelage._jax import jax, jnp
 from tutelage.model import Overlaps
 
 TINY = float(np.finfo(float).tiny)
-# Up to so many students every entry is an array of its own, which is two or three times as fast on
-# a GPU; for more, columns are twice as fast on a CPU, and compilation time stays within seconds.
+# Up to this number of students every entry is a separate array, which is two or three times as fast
+# on a GPU; for more, columns are twice as fast on a CPU and compile within seconds.
 FEW_UNITS = {"cpu": 2, "gpu": 4}
 
 
 class Factors(NamedTuple):
-    """P, U and L of given overlaps; P and L are lower triangular."""
+    """The factors P, U and L of given overlaps; P and L are lower triangular."""
 
     P: Float[np.ndarray, "... M M"]
     U: Float[np.ndarray, "... K M"]
@@ -57,7 +57,7 @@ class Factors(NamedTuple):
 
 
 def factorize(overlaps: Overlaps) -> Factors:
-    """P, U and L with T = PPᵀ, R = UPᵀ, Q = UUᵀ + LLᵀ, for singular overlaps, too.
+    """Return P, U and L with T = PPᵀ, R = UPᵀ, Q = UUᵀ + LLᵀ, also for singular overlaps.
 
     An eigendecomposition gives some factor of the covariance with the teachers first, and
     rotations (a QR decomposition of its transpose) make it lower triangular.
@@ -70,7 +70,7 @@ def factorize(overlaps: Overlaps) -> Factors:
     M = overlaps.M
     C = np.roll(np.asarray(overlaps.covariance), M, axis=(-2, -1))
     values, vectors = np.linalg.eigh(C)
-    # Eigenvalues that are rounding errors are zeros: their roots would be as large as 10⁻⁸.
+    # Eigenvalues that are rounding errors are set to zero: their roots would be as large as 10⁻⁸.
     rounding = C.shape[-1] * np.finfo(float).eps * values[..., -1:]
     F = vectors * np.sqrt(np.where(values > rounding, values, 0.0))[..., None, :]
     upper = np.linalg.qr(np.swapaxes(F, -1, -2), mode="r")
@@ -86,7 +86,7 @@ class Example(NamedTuple):
     rest: Float[Array, " runs"]
 
 
-class Together(NamedTuple):
+class BatchInputs(NamedTuple):
     """Inputs of b examples, and the lower triangle of what remains of min(b, K) isotropic ones."""
 
     z: list[Float[Array, "b runs"]]
@@ -108,7 +108,7 @@ class Entries(eqx.Module):
 
     @classmethod
     def of(cls, P: Any, U: Any, L: Any) -> "Entries":
-        """From arrays whose first axis are runs."""
+        """Return the factors from arrays whose first axis are runs."""
         K, M = U.shape[1:]
         return cls(
             P=[[P[:, n, m] for m in range(n + 1)] for n in range(M)],
@@ -122,7 +122,7 @@ class Entries(eqx.Module):
         return x, [_dot(p, ξ.z) for p in self.P]
 
     def learned(self, d: Any, a: list[Array], ξ: Example) -> "Entries":
-        """The factor of d J_i + a_i ξ."""
+        """Return the factor of d J_i + a_i ξ."""
         M = len(self.P)
         rows = zip(a, self.U, self.L, strict=True)
         wide = [
@@ -134,7 +134,7 @@ class Entries(eqx.Module):
         return Entries(self.P, U, L)
 
     def columns(self) -> "Columns":
-        """The same, columns first."""
+        """Return the factors as `Columns`."""
         return Columns(*(_columns(rows) for rows in (self.P, self.U, self.L)))
 
     def from_columns(self, other: "Columns") -> "Entries":
@@ -153,14 +153,14 @@ class Entries(eqx.Module):
 
 
 def _columns(rows: list[list[Array]]) -> Float[Array, "columns rows runs"]:
-    """Rows as columns, with zeros where a row has ended."""
+    """Return rows as columns, padded with zeros."""
     zero, longest = jnp.zeros_like(rows[0][0]), max(map(len, rows))
     columns = [[row[j] if j < len(row) else zero for row in rows] for j in range(longest)]
     return jnp.stack([jnp.stack(column) for column in columns])
 
 
 def lower_triangle(rows: list[list[Array]]) -> list[list[Array]]:
-    """The rows of L with LLᵀ = AAᵀ, lower triangular, for A with more columns than rows.
+    """Return the rows of the lower triangular L with LLᵀ = AAᵀ, for A with more columns than rows.
 
     Row by row, a Householder reflection turns what lies beyond the diagonal onto it.  Lengths are
     sums of squares, so that nothing cancels; a row of zeros stays one.
@@ -180,7 +180,7 @@ def lower_triangle(rows: list[list[Array]]) -> list[list[Array]]:
 
 
 def _dot(a: list[Array], b: list[Array]) -> Array:
-    """Σ_j a_j b_j over the entries that both have: those beyond the diagonal are zero."""
+    """Return Σ_j a_j b_j over the entries of the shorter row: the rest is zero."""
     first, *others = [x * y for x, y in zip(a, b, strict=False)]
     return sum(others, start=first)
 
@@ -194,7 +194,7 @@ class Columns(eqx.Module):
 
     @classmethod
     def of(cls, P: Any, U: Any, L: Any) -> "Columns":
-        """From arrays whose first axis are runs."""
+        """Return the factors from arrays whose first axis are runs."""
         return cls(*(jnp.transpose(jnp.asarray(x), (2, 1, 0)) for x in (P, U, L)))
 
     def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:
@@ -204,7 +204,7 @@ class Columns(eqx.Module):
         return list(_dot([*self.U, *self.L], z)), list(_dot([*self.P], z))
 
     def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
-        """The factor of d J_i + a_i ξ."""
+        """Return the factor of d J_i + a_i ξ."""
         M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
         # Not as dU + azᵀ: which of two products is rounded before they are added would depend on
         # the number of runs.
@@ -212,15 +212,15 @@ class Columns(eqx.Module):
         return Columns(self.P, U, add_outer(d * self.L, A, z[M:], ξ.rest))
 
     def columns(self) -> "Columns":
-        """As it is."""
+        """Return these factors, which are `Columns` already."""
         return self
 
     def from_columns(self, other: "Columns") -> "Columns":
-        """The other."""
+        """Return the argument, which has this type already."""
         return other
 
-    def learned_together(self, d: Any, a: list[Array], ξ: Together) -> "Columns":
-        """The factor of d J_i + Σ_β a_iβ ξ_β."""
+    def learned_batch(self, d: Any, a: list[Array], ξ: BatchInputs) -> "Columns":
+        """Return the factor of d J_i + Σ_β a_iβ ξ_β."""
         M, A = len(self.P), jnp.swapaxes(jnp.stack(a), 0, 1)  # (b, K, runs)
         moved = jnp.stack([jnp.sum(A * z[:, None], axis=0) for z in ξ.z])
         few = A if len(A) <= len(a) else triangle(A)
@@ -228,7 +228,7 @@ class Columns(eqx.Module):
         L = triangle(jnp.concatenate([d * self.L + moved[M:], outside]))
         return Columns(self.P, d * self.U + moved[:M], L)
 
-    def turned(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
+    def after_drift(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
         """The factor after e_m has become c e_m + s u_m.
 
         frame: M normal vectors, in the directions f_1, …, f_K and M more.
@@ -237,8 +237,10 @@ class Columns(eqx.Module):
         outside = jnp.concatenate([c * V - s * self.U, L])
         return Columns(self.P, c * self.U + s * V, triangle(outside))
 
-    def parted(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
-        """The factor after B_n has become c B_n + s |B_n| u_n; P has a leading axis of runs."""
+    def after_drift_with_norms(
+        self, c: Any, s: Any, frame: Float[Array, "units M runs"]
+    ) -> "Columns":
+        """Return the factor after B_n has become c B_n + s |B_n| u_n; P has an axis of runs."""
         M, (V, L) = len(self.P), self._along(frame)
         norms = jnp.sqrt(jnp.sum(self.P * self.P, axis=0))
         steps = s * jnp.eye(M)[:, :, None] * norms[None]
@@ -248,11 +250,11 @@ class Columns(eqx.Module):
         return Columns(both[:M, :M], both[:M, M:], both[M:, M:])
 
     def _along(self, frame: Float[Array, "units M runs"]) -> tuple[Array, Array]:
-        """Components of the students outside the teachers' space: along u_m, and the rest."""
+        """Return components of students outside the teachers' space: along u_m, and the rest."""
         M, runs = len(self.P), self.L.shape[-1]
         students = jnp.concatenate([self.L, jnp.zeros((M, len(self.L), runs))])
         both = triangle(jnp.concatenate([frame, students], axis=1))
-        # A reflection leaves the sign of u_m open; that of its normal vector has no preference.
+        # A reflection fixes u_m up to its sign; the law of the normal vector is symmetric.
         sign = jnp.stack([jnp.copysign(1.0, both[m, m]) for m in range(M)])
         return sign[:, None] * both[:M, M:], both[M:, M:]
 
@@ -288,8 +290,8 @@ def triangle(columns: Float[Array, "c r runs"]) -> Float[Array, "r r runs"]:
         scale = jnp.where(half_square > TINY, 1 / jnp.maximum(half_square, TINY), 0.0)
         projections = scale[None] * jnp.sum(v[:, None] * part, axis=0)
         part = part - v[:, None] * projections[None]
-        turned = jnp.zeros_like(row).at[0].set(-jnp.copysign(length, row[0]))
-        columns = jnp.concatenate([columns[:i], part.at[:, i].set(turned)])
+        reflected = jnp.zeros_like(row).at[0].set(-jnp.copysign(length, row[0]))
+        columns = jnp.concatenate([columns[:i], part.at[:, i].set(reflected)])
     return columns[: columns.shape[1]]
 
 

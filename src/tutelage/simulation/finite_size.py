@@ -24,7 +24,7 @@ STEEPEST = 3.0  # exponents are looked for from -3 to 3
 
 
 class _Deviations(NamedTuple):
-    """N and the deviations of every run from the theory, shape (runs, components)."""
+    """Deviations of every run from the theory, shape (runs, components), for one N."""
 
     N: int
     d: Float[np.ndarray, "runs c"]
@@ -88,7 +88,7 @@ def finite_size(
 
 
 def _mean_exponent(data: list[_Deviations]) -> float:
-    """p of A_c N^-p: for each p the amplitudes A_c follow from linear least squares."""
+    """Fit p of A_c N^-p: for each p the amplitudes A_c follow from linear least squares."""
     N = np.array([e.N for e in data], dtype=float)[:, None] / data[0].N
     mean = np.stack([np.mean(e.d, axis=0) for e in data])
     weight = np.stack([len(e.d) / np.var(e.d, axis=0, ddof=1) for e in data])
@@ -101,7 +101,7 @@ def _mean_exponent(data: list[_Deviations]) -> float:
 
 
 def _spread_exponent(data: list[_Deviations]) -> float:
-    """q of B N^-q: minus the slope in logarithms, each N with the weight of its runs."""
+    """Fit q of B N^-q: minus the slope in logarithms, with the number of runs as weight."""
     N = np.log([e.N for e in data])
     spread = np.log([_rms(np.std(e.d, axis=0, ddof=1)) for e in data])
     return -float(np.polyfit(N, spread, 1, w=np.sqrt([len(e.d) for e in data]))[0])
@@ -110,7 +110,7 @@ def _spread_exponent(data: list[_Deviations]) -> float:
 def _estimate(
     data: list[_Deviations], exponent: Callable[[list[_Deviations]], float], seed: int
 ) -> tuple[float, float]:
-    """The exponent, and its standard error from runs drawn again."""
+    """Return the exponent, and its standard error by bootstrap over runs."""
     draw = np.random.default_rng(check_seed(seed))
     again = [
         exponent([_Deviations(e.N, e.d[draw.integers(len(e.d), size=len(e.d))]) for e in data])
@@ -122,8 +122,8 @@ def _estimate(
 def _deviations(
     theory: xr.Dataset, ensembles: xr.Dataset | Sequence[xr.Dataset]
 ) -> list[_Deviations]:
-    """The ensembles in the order of N, with the components that scatter in all of them."""
-    ensembles = _apart(ensembles) if isinstance(ensembles, xr.Dataset) else ensembles
+    """Return deviations in the order of N, for the components that scatter in all ensembles."""
+    ensembles = _split_sweep(ensembles) if isinstance(ensembles, xr.Dataset) else ensembles
     if len(ensembles) < 2:
         raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
     for number, runs in enumerate(ensembles):
@@ -157,8 +157,8 @@ def _deviations(
     return sorted((_Deviations(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
 
 
-def _apart(study: xr.Dataset) -> list[xr.Dataset]:
-    """The ensembles of a sweep, as they are without it.
+def _split_sweep(study: xr.Dataset) -> list[xr.Dataset]:
+    """Split the dataset of a sweep into its ensembles.
 
     Times are whole numbers of examples: those of another N may be others, and are missing.
     """

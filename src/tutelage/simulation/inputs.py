@@ -18,11 +18,11 @@ from tutelage._jax import jax, jnp
 
 
 class Inputs(eqx.Module):
-    """Where examples come from."""
+    """A distribution of inputs."""
 
     @abc.abstractmethod
     def draw(self, key: Any, N: int) -> Float[Array, " N"]:
-        """One input of N components."""
+        """Draw one input of N components."""
 
 
 class Gaussian(Inputs):

@@ -16,14 +16,14 @@ from scipy.interpolate import CubicSpline
 from tutelage._checks import InputError
 from tutelage.simulation.statistics import NEEDED, components
 
-# Integrated to a tolerance for each step; a thousand steps, and more of them cancel than add up.
-STEPS = 1e3
+# The tolerance is that of one step; errors of about this number of steps add up at most.
+TYPICAL_STEPS = 1e3
 
 
 def theory_at(
     theory: xr.Dataset, times: Float[np.ndarray, " time"], names: Sequence[str] | None = None
 ) -> tuple[Float[np.ndarray, "time c"], Float[np.ndarray, "time c"]]:
-    """Components of the theory at these times, and how exact they are.
+    """Return the components of the theory at these times, and their errors.
 
     The error of a cubic spline falls as the fourth power of the distance of its knots: that of
     every second knot is 16 times as large, and their difference tells.  After its end a theory
@@ -32,7 +32,7 @@ def theory_at(
     known = theory["time"].values
     values = components(theory, names)[1]
     at = np.minimum(times, known[-1])
-    integration = STEPS * float(theory.attrs.get("tolerance", np.finfo(float).eps))
+    integration = TYPICAL_STEPS * float(theory.attrs.get("tolerance", np.finfo(float).eps))
     nearest = np.abs(known - at[:, None]).argmin(axis=1)
     if np.all(np.abs(known[nearest] - at) <= 1e-12 * (1 + at)):
         return values[nearest], np.full((len(at), values.shape[1]), integration)
@@ -50,7 +50,7 @@ def theory_at(
 
 
 def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
-    """One curve with Q, R and generalization_error over time, of the same units and meaning."""
+    """Check that the theory is one curve of the same problem as the runs."""
     whole = isinstance(theory, xr.Dataset) and all(name in theory for name in NEEDED)
     if not whole or "time" not in theory.dims or "run" in theory.dims:
         received = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)

@@ -12,9 +12,9 @@ from tutelage.model import Scenario
 from tutelage.model.teachers import decorrelates
 from tutelage.model.timing import Rate, Scheduled, with_readout_rate
 
-# The mean change in a step is estimated from so many fields: its fluctuations are 16 times
+# Number of fields from which the mean change in a step is estimated: its fluctuations are 16 times
 # smaller than those of one example.
-DRAWS = 256
+MEAN_CHANGE_DRAWS = 256
 
 
 class GradientDescent(eqx.Module):
@@ -50,7 +50,7 @@ class GradientDescent(eqx.Module):
 
     def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled, readouts: Any = None):
         if readouts is not None and learning_rate.readout is None:
-            # Those that stay are part of the state as well, and do not decay either.
+            # Fixed readouts that differ between runs are part of the state, and do not decay.
             learning_rate = with_readout_rate(learning_rate, np.zeros(()))
             scenario = eqx.tree_at(lambda s: s.readout_decay, scenario, 0.0)
         self.scenario, self.learning_rate = numbers_to_arrays(scenario), learning_rate
@@ -61,7 +61,7 @@ class GradientDescent(eqx.Module):
 
     @property
     def noises(self) -> int:
-        """How many random numbers the labels of an example need."""
+        """The number of random numbers for the labels of an example."""
         return self.scenario.outputs if self.noisy else 0
 
     def decay(self, N: Any, scheduled: Any = None) -> Any:
@@ -79,7 +79,7 @@ class GradientDescent(eqx.Module):
         return now.first, now.readout, now.decay
 
     def start(self, runs: Any) -> Float[Array, "runs outputs K"] | None:
-        """Where v of these runs begins; None if it is no part of the state."""
+        """Return v at the start of these runs; None if it is no part of the state."""
         if self.readouts is not None:
             return self.readouts[runs]
         if self.learning_rate.readout is None:
@@ -88,7 +88,7 @@ class GradientDescent(eqx.Module):
         return jnp.broadcast_to(v, (len(runs), *v.shape))
 
     def readout(self, v: Any) -> Any:
-        """The v that learns, or that of the scenario; None for a committee's."""
+        """Return the v that learns, or that of the scenario; None for a committee."""
         return self.scenario.student.readout if v is None else v
 
     def signal(
@@ -96,15 +96,15 @@ class GradientDescent(eqx.Module):
     ) -> Float[Array, "... K"]:
         """δ_i, units last; v of a second layer that learns, shape (outputs, K)."""
         slope = self.scenario.student.activation.derivative(x)
-        error = self.missing(x, y, v) + self.scenario.label_noise * noise
+        error = self.output_error(x, y, v) + self.scenario.label_noise * noise
         if self.readout(v) is not None:
             error = jnp.sum(error[..., None] * self.readout(v), axis=-2)
         return self.scenario.output_scale[0] * slope * error
 
-    def missing(
+    def output_error(
         self, x: Float[Array, "... K"], y: Float[Array, "... M"], v: Any = None
     ) -> Float[Array, "... outputs"]:
-        """τ_c - σ_c, what the student's outputs lack."""
+        """Return τ_c - σ_c, the error of the outputs without label noise."""
         student, teacher = self.scenario.student, self.scenario.teacher
         s_K, s_M = self.scenario.output_scale
         σ = _outputs(self.readout(v), student.activation(x))
@@ -113,8 +113,8 @@ class GradientDescent(eqx.Module):
     def readout_signal(
         self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any, v: Any
     ) -> Float[Array, "... outputs K"]:
-        """s_K e_c g(x_i), what an example does to v."""
-        error = self.missing(x, y, v) + self.scenario.label_noise * noise
+        """Return s_K e_c g(x_i), the change of v by an example."""
+        error = self.output_error(x, y, v) + self.scenario.label_noise * noise
         g = self.scenario.student.activation
         return self.scenario.output_scale[0] * error[..., None] * g(x)[..., None, :]
 
@@ -125,7 +125,7 @@ class GradientDescent(eqx.Module):
     def coefficients(
         self, step: Any, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
     ) -> list[Array]:
-        """(η/N) δ_i of all runs, every unit an array of its own: XLA makes one loop of it.
+        """Return (η/N) δ_i of all runs, one array per unit, which XLA fuses into one loop.
 
         v: of a second layer that learns, v_ci an array over runs for every output and unit.
         """
@@ -139,14 +139,14 @@ class GradientDescent(eqx.Module):
     def readout_coefficients(
         self, x: list[Array], y: list[Array], noise: list[Array], v: Any
     ) -> list[list[Array]]:
-        """s_K e_c g(x_i) of all runs, for every output and unit an array of its own."""
+        """Return s_K e_c g(x_i) of all runs, one array per output and unit."""
         g, s_K = self.scenario.student.activation, self.scenario.output_scale[0]
         return [[s_K * e * g(x_i) for x_i in x] for e in self.errors(x, y, noise, v)]
 
     def errors(
         self, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
     ) -> list[Array]:
-        """e_c = τ_c + ς ζ_c - σ_c of all runs, every output an array of its own."""
+        """Return e_c = τ_c + ς ζ_c - σ_c of all runs, one array per output."""
         student, teacher = self.scenario.student, self.scenario.teacher
         s_K, s_M = self.scenario.output_scale
         σ = _output_list(self.readout(v), [student.activation(x_i) for x_i in x])
@@ -159,14 +159,14 @@ class GradientDescent(eqx.Module):
 
 
 def _outputs(v: Any, units: Float[Array, "... K"]) -> Float[Array, "... outputs"]:
-    """Σ_i v_ci g(x_i), outputs last; of a committee, whose v is None, one."""
+    """Return Σ_i v_ci g(x_i), outputs last; one output for a committee, whose v is None."""
     if v is None:
         return jnp.sum(units, axis=-1, keepdims=True)
     return jnp.sum(v * units[..., None, :], axis=-1)
 
 
 def _output_list(v: Any, units: list[Array]) -> list[Array]:
-    """The same, every output and every unit an array of its own."""
+    """Return Σ_i v_ci g(x_i), one array per output."""
     return [sum(units[1:], start=units[0])] if v is None else [_dot(row, units) for row in v]
 
 
@@ -197,6 +197,6 @@ def mean_change(
     values = jnp.where(large, values, 1.0)
     root = vectors * jnp.where(large, jnp.sqrt(values), 0.0)
     inverse = (vectors * jnp.where(large, 1 / values, 0.0)) @ vectors.T
-    f = jax.random.normal(key, (DRAWS, len(C))) @ root.T
+    f = jax.random.normal(key, (MEAN_CHANGE_DRAWS, len(C))) @ root.T
     x, y = f[:, : rule.scenario.K], f[:, rule.scenario.K :]
-    return rule.signal(x, y, v=v).T @ f / DRAWS, inverse
+    return rule.signal(x, y, v=v).T @ f / MEAN_CHANGE_DRAWS, inverse

@@ -26,16 +26,16 @@ from tutelage.simulation.starts import (
     products,
 )
 
-# Inputs of so many examples are drawn together: more would take more memory than the weights.
-BLOCK = 4
-# Bytes that the weights and inputs of a batch may take; more runs are done in several batches.
-MEMORY = 2**31
-# On a GPU every batch has the same number of runs, this one if there is memory: with another
-# number XLA sums in another order.  Fewer would take as long.
+# Examples whose inputs are drawn in one call: more would take more memory than the weights.
+EXAMPLES_PER_BLOCK = 4
+# Bytes of the weights and inputs of one batch of runs; more runs are split into several batches.
+MAX_BATCH_BYTES = 2**31
+# Number of runs in every batch on a GPU, if there is memory: XLA sums in another order for another
+# number of runs, and fewer would take as long.
 RUNS_ON_GPU = 512
-# What a random number is for: the key of an example is folded with one of these.
-INPUT, NOISE, CORRECTION, WALK = range(4)
-START = 2**32 - 1
+# Purposes of random numbers: the key of an example is folded with one of these.
+INPUT, NOISE, CORRECTION, DRIFT = range(4)
+START_NUMBER = 2**32 - 1
 PLAIN = Plain()
 
 
@@ -122,9 +122,9 @@ def network(
 
 
 def _bytes(scenario: Scenario, N: int, batch: int) -> int:
-    """Of one run: weights before and after, and the inputs of a block."""
+    """Return the bytes of one run: weights before and after a step, and the inputs of a block."""
     teachers = (4 if scenario.drift > 0 else 2) * scenario.M
-    return 8 * N * (3 * scenario.K + teachers + 3 * BLOCK * batch)
+    return 8 * N * (3 * scenario.K + teachers + 3 * EXAMPLES_PER_BLOCK * batch)
 
 
 def _on_gpu() -> bool:
@@ -159,15 +159,15 @@ class Network(eqx.Module):
     optimizer: Optimizer = PLAIN
 
     def batch_size(self, runs: int) -> int:
-        """As many as there is memory for."""
-        largest = max(1, MEMORY // _bytes(self.rule.scenario, self.dimension, self.batch))
+        """Return the number of runs for which there is memory."""
+        largest = max(1, MAX_BATCH_BYTES // _bytes(self.rule.scenario, self.dimension, self.batch))
         return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
 
     def initial(self, keys: Any, runs: Any) -> Weights:
-        """The weights with which every run begins."""
+        """Return the weights at the start of every run."""
 
         def one(key: Any, run: Any) -> Any:
-            key = jax.random.fold_in(key, jnp.uint32(START))
+            key = jax.random.fold_in(key, jnp.uint32(START_NUMBER))
             return self.start.weights(key, run, self.dimension)
 
         W, K = _over_runs(one, (keys, runs)), self.rule.scenario.K
@@ -175,7 +175,7 @@ class Network(eqx.Module):
         return Weights(W[:, :K], W[:, K:], self.rule.start(runs), memory)
 
     def observe(self, state: Weights) -> dict[str, Float[Array, "runs ..."]]:
-        """Q = J Jᵀ and R = J Bᵀ of every run, and what follows from them; the error on rows."""
+        """Return Q = J Jᵀ, R = J Bᵀ and the observables of every run, with the error on rows."""
         Q, R = _over_runs(lambda J, B: (products(J, J), products(J, B)), (state.J, state.B))
         observed = of_overlaps(Q, R, state.v)
         if isinstance(self.inputs, Rows):
@@ -183,54 +183,59 @@ class Network(eqx.Module):
         return observed
 
     def _error_on_rows(self, J: Any, B: Any, v: Any, memory: Any) -> Any:
-        """½ Σ_c ⟨(τ_c - σ_c)²⟩ over all rows."""
+        """Return ½ Σ_c ⟨(τ_c - σ_c)²⟩ over all rows."""
         assert isinstance(self.inputs, Rows)
         x, y = (self.inputs.array @ W.T for W in (J, B))
-        return 0.5 * jnp.sum(jnp.mean(self.rule.missing(x, y, v) ** 2, axis=0))
+        return 0.5 * jnp.sum(jnp.mean(self.rule.output_error(x, y, v) ** 2, axis=0))
 
     def advance(self, state: Weights, keys: Any, first: Any, count: Any) -> Weights:
         """Learn the examples first, …, first + count - 1."""
         last = first + count
 
         def block(b: Any, state: Any) -> Any:
-            s = b * BLOCK + jnp.arange(BLOCK)
-            begin, end = jnp.maximum(first - b * BLOCK, 0), jnp.minimum(last - b * BLOCK, BLOCK)
+            s = b * EXAMPLES_PER_BLOCK + jnp.arange(EXAMPLES_PER_BLOCK)
+            begin, end = (
+                jnp.maximum(first - b * EXAMPLES_PER_BLOCK, 0),
+                jnp.minimum(last - b * EXAMPLES_PER_BLOCK, EXAMPLES_PER_BLOCK),
+            )
             examples = jax.vmap(lambda key: jax.vmap(lambda s: self._examples(key, s))(s))(keys)
 
             def learn(J: Any, B: Any, v: Any, memory: Any, examples: Any, key: Any) -> Any:
                 def step(i: Any, weights: Weights) -> Weights:
                     after = self._learn(weights, jax.tree.map(lambda x: x[i], examples), s[i])
-                    return after._replace(B=self._walked(weights.B, key, s[i]))
+                    return after._replace(B=self._after_drift(weights.B, key, s[i]))
 
                 return jax.lax.fori_loop(begin, end, step, Weights(J, B, v, memory))
 
             return _over_runs(learn, (*state, examples, keys))
 
-        return jax.lax.fori_loop(first // BLOCK, -(-last // BLOCK), block, state)
+        return jax.lax.fori_loop(
+            first // EXAMPLES_PER_BLOCK, -(-last // EXAMPLES_PER_BLOCK), block, state
+        )
 
     def _examples(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
-        """The example of step s; with a leading axis, those of a batch."""
+        """Draw the example of step s, or the examples of a batch with a leading axis."""
         if self.batch == 1:
             return self._example(key, s)
         return jax.vmap(lambda i: self._example(key, s * self.batch + i))(jnp.arange(self.batch))
 
-    def _walked(self, B: Any, key: Any, s: Any) -> Any:
-        """The teachers after step s."""
+    def _after_drift(self, B: Any, key: Any, s: Any) -> Any:
+        """Return the teachers after the drift of step s."""
         if not self.rule.drifts:
             return B
         c, sine = self.rule.walk(self.dimension)
-        normal = jax.random.normal(_folded(key, s * self.batch, WALK), B.shape)
+        normal = jax.random.normal(_folded(key, s * self.batch, DRIFT), B.shape)
         frame = orthonormal(jnp.concatenate([B, normal]))[len(B) :]
         return c * B + sine * jnp.sqrt(jnp.sum(B * B, axis=1, keepdims=True)) * frame
 
     def _example(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
-        """Input, noise of the label, and a key for the correction, of example s."""
+        """Draw the input and the label noise of example s, and make a key for the correction."""
         ξ = self.inputs.draw(_folded(key, s, INPUT), self.dimension)
         noise = jax.random.normal(_folded(key, s, NOISE), (self.rule.noises,))
         return ξ, noise, _folded(key, s, CORRECTION)
 
     def _learn(self, weights: Weights, examples: tuple[Any, Any, Any], s: Any) -> Weights:
-        """J, v and the memory of the optimizer after step s."""
+        """Return the weights, with J, v and the memory of the optimizer after step s."""
         N, (J, _, v, memory) = self.dimension, weights
         if self.batch == 1:
             change, signal = self._change(weights, examples, s)
@@ -244,7 +249,7 @@ class Network(eqx.Module):
         return weights._replace(J=J, v=v, memory=memory)
 
     def _change(self, weights: Weights, example: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
-        """δ_i ξ of one example, and s_K e_c g(x_i) if v learns."""
+        """Return δ_i ξ of one example, and s_K e_c g(x_i) if v learns."""
         (ξ, noise, key), N, (J, B, v, _) = example, self.dimension, weights
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
         ζ = noise if self.rule.noisy else 0.0
@@ -257,20 +262,20 @@ class Network(eqx.Module):
         return change, None if v is None else self.rule.readout_signal(x, y, ζ, v)
 
     def _correction(self, weights: Weights, x: Any, y: Any, δ: Any, key: Any) -> Any:
-        """Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
+        """Return Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
         W, f = jnp.concatenate([weights.J, weights.B]), jnp.concatenate([x, y])
         mean, inverse = mean_change(self.rule, products(W, W), key, weights.v)
         return (mean - jnp.outer(δ, f)) @ inverse @ W
 
 
 def _folded(key: Any, s: Any, purpose: int) -> Any:
-    """A key for one purpose of example s."""
+    """Return a key for one purpose of example s."""
     key = jax.random.fold_in(key, (s >> 32).astype(jnp.uint32))
     return jax.random.fold_in(jax.random.fold_in(key, s.astype(jnp.uint32)), purpose)
 
 
 def _over_runs(function: Any, arguments: Any) -> Any:
-    """The function of each run: on a CPU one run after the other, on a GPU all at once."""
+    """Apply a function to each run: serially on a CPU, in parallel on a GPU."""
     if _on_gpu():
         return jax.vmap(function)(*arguments)
     return jax.lax.map(lambda one: function(*one), tuple(arguments))

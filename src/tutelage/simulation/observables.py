@@ -21,9 +21,9 @@ from tutelage.model.teachers import decorrelates, scale_off_diagonal
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.simulation.ensemble import Ensemble
 
-# In the order in which components are listed: the blocks of a state, and what follows from them.
+# Observables in the order in which components are listed: blocks of a state, then ε_g.
 OBSERVABLES = {b.name: b for b in (*BLOCKS, Block("generalization_error", "ε_g"))}
-# The inputs of which ε_g is the mean error.
+# The inputs over which ε_g is averaged.
 GAUSSIAN = "Gaussian, from the overlaps"
 ON_ROWS = "the given rows, measured"
 
@@ -41,13 +41,13 @@ def of_overlaps(
     R: Float[Array, "runs K M"],
     v: Float[Array, "runs outputs K"] | None = None,
 ) -> dict[str, Float[Array, "runs ..."]]:
-    """What is observed of every system, as it follows from the overlaps; v if it learns."""
+    """Return the observables that follow from the overlaps, and v if it learns."""
     return {"Q": Q, "R": R} | ({} if v is None else {"readout": v})
 
 
 @dataclass
 class Observations:
-    """What was observed of the runs, by name, at the recorded times; missing (NaN) before.
+    """Observables of the runs at the recorded times, by name; NaN until they are observed.
 
     ended: -1, or the examples after which a run diverged.
     """
@@ -57,8 +57,8 @@ class Observations:
 
     @classmethod
     def empty(cls, like: dict[str, Any], ensemble: Ensemble) -> "Observations":
-        """Nothing yet; ``like``: what a system observes of some runs, or its shapes."""
-        # In memory time comes first, as runs are observed together.
+        """Return records without observations; ``like`` has the shapes of those of some runs."""
+        # The time axis comes first in memory, because all runs are observed at the same time.
         shape = (len(ensemble.recorded), ensemble.runs)
         values = {
             name: np.full((*shape, *x.shape[1:]), np.nan).swapaxes(0, 1) for name, x in like.items()
@@ -66,18 +66,18 @@ class Observations:
         return cls(values, np.full(ensemble.runs, -1))
 
     def add(self, runs: slice, time: int, observed: dict[str, Any]) -> None:
-        """What was observed of some runs at the recorded time of this index."""
+        """Store the observables of some runs at the recorded time of this index."""
         kept = len(self.ended[runs])  # a batch may have more runs than were asked for
         for name, x in observed.items():
             self.values[name][runs, time] = np.asarray(x)[:kept]
 
     def end(self, runs: slice, ended: Any) -> None:
-        """These runs are over."""
+        """Store when these runs have ended."""
         self.ended[runs] = np.asarray(ended)[: len(self.ended[runs])]
 
 
 def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) -> xr.Dataset:
-    """All that was observed, and ε_g of Gaussian inputs unless a system has measured it.
+    """Return a Dataset of the observables, with ε_g of Gaussian inputs unless it was measured.
 
     Missing (NaN) after a run has diverged.
     """
@@ -108,7 +108,7 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
 
 
 def _teachers(scenario: Scenario, ensemble: Ensemble) -> Float[np.ndarray, "times M M"]:
-    """T at the recorded times: a step multiplies T_nm by (1 - δ/N)² for n ≠ m."""
+    """Return T at the recorded times: a step multiplies T_nm by (1 - δ/N)² for n ≠ m."""
     share = (1 - float(scenario.drift) / ensemble.dimension) ** (2 * ensemble.recorded)
     return scale_off_diagonal(np.asarray(scenario.T), share)
 
@@ -116,7 +116,7 @@ def _teachers(scenario: Scenario, ensemble: Ensemble) -> Float[np.ndarray, "time
 def errors(
     scenario: Scenario, observed: dict[str, np.ndarray], T: np.ndarray, present: np.ndarray
 ) -> np.ndarray:
-    """ε_g of every state that is there, from its blocks and its T."""
+    """Return ε_g of every state that is present, from its blocks and its T."""
     states = {b.name: observed[b.name][present] for b in BLOCKS if b.name in observed}
     there, values = (states, T[present]), np.empty(np.sum(present))
     size = _at_once(scenario)

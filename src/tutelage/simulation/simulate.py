@@ -1,7 +1,7 @@
-"""Many runs of a system learn, in batches, with the same result however they are cut.
+"""Simulations of many runs in batches, with results that do not depend on the batches.
 
-A `System` says how the runs of a batch start, what examples do to them and what is observed;
-`simulate` does the rest.  The random numbers of run r at example s depend on (seed, r, s) alone,
+A `System` defines the start of runs, the change by examples and the observables; `simulate` does
+the rest.  The random numbers of run r at example s depend on (seed, r, s) alone,
 so that a run is the same, bit for bit, in a batch of any size, for any recorded times, and after
 an interruption.
 """
@@ -27,16 +27,15 @@ from tutelage.simulation.ensemble import Ensemble, run_keys
 from tutelage.simulation.learning_rule import GradientDescent
 from tutelage.simulation.observables import Observations, dataset
 
-# Norms beyond this do not come back: the η² terms have outgrown all others by then.
-TOO_LARGE = 1e6
-# A compiled call of about this many seconds can be interrupted soon enough, and is so long that
-# its dispatch costs nothing.
-PATIENCE = 0.2
+# Overlaps that exceed this have diverged: the η² terms dominate all others by then.
+LARGEST_OVERLAP = 1e6
+# Compiled calls take about this time: short enough for Ctrl-C, long enough for their overhead.
+MAX_CALL_SECONDS = 0.2
 
 
 @runtime_checkable
 class System(Protocol):
-    """What learns: an equinox module that ``jit`` takes as an argument.
+    """A learning system: an equinox module that ``jit`` takes as an argument.
 
     All its fields are compared before it goes on from a checkpoint.
     """
@@ -44,10 +43,10 @@ class System(Protocol):
     rule: GradientDescent
 
     def batch_size(self, runs: int) -> int:
-        """How many of so many runs learn together; the result is the same."""
+        """Return how many of the runs are computed in one batch; results do not depend on it."""
 
     def initial(self, keys: Any, runs: Int[Array, " runs"]) -> Any:
-        """The state of a batch, any pytree of numbers; one JAX key and the number of each run."""
+        """Return the state of a batch, a pytree, from the key and the number of each run."""
 
     def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
         """Learn the examples first, …, first + count - 1 in every run; traced int64, count > 0.
@@ -56,11 +55,11 @@ class System(Protocol):
         """
 
     def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
-        """Q, R and more of every run, with the axes that `observables.OBSERVABLES` names."""
+        """Return Q, R and other observables of every run, with axes as in `OBSERVABLES`."""
 
 
-class Batch(NamedTuple):
-    """Runs under way: examples learned, state, and -1 or after how many examples a run ended."""
+class BatchState(NamedTuple):
+    """A batch of runs: examples learned, state, and where runs ended, in examples, or -1."""
 
     learned: int
     state: Any
@@ -70,7 +69,7 @@ class Batch(NamedTuple):
 def simulate(
     system: System, ensemble: Ensemble, *, checkpoint: Any = None, progress: bool = False
 ) -> xr.Dataset:
-    """Let all runs of a system learn; return what is observed at the recorded times, and ε_g.
+    """Simulate all runs of a system; return observables at the recorded times, and ε_g.
 
     Args:
         system: what learns.
@@ -106,7 +105,7 @@ def simulate(
 
 
 def _observations(system: System, ensemble: Ensemble, kept: dict[str, Any]) -> Observations:
-    """Those of a checkpoint, or none yet."""
+    """Return the observations of a checkpoint, or empty ones."""
     one = run_keys(ensemble.seed, 0, 1), jnp.arange(1)
     like = eqx.filter_eval_shape(lambda: system.observe(system.initial(*one)))
     if not kept:
@@ -114,8 +113,10 @@ def _observations(system: System, ensemble: Ensemble, kept: dict[str, Any]) -> O
     return Observations({name: kept[f"observed_{name}"] for name in like}, kept["ended"])
 
 
-def _content(observations: Observations, finished: int, now: Batch | None = None) -> dict[str, Any]:
-    """What a checkpoint holds: all observations, and the batch that is under way."""
+def _content(
+    observations: Observations, finished: int, now: BatchState | None = None
+) -> dict[str, Any]:
+    """Return the content of a checkpoint: all observations, and the current batch."""
     under_way = {} if now is None else {"learned": now.learned, "batch_ended": now.ended}
     return {
         "finished": finished,
@@ -126,55 +127,57 @@ def _content(observations: Observations, finished: int, now: Batch | None = None
     }
 
 
-def _begun(system: System, keys: Any, first: int, kept: dict[str, Any]) -> Batch:
-    """A batch at its start, or where a checkpoint has left it."""
+def _begun(system: System, keys: Any, first: int, kept: dict[str, Any]) -> BatchState:
+    """Return a batch at its start, or as a checkpoint has stored it."""
     state = _initial(system, keys, jnp.arange(first, first + len(keys)))
     if "learned" not in kept:
-        return Batch(0, state, jnp.full(len(keys), -1))
+        return BatchState(0, state, jnp.full(len(keys), -1))
     ended = jnp.asarray(kept["batch_ended"])
-    return Batch(int(kept["learned"]), restored("state", state, kept), ended)
+    return BatchState(int(kept["learned"]), restored("state", state, kept), ended)
 
 
-def _states(system: System, ensemble: Ensemble, keys: Any, now: Batch) -> Iterator[Batch]:
-    """A batch now, and after calls that stop at recorded times and are never long, to its end."""
-    looks = 1
+def _states(system: System, ensemble: Ensemble, keys: Any, now: BatchState) -> Iterator[BatchState]:
+    """Yield the state of a batch after each compiled call, until its end."""
+    checks = 1
     yield now
     while now.learned < ensemble.examples and not bool(jnp.all(now.ended >= 0)):
         begun = time.perf_counter()
-        now = _learn(system, ensemble, keys, now, looks)
-        looks = _pace(looks, time.perf_counter() - begun)
+        now = _learn(system, ensemble, keys, now, checks)
+        checks = _next_checks(checks, time.perf_counter() - begun)
         yield now
 
 
 def _note(
-    system: System, ensemble: Ensemble, observations: Observations, runs: slice, now: Batch
+    system: System, ensemble: Ensemble, observations: Observations, runs: slice, now: BatchState
 ) -> None:
-    """Keep what is observed, if this is a recorded time."""
+    """Store the observables, if this is a recorded time."""
     place = int(np.searchsorted(ensemble.recorded, now.learned))
     if place < len(ensemble.recorded) and ensemble.recorded[place] == now.learned:
         observations.add(runs, place, _observe(system, now.state))
 
 
-def _learn(system: System, ensemble: Ensemble, keys: Any, now: Batch, looks: int) -> Batch:
-    """Go on to the next recorded time, or for so many looks at the norms, or to the end."""
+def _learn(
+    system: System, ensemble: Ensemble, keys: Any, now: BatchState, checks: int
+) -> BatchState:
+    """Learn until the next recorded time, the given number of norm checks, or the end."""
     stride = _stride(ensemble.dimension)
     later = ensemble.recorded[ensemble.recorded > now.learned]
-    stop = min((now.learned // stride + looks) * stride, ensemble.examples, *later[:1].tolist())
+    stop = min((now.learned // stride + checks) * stride, ensemble.examples, *later[:1].tolist())
     args = (jnp.asarray(n) for n in (now.learned, stop, stride, ensemble.examples))
     state, ended = _advance(system, now.state, keys, now.ended, *args)
-    return Batch(stop, state, jax.block_until_ready(ended))
+    return BatchState(stop, state, jax.block_until_ready(ended))
 
 
 def _stride(N: int) -> int:
-    """Norms are looked at every so many examples, whatever is recorded: N/8, of 16 a multiple."""
+    """Return the number of examples between checks of the norms: N/8, as a multiple of 16."""
     return 16 * (N // 128) if N >= 128 else max(1, N // 8)
 
 
-def _pace(looks: int, seconds: float) -> int:
-    """Twice as many looks in the next call if this one was short, half as many if it was long."""
-    if seconds < PATIENCE / 2:
-        return 2 * looks
-    return max(1, looks // 2) if seconds > PATIENCE else looks
+def _next_checks(checks: int, seconds: float) -> int:
+    """Return twice as many checks for the next call if this one was short, half if it was long."""
+    if seconds < MAX_CALL_SECONDS / 2:
+        return 2 * checks
+    return max(1, checks // 2) if seconds > MAX_CALL_SECONDS else checks
 
 
 @stored_jit
@@ -191,16 +194,16 @@ def _observe(system: System, state: Any) -> Any:
 def _advance(
     system: System, state: Any, keys: Any, ended: Any, first: Any, last: Any, stride: Any, end: Any
 ) -> Any:
-    """Learn from example first to last, with a look at the norms at multiples of the stride."""
+    """Learn the examples first to last, checking the norms at multiples of the stride."""
 
     def learn(carry: Any) -> Any:
         learned, state, ended = carry
         stop = jnp.minimum((learned // stride + 1) * stride, last)
         state = system.advance(state, keys, learned, stop - learned)
-        looked = (stop % stride == 0) | (stop == end)
+        is_check = (stop % stride == 0) | (stop == end)
         large = _too_large(system.observe(state))
         in_bounds = (stop - 1) // stride * stride
-        return stop, state, jnp.where(looked & large & (ended < 0), in_bounds, ended)
+        return stop, state, jnp.where(is_check & large & (ended < 0), in_bounds, ended)
 
     _, state, ended = jax.lax.while_loop(
         lambda carry: carry[0] < last, learn, (first, state, ended)
@@ -209,15 +212,17 @@ def _advance(
 
 
 def _too_large(observed: dict[str, Float[Array, "runs ..."]]) -> Any:
-    """Which runs have diverged, in the first layer or in the second."""
+    """Return which runs have diverged, in the first layer or in the second."""
     students = [b.name for b in BLOCKS if "teacher" not in b.dimensions and b.name in observed]
     # NaN is not within bounds: the comparison is false.
-    within = [jnp.all(jnp.abs(observed[name]) <= TOO_LARGE, axis=(-2, -1)) for name in students]
+    within = [
+        jnp.all(jnp.abs(observed[name]) <= LARGEST_OVERLAP, axis=(-2, -1)) for name in students
+    ]
     return ~functools.reduce(jnp.logical_and, within)
 
 
 def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
-    """What a checkpoint has to agree with: all fields, and functions by their values."""
+    """Return what identifies the simulation of a checkpoint: fields, and values of functions."""
     fields = {
         field.name: described(getattr(owner, field.name))
         for owner in (system.rule, system, ensemble)
@@ -239,5 +244,5 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
 
 
 def _values(rate: Any) -> Any:
-    """The number, or the values of a schedule at the recorded times."""
+    """Return a number, or a digest of the values of a schedule at the recorded times."""
     return digest(rate) if np.ndim(rate) else float(rate)

@@ -28,7 +28,7 @@ def random_start(
     runs: int | None = None,
     seed: int = 0,
 ) -> Overlaps:
-    """Overlaps of students whose weights are random: J_ij ~ N(0, |J_i|²/N), independent.
+    """Draw overlaps of students with independent random weights, J_ij ~ N(0, |J_i|²/N).
 
     R_in has mean 0 and variance |J_i|² T_nn/N, and Q is a Wishart matrix with mean diag(|J_i|²);
     both are drawn directly (Bartlett 1933), at a cost that does not grow with N.
@@ -73,17 +73,17 @@ def _norms(student_norm: Any, K: int) -> Float[np.ndarray, " K"]:
 
 
 def _root(C: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "... n n"]:
-    """F with F Fᵀ = C, for singular C too; rounding may leave eigenvalues of -1e-16."""
+    """Return F with F Fᵀ = C, also for singular C; eigenvalues of -1e-16 are rounding errors."""
     values, vectors = np.linalg.eigh(C)
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
 
 
 class InitialWeights(eqx.Module):
-    """Where runs begin."""
+    """Initial weights of runs."""
 
     @abc.abstractmethod
     def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
-        """Weights of one run: the K students, then the M teachers."""
+        """Return the weights of one run: the K students, then the M teachers."""
 
 
 class Frame(InitialWeights):
@@ -107,7 +107,7 @@ def orthonormal(vectors: Float[Array, "n N"]) -> Float[Array, "n N"]:
     for v in vectors:
         for u in done + done:
             v = v - products(v[None], u[None])[0] * u
-        # What lies in the space of the others leaves nothing, and takes nothing from the rest.
+        # A vector in the span of the others becomes zero, and does not change the rest.
         done.append(v / jnp.maximum(jnp.sqrt(products(v[None], v[None])[0]), TINY))
     return jnp.stack(done)
 
@@ -124,7 +124,7 @@ def products(V: Float[Array, "n N"], W: Float[Array, "m N"]) -> Float[Array, "n 
 
 
 class Given(InitialWeights):
-    """Weights as they are, shape (n, N), or (runs, n, N)."""
+    """Given weights of shape (n, N), or (runs, n, N)."""
 
     array: Float[Array, "... n N"]
 
@@ -135,7 +135,7 @@ class Given(InitialWeights):
 def own_readouts(
     scenario: Scenario, runs: Any
 ) -> tuple[Scenario, Float[Array, "runs outputs K"] | None]:
-    """The scenario with one readout of the student, and those of all runs if each has its own."""
+    """Return the scenario with one readout of the student, and the readouts of all runs, if any."""
     v = scenario.student.readout
     if v is None or v.ndim < 3:
         return scenario, None
@@ -149,7 +149,7 @@ def own_readouts(
 
 
 def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
-    """Overlaps, or weights (J, B), checked against the scenario."""
+    """Return initial weights from overlaps or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):
         check_fits("start", scenario, start, batches=((), (runs,)), time_dependent_T=True)
         return Frame(jnp.asarray(_root(np.asarray(start.covariance))))

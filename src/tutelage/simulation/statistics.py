@@ -12,7 +12,7 @@ from tutelage._checks import InputError, finite_array
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.observables import OBSERVABLES
 
-# What every theory and every simulation has.
+# Variables that every theory and every simulation has.
 NEEDED = ("Q", "R", "generalization_error")
 
 
@@ -64,23 +64,23 @@ def summary(
 
 
 def observed(*datasets: xr.Dataset) -> list[str]:
-    """Names of what all of these Datasets hold of `OBSERVABLES`."""
+    """Return the names of the `OBSERVABLES` that all of these Datasets have."""
     return [name for name in OBSERVABLES if all(name in dataset for dataset in datasets)]
 
 
 def problem(runs: xr.Dataset) -> dict[str, Any]:
-    """What is kept of the attributes of runs: who learned from whom, how fast, at which N."""
+    """Return the attributes that describe the problem: scenario, learning rate, N."""
     names = ("scenario", "learning_rate", "readout_rate", "dimension")
     return {name: runs.attrs[name] for name in names if name in runs.attrs}
 
 
 def counts(runs: xr.Dataset) -> dict[str, int]:
-    """How many runs there are, and how many of them are missing at the last time."""
+    """Return the number of runs, and the number of those that are NaN at the last time."""
     return {"run_count": runs.sizes["run"], "diverged": diverged(runs)}
 
 
 def diverged(runs: xr.Dataset) -> int:
-    """The number of runs that are missing at the last time."""
+    """Return the number of runs that are NaN at the last time."""
     return int(runs["generalization_error"].isel(time=-1).isnull().sum())
 
 
@@ -103,7 +103,7 @@ def components(
 
 
 def check_runs(argument: str, runs: Any, at_least: int = 1, names: Sequence[str] = NEEDED) -> None:
-    """A Dataset with these quantities over run and time, of so many runs."""
+    """Check that a Dataset has these quantities over run and time, and enough runs."""
     if not isinstance(runs, xr.Dataset):
         raise InputError(
             argument, repr(runs), "it has to be a Dataset", "tl.simulation.chain(..., runs=10)"

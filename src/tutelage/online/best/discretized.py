@@ -45,7 +45,7 @@ class Controlled(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)
 
     def rates(self, y: Float[Array, " d"], u: Float[Array, " m"]) -> Float[Array, " d"]:
-        """dy/dα."""
+        """Return dy/dα."""
         values = self.fixed | {name: u[i] for i, name in enumerate(self.names)}
         rate = Rate(
             values["learning_rate"],
@@ -55,12 +55,12 @@ class Controlled(eqx.Module):
         return self.flow.rates(y, self.flow.scenario.T, rate)
 
     def log_error(self, y: Float[Array, " d"]) -> Float[Array, ""]:
-        """ln ε_g, the objective."""
+        """Return ln ε_g, the objective."""
         error = self.flow.errors(y, self.flow.scenario.T)
         return jnp.log(jnp.maximum(error, np.finfo(float).tiny))
 
     def step(self, y: Any, u: Any, u_next: Any, h: Any) -> Float[Array, " d"]:
-        """Φ."""
+        """Return Φ(y, u, u_next, h), the state after a step."""
 
         def stage(i: Array, k: Array) -> Array:
             at = y + h * jnp.sum(jnp.asarray(STAGES)[i, :, None] * k, axis=0)
@@ -91,18 +91,18 @@ class Path(NamedTuple):
     by_length: Float[np.ndarray, " n-1"]
 
     def hamiltonian(self, system: Controlled) -> Float[np.ndarray, " n"]:
-        """Λ·dy/dα, which is constant along an optimum, and d(ln ε_g)/dα at its end."""
+        """Return Λ·dy/dα, which is constant along an optimum."""
         rates = in_blocks(lambda y, u: _rates(system, y, u), self.states, self.controls)
         return np.sum(self.costates * rates, axis=1)
 
 
 def value_of(system: Controlled, y0: Any, times: Any, controls: Any) -> float:
-    """ln ε_g at the last time; infinite for a run that diverges."""
+    """Return ln ε_g at the last time; infinite for a run that diverges."""
     return _finite_value(system, _states(system, y0, times, controls))[0]
 
 
 def path(system: Controlled, y0: Any, times: Any, controls: Any) -> Path | None:
-    """The run and its gradient; None for a run that diverges."""
+    """Compute a run and its gradient; None for a run that diverges."""
     controls, h = np.asarray(controls, float), np.diff(np.asarray(times, float))
     states = _states(system, y0, times, controls)
     value, gradient = _finite_value(system, states)
@@ -124,7 +124,7 @@ def path(system: Controlled, y0: Any, times: Any, controls: Any) -> Path | None:
 
 
 def _states(system: Controlled, y0: Any, times: Any, controls: Any) -> Float[np.ndarray, "n d"]:
-    """The states at all times."""
+    """Return the states at all times."""
     u, h = np.asarray(controls, float), np.diff(np.asarray(times, float))
     y = np.asarray(y0, float)
 
@@ -153,7 +153,7 @@ def in_blocks(function: Callable[..., Any], *arrays: np.ndarray) -> Any:
 
 
 def _finite_value(system: Controlled, states: np.ndarray) -> tuple[float, np.ndarray]:
-    """ln ε_g of the last state, with its gradient; infinite if a state is not bounded."""
+    """Return ln ε_g of the last state with its gradient; infinite if a state is not bounded."""
     if not np.all(np.abs(states) <= LARGEST_OVERLAP):  # which NaN is not
         return np.inf, np.zeros(states.shape[1])
     value, gradient = _objective(system, states[-1])
@@ -162,7 +162,7 @@ def _finite_value(system: Controlled, states: np.ndarray) -> tuple[float, np.nda
 
 @stored_jit
 def _compiled_steps(system: Controlled, y0: Any, u: Any, u_next: Any, h: Any) -> Any:
-    """The states after each step of a block."""
+    """Return the states after each step of a block."""
 
     def one(y: Array, ends: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         after = system.step(y, *ends)
@@ -175,7 +175,7 @@ def _compiled_steps(system: Controlled, y0: Any, u: Any, u_next: Any, h: Any) ->
 
 @stored_jit
 def _jacobians(system: Controlled, states: Any, u: Any, u_next: Any, h: Any) -> Any:
-    """∂Φ/∂y, ∂Φ/∂u_j, ∂Φ/∂u_(j+1) and ∂Φ/∂h of the steps of a block."""
+    """Return ∂Φ/∂y, ∂Φ/∂u_j, ∂Φ/∂u_(j+1) and ∂Φ/∂h of the steps of a block."""
     return _of_all(system, jax.jacfwd(system.step, argnums=(0, 1, 2, 3)), states, u, u_next, h)
 
 
@@ -185,7 +185,7 @@ def _rates(system: Controlled, states: Any, u: Any) -> Any:
 
 
 def _of_all(system: Controlled, function: Any, *arguments: Any) -> Any:
-    """The function of all steps: one by one where averages choose their nodes for each state."""
+    """Apply a function to all steps: serially where averages choose nodes for each state."""
     if system.flow.moments.one_by_one:
         return jax.lax.map(lambda one: function(*one), arguments)
     return jax.vmap(function)(*arguments)

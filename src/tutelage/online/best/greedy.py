@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import ComputationError
 from tutelage._jax import jax, jnp
 from tutelage.online.best.discretized import LARGEST_OVERLAP, Controlled, in_blocks
+from tutelage.online.best.search import LONGEST_TIME, MOST_ENDS
+from tutelage.online.flow import errors_of
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import LAST, STAGES
 
@@ -22,7 +25,7 @@ from tutelage.solve.stepping import LAST, STAGES
 def greedy_run(
     system: Controlled, y0: Any, times: Any, bounds: Float[np.ndarray, "m 2"]
 ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n m"]]:
-    """States and controls at all times."""
+    """Compute states and controls at all times."""
     states, bounds = [np.asarray(y0, float)[None]], np.asarray(bounds, float)
 
     def block(h: Any) -> Any:
@@ -34,10 +37,47 @@ def greedy_run(
     return every, in_blocks(lambda y: _controls(system, y, bounds), every)
 
 
+def greedy_end(
+    system: Controlled,
+    y0: Any,
+    bounds: Float[np.ndarray, "m 2"],
+    ends: np.ndarray,
+    end: float,
+    error: float,
+) -> float:
+    """Find the time at which greedy controls reach the error, on a grid that ends there."""
+    for _ in range(MOST_ENDS):
+        states, _ = greedy_run(system, y0, end * ends, bounds)
+        errors = in_blocks(lambda y: errors_of(system.flow, y, system.flow.scenario.T), states)
+        log = np.log(np.maximum(errors, 1e-300))
+        below = np.flatnonzero(log <= np.log(error))
+        if not len(below) and end > 0.5 * LONGEST_TIME:
+            break
+        if not len(below):
+            end *= 2
+            continue
+        j = int(below[0])
+        share = (np.log(error) - log[j - 1]) / (log[j] - log[j - 1])
+        following = end * (ends[j - 1] + share * (ends[j] - ends[j - 1]))
+        if abs(following - end) < 1e-9 * end:
+            return float(end)
+        end = float(following)
+        # So that the last point is past the error by rounding only, and not before it.
+        if j == len(ends) - 1 and abs(share - 1) < 1e-6:
+            return end
+        end *= 1 + 1e-9
+    raise ComputationError(
+        "error",
+        f"greedy control does not reach {error:g} until α = {end:g}",
+        "it stalls where the terms of first order vanish, as on a plateau",
+        "greedy=False",
+    )
+
+
 def greedy_controls(
     system: Controlled, y: Float[Array, " d"], bounds: Float[Array, "m 2"]
 ) -> Float[Array, " m"]:
-    """The controls with the least dε_g/dα."""
+    """Return the controls with the least dε_g/dα."""
     slope = jax.grad(system.log_error)(y)
     low, high = bounds[:, 0], bounds[:, 1]
     middle = 0.5 * (low + high)
@@ -48,7 +88,7 @@ def greedy_controls(
     at_low = change(low)
 
     def best(i: int) -> Array:
-        """The minimum of the parabola through the ends and the middle of an interval."""
+        """Minimize the parabola through the ends and the middle of an interval."""
         here = jnp.eye(len(low))[i]
         half, full = (change(low + here * (x - low)) - at_low for x in (middle, high))
         # f(x) = a x + b x² with x from 0 to 1.
@@ -64,7 +104,7 @@ def greedy_controls(
 
 @stored_jit
 def _run(system: Controlled, y0: Any, h: Any, bounds: Any) -> Any:
-    """The states after each step of a block."""
+    """Return the states after each step of a block."""
 
     def rates(y: Array) -> Array:
         return system.rates(y, greedy_controls(system, y, bounds))

@@ -13,14 +13,14 @@ from tutelage._names import with_checked_arguments
 
 
 class StepSchedule(eqx.Module):
-    """A function of the time α, which frameworks can use as a function of the step."""
+    """A function of the time α, with a form for frameworks that count steps."""
 
     def __call__(self, time: Any) -> Any:
-        """The value at a time α."""
+        """Return the value at a time α."""
         raise NotImplementedError
 
     def per_step(self, dimension: int) -> Callable[[Any], Any]:
-        """The learning rate η(k/N)/N of step k of a network with N inputs.
+        """Return the learning rate η(k/N)/N as a function of the step k, for N inputs.
 
         dimension: N.
 
@@ -69,12 +69,12 @@ class LinearSchedule(StepSchedule):
         return f"LinearSchedule(times={times}, values={values})"
 
     def __call__(self, time: Any) -> Any:
-        """The value at a time."""
+        """Return the value at a time."""
         return jnp.interp(jnp.asarray(time, float), self.times, self.values)
 
 
 def as_row(argument: str, value: Any) -> Float[Array, " n"]:
-    """Numbers in a row; traced ones pass."""
+    """Check a list of numbers and return it as an array; traced values pass."""
     row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
     if row.ndim != 1 or not len(row):
         raise InputError(argument, f"shape {row.shape}", "they have to be numbers in a row")

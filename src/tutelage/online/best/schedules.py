@@ -33,15 +33,20 @@ from tutelage.online.flow import Flow
 from tutelage.online.stationary.plateaus import LONGEST
 from tutelage.online.steps import steps
 
-FINE, COARSE = 1e-10, 1e-8
-# Below a hundred tolerances an error is that of the integration.
-SMALLEST = 1e-7
-SCANNED = 25
+FINE_TOLERANCE, COARSE_TOLERANCE = 1e-10, 1e-8
+# Smallest error that can be asked for: below it ε_g is the error of the integration.
+SMALLEST_ERROR = 1e-7
+# Constant learning rates that are tried first.
+SCANNED_RATES = 25
 
 
 @dataclass(frozen=True, repr=False)
 class BestLearningRate(Finding):
-    """learning_rate: η; time: when the error is reached with it. Both `Estimate`."""
+    """The result of `best_learning_rate`.
+
+    learning_rate: η.
+    time: when the error is reached with it.
+    """
 
     learning_rate: Estimate
     time: Estimate
@@ -80,19 +85,23 @@ class Schedule(StepSchedule):
         return f"Schedule(rates={rates}, switches={switches})"
 
     def __call__(self, time: Any) -> Any:
-        """η(time)."""
+        """Return η at a time."""
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
 def _switches(value: Any) -> Float[Array, " n"]:
-    """Times in a row, perhaps none."""
+    """Check a list of times, which may be empty."""
     return jnp.zeros(0) if np.shape(value) == (0,) else as_row("switches", value)
 
 
 @dataclass(frozen=True, repr=False)
 class BestSchedule(Finding):
-    """schedule: η over time, for `evolve`; time: when the error is reached; constant: the best
-    that one learning rate can do."""
+    """The result of `best_schedule`.
+
+    schedule: η over time, for `evolve`.
+    time: when the error is reached with it.
+    constant: the result with a constant learning rate.
+    """
 
     schedule: Schedule
     time: Estimate
@@ -110,7 +119,7 @@ def best_learning_rate(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> BestLearningRate:
-    """The constant learning rate with which the error falls below a value soonest.
+    """Find the constant learning rate with which the error falls below a value soonest.
 
     η* = argmin t(η) with ε_g(t(η)) = error for the first time.  t has several minima in general:
     25 learning rates in geometric order are tried first, then the best valley is searched.
@@ -137,8 +146,8 @@ def best_learning_rate(
     low, high = _checked(scenario, start, error, bounds)
     flow = Flow(scenario, method, batch=batch, readout_rate=readout_rate)
     y0 = flow.vector(start)
-    etas, times = np.geomspace(low, high, SCANNED), np.full(SCANNED, np.inf)
-    for j in range(SCANNED):
+    etas, times = np.geomspace(low, high, SCANNED_RATES), np.full(SCANNED_RATES, np.inf)
+    for j in range(SCANNED_RATES):
         limit = min(2 * np.min(times), LONGEST)
         times[j] = _passage(flow, y0, [etas[j]], [], error, limit)
     if not np.any(np.isfinite(times)):
@@ -146,15 +155,15 @@ def best_learning_rate(
             "error", f"{error:g} is not reached", f"no learning rate from {low:g} to {high:g} does"
         )
     best = int(np.argmin(times))
-    valley = etas[max(best - 1, 0)], etas[min(best + 1, SCANNED - 1)]
+    valley = etas[max(best - 1, 0)], etas[min(best + 1, SCANNED_RATES - 1)]
     limit = 10 * times[best]
 
-    def time(eta: float, tolerance: float = FINE) -> float:
-        # A run that does not get there in time is finite here: the search subtracts values.
+    def time(eta: float, tolerance: float = FINE_TOLERANCE) -> float:
+        # The search subtracts values: a run that does not reach the error has a finite time, too.
         return min(_passage(flow, y0, [eta], [], error, limit, tolerance), limit)
 
-    found = minimize_scalar(time, bounds=valley, method="bounded", options={"xatol": 1e-7})
-    return _with_errors(time, float(found.x))
+    minimum = minimize_scalar(time, bounds=valley, method="bounded", options={"xatol": 1e-7})
+    return _with_errors(time, float(minimum.x))
 
 
 @validated
@@ -169,7 +178,7 @@ def best_schedule(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> BestSchedule:
-    """A piecewise constant learning rate with which the error falls below a value soonest.
+    """Find a piecewise constant learning rate with which the error falls below a value soonest.
 
     Begins with the best constant rate; then, until there are enough pieces, the longest one is
     halved and all rates and switches are optimised together (Nelder and Mead 1965).  Each stage
@@ -187,7 +196,7 @@ def best_schedule(
     y0 = flow.vector(start)
     limit = 2 * float(constant.time.value)
 
-    def time(x: np.ndarray, tolerance: float = FINE) -> float:
+    def time(x: np.ndarray, tolerance: float = FINE_TOLERANCE) -> float:
         rates, switches = _unpacked(x)
         if np.any(rates < bounds[0]) or np.any(rates > bounds[1]):
             return limit
@@ -201,14 +210,14 @@ def best_schedule(
         x = minimize(time, x, method="Nelder-Mead", options=options).x
     value = time(x)
     rates, switches = _unpacked(x)
-    reached = number(value, abs(time(x, COARSE) - value) + 1e-9 * value)
+    reached = number(value, abs(time(x, COARSE_TOLERANCE) - value) + 1e-9 * value)
     return BestSchedule(Schedule(rates, switches), reached, constant)
 
 
 def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tuple[float, float]:
     check_fits("start", scenario, start, batches=((),))
     first = float(generalization_error(scenario, start))
-    finite_number("error", error, at_least=SMALLEST, hint="1e-4")
+    finite_number("error", error, at_least=SMALLEST_ERROR, hint="1e-4")
     if error >= first:
         raise InputError(
             "error", short_repr(error), f"the start has {first:g} already", "a lower one"
@@ -226,9 +235,9 @@ def _passage(
     switches: Any,
     error: float,
     limit: float,
-    tolerance: float = FINE,
+    tolerance: float = FINE_TOLERANCE,
 ) -> float:
-    """When the error is reached for the first time; infinite if not until the limit."""
+    """Return the time at which the error is first reached; infinite if not before the limit."""
     begin = 0.0
     for eta, end in zip(rates, [*switches, limit], strict=True):
         duration = max(min(end, limit) - begin, 1e-9)
@@ -243,13 +252,13 @@ def _passage(
 
 
 def _unpacked(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x = (ln η_1, …, ln η_n, ln of the first n - 1 durations): all positive, in order."""
+    """Return rates and switches from x = (ln η_1, …, ln η_n, ln of the first n - 1 durations)."""
     n = (len(x) + 1) // 2
     return np.exp(x[:n]), np.cumsum(np.exp(x[n:]))
 
 
 def _halved(x: np.ndarray, total: float) -> np.ndarray:
-    """The same schedule with its longest piece written as two."""
+    """Split the longest piece of a schedule into two equal ones."""
     rates, switches = _unpacked(x)
     edges = np.concatenate([[0.0], switches, [total]])
     j = int(np.argmax(np.diff(edges)))
@@ -258,9 +267,9 @@ def _halved(x: np.ndarray, total: float) -> np.ndarray:
 
 
 def _with_errors(time: Callable[..., float], eta: float) -> BestLearningRate:
-    """At a minimum t(η) is flat: η is known to √(2 δt/t''), δt the error of a passage time."""
+    """Estimate errors: at a minimum η is known to √(2 δt/t''), δt the error of a passage time."""
     value = time(eta)
-    inaccuracy = abs(time(eta, COARSE) - value) + 1e-9 * value
+    inaccuracy = abs(time(eta, COARSE_TOLERANCE) - value) + 1e-9 * value
     h = 1e-3 * eta
     curvature = (time(eta + h) - 2 * value + time(eta - h)) / h**2
     uncertain = np.sqrt(2 * inaccuracy / curvature) if curvature > 0 else h

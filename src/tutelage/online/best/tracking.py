@@ -31,23 +31,28 @@ from tutelage.online.linearization import linearized
 from tutelage.online.stationary.points import FixedPoint, describe, polished
 from tutelage.runs.stored_jit import stored_jit
 
-# Learning rates and weight decays that are tried first.
-RATES, DECAYS = 25, 4
-# In ln η, and in weight decays relative to the drift: second derivatives by differences of exact
-# first ones, and the distance from a bound at which the minimum is taken to lie beyond it.
-STEP, AT_BOUND = 1e-3, 1e-6
-# A valley is found by the grid: its lowest point is next to there.
-SEARCHES = 8
-# Each of Newton's steps squares a distance, which a search has made small.
-POLISHES = 3
-# The last of them is not longer at a minimum, in ln η and in weight decays relative to the drift.
-SETTLED = 1e-3
+# Numbers of learning rates and of weight decays in the first grid.
+GRID_RATES, GRID_DECAYS = 25, 4
+# Step of the differences of exact first derivatives, and distance from a bound within which the
+# minimum is taken to lie beyond it; both in ln η, and in weight decays relative to the drift.
+DIFFERENCE_STEP, BOUND_DISTANCE = 1e-3, 1e-6
+# Searches from the lowest point of the grid at most.
+MAX_SEARCHES = 8
+# Steps of Newton's method after the search; each squares the distance from the minimum.
+NEWTON_STEPS = 3
+# Largest last step at a minimum, in ln η and in weight decays relative to the drift.
+LARGEST_LAST_STEP = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
 class BestTracking(Finding):
-    """learning_rate: η;  weight_decay: γ;  generalization_error: the least ε_g, that of ``point``,
-    the stationary state with both."""
+    """The result of `best_tracking`.
+
+    learning_rate: η.
+    weight_decay: γ.
+    generalization_error: the least ε_g.
+    point: the stationary state with this error.
+    """
 
     learning_rate: Estimate
     weight_decay: Estimate
@@ -66,7 +71,7 @@ def best_tracking(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> BestTracking:
-    """The learning rate, and weight decay, with which students follow drifting teachers best.
+    """Find the learning rate and weight decay with which students follow drifting teachers best.
 
     (η, γ) = argmin ε_g of the stable state that Newton's method finds from ``start``.  Students
     that specialize and such that do not have minima of their own: 25 learning rates are tried
@@ -119,26 +124,26 @@ class Followed:
         self.flow, self.start = flow, start
 
     def at(self, gamma: float) -> Flow:
-        """The equations with another weight decay."""
+        """Return the equations with another weight decay."""
         decay = np.asarray(gamma, dtype=np.float64)
         return eqx.tree_at(lambda flow: flow.moments.scenario.weight_decay, self.flow, decay)
 
     def point(self, x: np.ndarray) -> FixedPoint | None:
-        """The state, if there is one that is stable."""
+        """Return the stationary state; None if it is not stable."""
         flow, rate = self.at(x[1]), rate_of(float(np.exp(x[0])))
         try:
-            found = describe(flow, rate, *polished("start", flow, rate, self.start))
+            point = describe(flow, rate, *polished("start", flow, rate, self.start))
         except ComputationError:
             return None
-        return found if found.stable else None
+        return point if point.stable else None
 
     def error(self, x: np.ndarray) -> float:
-        """ε_g; infinite without a state."""
+        """Return ε_g; infinite without a stable state."""
         point = self.point(x)
         return np.inf if point is None else point.generalization_error
 
     def error_and_gradient(self, x: np.ndarray) -> tuple[float, Float[np.ndarray, " 2"]] | None:
-        """ε_g, and its derivatives by ln η and by γ."""
+        """Return ε_g and its derivatives by ln η and γ; None without a stable state."""
         point = self.point(x)
         if point is None:
             return None
@@ -155,10 +160,10 @@ def _slope(flow: Flow, y: Float[Array, " d"]) -> Float[Array, " d"]:
 
 
 def _lowest(followed: Followed, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 2"]:
-    """The best of a grid."""
+    """Return the best point of a grid."""
     (low, high), (least, most) = box.tolist()
-    decays = np.linspace(least, most, DECAYS if most > least else 1)
-    grid = [np.array([x, gamma]) for x in np.linspace(low, high, RATES) for gamma in decays]
+    decays = np.linspace(least, most, GRID_DECAYS if most > least else 1)
+    grid = [np.array([x, gamma]) for x in np.linspace(low, high, GRID_RATES) for gamma in decays]
     errors = [followed.error(x) for x in grid]
     if not np.any(np.isfinite(errors)):
         raise ComputationError(
@@ -171,7 +176,7 @@ def _lowest(followed: Followed, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarr
 
 
 def _check_inside(minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: Any) -> None:
-    """The minimum is one, and not where the search had to stop; at least at γ = 0, which is."""
+    """Refuse a minimum at a bound, except at γ = 0, which is a minimum."""
     for k, name in enumerate(names):
         low, high = box[k]
         if low == high or minimum.free[k] or (k == 1 and minimum.x[1] <= low == 0):
@@ -186,7 +191,7 @@ def _check_inside(minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: Any)
 
 
 class Minimum(NamedTuple):
-    """Of ε_g in a box of x = (ln η, γ).
+    """A minimum of ε_g in a box of x = (ln η, γ).
 
     free: which coordinates do not stop at its sides.
     step: what the last of Newton's steps has changed.
@@ -200,38 +205,38 @@ class Minimum(NamedTuple):
 
 
 def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) -> Minimum:
-    """The minimum, by a search in the box and then by Newton's method."""
+    """Find the minimum by a search in the box, then by Newton's method."""
     unit = np.array([1.0, drift])
     largest = 10 * followed.error(x)
 
     def value(z: np.ndarray) -> tuple[float, np.ndarray]:
-        found = followed.error_and_gradient(z * unit)
-        # Finite also without a state: the search subtracts values.
-        return (largest, np.zeros(2)) if found is None else (found[0], found[1] * unit)
+        result = followed.error_and_gradient(z * unit)
+        # The search subtracts values: they are finite also without a stable state.
+        return (largest, np.zeros(2)) if result is None else (result[0], result[1] * unit)
 
     def slope(z: np.ndarray) -> np.ndarray:
-        found = followed.error_and_gradient(z * unit)
-        if found is None:
+        result = followed.error_and_gradient(z * unit)
+        if result is None:
             received, why = f"the error falls until η = {np.exp(z[0]):g}", "there the state is lost"
             raise ComputationError(
                 "scenario and start", received, why, "other bounds, or a smaller drift"
             )
-        return (found[1] * unit)[free]
+        return (result[1] * unit)[free]
 
     def curvature(z: np.ndarray) -> np.ndarray:
-        axes = STEP * np.eye(2)[free]
-        return np.array([(slope(z + e) - slope(z - e)) / (2 * STEP) for e in axes])
+        axes = DIFFERENCE_STEP * np.eye(2)[free]
+        return np.array([(slope(z + e) - slope(z - e)) / (2 * DIFFERENCE_STEP) for e in axes])
 
     sides = box / unit[:, None]
     z = _descended(value, x / unit, sides)
-    free = np.all(np.abs(z - sides.T) > AT_BOUND, axis=0)
+    free = np.all(np.abs(z - sides.T) > BOUND_DISTANCE, axis=0)
     step, softness = np.zeros((2, 2))
-    for _ in range(POLISHES if np.any(free) else 0):
+    for _ in range(NEWTON_STEPS if np.any(free) else 0):
         H = curvature(z)
         step[free] = -np.linalg.solve(H, slope(z))
         softness[free] = np.sum(np.abs(np.linalg.inv(H)), axis=1)
         z = z + step
-    if np.any(np.abs(step) > SETTLED):
+    if np.any(np.abs(step) > LARGEST_LAST_STEP):
         received = f"the slope of the error does not vanish near η = {np.exp(x[0]):g}"
         why = "Newton's method finds no minimum, which may lie where the state is lost"
         raise ComputationError(
@@ -241,15 +246,15 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
 
 
 def _descended(value: Any, z: np.ndarray, sides: Float[np.ndarray, "2 2"]) -> np.ndarray:
-    """The minimum next to a point of the grid, by searches as wide as the grid's spacing.
+    """Find the minimum next to a point of the grid, by searches as wide as the spacing of the grid.
 
     One search over the whole box may leap into another valley, or where there is no state.
     """
-    spacing = (sides[:, 1] - sides[:, 0]) / [RATES - 1, DECAYS - 1]
-    for _ in range(SEARCHES):
+    spacing = (sides[:, 1] - sides[:, 0]) / [GRID_RATES - 1, GRID_DECAYS - 1]
+    for _ in range(MAX_SEARCHES):
         near = np.clip([z - spacing, z + spacing], sides[:, 0], sides[:, 1])
         z = minimize(value, z, jac=True, bounds=list(near.T), method="L-BFGS-B").x
-        stopped = (np.abs(z - near) < AT_BOUND) & (np.abs(near - sides.T) > AT_BOUND)
+        stopped = (np.abs(z - near) < BOUND_DISTANCE) & (np.abs(near - sides.T) > BOUND_DISTANCE)
         if not np.any(stopped):
             break
     return z
@@ -269,7 +274,7 @@ def _described(followed: Followed, minimum: Minimum) -> BestTracking:
 
 
 def _ordered(argument: str, pair: Any, **least: float) -> tuple[float, float]:
-    """Two numbers, the lower first."""
+    """Check two bounds, the lower one first."""
     low, high = (float(finite_number(argument, x, hint="(0.1, 2.0)", **least)) for x in pair)
     if low >= high:
         raise InputError(argument, f"({low:g}, {high:g})", "the first has to be the lower one")

@@ -35,7 +35,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 }
 FACTORS = (0.7, 1.0, 1.4)
 # Networks on the map: inputs, runs and batches.
-DIMENSION, RUNS, NETWORK_BATCH = 600, 12, 0.3
+DIMENSION, RUNS, NETWORK_BATCH = 400, 8, 1.0
 NOTE = (
     "Steps until ε_g is half of its value on the plateau for η → 0, from Q = diag(0.2, 0.3, …), "
     "R = 0.02 times the identity, T = 1, at the best of 25 constant rates from 0.003 to 12. A step "
