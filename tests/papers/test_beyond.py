@@ -15,12 +15,13 @@ from scipy.stats import kstest
 import tutelage as tl
 from tutelage import averages
 from tutelage.online.stationary.escape import MIDDLE_HALF, escape_probability
-from tutelage.papers import PAPERS
+from tutelage.papers import PAPERS, recorded
 from tutelage.papers.beyond import (
     activations as beyond_activations,
     escape as beyond_escape,
     mismatch as beyond_mismatch,
     noise as beyond_noise,
+    optimizers as beyond_optimizers,
     rates as beyond_rates,
     relu as beyond_relu,
     schedules as beyond_schedules,
@@ -381,3 +382,24 @@ def test_every_section_has_a_figure_and_numbers_with_errors(tmp_path):
             assert row.note and row.uncertainty > 0 and abs(row.computed) < math.inf
             # That width does not help from a large start is a difference of 0.
             assert row.uncertainty < abs(row.computed) or entry.section.name == "starts"
+
+
+def test_recorded_networks_leave_the_plateau_after_the_steps_of_the_map():
+    data = recorded.kept("beyond", "optimizers")
+    theory = data["steps"].sel(batch=float(data["network_batch"]))
+    deviation = np.abs(data["network_steps"] - theory) / data["network_error"]
+    measured = deviation.values[np.isfinite(deviation.values)]
+    # Networks of N = 400 leave earlier by a few percent: fluctuations add to the preference.
+    bias = 0.06 * (theory / data["network_error"]).values[np.isfinite(deviation.values)]
+    assert len(measured) >= 2 and np.all(measured < 3 + bias)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1.0, 100.0])
+@pytest.mark.parametrize("name", beyond_optimizers.OPTIMIZERS)
+def test_the_recorded_map_of_optimizers_is_computed_again(name, batch):
+    data = recorded.kept("beyond", "optimizers")
+    case, optimizer = beyond_optimizers.CASES[0], beyond_optimizers.OPTIMIZERS[name]
+    here = data.sel(case=case.label, optimizer=name, batch=batch)
+    rate, goal = float(here["learning_rate"]), beyond_optimizers.level(case)
+    assert beyond_optimizers.needed(case, optimizer, batch, rate, goal) == float(here["steps"])

@@ -1,9 +1,10 @@
 """Beyond the papers: what the exact computation adds.
 
-Twelve sections, each in a module of its own: learning rates and the series that is cut, the fine
+Thirteen sections, each in a module of its own: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
 schedules, the scale from which wide students start, second layers with noisy labels and on the
-plateau, teachers that drift, and equilibrium at any temperature.
+plateau, teachers that drift, equilibrium at any temperature, and optimizers with large
+batches.
 None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
@@ -16,6 +17,6 @@ PAPER = Paper(
     "Beyond the papers: what the exact computation adds",
     (
         *("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
-        *("readouts", "layers", "drift", "temperature"),
+        *("readouts", "layers", "drift", "temperature", "optimizers"),
     ),
 )
