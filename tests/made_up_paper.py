@@ -10,7 +10,7 @@ import xarray as xr
 
 from tutelage import papers
 from tutelage.papers.paper import Paper
-from tutelage.papers.recorded import marked
+from tutelage.papers.recorded import mark_recorded
 from tutelage.papers.row import (
     closed_form,
     compare,
@@ -45,7 +45,9 @@ def text(full: bool):
 
 
 def new(full: bool):
-    yield from marked([found("a rate", 1.25, 1e-3, "computed twice")], "python far.py (far away)")
+    yield from mark_recorded(
+        [found("a rate", 1.25, 1e-3, "computed twice")], "python far.py (far away)"
+    )
 
 
 class Made:

@@ -345,12 +345,16 @@ def test_a_schedule_reaches_its_goal_when_it_says_and_none_beside_it_sooner():
 
 def test_wide_students_recover_more_from_small_starts_alone():
     """Counted run by run from the records, and held against the rows and the caption."""
-    rows = {row.item: row for row in starts._shown(readings.kept("starts")) if isinstance(row, Row)}
+    rows = {
+        row.item: row
+        for row in starts._shown(readings.load_recorded("starts"))
+        if isinstance(row, Row)
+    }
     for setting, entry, small, large in (
         ("code", 0.005, 1.0, 30.0),
         ("text", 0.1 / 3**0.5, 0.03, 1),
     ):
-        nodes = readings.kept("starts")[setting]["recovered"]
+        nodes = readings.load_recorded("starts")[setting]["recovered"]
         for scale in (small, large):
             gains = [
                 int(nodes.sel(start_scale=scale, polarity=2.0, multiple=10, run=run))

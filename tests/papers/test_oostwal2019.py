@@ -11,7 +11,7 @@ import tutelage as tl
 from tutelage.papers.oostwal2019.error import error, site_symmetric
 from tutelage.papers.oostwal2019.free_energy import entropy
 from tutelage.papers.oostwal2019.loads import at, load
-from tutelage.papers.oostwal2019.measures import held
+from tutelage.papers.oostwal2019.measures import holds_in_cases
 from tutelage.papers.oostwal2019.samples import Size, _sampled
 from tutelage.papers.oostwal2019.states import NOTE_POSITIVE
 
@@ -64,9 +64,9 @@ def test_overlaps_of_relu_students_become_positive_at_the_loads_of_the_note():
 
 
 def test_a_statement_that_fails_somewhere_differs():
-    assert held("i", "always", [True, True]).verdict == "agrees"
-    assert held("i", "always", [True, False]).verdict == "differs"
-    assert held("i", "always", [True, False]).computed == 0.5
+    assert holds_in_cases("i", "always", [True, True]).verdict == "agrees"
+    assert holds_in_cases("i", "always", [True, False]).verdict == "differs"
+    assert holds_in_cases("i", "always", [True, False]).computed == 0.5
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tutelage.papers import recorded
 from tutelage.papers.beyond import plateaus
 
 K = plateaus.SIZE
-KEPT = recorded.kept("beyond", "plateaus")
+KEPT = recorded.load_recorded("beyond", "plateaus")
 SLOPES = {"ReLU": 0.0, "leaky ReLU, slope 0.2": 0.2}  # of x < 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from tutelage._checks import InputError
 from tutelage.papers.claim import LEVEL, claim
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.recorded import held_against
+from tutelage.papers.recorded import compare_with_recorded
 from tutelage.papers.row import compare, digits, found
 from tutelage.papers.sequential import sequential_claim, until_decided
 
@@ -53,7 +53,8 @@ def test_a_reading_that_is_not_decided_is_not_said_to_depend():
         ((OPEN, HOLDS), ["1"], "depends"),
         ((FAILS, FAILS), ["1"], "differs"),
         ((HOLDS, HOLDS), ["1"], "agrees"),
-        ((FAILS, OPEN), ["1"], "undecided"),
+        ((FAILS, OPEN), ["1"], "differs"),
+        ((OPEN, FAILS), ["1"], "undecided"),
     ],
 )
 def test_what_holds_only_in_a_reading_of_ours_says_so(rows, ours, verdict):
@@ -106,7 +107,7 @@ def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_stan
         sooner = HOLDS if len(samples) == 4 else FAILS
         return [claim("p", "i", samples, level=level), sooner]
 
-    runs, (slow, quick) = until_decided(draw, claims, runs=4, looks=5)
+    runs, (slow, quick) = until_decided(draw, claims, runs=4, stages=5)
     assert drawn == [(0, 4), (4, 4), (8, 8)] and len(runs) == 16  # 2⁻¹⁶ < 0.002 < 2⁻⁸
     assert looked == [(4, LEVEL / 5), (8, LEVEL / 5), (16, LEVEL / 5)]
     assert slow.verdict == "agrees" and quick is HOLDS
@@ -114,7 +115,7 @@ def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_stan
 
 def test_what_is_not_decided_at_the_stated_cost_says_so():
     row = sequential_claim(
-        "p", "i", lambda first, count: np.tile([1.0, -1.0], count // 2), runs=4, looks=3
+        "p", "i", lambda first, count: np.tile([1.0, -1.0], count // 2), runs=4, stages=3
     )
     assert (
         row.verdict == "undecided" and row.note == "16 runs do not decide it at the level 0.0033."
@@ -124,5 +125,5 @@ def test_what_is_not_decided_at_the_stated_cost_says_so():
 @pytest.mark.parametrize(("again", "words"), [(1.3, "still holds"), (1.5, "no longer holds")])
 def test_a_new_number_still_holds_within_its_error(again, words):
     before, now = found("a rate", 1.2, 0.03), found("a rate", again, 0.03)
-    (row,) = held_against([now], [before])
+    (row,) = compare_with_recorded([now], [before])
     assert words in row.note and row.computed == again

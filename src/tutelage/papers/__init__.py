@@ -1,4 +1,4 @@
-"""The papers: their figures, tables and numbers beside computed ones.
+"""The papers: their figures, tables and numbers next to computed ones.
 
 One folder per paper, named by its citation key, and `beyond` for what is in none of them; a folder
 that is there is a paper, and its ``__init__`` has the title.  They contain no physics except
@@ -20,7 +20,7 @@ __all__ = ["PAPERS", "Entry", "Paper", "Row", "reproduce", "sections"]
 
 
 def _found() -> dict[str, Paper]:
-    """By year, which ends a key, so that what has none comes last."""
+    """Find the papers, sorted by the year at the end of the key; `beyond` comes last."""
     keys = [module.name for module in iter_modules(__path__) if module.ispkg]
     keys.sort(key=lambda key: (key[-4:], key))
     return {key: import_module(f"{__name__}.{key}").PAPER for key in keys}
@@ -52,7 +52,7 @@ def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entr
 
 @validated
 def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Row]:
-    """The rows of those `sections`, computed now and in small; nothing is kept.
+    """Compute the rows of those `sections` at their quick size; nothing is stored.
 
     >>> {row.paper for row in reproduce(["oostwal2019"], "eq11")}
     {'oostwal2019'}

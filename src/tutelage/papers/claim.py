@@ -1,4 +1,4 @@
-"""A statement without a number, decided by measurements that could have said otherwise."""
+"""Decide statements without numbers by statistical tests that can refute them."""
 
 import math
 from typing import Any, Literal
@@ -21,7 +21,7 @@ def claim(
     *,
     level: float = LEVEL,
 ) -> Row:
-    """The row of a statement that a mean is greater, or less, than a limit.
+    """Return the row of a statement that a mean is greater, or less, than a limit.
 
     It "agrees" if a one-sided t test of the samples says so at the level, 0.01, "differs" if one
     says the opposite, and is "undecided" if they say neither.  ``computed`` is the mean,
@@ -57,7 +57,7 @@ def claim(
 
 
 def _chance(excess: np.ndarray) -> float:
-    """Of a mean as large as this if it were zero; NaN if a value is.
+    """Return the p-value of the mean under a true mean of zero; NaN if a value is NaN.
 
     By a t test; if all values are alike, by a sign test, which that leaves.
     """
@@ -70,7 +70,7 @@ def _chance(excess: np.ndarray) -> float:
 
 
 def counterexample(paper: str, item: str, printed: str, refuted: bool, note: str) -> Row:
-    """The row of a general statement that one case refutes, if the computation says that it does.
+    """Return the row of a general statement that one case may refute.
 
     Args:
         printed: the statement in a few words.
@@ -87,7 +87,7 @@ def counterexample(paper: str, item: str, printed: str, refuted: bool, note: str
 
 
 def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Row:
-    """The row of a statement that something is so in every run: the fraction where it is."""
+    """Return the row of a statement about every run, with the fraction of runs where it holds."""
     fraction = float(np.mean(np.asarray(holds, dtype=float)))
     error = math.sqrt(fraction * (1 - fraction) / len(holds))
     verdict: Verdict = "agrees" if fraction == 1.0 else "differs"

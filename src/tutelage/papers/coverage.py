@@ -1,4 +1,4 @@
-"""What became of every statement of a paper: its contents, joined with the rows.
+"""Join the contents of each paper with its rows: what became of every statement.
 
 ``papers/KEY/contents.csv`` has a line for each section, equation, theorem, figure, table and
 statement of a paper, in the order of the paper and in our words.  A line names its rows by the
@@ -86,7 +86,7 @@ def covered(paper: str, verdicts: Mapping[str, str]) -> Iterator[tuple[Line, str
 
 
 def _outcome(verdicts: Mapping[str, str]) -> str:
-    """How many rows agree; the others with their items.
+    """Count the rows that agree, and name the others.
 
     >>> _outcome({"a": "agrees", "b": "agrees", "c": "depends"})
     '2 agrees; depends: c'

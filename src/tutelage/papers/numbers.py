@@ -1,4 +1,4 @@
-"""A computed number as text, with as many digits as its error leaves."""
+"""Format a computed number with as many digits as its error leaves."""
 
 import math
 
@@ -9,7 +9,7 @@ ROUNDED_ZERO = 1e-13
 
 
 def computed_text(row: Row) -> str:
-    """The computed number of a row, with its uncertainty if it has one; of a sentence, words.
+    """Format the computed number of a row with its uncertainty; a sentence has words instead.
 
     >>> from tutelage.papers.row import found
     >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))

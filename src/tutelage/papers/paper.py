@@ -7,7 +7,7 @@ from tutelage.papers.section import Section
 
 
 class Paper(NamedTuple):
-    """What ``papers/KEY/__init__.py`` says of a paper; its modules are loaded when asked for.
+    """The entry of a paper in ``papers/KEY/__init__.py``; its modules are loaded on demand.
 
     modules: of this folder, in the order in which their ``SECTIONS`` are shown.
     """
@@ -23,7 +23,7 @@ class Paper(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A section, whose it is, and the module that has it."""
+    """A section with its paper and its module."""
 
     paper: Paper
     section: Section
@@ -31,5 +31,5 @@ class Entry(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The beginning of the names of its files."""
+        """The stem of the file names of this section."""
         return f"{self.paper.key}_{self.section.name}"

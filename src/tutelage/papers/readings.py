@@ -1,4 +1,4 @@
-"""A statement whose outcome depends on something that the paper does not print.
+"""Decide statements in several readings, where a choice is not printed.
 
 What is not printed has to be chosen, and a paper may be read in several ways: as its text says, or
 as the public code of its authors does.  The statement is decided in each reading, and these
@@ -25,11 +25,12 @@ def in_each_reading(
     *,
     ours: Collection[str] = (),
 ) -> Row:
-    """One row for a statement that is decided in several readings of the paper.
+    """Return one row for a statement that is decided in several readings of the paper.
 
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
     one and not in another it "depends", and its note says on what, with the outcome on both sides.
-    If it fails in all readings of the authors and agrees in one of ours, it holds "in our reading".
+    If it fails in all readings of the authors and agrees in one of ours, it holds "in our reading";
+    if it agrees in none of ours, it "differs".
     If it agrees in none and fails only in some it is "undecided".  Numbers are those of the first
     reading, as the row says.
 
@@ -53,8 +54,9 @@ def in_each_reading(
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
     theirs = [row.verdict for name, row in readings.items() if name not in ours]
-    if verdict == "depends" and ours and all(one in FAILED for one in theirs):
-        verdict = "in our reading"
+    if ours and all(one in FAILED for one in theirs):
+        agrees = any(row.verdict == "agrees" for row in readings.values())
+        verdict = "in our reading" if agrees else "differs"
     opening = _opening(on, verdict, {row.verdict for row in readings.values()})
     outcomes = [_outcome(name, row) for name, row in readings.items()]
     told = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])

@@ -1,4 +1,4 @@
-"""Results of long runs that are kept with the package, so that every report can show them.
+"""Results of long runs that are stored in the package, so that every report can show them.
 
 A file holds what rows and pictures are made of, and in its attributes the command, the version, the
 machine and the seed that made it.  Rows of it are marked *recorded*.  A full run computes them
@@ -21,21 +21,21 @@ from tutelage.papers.section import Figure
 FOLDER = "recorded"  # of a paper
 
 
-def kept(paper: str, name: str) -> xr.Dataset:
-    """What ``papers/PAPER/recorded/NAME.nc`` holds."""
+def load_recorded(paper: str, name: str) -> xr.Dataset:
+    """Load ``papers/PAPER/recorded/NAME.nc``."""
     return results.load(Path(__file__).parent / paper / FOLDER / f"{name}.nc")
 
 
 def digest(paper: str) -> str:
-    """Changes with what is recorded of a paper, on which its sections depend besides code."""
+    """Return a hash of the recorded files of a paper, on which its sections depend besides code."""
     content = hashlib.sha256()
     for file in sorted((Path(__file__).parent / paper / FOLDER).glob("*.nc")):
         content.update(file.name.encode() + file.read_bytes())
     return content.hexdigest()[:16]
 
 
-def origin(*datasets: xr.Dataset) -> str:
-    """By what they were made, in words."""
+def describe_origin(*datasets: xr.Dataset) -> str:
+    """Return command, machine, versions and seed of datasets in words."""
     return "; ".join(dict.fromkeys(_told(one.attrs) for one in datasets))
 
 
@@ -46,16 +46,16 @@ def _told(attrs: Mapping[str, Any]) -> str:
     return f"{attrs['command']} ({made}; not computed again with later code)"
 
 
-def marked(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:
-    """The same with rows that say that they are recorded, and by what."""
+def mark_recorded(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:
+    """Mark rows as recorded, and say by which command."""
     for part in parts:
         yield replace(part, recorded=recorded) if isinstance(part, Row) else part
 
 
-def held_against(
+def compare_with_recorded(
     now: Iterable[Row | Figure], before: Iterable[Row | Figure]
 ) -> Iterator[Row | Figure]:
-    """Rows computed again, which say whether the recorded ones still hold."""
+    """Add to recomputed rows whether the recorded ones still hold."""
     then = {row.item: row for row in before if isinstance(row, Row)}
     for part in now:
         if isinstance(part, Row) and part.item in then:
@@ -67,7 +67,7 @@ def held_against(
 
 
 def _holds(old: Row, now: Row) -> bool:
-    """The same verdict; of what is in no paper, the same number up to four standard errors."""
+    """Whether verdicts are the same; new numbers agree to four standard errors."""
     if now.verdict != "new":
         return old.verdict == now.verdict
     allowed = 4 * math.hypot(old.uncertainty, now.uncertainty)

@@ -1,4 +1,4 @@
-"""One published number beside the computed one, and what to make of the two.
+"""Compare a published number with the computed one and give the verdict.
 
 The verdict is never written by hand.  A number printed with digits is reproduced when
 the computed one rounds to it: the tolerance is half a unit of the last printed digit.
@@ -43,7 +43,7 @@ ROUNDING = 64 * 2.0**-52
 
 
 class Published(NamedTuple):
-    """A number as a paper states it: its text, its value and how far off is still the same."""
+    """A number as a paper states it: its text, its value and its tolerance."""
 
     text: str
     value: float
@@ -84,7 +84,7 @@ def formula(value: float, scale: float = 1.0) -> Published:
 
 
 def method(text: str, value: float, error: float) -> Published:
-    """What a published numerical method gives, known up to that method's own error."""
+    """A number from a numerical method, known up to the error of the method."""
     return Published(text, value, error)
 
 
@@ -114,7 +114,7 @@ class Row:
     recorded: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """What programs read; what is not finite, which JSON lacks, is None."""
+        """Return the fields for JSON; a number that is not finite becomes None."""
         return {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in asdict(self).items()
@@ -122,19 +122,19 @@ class Row:
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> "Row":
-        """The row of which `as_dict` has made the entries, up to what is not finite."""
+        """Build the row from the entries of `as_dict`; None becomes NaN."""
         values: dict[str, Any] = {k: math.nan if v is None else v for k, v in entries.items()}
         return cls(**values)
 
 
 def counted(verdicts: Iterable[str]) -> dict[str, int]:
-    """How many rows have each verdict that occurs, in one order everywhere."""
+    """Count the rows of each verdict that occurs, in the order of `VERDICTS`."""
     counts = Counter(verdicts)
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
 def summary(verdicts: Iterable[str]) -> str:
-    """The one count of rows that command, report and README give.
+    """Return the counts as command, report and README print them.
 
     >>> summary(["new", "agrees", "agrees"])
     '3 rows: 2 agrees, 1 new'
@@ -147,7 +147,7 @@ def summary(verdicts: Iterable[str]) -> str:
 def compare(
     paper: str, item: str, published: Published, computed: float, uncertainty: float = 0.0
 ) -> Row:
-    """The row of a number that the paper states correctly, as far as is known.
+    """Compare a published number with a computed one.
 
     ``uncertainty`` is the error estimate that came with the computed number, if one did.
     """
@@ -164,7 +164,7 @@ def correct(
     note: str,
     uncertainty: float = 0.0,
 ) -> Row:
-    """The row of a number whose printed form has a known slip.
+    """Compare a number whose printed form has a known slip with its exact form.
 
     It is "corrected" only if the computed number meets the exact form and not the
     printed one; a slip that is none, or a correction that is wrong, comes out as such.
@@ -178,10 +178,10 @@ def correct(
     return _row(paper, item, published, computed, verdict, note, uncertainty)
 
 
-def noted(row: Row, note: str) -> Row:
-    """The row with the evidence, which one that agrees does not need.
+def with_note(row: Row, note: str) -> Row:
+    """Add evidence to the note of a row, unless the row agrees.
 
-    >>> noted(compare("p", "i", digits("0.34"), 0.3), "why").note
+    >>> with_note(compare("p", "i", digits("0.34"), 0.3), "why").note
     'why'
     """
     if row.verdict == "agrees":
@@ -190,7 +190,7 @@ def noted(row: Row, note: str) -> Row:
 
 
 def worst(item: str, points: Iterable[Row]) -> Row:
-    """One row for a formula at several points: that of the point where it is farthest off.
+    """Return one row for a formula at several points: that with the largest error.
 
     A point that differs comes before one that is corrected, and this before one that agrees.
 
@@ -199,23 +199,23 @@ def worst(item: str, points: Iterable[Row]) -> Row:
 
     >>> row = worst("2x", (compare("p", f"x = {x}", formula(2 * x), x + x) for x in (0.1, 7.0)))
     >>> row.verdict, row.note
-    ('agrees', 'Farthest off, of 2 points: x = 0.1.')
+    ('agrees', 'Of 2 points the error is largest at x = 0.1.')
     """
     rows = list(points)
     farthest = max(rows, key=lambda row: (GRAVITY.index(row.verdict), row.error))
-    note = f"{farthest.note} Farthest off, of {len(rows)} points: {farthest.item}."
+    note = f"{farthest.note} Of {len(rows)} points the error is largest at {farthest.item}."
     return replace(farthest, item=item, note=note.strip())
 
 
 def not_comparable(
     paper: str, item: str, printed: str, computed: float, why: str, uncertainty: float = 0.0
 ) -> Row:
-    """A published number beside what we compute under other conditions; ``why`` names them."""
+    """Return the row of a number computed under other conditions; ``why`` names them."""
     return _unmatched(paper, item, printed, computed, "not comparable", why, uncertainty)
 
 
 def missing(paper: str, item: str, printed: str, why: str) -> Row:
-    """A published number that is not computed here, with the reason."""
+    """Return the row of a published number that is not computed here, with the reason."""
     return _unmatched(paper, item, printed, math.nan, "missing", why)
 
 

@@ -24,7 +24,7 @@ class Figure(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What is computed together, kept together and shown together.
+    """A part of a paper that is computed, stored and shown together.
 
     name: "fig3", "table1", "eq11", "text"; unique in its paper.
     title: of the section in the report, such as "Figure 3: learning curves for K = 5".

@@ -1,9 +1,9 @@
 """How many random runs a claim takes: a rule that is stated before the first of them.
 
-There are at most L looks.  At look l = 1, …, L there are n 2^(l-1) runs in all, and every claim
+There are at most L stages.  At stage l = 1, …, L there are n 2^(l-1) runs in all, and every claim
 that has not been decided before is tested at the level 0.01/L.  The first decision stands: the
-chance that any look decides wrongly is at most the sum of their levels, 0.01, however much the
-looks have in common (Bonferroni).  The cost is stated by n 2^(L-1): what is
+chance that any stage decides wrongly is at most the sum of their levels, 0.01, however much the
+stages have in common (Bonferroni).  The cost is stated by n 2^(L-1): what is
 undecided then stays undecided.
 """
 
@@ -17,24 +17,24 @@ from tutelage._checks import positive_integer
 from tutelage.papers.claim import LEVEL, claim
 from tutelage.papers.row import Row
 
-LOOKS = 4  # the most runs are 8 times as many as the first
+MAX_STAGES = 4  # the most runs are 8 times as many as the first
 
 
 def until_decided(
     draw: Callable[[int, int], Any],
     claims: Callable[[Any, float], Iterable[Row]],
     runs: int,
-    looks: int = LOOKS,
+    stages: int = MAX_STAGES,
 ) -> tuple[Any, list[Row]]:
-    """All runs that were drawn, and the row of each claim at the look that has decided it.
+    """Draw runs until claims are decided; return all runs, and the row of each claim at its stage.
 
     Args:
         draw: from the number of the first new run and how many there are, their results: an array
             that begins with runs, or a Dataset with the dimension ``run``.  New runs are
             independent of those before.
-        claims: from all runs so far and the level of one look, the rows, the same every time.
-        runs: n, those of the first look.
-        looks: L.
+        claims: from all runs so far and the level of one stage, the rows, the same every time.
+        runs: n, those of the first stage.
+        stages: L.
 
     >>> random = np.random.default_rng(0)
     >>> drawn, (row,) = until_decided(
@@ -46,31 +46,31 @@ def until_decided(
     (8, 'agrees')
     """
     positive_integer("runs", runs, "runs=8")
-    positive_integer("looks", looks, "looks=4")
+    positive_integer("stages", stages, "stages=4")
 
     def growing() -> Iterator[Any]:
         everything = draw(0, runs)
         yield everything
-        for look in range(1, looks):
-            there = runs * 2 ** (look - 1)
+        for stage in range(1, stages):
+            there = runs * 2 ** (stage - 1)
             everything = _joined(everything, draw(there, there))
             yield everything
 
-    return look_at(growing(), claims, looks)
+    return decide_in_stages(growing(), claims, stages)
 
 
-def look_at(
-    growing: Iterable[Any], claims: Callable[[Any, float], Iterable[Row]], looks: int = LOOKS
+def decide_in_stages(
+    growing: Iterable[Any], claims: Callable[[Any, float], Iterable[Row]], stages: int = MAX_STAGES
 ) -> tuple[Any, list[Row]]:
-    """`until_decided` for runs that come look by look, or are there already: kept from before.
+    """Decide claims on runs that come stage by stage, or that were recorded before.
 
     Args:
-        growing: all runs of each look, at most L of them.
+        growing: all runs of each stage, at most L of them.
     """
     everything: Any = None
     rows: list[Row] = []
     for everything in growing:
-        now = list(claims(everything, LEVEL / looks))
+        now = list(claims(everything, LEVEL / stages))
         before = rows or now
         rows = [
             new if old.verdict == "undecided" else old for old, new in zip(before, now, strict=True)
@@ -89,14 +89,14 @@ def sequential_claim(
     note: str = "",
     *,
     runs: int = 8,
-    looks: int = LOOKS,
+    stages: int = MAX_STAGES,
 ) -> Row:
-    """`claim` of a mean, with as many runs as it takes (`until_decided`)."""
+    """Decide a `claim` about a mean with runs drawn in stages (`until_decided`)."""
 
     def claims(samples: Any, level: float) -> list[Row]:
         return [claim(paper, item, samples, relation, limit, note, level=level)]
 
-    return until_decided(draw, claims, runs, looks)[1][0]
+    return until_decided(draw, claims, runs, stages)[1][0]
 
 
 def _joined(before: Any, new: Any) -> Any:

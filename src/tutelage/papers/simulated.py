@@ -13,7 +13,7 @@ from tutelage.papers.row import Row, compare, method
 def correspondence(
     paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset, note: str = ""
 ) -> Row:
-    """The row of a statement that simulations and theory agree, in the paper's words.
+    """Return the row of a statement that simulations and theory agree, in the paper's words.
 
     The number computed is the largest deviation in standard errors on which the verdict of
     `simulation.compare` rests, and 0 is published; the verdict is that of its test, at the level
@@ -25,7 +25,7 @@ def correspondence(
     told = [f"{found.threshold:.1f} standard errors are allowed at the level 0.01."]
     if found.rests_on != "raw":
         raw = f"{found.raw.standard_errors:.1f} (p = {found.raw.p_value:.2g})"
-        told += [f"This is beyond a bias of order 1/N; as it stands, the deviation is {raw}."]
+        told += [f"A bias of order 1/N is allowed for; without that the deviation is {raw}."]
     if found.left_out:
         told += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
     words = f"{deviation.standard_errors:.2f} standard errors"
@@ -33,7 +33,7 @@ def correspondence(
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:
-    """The row of a statement about several cases, in the paper's words.
+    """Return the row of a statement about several cases, in the paper's words.
 
     The number computed is the fraction of the cases in which it holds, and 1 is published.
 

@@ -33,14 +33,14 @@ def test_without_images_the_recorded_runs_are_shown_and_marked(full, tmp_path, m
 
 def test_accuracy_of_wide_students_is_greater_in_every_run_and_reading():
     for name in ("same", "divided"):
-        last = recorded.kept(KEY, f"images_{name}")["accuracy"].isel(epoch=-1)
+        last = recorded.load_recorded(KEY, f"images_{name}")["accuracy"].isel(epoch=-1)
         assert bool((last.diff("multiple") > 0).all())
 
 
 def test_with_images_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
     monkeypatch.setattr(tian2020_cifar, "which", lambda: "with images")
     kept = {
-        name: tian2020_cifar._with_nodes(recorded.kept(KEY, f"images_{name}"))
+        name: tian2020_cifar._with_nodes(recorded.load_recorded(KEY, f"images_{name}"))
         for name in tian2020_cifar.READINGS
     }
     turned = kept["same"].assign_coords(multiple=[5, 2, 1]).sortby("multiple")

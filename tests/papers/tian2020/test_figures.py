@@ -28,7 +28,7 @@ def closed():
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_what_is_recorded_says_how_it_was_made_and_is_small(file):
-    data = recorded.kept(KEY, file.stem)
+    data = recorded.load_recorded(KEY, file.stem)
     for name in ("command", "machine", "seed", "commit", "jax_version", "looks", "runs"):
         assert name in data.attrs
     assert "computed_by" not in data.attrs  # it is a part of what `deep.train` gives
@@ -36,7 +36,7 @@ def test_what_is_recorded_says_how_it_was_made_and_is_small(file):
     assert data.attrs["command"].startswith(
         ("python benchmarks/gpu/", "python benchmarks/tian2020.py ")
     )
-    assert str(recorded.origin(data)).count(str(data.attrs["machine"])) == 1
+    assert str(recorded.describe_origin(data)).count(str(data.attrs["machine"])) == 1
 
 
 def test_every_training_is_recorded_in_every_setting():
@@ -61,7 +61,7 @@ def test_recorded_rows_are_marked_and_tell_the_outcome_in_each_setting(name):
 
 def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_that_of_the_text():
     """Counted again from the records, without the functions that make the rows."""
-    data = readings.kept("recovery")
+    data = readings.load_recorded("recovery")
     more = {}
     for setting, one in data.items():
         nodes = one["recovered_1"].sel(shown=100).sum("teacher_1")
@@ -70,14 +70,14 @@ def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_tha
         assert float(more["code"].sel(polarity=p)) > 1
     for p in (2.0, 2.5):
         assert float(more["text"].sel(polarity=p)) < -0.5
-    starts = readings.kept("starts")["text"]["recovered"].astype(int).sel(polarity=2.0)
+    starts = readings.load_recorded("starts")["text"]["recovered"].astype(int).sel(polarity=2.0)
     gain = (starts.sel(multiple=10) - starts.sel(multiple=1)).mean("run")
     assert float(gain.sel(start_scale=0.01)) > 1 and float(gain.sel(start_scale=1.0)) < -0.5
 
 
 def test_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
     """In the place of a training: the records themselves, and with the multiples exchanged."""
-    before = readings.kept("recovery")
+    before = readings.load_recorded("recovery")
     monkeypatch.setattr(readings, "trained", lambda name: before)
     assert all("which still holds" in row.note and not row.recorded for row in rows("fig5", True))
     turned = {name: one.isel(multiple=[3, 2, 1, 0]) for name, one in before.items()}

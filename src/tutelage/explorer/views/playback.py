@@ -289,7 +289,7 @@ def python(state: State) -> str:
     name = _name(state)
     path = files.path_of(name)
     if path == files.recorded().get(name):
-        call = f'recorded.kept("{path.parents[1].name}", "{path.stem}")'
+        call = f'recorded.load_recorded("{path.parents[1].name}", "{path.stem}")'
         return f"from tutelage.papers import recorded\n\nresult = {call}\nprint(result)\n"
     return f'import tutelage as tl\n\nresult = tl.results.load("{name}")\nprint(result)\n'
 

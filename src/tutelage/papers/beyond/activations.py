@@ -48,7 +48,7 @@ NOTE_MISMATCH = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Loads of the transitions at K = M, then where R stops to be uniform for K ≠ M."""
+    """Compute loads of transitions at K = M, and of those to a non-uniform R for K ≠ M."""
     table = loads()
     yield _drawn_activations(table)
     for name in ACTIVATIONS:

@@ -80,7 +80,7 @@ def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
 
 
 def earliest_load(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
-    """The same next to the lowest load, on a linear axis; arguments as in `noisy_loads`."""
+    """Draw α_c against β near its minimum, on a linear axis; arguments as in `noisy_loads`."""
     axes = critical_load(datasets, axes)
     lowest = min(one.attrs["lowest_load"] for one in datasets)
     axes.set(yscale="linear", xlim=(1.2, 12.0), ylim=(0.99 * lowest, 1.2 * lowest))

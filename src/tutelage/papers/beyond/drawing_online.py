@@ -17,7 +17,7 @@ RATES = {
 
 
 def side_by_side(data: xr.Dataset, *drawings: Callable[[xr.Dataset, Any], Any]) -> Figure:
-    """A figure with a panel for each drawing of the same data."""
+    """Draw the same data in several panels, one for each drawing function."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(drawings), figsize=(10.5, 4.0), layout="constrained")
@@ -49,7 +49,7 @@ def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
 
 
 def truncation(dataset: xr.Dataset, axes: Any) -> Any:
-    """How far the rates of `critical_rates` are from the exact ones, on a logarithmic axis."""
+    """Draw the distance of the truncated critical rates from the exact ones, on a log axis."""
     for name, (label, colour) in RATES.items():
         exact = dataset.attrs[f"exact_{name}"]
         off = np.abs(dataset[name] - exact)

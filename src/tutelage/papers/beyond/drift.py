@@ -47,14 +47,14 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 
 def problem(g: Activation, drift: float) -> Scenario:
-    """Two students of two teachers that drift."""
+    """Return the scenario: two students of two drifting teachers."""
     two = Committee(2, g)
     return Scenario(two, two, drift=drift)
 
 
 @cache
 def best(g: Activation, drift: float) -> tuple[online.BestTracking, online.BestTracking]:
-    """Without weight decay, and with it."""
+    """Optimize η without weight decay, then η and γ with it."""
     decays = (0.0, DECAYS * drift)
     without, decayed = (
         online.best_tracking(problem(g, drift), SOLUTION, bounds=RATES, decay_bounds=bounds)
@@ -65,7 +65,7 @@ def best(g: Activation, drift: float) -> tuple[online.BestTracking, online.BestT
 
 @cache
 def followed(drifts: tuple[float, ...]) -> xr.Dataset:
-    """Best numbers over the drift, for each kind of units."""
+    """Return the best rates over the drift, for each activation."""
     found = [[[_values(x) for x in best(g, d)] for d in drifts] for g in UNITS]
     without, decayed = np.moveaxis(np.array(found), 2, 0)
     over = ("unit", "drift")

@@ -73,7 +73,7 @@ def start(preference: float = 0.0) -> Overlaps:
 
 @cache
 def saddle() -> FixedPoint:
-    """Beside which runs linger at η = 1."""
+    """Return the saddle near which runs linger at η = 1."""
     near = Overlaps(Q=[[0.9, 0.3], [0.3, 0.9]], R=np.full((2, 2), 0.5), T=np.eye(2))
     return online.fixed_point(scenario(), near, RATE)
 

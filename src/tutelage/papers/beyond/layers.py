@@ -67,7 +67,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 
 def problem(g: Activation) -> Scenario:
-    """Two students of two teachers, all with v = 1."""
+    """Return the scenario: two students of two teachers, all with v = 1."""
     two = Committee(2, g, [1.0, 1.0])
     return Scenario(two, two)
 
@@ -117,7 +117,7 @@ def spread(g: Activation, ratio: float) -> float:
 
 @cache
 def plateaus(ratios: tuple[float, ...]) -> xr.Dataset:
-    """Over units and ratios, with what a fixed second layer has."""
+    """Tabulate lengths and eigenvalues over units and ratios, and those of a fixed second layer."""
     over, kinds = ("unit", "ratio"), ("length", "growth", "height", "v_1", "v_2")
     rows = [[of_one(g, float(ratio)) for ratio in ratios] for g in UNITS]
     values = {key: (over, np.array([[one[key] for one in row] for row in rows])) for key in kinds}

@@ -18,7 +18,7 @@ from tutelage.model import Committee, Scenario
 
 
 class Case(NamedTuple):
-    """Who learns from whom, and the loads to look at."""
+    """Students, teachers, and the range of loads that is scanned."""
 
     name: str
     activation: Activation
@@ -80,7 +80,7 @@ def threshold(case: Case, full: bool = False) -> xr.Dataset:
 
 
 def _lowest(case: Case, load: float) -> Minimum:
-    """The state of lowest free energy."""
+    """Return the state of lowest free energy."""
     return equilibrium.minima(case.scenario, float(load), starts=STARTS)[0]
 
 

@@ -79,7 +79,7 @@ def _vertex(K: float, nodes: int) -> tuple[float, float]:
 
 
 def _nodes(count: int) -> np.ndarray:
-    """Chebyshev's, in the window."""
+    """Return Chebyshev nodes of the window."""
     middle, half = 0.5 * (WINDOW[0] + WINDOW[1]), 0.5 * (WINDOW[1] - WINDOW[0])
     return middle + half * np.polynomial.chebyshev.chebpts1(count)
 

@@ -74,18 +74,18 @@ RATES = {
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Heights, lengths and eigenvalues; what takes minutes is recorded."""
-    before = recorded.kept("beyond", "plateaus")
+    before = recorded.load_recorded("beyond", "plateaus")
     if full:
         data = xr.merge([measured(NAMES), rates(NAMES)])
         parts = (*_shown(data, NAMES), *_rates(data))
-        yield from recorded.held_against(parts, (*_rows(before), *_rates(before)))
+        yield from recorded.compare_with_recorded(parts, (*_rows(before), *_rates(before)))
         return
     now, names = measured(QUICK), tuple(name for name in NAMES if name not in QUICK)
     rest = before[list(now)].sel(unit=list(names))
     both = xr.concat([now, rest], "unit", combine_attrs="drop")
     yield from _shown(both, QUICK)
     parts = (*_rows(before, names), *_rates(before))
-    yield from recorded.marked(parts, recorded.origin(before))
+    yield from recorded.mark_recorded(parts, recorded.describe_origin(before))
 
 
 def _shown(data: xr.Dataset, names: tuple[str, ...]) -> Iterator[Row | Figure]:

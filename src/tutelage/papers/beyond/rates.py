@@ -60,7 +60,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 @cache
 def rates(order: int | None = None) -> CriticalLearningRates:
-    """All three, exact or with the series."""
+    """Return the three critical rates, exact or with the series."""
     method = None if order is None else averages.Hermite(order)
     return online.critical_learning_rates(scenario(), start(), method=method)
 
@@ -96,7 +96,7 @@ def shift(order: int) -> float:
 
 
 def _second_order(order: int) -> float:
-    """What is left out: a multiple of the square, 28 at order 6, where it is known."""
+    """Estimate the neglected second order, 28 times the square at order 6, where it is known."""
     return 100 * shift(order) ** 2 + 1e-12
 
 

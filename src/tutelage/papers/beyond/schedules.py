@@ -76,7 +76,7 @@ def curves(by_pieces: dict[int, Schedule]) -> xr.Dataset:
 
 
 def _errors(one: Schedule, times: np.ndarray) -> np.ndarray:
-    """ε_g at the times, piece by piece: by the compiled code that has found the schedule."""
+    """Compute ε_g at the times, piece by piece, with the compiled code that found the schedule."""
     flow = Flow(scenario())
     y = flow.vector(start())
     begin, known, errors = 0.0, [np.zeros(0)], [np.zeros(0)]

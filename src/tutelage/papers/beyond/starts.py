@@ -1,4 +1,4 @@
-"""Beyond tian2020: when over-realization helps is decided by how small students begin.
+"""Beyond tian2020: over-realization helps only students that start small.
 
 The training of its Figure 5 from starts of several scales, in the setting of the text and in that
 of the authors' public code: recorded at full size, and computed here in small.
@@ -16,7 +16,7 @@ from tutelage.figures.text import finish
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
-from tutelage.papers.tian2020.readings import NAMES, again, kept
+from tutelage.papers.tian2020.readings import NAMES, again, load_recorded
 
 # The deviation of an entry of a filter at the start, times the scale.
 ENTRY = {"code": 0.005, "text": 0.1 / 3**0.5}
@@ -40,13 +40,15 @@ NOTE_SHORT = "The same in small: 40 epochs of 2000 fresh examples with σ = 1, 8
 
 
 def starts(full: bool) -> Iterator[Row | Figure]:
-    """Recovered nodes over the scale of the start: at full size, and in small."""
-    before = kept("starts")
+    """Compare recovered nodes over the scale of the start, at full size and in a small network."""
+    before = load_recorded("starts")
     if full:
         now = {setting: again("starts", setting, one) for setting, one in before.items()}
-        yield from recorded.held_against(_shown(now), _shown(before))
+        yield from recorded.compare_with_recorded(_shown(now), _shown(before))
     else:
-        yield from recorded.marked(_shown(before), recorded.origin(*before.values()))
+        yield from recorded.mark_recorded(
+            _shown(before), recorded.describe_origin(*before.values())
+        )
     yield from _small()
 
 
@@ -98,7 +100,7 @@ def _gain(item: str, nodes: xr.DataArray, multiple: int, note: str) -> Row:
 
 
 def _small() -> Iterator[Row]:
-    """Ten teacher nodes of 20 inputs, trained now."""
+    """Train students of ten teacher nodes with 20 inputs."""
     over = {"start_scale": SMALL_SCALES, "multiple": [1, 5], "seed": [1909]}
     keep = "teacher_correlation_1"
     study = sweeps.run(

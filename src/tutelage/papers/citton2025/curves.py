@@ -26,7 +26,7 @@ from tutelage.papers.citton2025.runs import (
     up_to_fold,
 )
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import Row, not_comparable, noted
+from tutelage.papers.row import Row, not_comparable, with_note
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
 from tutelage.simulation import aligned, summary
@@ -161,7 +161,7 @@ def _plateaus() -> Iterator[Row]:
     for rates in ((0.1, 0.25, 0.5, 0.9), (0.1, 0.25, 1.2), (0.5, 0.9, 1.2)):
         shrinks = np.diff([length[rate] for rate in rates]) < 0
         rows[f"η = {rates}"] = statement(KEY, item, words, shrinks)
-    yield noted(in_each_reading(item, "which learning rates are compared", rows), NOTE_LENGTH)
+    yield with_note(in_each_reading(item, "which learning rates are compared", rows), NOTE_LENGTH)
 
 
 def _large_rates() -> Iterator[Row]:

@@ -63,7 +63,7 @@ def fig_1() -> xr.Dataset:
 
 @cache
 def simulated_1() -> xr.Dataset:
-    """Ten runs with d = 1000, by the chain, which has their law; their start is not corrected."""
+    """Ten runs with d = 1000, by the chain, which has their law; without corrected first steps."""
     options = {"dimension": DIMENSION, "until": 100.0, "runs": RUNS, "seed": 1}
     return simulation.chain(scenario(), start(), 1.0, **options, times=_times())
 
@@ -96,7 +96,7 @@ def fig_2b() -> xr.Dataset:
 
 
 def up_to_fold() -> xr.Dataset:
-    """Fig. 2b without what lies beyond the fold."""
+    """Fig. 2b up to the fold."""
     points = fig_2b()
     return points.isel(point=slice(0, int(np.argmax(points["learning_rate"].values)) + 1))
 
@@ -110,7 +110,7 @@ def small(eta: float) -> xr.Dataset:
 
 @cache
 def sigmoidal() -> xr.Dataset:
-    """The same with Erf instead of ReLU."""
+    """The runs of Fig. 2a with Erf instead of ReLU."""
     rates = np.array(SIGMOIDAL_RATES)
     return online.evolve(sigmoidal_scenario(), start(), learning_rate=rates, until=400.0)
 

@@ -1,4 +1,4 @@
-"""citton2025, Sec. 2: the averages of the equations, and their Hermite series beside exact values.
+"""citton2025, Sec. 2: averages in the equations, and their Hermite series against exact values.
 
 The paper's Hermite polynomials H_n are not normalised: ⟨H_n, g⟩ = √(n!) c_n.
 """
@@ -25,7 +25,7 @@ from tutelage.papers.row import (
     correct,
     formula,
     method,
-    noted,
+    with_note,
     worst,
 )
 from tutelage.papers.section import Section
@@ -74,7 +74,7 @@ def sums(full: bool) -> Iterator[Row]:
 
 
 def _sampled_sums(C: np.ndarray, *sums: float) -> Iterator[Row]:
-    """The three averages over fields that are drawn, without I3 and I4, beside the printed sums."""
+    """Compare the printed sums with averages over sampled fields, which use neither I3 nor I4."""
     fields = np.random.default_rng(2025).multivariate_normal(np.zeros(4), C, SAMPLES)
     x, y = fields[:, :2], fields[:, 2:]
     difference = np.maximum(y, 0.0).sum(axis=1) - np.maximum(x, 0.0).sum(axis=1)
@@ -153,7 +153,7 @@ def equation_1(full: bool) -> Iterator[Row]:
         low: statement(KEY, item, words, _falls(small, LOW_ORDERS)),
     }
     on = "|ρ_ij| < 1 is said to guarantee convergence; it is only necessary"
-    yield noted(in_each_reading(item, on, rows, ours=[low]), NOTE_CONVERGENCE)
+    yield with_note(in_each_reading(item, on, rows, ours=[low]), NOTE_CONVERGENCE)
 
 
 def _falls(C: Any, orders: tuple[int, ...]) -> np.ndarray:
@@ -161,7 +161,7 @@ def _falls(C: Any, orders: tuple[int, ...]) -> np.ndarray:
 
 
 def series_error(order: int, C: Any = PLATEAU) -> float:
-    """Of eq. (1), on the plateau at η = 1."""
+    """Return the error of eq. (1) cut at an order, on the plateau at η = 1."""
     series = averages.i4(ReLU(), C, method=averages.Hermite(order=order))
     return float(series) - float(averages.i4(ReLU(), C))
 

@@ -1,4 +1,4 @@
-"""citton2025, Sec. 3 and 4: critical learning rates, fixed points, and sigmoidal units beside."""
+"""citton2025, Secs. 3 and 4: critical learning rates, fixed points, and sigmoidal units."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tutelage.papers.citton2025.runs import (
     up_to_fold,
 )
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import Row, compare, correct, digits, method, noted
+from tutelage.papers.row import Row, compare, correct, digits, method, with_note
 from tutelage.papers.section import Section
 from tutelage.papers.simulated import statement
 
@@ -109,7 +109,7 @@ def equilibria(full: bool) -> Iterator[Row]:
 
 
 def _relabellings(R: np.ndarray) -> int:
-    """Different states that exchanging students makes of one."""
+    """Count the different states that exchanging students makes from one."""
     return len({R[list(order)].round(9).tobytes() for order in permutations(range(len(R)))})
 
 
@@ -119,7 +119,7 @@ def _distance(Q: np.ndarray) -> float:
 
 
 def beside_sigmoidal(full: bool) -> Iterator[Row]:
-    """Sec. 3 and 4: what is said of the same system with sigmoidal activation."""
+    """Secs. 3 and 4: statements about the same system with sigmoidal activation."""
     runs = sigmoidal()
     rates, time = np.array(SIGMOIDAL_RATES), runs["time"].values
     errors = runs["generalization_error"].values
@@ -143,7 +143,7 @@ def beside_sigmoidal(full: bool) -> Iterator[Row]:
 
 
 def _no_rise(rates: np.ndarray, errors: np.ndarray, height: np.ndarray) -> Row:
-    """By how much ε_g rises above what it was before, at all and in parts of the plateau."""
+    """Decide whether ε_g rises above its earlier values: at all, or by a tenth of the plateau."""
     rise = np.max(errors - np.minimum.accumulate(errors, axis=1), axis=1)
     item = f"Sec. 3, Erf, ε_g does not rise below η_c, η = {tuple(rates.tolist())}"
     words = "[non-monotonic error] is not present in the same system with sigmoidal activation"
@@ -152,11 +152,13 @@ def _no_rise(rates: np.ndarray, errors: np.ndarray, height: np.ndarray) -> Row:
         "by more than 10⁻⁶": statement(KEY, item, words, rise < 1e-6),
     }
     ours = ["by a tenth, as that of the ReLU"]
-    return noted(in_each_reading(item, "how much of a rise is meant", rows, ours=ours), NOTE_ERF)
+    return with_note(
+        in_each_reading(item, "how much of a rise is meant", rows, ours=ours), NOTE_ERF
+    )
 
 
 def _terms() -> Row:
-    """How many terms of eq. (1) a function without vanishing coefficients has, over the ReLU's."""
+    """Compare the number of terms without vanishing coefficients with that of the ReLU."""
     relu, general, odd = (number_of_terms(zero) for zero in (RELU_ZEROS, (), ODD_ZEROS))
     item = "Sec. 4, terms of eq. (1) to order 10 if no coefficient vanishes, over those of the ReLU"
     words = "the time to integrate the ODE increases substantially: at least twice as many"

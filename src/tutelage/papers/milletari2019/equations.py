@@ -133,7 +133,7 @@ def _factor(beta: float, h: float) -> float:
 def _at_points(
     item: str, printed: Callable[[float, float], float], computed: Callable[[float, float], Any]
 ) -> Row:
-    """A function of β and h."""
+    """Compare a function of β and h at four points."""
     points = (
         compare(KEY, f"β = {β:g}, h = {h:g}", formula(printed(β, h)), float(computed(β, h)))
         for β in NOISES
@@ -145,7 +145,7 @@ def _at_points(
 def _on_both_sides(
     item: str, text: str, printed: Callable[[float], float], computed: Callable[[float], Any]
 ) -> Row:
-    """A limit, of positive and of negative fields."""
+    """Compare a limit at a positive and at a negative field."""
     points = (
         compare(KEY, f"h = {h:g}", closed_form(text, printed(h)), float(computed(h)))
         for h in (1.0, -1.0)

@@ -78,7 +78,7 @@ def _ending(setting: Setting) -> str:
 def _grid(
     part: Any, words: str, groups: Mapping[Any, Runs], panel: Callable[[Runs, Any], Any]
 ) -> None:
-    """Linear left, non-linear right; one hidden layer above, two below."""
+    """Make a grid of panels: linear left, non-linear right; one hidden layer above, two below."""
     rows = len(groups) // 2
     axes = np.atleast_2d(part.subplots(rows, 2))
     for ax, ((data, hidden), runs) in zip(axes.ravel(), groups.items(), strict=True):
@@ -170,7 +170,7 @@ def _count(runs: Runs) -> int:
 
 
 def _histogram(runs: Runs, axes: Any) -> None:
-    """How many eigenvalues a network has in each of 60 bins at the end, on average."""
+    """Mean number of eigenvalues of a network in each of 60 bins at the end."""
     ends = {unit: run["eigenvalues"].values[:, -1] for unit, run in runs.items()}
     low, high = (f([f(end) for end in ends.values()]) for f in (np.min, np.max))
     for unit, end in ends.items():

@@ -1,14 +1,15 @@
-"""What belongs to which part of milletari2019: its figures, equations and passages."""
+"""The sections of milletari2019: its figures, equations and passages."""
 
 from collections.abc import Iterator
 
-from tutelage.papers.milletari2019 import architectures, equations, figures, spectra
+from tutelage.papers import recorded
+from tutelage.papers.milletari2019 import KEY, architectures, equations, figures, spectra
 from tutelage.papers.milletari2019.trainings import SETTINGS
 from tutelage.papers.row import Row
 from tutelage.papers.section import Figure, Section
 
 
-def _text3(full: bool) -> Iterator[Row]:
+def _text3(full: bool) -> Iterator[Row | Figure]:
     yield from architectures.sizes()
     yield from architectures.unseen(full)
     yield from architectures.stuck(full)
@@ -57,10 +58,11 @@ SECTIONS = (
         "how often networks of two hidden layers end with an output that no longer depends on "
         "the input, in the setting of the authors' public code and in that of the text. A row that "
         "compares two networks has the mean difference over runs that begin with the same weights; "
-        "runs are doubled until t tests at the level 0.01 decide, once, at full size three times.",
+        "runs are doubled until t tests at the level 0.01 decide: up to 800 on the linear task, "
+        "100 on the non-linear one, and 3200 recorded ones for 8-2 against 10-2.",
         _text3,
-        "Up to 800 instead of 200 networks of two hidden layers on the linear task, 400 instead "
-        "of 100 on the non-linear one; about a minute of one core.",
+        "Trains again the 3200 networks that were recorded, in about two minutes of one core.",
+        lambda: recorded.digest(KEY),
     ),
     Section(
         "eq16",

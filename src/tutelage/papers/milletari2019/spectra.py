@@ -21,12 +21,12 @@ from tutelage.papers.milletari2019.trainings import (
     UNITS,
     Setting,
     digits,
-    looks_at,
+    max_stages,
     runs_of,
     small,
 )
 from tutelage.papers.readings import in_each_reading
-from tutelage.papers.row import Row, noted
+from tutelage.papers.row import Row, with_note
 from tutelage.papers.sequential import sequential_claim
 from tutelage.spectra import negative_fraction
 
@@ -73,7 +73,7 @@ DIGITS_NOTE = (
 
 
 def fig_1(full: bool) -> Iterator[Row]:
-    """Every claim about convergence, residuals and spectra on the two small sets."""
+    """Decide every claim about convergence, residuals and spectra on the two small sets."""
     yield from _accuracy(full)
     for data in ("linear", "curved"):
         yield from _convergence(data, full)
@@ -84,7 +84,7 @@ def fig_1(full: bool) -> Iterator[Row]:
 
 
 def fig_2(full: bool) -> Iterator[Row]:
-    """The same for the digits."""
+    """Decide every claim about convergence, residuals and spectra on the digits."""
     yield from _convergence("digits", full)
     yield from _residuals("digits", DIGITS, full)
     yield from _zeros("digits", DIGITS, full)
@@ -115,7 +115,7 @@ def _item(data: str, hidden: tuple[int, ...], words: str) -> str:
 
 
 class Claims:
-    """Claims on one kind of network, each with as many runs as it takes (`sequential`)."""
+    """Claims about one kind of network, decided with runs that are drawn in stages."""
 
     def __init__(self, data: str, hidden: tuple[int, ...], full: bool):
         self.data, self.hidden, self.full = data, hidden, full
@@ -128,7 +128,7 @@ class Claims:
         return _runs(setting, self.data, unit, self.full, self.hidden, seed)
 
     def two(self, setting: Setting, seed: int, unit: str) -> tuple[xr.Dataset, xr.Dataset]:
-        """Swish, and another."""
+        """Return the runs of Swish and of another activation."""
         return self.one(setting, "Swish", seed), self.one(setting, unit, seed)
 
     def decided(
@@ -143,8 +143,8 @@ class Claims:
             seeds = range(first, first + count, self.runs)
             return np.concatenate([samples(setting, seed) for seed in seeds])
 
-        looks = looks_at(self.data, self.full)
-        return sequential_claim(KEY, item, draw, relation, limit, runs=self.runs, looks=looks)
+        stages = max_stages(self.data, self.full)
+        return sequential_claim(KEY, item, draw, relation, limit, runs=self.runs, stages=stages)
 
     def both(
         self,
@@ -157,7 +157,7 @@ class Claims:
         """A statement in the setting of the authors and in that of the text."""
         item = self.item(words)
         rows = {s.name: self.decided(item, samples, s, relation, limit) for s in SETTINGS}
-        return noted(in_each_reading(item, UNPRINTED, rows), note)
+        return with_note(in_each_reading(item, UNPRINTED, rows), note)
 
     def each(
         self,
@@ -176,11 +176,11 @@ class Claims:
             for name, samples in measures.items()
         }
         chosen = [f"{setting.name}, {name}" for setting in SETTINGS for name in ours]
-        return noted(in_each_reading(item, on, rows, ours=chosen), note)
+        return with_note(in_each_reading(item, on, rows, ours=chosen), note)
 
 
 def _accuracy(full: bool) -> Iterator[Row]:
-    """Attained at some epoch: steps of Adam on a sharp landscape may lose it again for a while."""
+    """Decide whether full accuracy is reached at some epoch; Adam may lose it again for a while."""
     claims = Claims("linear", ONE, full)
     for unit in UNITS:
         item = claims.item(f"{unit} attains full accuracy")
@@ -272,7 +272,7 @@ def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
             item = claims.item(f"ReLU has zero eigenvalues {when}")
             every = {s.name: there(s, 0, unit).all(axis=1) for s in SETTINGS}
             rows = {name: in_every_run(KEY, item, holds) for name, holds in every.items()}
-            yield noted(in_each_reading(item, UNPRINTED, rows), note)
+            yield with_note(in_each_reading(item, UNPRINTED, rows), note)
             continue
         yield claims.both(
             f"part of the spectra of {unit}, {when}, with zero eigenvalues",
@@ -284,7 +284,7 @@ def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
 
 
 def _more_zeros(claims: Claims, unit: str) -> Row:
-    """Of the digits every network has some, so that the fractions are compared."""
+    """Compare γ of the digits, where every network has some zero eigenvalues."""
 
     def less(setting: Setting, seed: int) -> np.ndarray:
         runs = (claims.one(setting, one, seed) for one in ("ReLU", unit))
@@ -302,7 +302,7 @@ def _has_zeros(run: xr.Dataset, setting: Setting, data: str) -> np.ndarray:
 
 
 def _spectra(data: str, full: bool) -> Iterator[Row]:
-    """Width, and α on the way and at the end."""
+    """Decide claims about the width of spectra, and about α on the way and at the end."""
     claims = Claims(data, DIGITS if data == "digits" else ONE, full)
     if data != "digits":
         yield _shrinks(claims)
@@ -333,7 +333,7 @@ def _shrinks(claims: Claims) -> Row:
 
 
 def _wider(claims: Claims) -> Row:
-    """Over all epochs; of the digits at the end, in a quick run."""
+    """Compare widths over all epochs; for the digits at the end, in a quick run."""
 
     def ratio(setting: Setting, seed: int) -> np.ndarray:
         swish, relu = claims.two(setting, seed, "ReLU")
@@ -360,7 +360,7 @@ def _more_descent(claims: Claims) -> Row:
 
 
 def _at_the_end(claims: Claims, unit: str) -> Row:
-    """With three ways to count, the first of which is that of the authors."""
+    """Compare α at the end, counted in three ways; the first is that of the authors."""
 
     def less(α: Callable[[np.ndarray], np.ndarray]) -> Samples:
         def samples(setting: Setting, seed: int) -> np.ndarray:
@@ -390,7 +390,7 @@ OUR_COUNTS = [name for name, α in NEGATIVE.items() if α is not _below_zero]
 
 
 def _eigenvalues(run: xr.Dataset) -> np.ndarray:
-    """With the dimensions run, epoch and eigenvalue, where there are spectra."""
+    """Return eigenvalues with the dimensions run, epoch and eigenvalue, without empty epochs."""
     return run["eigenvalues"].dropna("epoch", how="all").values
 
 
@@ -399,7 +399,7 @@ def _last(run: xr.Dataset, name: str) -> np.ndarray:
 
 
 def _mean_over_epochs(run: xr.Dataset, values: np.ndarray) -> np.ndarray:
-    """Of each run, between records along straight lines; a single record is its own mean."""
+    """Average values of each run over epochs, linear between records."""
     epochs = run["eigenvalues"].dropna("epoch", how="all")["epoch"].values.astype(float)
     if len(epochs) == 1:
         return values[:, 0]

@@ -30,7 +30,7 @@ ALL = 10**9
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What is not printed.
+    """A setting: everything that the paper does not print.
 
     name: in rows and figures.
     points: how many of each set are for training, the first ones.
@@ -92,14 +92,14 @@ DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 
 
 def runs_of(data: str, hidden: tuple[int, ...], full: bool) -> int:
-    """How many networks the first look at a claim has."""
+    """Number of networks in the first stage of a claim."""
     if data == "digits":
         return 12 if full else 6
     return 20 if full or hidden == ONE else 10
 
 
-def looks_at(data: str, full: bool) -> int:
-    """How often the networks may be doubled, and one: a fixed number where they take long."""
+def max_stages(data: str, full: bool) -> int:
+    """Largest number of stages; each doubles the networks."""
     return 4 if data == "linear" or (full and data == "curved") else 1
 
 
@@ -145,7 +145,7 @@ def trained(
     spectra_at: tuple[int, ...],
     seed: int = 0,
 ) -> xr.Dataset:
-    """Networks with this hidden layer, or these, on one of the three sets of examples."""
+    """Train networks with these hidden layers on one of the three sets of examples."""
     points, network = examples(setting, data), classifier(setting, data, hidden, unit)
     m = len(points.labels)
     return spectra.train(
@@ -164,7 +164,7 @@ def trained(
 
 
 def examples(setting: Setting, data: str, *, rest: bool = False) -> spectra.Examples:
-    """Those for training, or those that are left for testing."""
+    """Return the examples for training, or with `rest` those for testing."""
     whole, m = DATA[data](), setting.points[data]
     part = slice(m, None) if rest else slice(m)
     scale = setting.pixels if data == "digits" else 1.0
@@ -174,13 +174,13 @@ def examples(setting: Setting, data: str, *, rest: bool = False) -> spectra.Exam
 def classifier(
     setting: Setting, data: str, hidden: tuple[int, ...], unit: str
 ) -> spectra.Classifier:
-    """The β of ReLU and Sigmoid is not learned."""
+    """Return the network; β of ReLU and Sigmoid is not learned."""
     beta: Any = setting.beta if unit == "Swish" else "fixed"
     return spectra.Classifier(DATA[data]().sizes(*hidden), UNITS[unit], beta)
 
 
 def fresh_accuracy(run: xr.Dataset, unit: str) -> np.ndarray:
-    """Of every 2-10-1 network, on the points that are left for testing."""
+    """Return the accuracy of every 2-10-1 network on the points for testing."""
     from jax.flatten_util import ravel_pytree
 
     from tutelage._jax import jax, jnp

@@ -65,7 +65,7 @@ def error(g: Activation, overlaps: Overlaps) -> float:
 
 
 def site_symmetric(K: int, R: float, S: float, C: float) -> Overlaps:
-    """Eq. (10): R on the diagonal, S beside it; 1 on the diagonal, C beside it."""
+    """Eq. (10): R and 1 on the diagonals, S and C off them."""
     one = np.eye(K)
     return Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
 
@@ -205,7 +205,7 @@ def single_unit() -> Iterator[Row]:
 
 
 def plateau(name: str) -> Iterator[Row]:
-    """R = S = 1/K, C = 0 for K → ∞, from committees that grow and from the limit itself."""
+    """Compare ε_g at R = S = 1/K, C = 0 for K → ∞, from finite committees and from the limit."""
     g, exact, printed = PLATEAUS[name]
     item = f"plateau ε_g at R = S = 1/K, C = 0, {name}, K → ∞"
     yield compare(KEY, f"{item} (κ̃(1))", exact, _kappa_tilde(g, 1.0))

@@ -12,7 +12,7 @@ from tutelage.activations import Activation, Erf, ReLU, Sigmoid, Tanh
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.error import STATES, error, point, site_symmetric
 from tutelage.papers.oostwal2019.loads import at, best, load
-from tutelage.papers.oostwal2019.measures import held, power, vanishing_error
+from tutelage.papers.oostwal2019.measures import holds_in_cases, power, vanishing_error
 from tutelage.papers.row import (
     Published,
     Row,
@@ -68,7 +68,7 @@ VOLUME_STATES = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.15, 0.0, 0.0, 0.15, 0.1]
 
 
 def _counts(N: int) -> np.ndarray:
-    """How many of the random students have overlaps in the box around each state."""
+    """Count the random students whose overlaps lie in the box around each state."""
     random, counts = np.random.default_rng(1910), np.zeros(2)
     for _ in range(VOLUME_DRAWS // 20_000):
         w = random.normal(size=(20_000, 2, N))
@@ -158,7 +158,7 @@ def one_unit() -> Iterator[Row]:
         grown = np.diff([equilibrium.states(g, 1, b)[0].R for b in loads])
         item = f"App. C, R grows with α from 0 to 50, without a jump, K = 1, {g.name}"
         smooth = np.append(grown > 0, np.max(grown) < 0.5)
-        yield held(item, "increases smoothly", smooth)
+        yield holds_in_cases(item, "increases smoothly", smooth)
         item = f"App. C, power of α in 1 - R for α → ∞, K = 1, {g.name}"
 
         def remaining(b: float, g: Activation = g) -> float:

@@ -68,12 +68,12 @@ def load(g: Activation, K: float, name: str) -> tuple[float, float]:
 
 
 def at(g: Activation, K: float, load: float, kind: str) -> State:
-    """The minimum of a kind."""
+    """Return the minimum of a kind."""
     return next(s for s in equilibrium.states(g, K, load) if s.kind == kind)
 
 
 def best(g: Activation, K: float, load: float) -> State:
-    """The state of lowest free energy."""
+    """Return the state of lowest free energy."""
     return equilibrium.states(g, K, load)[0]
 
 

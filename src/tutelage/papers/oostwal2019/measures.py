@@ -31,8 +31,8 @@ NOTE_LINEAR = (
 )
 
 
-def held(item: str, words: str, cases: Iterable[bool | np.bool_]) -> Row:
-    """The row of a statement about several loads or sizes, in the paper's words."""
+def holds_in_cases(item: str, words: str, cases: Iterable[bool | np.bool_]) -> Row:
+    """Return the row of a statement about several loads or sizes, in the paper's words."""
     return statement(KEY, item, words, [bool(case) for case in cases])
 
 

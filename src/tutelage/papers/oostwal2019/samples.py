@@ -1,4 +1,4 @@
-"""Oostwal, Straat and Biehl (2019): weights drawn from the Gibbs density, beside the theory.
+"""Oostwal, Straat and Biehl (2019): weights drawn from the Gibbs density, against the theory.
 
 The paper has no simulations.  Here chains begin at the teacher and the load falls, at random and
 it grows, or next to the state of Appendix D; they go on from load to load and know nothing of the
@@ -24,7 +24,7 @@ from tutelage.papers.row import Row, not_comparable
 
 
 class Size(NamedTuple):
-    """Of a sample: N, recorded sweeps (as many come before), independent chains."""
+    """Size of a sample: N, recorded sweeps (as many are discarded before), independent chains."""
 
     dimension: int
     sweeps: int
@@ -90,7 +90,7 @@ def _axis(loads: tuple[float, ...]) -> xr.DataArray:
 
 
 def _means(samples: Samples) -> xr.Dataset:
-    """Over units and sweeps, for every run; R is that of the pairs that began together."""
+    """Average over units and sweeps for every run; R is of pairs as at the start."""
     R, Q = samples.R.mean(axis=0), samples.Q.mean(axis=0)
     own = np.eye(R.shape[-1], dtype=bool)
     values = {
@@ -104,7 +104,7 @@ def _means(samples: Samples) -> xr.Dataset:
 
 
 def _opposite(K: int) -> Overlaps:
-    """Students that turn away from one teacher and towards the others, as in Appendix D."""
+    """Return students that point away from one teacher and towards the others, as in Appendix D."""
     one = np.eye(K)
     return Overlaps(Q=one, R=-0.6 * one + 1.35 / (K - 1) * (1 - one), T=one)
 

@@ -1,4 +1,4 @@
-"""What belongs to which part of oostwal2019: its figures, equations and passages."""
+"""The sections of oostwal2019: its figures, equations and passages."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Oostwal, Straat and Biehl (2019): what Sec. III says of the states between the loads."""
+"""Oostwal, Straat and Biehl (2019): statements of Sec. III about the states between the loads."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,12 +9,13 @@ from tutelage import equilibrium
 from tutelage.activations import Erf, ReLU, Sigmoid, Tanh
 from tutelage.equilibrium import State
 from tutelage.papers.oostwal2019 import KEY
+from tutelage.papers.oostwal2019.error import PLATEAUS
 from tutelage.papers.oostwal2019.loads import ASIDE, at, best, load, transitions
 from tutelage.papers.oostwal2019.measures import (
     NOTE_LINEAR,
     emerges,
     excess,
-    held,
+    holds_in_cases,
     kink,
     mirrored,
     power,
@@ -40,7 +41,7 @@ def sigmoidal_regimes() -> Iterator[Row]:
     yield kink(ERF, 2, "coexists", "R > S", "0", 0.0)
     item = "Sec. III A, discontinuous for K = 3, 4, 5, 6, 8, 10, 20, 50, 100, 1000 and ∞, erf"
     orders = [transitions(ERF, K).order for K in MANY]
-    yield held(item, "for all K ≥ 3", (order == "discontinuous" for order in orders))
+    yield holds_in_cases(item, "for all K ≥ 3", (order == "discontinuous" for order in orders))
     yield from _regimes()
     yield emerges(ERF, 5, "1", 1.0)
     yield kink(ERF, 5, "unstable", "R < S", "no kink: 1", 1.0)
@@ -72,7 +73,7 @@ def _regimes() -> Iterator[Row]:
         ),
     ):
         found = ([s.kind for s in equilibrium.states(ERF, 5, a)] == kinds for a in loads)
-        yield held(f"Sec. III A {item}, erf, K = 5", words, found)
+        yield holds_in_cases(f"Sec. III A {item}, erf, K = 5", words, found)
 
 
 def other_sigmoids() -> Row:
@@ -80,7 +81,7 @@ def other_sigmoids() -> Row:
     cases = [(g, K) for g in (Tanh(), Sigmoid(), Erf(1.0)) for K in (2, 3, 5, 10, math.inf)]
     item = "Sec. II A, tanh, 1/(1 + e⁻ˣ) and 1 + erf have the transition of erf, K = 2, 3, 5, 10, ∞"
     same = (transitions(g, K).order == transitions(ERF, K).order for g, K in cases)
-    return held(item, "not influenced", same)
+    return holds_in_cases(item, "not influenced", same)
 
 
 def sigmoidal_limit() -> Iterator[Row]:
@@ -109,7 +110,7 @@ def rectified_regimes() -> Iterator[Row]:
     loads = np.geomspace(load(RELU, 10, "unstable")[0] + ASIDE, 1e6, 20)
     found = ([s.kind for s in equilibrium.states(RELU, 10, a)] == ["R > S", "R < S"] for a in loads)
     item = "Sec. III B, minima beyond the transition, up to α = 10⁶, ReLU, K = 10"
-    yield held(item, "R > S is lowest, R < S a minimum", found)
+    yield holds_in_cases(item, "R > S is lowest, R < S a minimum", found)
     yield emerges(RELU, 10, "1/2", 0.5, NOTE_LINEAR)
     yield stability(RELU, 10, 7.0)
     yield stability(RELU, 10, 15.0)
@@ -125,21 +126,23 @@ def _two_minima() -> Iterator[Row]:
         yield compare(KEY, item, limit, value, abs(value - near))
     opposite = [at(RELU, 10, a, "R < S") for a in (8.0, 10.0, 15.0, 100.0)]
     item = "Sec. III B, R < 0 < S at R < S, α = 8, 10, 15, 100, ReLU, K = 10"
-    yield held(item, "R < 0, S > 0", (s.R < 0 < s.S for s in opposite))
+    yield holds_in_cases(item, "R < 0, S > 0", (s.R < 0 < s.S for s in opposite))
     item = "Sec. III B, ε_g of the second minimum closer to that of the first than for erf"
     sizes = (5, 10, 20, 100)
     closer = (excess(RELU, K) < excess(ERF, K) for K in sizes)
-    yield held(f"{item}, α = 2α_c, K = 5, 10, 20, 100", "very similar, in contrast", closer)
+    yield holds_in_cases(
+        f"{item}, α = 2α_c, K = 5, 10, 20, 100", "very similar, in contrast", closer
+    )
     both = [[at(RELU, K, 1e6, kind) for kind in ("R > S", "R < S")] for K in (3, 5, 10, 20)]
     item = "Sec. IV, ε_g at α = 10⁶ is below 1/α at R > S and above 10³/α at R < S"
     errors = [[state.generalization_error * 1e6 for state in pair] for pair in both]
     words = "only one of them facilitates perfect generalization"
     one = (near < 1 and far > 1e3 for near, far in errors)
-    yield held(f"{item}, ReLU, K = 3, 5, 10, 20", words, one)
+    yield holds_in_cases(f"{item}, ReLU, K = 3, 5, 10, 20", words, one)
     spread = [np.ptp([load(g, K, "coexists")[0] for K in (2, *MANY)]) for g in (RELU, ERF)]
     relative = [s / load(g, 2, "coexists")[0] for s, g in zip(spread, (RELU, ERF), strict=True)]
     item = "Sec. IV, α_c from K = 2 to ∞ varies less, relative to α_c(2), for ReLU than for erf"
-    yield held(item, "weakly K-dependent", [relative[0] < relative[1]])
+    yield holds_in_cases(item, "weakly K-dependent", [relative[0] < relative[1]])
 
 
 def rectified_limits() -> Iterator[Row]:
@@ -170,10 +173,10 @@ def rectified_limits() -> Iterator[Row]:
 
 def rectified_plateau() -> Iterator[Row]:
     """Sec. III B: the states R = S for K → ∞ and α < 2π, from networks of 10⁵ and 10⁶ units."""
-    exact = closed_form("1/4 - 1/(2π)", 1 / 4 - 1 / (2 * math.pi))
+    _, exact, printed = PLATEAUS["ReLU"]
     measures: dict[str, tuple[Published, Callable[[State, int], float]]] = {
         "ε_g": (exact, lambda state, K: state.generalization_error),
-        "ε_g in digits": (digits("0.091"), lambda state, K: state.generalization_error),
+        "ε_g in digits": (digits(printed), lambda state, K: state.generalization_error),
         "K R": (closed_form("1", 1.0), lambda state, K: K * state.R),
         "K S": (closed_form("1", 1.0), lambda state, K: K * state.S),
     }
@@ -189,10 +192,10 @@ def student_overlaps() -> Iterator[Row]:
     """Fig. 5 and Sec. III C."""
     loads = np.geomspace(load(ERF, 5, "appears")[0] + ASIDE, 1e6, 20)
     negative = (at(ERF, 5, a, "R > S").C < 0 for a in loads)
-    yield held("Fig. 5, C at R > S, up to α = 10⁶, erf, K = 5", "C < 0", negative)
+    yield holds_in_cases("Fig. 5, C at R > S, up to α = 10⁶, erf, K = 5", "C < 0", negative)
     loads = np.linspace(0.1, load(ERF, 5, "unstable")[0] - ASIDE, 20)
     negative = (at(ERF, 5, a, "unspecialized").C < 0 for a in loads)
-    yield held("Fig. 5, C at R = S, α < α_d, erf, K = 5", "C < 0", negative)
+    yield holds_in_cases("Fig. 5, C at R = S, α < α_d, erf, K = 5", "C < 0", negative)
     yield from _rectified_overlaps()
 
 
@@ -202,13 +205,13 @@ def _positive_before(critical: float) -> Iterator[Row]:
     positive = np.array([at(RELU, 10, a, "unspecialized").C > 0 for a in loads])
     item = "Fig. 5, C at R = S changes its sign once before α_c, ReLU, K = 10"
     turns = [not positive[0], positive[-1], np.sum(np.diff(positive)) == 1]
-    yield held(item, "becomes positive before the transition", turns)
+    yield holds_in_cases(item, "becomes positive before the transition", turns)
     item = "Sec. III C, C > 0 at R = S before α_c, ReLU, K = 10"
     words = "C(α) = O(1/K²) > 0 before the transition"
     late = f"only from α = {POSITIVE_FROM:g}"
     readings = {
-        "from α = 0.2": held(item, words, positive),
-        late: held(item, words, positive[loads > POSITIVE_FROM]),
+        "from α = 0.2": holds_in_cases(item, words, positive),
+        late: holds_in_cases(item, words, positive[loads > POSITIVE_FROM]),
     }
     on = "from which α on C is looked at"
     yield in_each_reading(item, on, readings, NOTE_POSITIVE, ours=[late])
@@ -221,13 +224,13 @@ def _rectified_overlaps() -> Iterator[Row]:
     peak = at(RELU, 10, critical - ASIDE, "unspecialized").C
     elsewhere = [*np.linspace(0, critical - 0.01, 50), *np.geomspace(critical + 0.01, 1e6, 50)]
     item = "Fig. 5, C of the lowest state is largest at α_c, ReLU, K = 10"
-    yield held(item, "maximum in α_c", (peak > best(RELU, 10, a).C for a in elsewhere))
+    yield holds_in_cases(item, "maximum in α_c", (peak > best(RELU, 10, a).C for a in elsewhere))
     after = np.geomspace(critical + ASIDE, 1e6, 20)
     item = "Fig. 5, C at R > S beyond α_c, up to α = 10⁶, ReLU, K = 10"
-    yield held(item, "zero from above", (at(RELU, 10, a, "R > S").C > 0 for a in after))
+    yield holds_in_cases(item, "zero from above", (at(RELU, 10, a, "R > S").C > 0 for a in after))
     item = "Fig. 5, C at R < S, α = 30 to 10⁶, ReLU, K = 10"
     late = np.geomspace(30.0, 1e6, 20)
-    yield held(item, "C < 0 for large α", (at(RELU, 10, a, "R < S").C < 0 for a in late))
+    yield holds_in_cases(item, "C < 0 for large α", (at(RELU, 10, a, "R < S").C < 0 for a in late))
     for kind, a, words in (
         ("unspecialized", 5.0, "R = S, α = 5"),
         ("R < S", 1e4, "R < S, α = 10⁴"),

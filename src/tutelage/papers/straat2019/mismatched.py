@@ -16,10 +16,10 @@ from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import statement
 from tutelage.papers.straat2019 import KEY
 from tutelage.papers.straat2019.runs import (
-    beside,
     fig_2_erf,
     fig_3,
     fig_4,
+    fixed_point_near,
     limit,
     plateau_2,
     scenario,
@@ -90,8 +90,8 @@ def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
 
 
 def _plateau(name: str, run: xr.Dataset, time: float) -> Row:
-    """Sec. 4: what is beside the run at a time on the plateau, and whether it repels."""
-    point = beside(run, time)
+    """Sec. 4: decide whether a symmetric fixed point that repels is near the plateau."""
+    point = fixed_point_near(run, time)
     height = float(run["generalization_error"].sel(time=time, method="nearest"))
     near = abs(height / point.generalization_error - 1) < 0.01
     item = (
@@ -195,7 +195,7 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
 
 def sigmoidal(full: bool) -> Iterator[Row]:
     """The abstract: where ReLU and sigmoidal units behave alike, and where they do not."""
-    points = plateau_2(), beside(fig_2_erf(), 20.0, "Erf")
+    points = plateau_2(), fixed_point_near(fig_2_erf(), 20.0, "Erf")
     alike = [_symmetric(point) for point in points]
     one = [int(np.sum(point.eigenvalues.real > 0)) == 1 for point in points]
     solved = [fig_2_erf()["generalization_error"].values[-1] < 1e-6]

@@ -21,14 +21,14 @@ ACTIVATIONS: dict[str, Activation] = {"ReLU": ReLU(), "Erf": Erf()}
 
 
 class Limit(NamedTuple):
-    """Where a run goes, and an estimate of how far it still is from there."""
+    """The limit of a curve, and an estimate of its distance from there."""
 
     value: float
     uncertainty: float
 
 
 def runs_of(full: bool) -> int:
-    """How many runs are simulated."""
+    """Number of simulated runs."""
     return 100 if full else 10
 
 
@@ -39,7 +39,7 @@ def fig_1_left() -> xr.Dataset:
 
 @cache
 def fig_1_right() -> xr.Dataset:
-    """To errors of 1e-12, which the figure shows."""
+    """Runs at several rates, with errors below 1e-12, which the figure shows."""
     problem = scenario(1, 1), single_start(), np.array(RATES)
     return online.evolve(*problem, until=50.0, tolerance=1e-13)
 
@@ -59,7 +59,7 @@ def fig_2(eta: float = 0, until: float = 50.0) -> xr.Dataset:
 
 @cache
 def fig_2_erf() -> xr.Dataset:
-    """As Fig. 2, with Erf, which stays longer on its plateau."""
+    """The run of Fig. 2 with Erf, which stays longer on its plateau."""
     return online.evolve(scenario(2, 2, "Erf"), start_2(), learning_rate=0, until=400.0)
 
 
@@ -102,7 +102,7 @@ def _only_r_11(K: int, M: int) -> np.ndarray:
     return R
 
 
-def beside(run: xr.Dataset, time: float, activation: str = "ReLU") -> online.FixedPoint:
+def fixed_point_near(run: xr.Dataset, time: float, activation: str = "ReLU") -> online.FixedPoint:
     """The fixed point next to a run in the limit η → 0 at a time ηα."""
     at = run.sel(time=time, method="nearest")
     K, M = run.sizes["student"], run.sizes["teacher"]
@@ -113,8 +113,8 @@ def beside(run: xr.Dataset, time: float, activation: str = "ReLU") -> online.Fix
 
 @cache
 def plateau_2() -> online.FixedPoint:
-    """The symmetric fixed point beside which the run of Fig. 2 stays."""
-    return beside(fig_2(), 12.0)
+    """The symmetric fixed point near which the run of Fig. 2 lingers."""
+    return fixed_point_near(fig_2(), 12.0)
 
 
 def limit(curve: xr.DataArray) -> Limit:

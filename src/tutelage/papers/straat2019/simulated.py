@@ -43,7 +43,7 @@ def panels() -> Any:
 
 
 def figure_1(full: bool) -> Iterator[Row | Figure]:
-    """Curves, symbols, and what is said of them."""
+    """Draw Fig. 1 and decide the statements about it."""
     runs = runs_of(full)
     yield _drawn_1(runs)
     left = fig_1_left()
@@ -67,7 +67,7 @@ def figure_1(full: bool) -> Iterator[Row | Figure]:
 
 
 def _drawn_1(runs: int) -> Figure:
-    """Symbols and bands: mean and standard deviation over runs."""
+    """Draw curves, and the mean and standard deviation over runs as symbols and bands."""
     from tutelage.figures import error, overlaps
 
     axes = panels()
@@ -118,7 +118,7 @@ def _in_alpha(run: xr.Dataset) -> xr.Dataset:
 
 
 def _plateau() -> Iterator[Row]:
-    """The symmetric fixed point beside which the run stays, and the direction that leads away."""
+    """Compare the symmetric fixed point near the run, and the direction that leads away from it."""
     point = plateau_2()
     for i in range(2):
         for n in range(2):
@@ -135,7 +135,7 @@ def _plateau() -> Iterator[Row]:
 
 
 def _specialization(runs: xr.Dataset) -> Iterator[Row]:
-    """Who takes whom, and what the error does meanwhile, in the theory and in runs."""
+    """Decide which student takes which teacher, and how the error falls, in theory and runs."""
     count = runs.sizes["run"]
     simulated = [runs.isel(run=run) for run in range(count)]
     left = [course for course in simulated if _passes(course, 0.7) <= LEFT_BY]

@@ -36,28 +36,28 @@ Parts = Iterator[Row | Figure]
 
 
 def which() -> str:
-    """Whether there is something to learn from: full runs depend on it."""
+    """Say whether the images of CIFAR-10 are available; full runs depend on it."""
     from tutelage.deep.images.cifar import is_there
 
     return "with images" if is_there() else ""
 
 
 def outside() -> str:
-    """What the results depend on besides code."""
+    """Return what the results depend on besides code."""
     return f"{recorded.digest(KEY)} {which()}"
 
 
 def fig_8(full: bool) -> Parts:
     """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; rows of both."""
-    before = {name: _with_nodes(recorded.kept(KEY, f"images_{name}")) for name in READINGS}
+    before = {name: _with_nodes(recorded.load_recorded(KEY, f"images_{name}")) for name in READINGS}
     if full and which():
         now = {name: study() for name, study in STUDIES.items()}
-        return recorded.held_against(_shown(now), _shown(before))
-    return recorded.marked(_shown(before), recorded.origin(*before.values()))
+        return recorded.compare_with_recorded(_shown(now), _shown(before))
+    return recorded.mark_recorded(_shown(before), recorded.describe_origin(*before.values()))
 
 
 def _with_nodes(kept: xr.Dataset) -> xr.Dataset:
-    """Means over nodes in the place of nodes, for what draws them."""
+    """Add means over nodes in place of nodes, for the drawing functions."""
     means = {
         f"teacher_correlation_{i}": kept[f"rho_mean_{i}"].expand_dims(f"teacher_{i}")
         for i in range(1, 5)
@@ -72,7 +72,7 @@ def _divided() -> xr.Dataset:
 
 
 def _same() -> xr.Dataset:
-    """The study divides rates by the multiple."""
+    """Run the study with the same rate for all widths; the study divides rates by the multiple."""
     from tutelage.deep.images import cifar10, train_on_images
     from tutelage.deep.images.study import LEARNING
 
@@ -114,7 +114,7 @@ def _accuracies(study: Any) -> Iterator[Row]:
 
 
 def _wider(studies: dict[str, xr.Dataset]) -> Iterator[Row]:
-    """Over-realized students less 1x at the last epoch, run by run; there are three."""
+    """Compare wide students with 1x at the last epoch, run by run, in three runs."""
     for layer in range(4):
         for multiple in (2, 5):
             item = f"Figure 8, layer-{layer}: ρ_mean of {multiple}x students is greater than of 1x"

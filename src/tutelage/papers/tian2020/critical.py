@@ -1,4 +1,4 @@
-"""The critical points of tian2020: Lemmas 1, 3 and 4, Corollaries 1 and 2, Theorems 1, 2, 3 and 5.
+"""The critical points of tian2020: Lemmas 1, 3 and 4, Corollaries 1 and 2, Theorems 1 to 3 and 5.
 
 Each where it can be decided in a moment: identities and exact critical points to rounding, small
 trained students (Theorems 2 and 3), an exponent (Theorem 5).
@@ -31,7 +31,7 @@ POLYTOPE_NOTE = (
 
 
 def zero(item: str, computed: float, allowed: float, text: str = "0") -> Row:
-    """Something that vanishes up to rounding, or up to a stated size."""
+    """Return the row of a number that is zero up to rounding, or up to a stated size."""
     return compare(KEY, item, method(text, 0.0, allowed), computed)
 
 
@@ -128,7 +128,7 @@ def image() -> Row:
 
 @cache
 def _students() -> tuple[list, np.ndarray]:
-    """Trained two-layer students with their teachers, and examples to look at them."""
+    """Trained two-layer students with their teachers, and examples to test them."""
     runs = deep.train(
         4,
         3,

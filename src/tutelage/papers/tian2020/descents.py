@@ -9,7 +9,7 @@ from tutelage import deep
 from tutelage.papers.tian2020 import theorems
 
 SEED = 2020
-STARTS = 12  # of a first look; it is not stated how many were tried
+STARTS = 12  # of the first stage; it is not stated how many were tried
 
 
 @cache
@@ -37,6 +37,6 @@ def _in_the_plane(seed: int) -> deep.Network:
 
 
 def _apart(seed: int) -> bool:
-    """Whether the two filters of a teacher are no less than 26 degrees from being parallel."""
+    """Whether the two filters of a teacher are at least 26 degrees from parallel."""
     W = np.asarray(_in_the_plane(seed).weights[0])
     return abs(W[:, 0] @ W[:, 1]) < 0.9 * np.prod(np.linalg.norm(W, axis=0))

@@ -165,5 +165,5 @@ def boundary_animation(
 
 
 def at(path: "Network", record: int) -> "Network":
-    """One network of a path."""
+    """Return one network of a path."""
     return type(path)(tuple(W[record] for W in path.weights), tuple(b[record] for b in path.biases))

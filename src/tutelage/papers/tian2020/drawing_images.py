@@ -46,7 +46,7 @@ def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: A
 
 
 def accuracies(dataset: xr.Dataset, multiple: int) -> tuple[float, float]:
-    """Mean and greatest accuracy over runs at the last epoch; runs that did not reach it apart."""
+    """Mean and greatest accuracy at the last epoch, over the runs that reached it."""
     last = dataset["accuracy"].sel(multiple=multiple).isel(epoch=-1).values
     last = last[np.isfinite(last)]
     return (float(last.mean()), float(last.max())) if len(last) else (np.nan, np.nan)

@@ -27,7 +27,7 @@ PREFACTOR_NOTE = (
     "depend on ‖w_k‖, because z_k = 1 for w_k·x > 0 whatever the length is; for N(0, 1) the factor "
     "in front of [(π - θ) w̄*_j + sin θ w̄_k] is ‖w*_j‖/2π. Eq. (8) counts on a factor ‖w_k‖."
 )
-LOOKS_AT_REST = 7  # from 8 starts to 512
+STAGES_AT_REST = 7  # from 8 starts to 512
 ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
 
 
@@ -140,7 +140,7 @@ def symmetric() -> list[Row]:
     item = "Sec. 5.3, cosine of w̄_k and w* at rest in the symmetric case, least of 3"
     readings = {
         f"start N(0, {scale:g}²)": sequential_claim(
-            KEY, item, partial(_cosines, scale), ">", 0.99, looks=LOOKS_AT_REST
+            KEY, item, partial(_cosines, scale), ">", 0.99, stages=STAGES_AT_REST
         )
         for scale in STARTS
     }
@@ -176,7 +176,7 @@ def _cosines(scale: float, first: int, count: int) -> np.ndarray:
 
 
 def half() -> Row:
-    """Biases are medians of 1000 examples; the nodes are looked at with 4000 others."""
+    """Biases are medians of 1000 examples; activity is measured with 4000 others."""
     teacher = deep.teacher("10-10", inputs=20, outputs=4)
     x = 10 * np.random.default_rng(4).normal(size=(4000, 20))
     active = [np.asarray(h) > 0 for h in teacher.fields(x)[:-1]]

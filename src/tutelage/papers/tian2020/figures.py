@@ -24,8 +24,8 @@ from tutelage.papers.tian2020.readings import (
     Parts,
     decided,
     each,
-    in_looks,
-    kept,
+    in_stages,
+    load_recorded,
     panels,
 )
 
@@ -53,7 +53,7 @@ def nodes(data: Data) -> Parts:
         yield in_each_reading(item, on, _by_polarity(data, item, _loss, multiple))
     for multiple in multiples[1:]:
         item = f"Fig. 3, ‖v_k‖ of nodes with correlation < 0.8 over those with > 0.95, {multiple}x"
-        rows = _by_polarity(data, item, _in_looks, multiple)
+        rows = _by_polarity(data, item, _in_stages, multiple)
         yield in_each_reading(item, on, rows, notes.FEW_NODES)
 
 
@@ -72,19 +72,19 @@ def _loss(item: str, one: xr.Dataset) -> Row:
     return compare(KEY, item, digits("0.00"), float(losses.mean()), standard_error(losses))
 
 
-def _in_looks(item: str, one: xr.Dataset) -> Row:
-    return in_looks(one, lambda runs, level: [_ratio(item, runs, level)])[0]
+def _in_stages(item: str, one: xr.Dataset) -> Row:
+    return in_stages(one, lambda runs, level: [_ratio(item, runs, level)])[0]
 
 
 def _ratio(item: str, one: xr.Dataset, level: float) -> Row:
-    """Runs without a node below 0.8 have nothing to compare; two are needed."""
+    """Test the ratio of strengths over runs that have a node below 0.8; two are needed."""
     found = one["weak_over_strong"].dropna("run").values.astype(float)
     samples = found if len(found) > 1 else np.full(2, np.nan)
     return claim(KEY, item, samples, "<", 0.5, level=level)
 
 
 def standard_error(samples: np.ndarray) -> float:
-    """Of the mean of one number for each run."""
+    """Return the standard error of a mean over runs."""
     return float(samples.std(ddof=1) / math.sqrt(len(samples)))
 
 
@@ -122,7 +122,7 @@ def _of_strong_nodes(one: xr.Dataset, level: float) -> list[Row]:
 
 
 def _wider(data: Data, p: float) -> Row:
-    """10x against 1x, in both settings, and in that of the text from a start ten times smaller."""
+    """Compare 10x with 1x in both settings, and from a start ten times smaller."""
     item = f"Fig. 5, recovered fraction of teacher nodes, 10x less 1x, p = {p:g}"
 
     def more(one: xr.Dataset, level: float) -> list[Row]:
@@ -130,7 +130,7 @@ def _wider(data: Data, p: float) -> Row:
         return [_difference(item, found, level)]
 
     readings = {name: row for name, (row,) in each(data, more).items()}
-    starts = kept("starts")["text"]["recovered"]
+    starts = load_recorded("starts")["text"]["recovered"]
     if p in starts["polarity"]:
         fraction = starts.sel(polarity=p, start_scale=0.1) / 20
         readings["Sec. 8.16, start ten times smaller"] = _difference(item, fraction, LEVEL)

@@ -28,7 +28,7 @@ def _lowest_first(runs: xr.Dataset, level: float) -> list[Row]:
 
 
 def _l_shape(runs: xr.Dataset, level: float) -> list[Row]:
-    """Some nodes have been found, and student nodes that are far from any are weaker."""
+    """Decide whether nodes are recovered, and whether unspecialized student nodes are weaker."""
     now = runs.sel(epoch=10)
     found = "Fig. 4, L in layer 1 at epoch 10: fraction of teacher nodes with correlation > 0.95"
     weaker = "Fig. 4, L in layer 1 at epoch 10: strength of the least specialized quarter over most"
@@ -49,7 +49,7 @@ def _at_the_end(runs: xr.Dataset, level: float) -> list[Row]:
 
 
 def uniform(data: Data) -> Parts:
-    """Figure 12: the same with inputs uniform on [-15, 15]."""
+    """Figure 12: strength against correlation with inputs uniform on [-15, 15]."""
     yield from _pictures(data)
     yield from decided(data, _close_to_one, on=LENGTH)
 
@@ -61,7 +61,7 @@ def _close_to_one(runs: xr.Dataset, level: float) -> list[Row]:
 
 
 def _pictures(data: Data) -> Parts:
-    """The first run of each setting; all others look alike, and would cover it."""
+    """Draw the first run of each setting; the others look the same and would cover it."""
     for setting, runs in data.items():
         shown = [name for name in runs if "student_" in str(runs[name].dims)]
         grid = specialization_of_layers(

@@ -1,4 +1,4 @@
-"""What was measured where a statement of tian2020 depends on the setting, or is not decided.
+"""Notes of tian2020: measurements where a statement depends on the setting, or is not decided.
 
 Numbers are those of the recorded runs, which docs/deep.md describes.
 """

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from tutelage import deep
-from tutelage.papers.row import Row, not_comparable, noted
+from tutelage.papers.row import Row, not_comparable, with_note
 from tutelage.papers.section import Figure
 from tutelage.papers.sequential import sequential_claim
 from tutelage.papers.tian2020 import KEY, descents, notes
 from tutelage.papers.tian2020.drawing import at, boundaries, boundary_animation
 
-LOOKS = 3  # 12, 24 and 48 starts
+MAX_STAGES = 3  # 12, 24 and 48 starts
 LEGENDS = {  # by iteration
     0: "0.03, 0.04, 0.04, 0.04, 0.04, 0.03",
     2: "1.73, 0.78, 0.24, 0.18, 2.12, 1.78",
@@ -34,8 +34,8 @@ def plane() -> Iterator[Row | Figure]:
     yield Figure(picture, {"": _path(paths[0], teachers[0], every)}, film=film)
     _, left = _unaligned(teachers, paths)
     item = "Fig. 2, ‖v_k‖ of unaligned nodes at the end over the start, logarithm"
-    row = sequential_claim(KEY, item, _shrunk, "<", 0.0, runs=descents.STARTS, looks=LOOKS)
-    yield noted(row, notes.PLANE)
+    row = sequential_claim(KEY, item, _shrunk, "<", 0.0, runs=descents.STARTS, stages=MAX_STAGES)
+    yield with_note(row, notes.PLANE)
     why = "Teacher, start, data and learning rate of the figure are not stated; ours are others."
     yield not_comparable(
         KEY, "Fig. 2, ‖v_k‖ of unaligned nodes at iteration 29", "0.01 and 0.00", left, why
@@ -47,7 +47,7 @@ def plane() -> Iterator[Row | Figure]:
 
 
 def _shrunk(first: int, starts: int) -> np.ndarray:
-    """From starts with these numbers; those without an unaligned node have nothing to say."""
+    """Return ln of shrinkage for the starts with these numbers, if they have an unaligned node."""
     return np.log(_unaligned(*descents.plane(first, starts)[:2])[0])
 
 

@@ -1,4 +1,4 @@
-"""What is kept of the full trainings of tian2020: what its rows and pictures are made of."""
+"""Reduce the full trainings of tian2020 to the data of its rows and pictures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def recovery(study: xr.Dataset) -> xr.Dataset:
 
 
 def _delay(best: xr.DataArray) -> xr.DataArray:
-    """By how many epochs the weaker half comes later than the stronger one to 0.9."""
+    """Return how many epochs later the weaker half reaches 0.9 than the stronger half."""
     first = first_record(best > 0.9)
     half = first.sizes["teacher_1"] // 2
     strong, weak = first.isel(teacher_1=slice(half)), first.isel(teacher_1=slice(half, None))
@@ -52,7 +52,7 @@ def _delay(best: xr.DataArray) -> xr.DataArray:
 
 
 def first_record(reached: xr.DataArray) -> xr.DataArray:
-    """The first record at which something is so; one after the last if it never is."""
+    """Return the first record at which a condition holds; one after the last if it never does."""
     return reached.argmax("epoch").where(reached.any("epoch"), reached.sizes["epoch"])
 
 

@@ -1,4 +1,4 @@
-"""What belongs to which part of tian2020: its figures, lemmas and theorems."""
+"""The sections of tian2020: its figures, lemmas and theorems."""
 
 from collections.abc import Callable, Iterator
 

@@ -103,7 +103,7 @@ def recovery() -> list[Row]:
 
 
 def _least_gradient(apart: float, *, biases: bool) -> float:
-    """With two student nodes on either side of the teacher node, and others anywhere."""
+    """Return the least gradient with a student node on either side of the teacher node."""
     random = np.random.default_rng(SEED)
     if biases:
         near, shifts = np.stack([W, W]), np.array([B - apart, B + apart])

@@ -10,7 +10,7 @@ of 10,000.  More: 20 inputs, 100 outputs of variance 1, a fixed set of 200,000 e
 of 64, and the rate 0.2 of the mean squared error, 0.1 from epoch 20 on, in float32.
 
 Teachers and starts are those of `tutelage.deep.teacher` and `student` in these constructions.  The
-seed was fixed before any run with it was looked at; a second look has as many runs again.
+seed was fixed before any run with it was looked at; a second stage has as many runs again.
 """
 
 from collections.abc import Callable
@@ -62,48 +62,48 @@ START_SCALES: dict[str, tuple[float, ...]] = {
 }
 
 
-def nodes(setting: str, look: int = 0) -> xr.Dataset:
+def nodes(setting: str, stage: int = 0) -> xr.Dataset:
     """Figure 3: ten teacher nodes; its polarity is not printed."""
     sizes = {"hidden": 10, "epochs": 100, "recorded": [0, 100], "runs": 32}
-    over = {"seed": [SEED + look]}
+    over = {"seed": [SEED + stage]}
     found = _widths(over, **sizes, polarity=(0.0, 1.0, 2.0), **TWO_LAYERS[setting])
     return _kept(found, "student_correlation_1", "strength_1")
 
 
-def recovery(setting: str, look: int = 0) -> xr.Dataset:
+def recovery(setting: str, stage: int = 0) -> xr.Dataset:
     """Figures 5, 7 and 11: twenty teacher nodes."""
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "runs": 32, "polarity": POLARITIES}
-    found = _widths({"seed": [SEED + look]}, **sizes, **TWO_LAYERS[setting])
+    found = _widths({"seed": [SEED + stage]}, **sizes, **TWO_LAYERS[setting])
     return _kept(found, "teacher_correlation_1")
 
 
-def followed(setting: str, look: int = 0) -> xr.Dataset:
+def followed(setting: str, stage: int = 0) -> xr.Dataset:
     """Figure 6: five teacher nodes with p = 1; the multiple is not printed."""
-    sizes: dict[str, Any] = {"epochs": 50, "runs": 32, "seed": SEED + look, "correlations": True}
+    sizes: dict[str, Any] = {"epochs": 50, "runs": 32, "seed": SEED + stage, "correlations": True}
     found = deep.train(5, 5, 1.0, **sizes, **TWO_LAYERS[setting])
     return _kept(found, "correlation_1")
 
 
-def layers(setting: str, look: int = 0) -> xr.Dataset:
+def layers(setting: str, stage: int = 0) -> xr.Dataset:
     """Figure 4: four hidden layers, 10x; the number of runs is ours."""
-    sizes: dict[str, Any] = {"recorded": [0, 10, 20, 50, 100], "runs": 4, "seed": SEED + look}
+    sizes: dict[str, Any] = {"recorded": [0, 10, 20, 50, 100], "runs": 4, "seed": SEED + stage}
     found = deep.train("50-75-100-125", 10, **sizes, **DEEPER[setting])
     return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 
 
-def uniform(setting: str, look: int = 0) -> xr.Dataset:
+def uniform(setting: str, stage: int = 0) -> xr.Dataset:
     """Figure 12: as Figure 4 with uniform inputs and 100,000 examples in an epoch."""
-    sizes: dict[str, Any] = {"recorded": range(0, 101, 25), "runs": 4, "seed": SEED + look}
+    sizes: dict[str, Any] = {"recorded": range(0, 101, 25), "runs": 4, "seed": SEED + stage}
     more = DEEPER[setting] | {"data": "uniform", "examples": 100_000}
     found = deep.train("50-75-100-125", 10, **sizes, **more)
     return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 
 
-def starts(setting: str, look: int = 0) -> xr.Dataset:
+def starts(setting: str, stage: int = 0) -> xr.Dataset:
     """Beyond the paper: the training of Figure 5 from starts of several scales, in float32."""
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "recorded": [0, 100], "runs": 16}
     sizes |= {"precision": "float32", "polarity": (1.0, 1.5, 2.0, 2.5)}
-    over = {"start_scale": START_SCALES[setting], "seed": [SEED + look]}
+    over = {"start_scale": START_SCALES[setting], "seed": [SEED + stage]}
     found = _widths(over, **sizes, **TWO_LAYERS[setting])
     return _kept(found, "teacher_correlation_1").isel(epoch=-1, drop=True)
 
@@ -131,7 +131,7 @@ def _of_layers(*names: str) -> list[str]:
 
 
 def _kept(dataset: xr.Dataset, *names: str) -> xr.Dataset:
-    """What is looked at, in the precision in which it can be seen."""
+    """Select the variables that are recorded, in float32."""
     chosen = dataset[["evaluation_loss", "outcome", *names]]
     return chosen.map(
         lambda one: one.astype(np.float32) if one.dtype == np.float64 else one, keep_attrs=True

@@ -1,4 +1,4 @@
-"""Which student nodes have become teacher nodes, and what the others still do (two layers)."""
+"""Which student nodes are aligned with teacher nodes, and what the others add (two layers)."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from tutelage.deep import Network
 
 
 class Alignment(NamedTuple):
-    """What Theorems 2 and 3 of tian2020 speak of, for a two-layer student.
+    """The quantities of Theorems 2 and 3 of tian2020, for a two-layer student.
 
     observed: (m,) whether the teacher node is observed by a student node with α_kj ≠ 0.
     sine: (m,) the least sin θ of a student node to the teacher node, of those with cos θ > 0.

@@ -1,4 +1,4 @@
-"""Critical points of stochastic gradient descent: students that are their teacher in disguise."""
+"""Critical points of stochastic gradient descent: students that equal their teacher."""
 
 from typing import Any, NamedTuple
 

@@ -67,7 +67,7 @@ class Growth(NamedTuple):
         return np.log(np.asarray(self.length[:, k] / self.length[:, other]))
 
     def predicted(self, k: int, other: int) -> np.ndarray:
-        """Its derivative by Theorem 7: w̄_k·r_k - w̄_k'·r_k'."""
+        """The derivative of `logarithmic_ratio` by Theorem 7: w̄_k·r_k - w̄_k'·r_k'."""
         return np.asarray(self.rate[:, k] - self.rate[:, other])
 
 

@@ -72,6 +72,6 @@ def group_sums(x: Any, w: Any, b: Any, group: Any) -> np.ndarray:
 
 
 def turned(w: Any, angle: float) -> np.ndarray:
-    """w turned by an angle."""
+    """Rotate w by an angle."""
     c, s = math.cos(angle), math.sin(angle)
     return np.asarray(w) @ np.array([[c, s], [-s, c]])
