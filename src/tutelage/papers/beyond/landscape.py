@@ -65,14 +65,14 @@ def scenario() -> Scenario:
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """All branches, the saddles that runs visit, and shares of minima; recorded."""
-    before = {name: recorded.kept("beyond", name) for name in ("branches", "seventeen")}
+    before = {name: recorded.load_recorded("beyond", name) for name in ("branches", "seventeen")}
     if full:
         now = {"branches": measured(), "seventeen": seventeen()}
         yield _figure(now)
-        yield from recorded.held_against(_rows(now), _rows(before))
+        yield from recorded.compare_with_recorded(_rows(now), _rows(before))
         return
     yield _figure(before)
-    yield from recorded.marked(_rows(before), recorded.origin(*before.values()))
+    yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(*before.values()))
 
 
 def seventeen() -> xr.Dataset:

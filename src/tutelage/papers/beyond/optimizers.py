@@ -169,14 +169,14 @@ def networks(case: Case, optimizer: Any, rate: float) -> np.ndarray:
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """The recorded map; in full it is computed again."""
-    before = recorded.kept("beyond", "optimizers")
+    before = recorded.load_recorded("beyond", "optimizers")
     if full:
         now = table(CASES)
         now = now.assign({name: before[name] for name in before if str(name).startswith("network")})
         now.attrs = before.attrs
-        yield from recorded.held_against(_shown(now), _shown(before))
+        yield from recorded.compare_with_recorded(_shown(now), _shown(before))
     else:
-        yield from recorded.marked(_shown(before), recorded.origin(before))
+        yield from recorded.mark_recorded(_shown(before), recorded.describe_origin(before))
 
 
 def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:

@@ -45,12 +45,12 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     yield from _thresholds()
     yield from _annealed()
     yield from _best_temperature()
-    before = recorded.kept("beyond", "temperature")
+    before = recorded.load_recorded("beyond", "temperature")
     if full:
         now = runs.measured()
-        yield from recorded.held_against(sampled_rows(now), sampled_rows(before))
+        yield from recorded.compare_with_recorded(sampled_rows(now), sampled_rows(before))
     else:
-        yield from recorded.marked(sampled_rows(before), recorded.origin(before))
+        yield from recorded.mark_recorded(sampled_rows(before), recorded.describe_origin(before))
 
 
 @cache

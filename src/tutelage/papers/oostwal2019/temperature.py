@@ -31,10 +31,10 @@ def high_temperature() -> Iterator[Row]:
         words = name.replace("_", " ")
         item = f"eq. (14), {words} for β → 0 at α = {LOAD:g}, K → ∞, erf"
         yield compare(KEY, item, value, computed, error)
-    data = recorded.kept("beyond", "temperature")
+    data = recorded.load_recorded("beyond", "temperature")
     hottest = runs.HOT[-1]
     row = _ratio(data.sel(run=hottest.name), hottest)
-    yield replace(row, recorded=recorded.origin(data))
+    yield replace(row, recorded=recorded.describe_origin(data))
 
 
 def _extrapolated(name: str) -> tuple[float, float]:
