@@ -8,7 +8,9 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.kernel.pair_error import PairError
+from tutelage.equilibrium.sampling.autocorrelation import standard_error
 from tutelage.equilibrium.sampling.examples import GibbsOfExamples
+from tutelage.equilibrium.sampling.sample import Sampler
 
 
 def scenario(K, activation, **numbers):
@@ -83,6 +85,32 @@ def test_results_say_load_and_temperature_and_replicas_are_symmetric():
     assert data["invariant_overlap"].values == pytest.approx(np.sqrt(np.sum(R**2, (-2, -1)) / 2))
     assert np.all(np.abs(data["replica_overlap"].values) <= 1)
     assert tl.results.recompute(data).equals(data)
+
+
+def test_one_unit_of_two_inputs_has_the_moments_of_an_integral_over_the_angle():
+    """exp(−β Σ_μ ½ (σ − τ)²) on a circle: a factor in the energy or in β would move all of them."""
+    P, T, sets, sweeps = 6, 0.3, 2, 500
+    case = scenario(1, tl.Erf(), label_noise=0.4)
+    sampler = Sampler(case, 2, sweeps, 200, sets, 3, "random", None, P)
+    samples = sampler.drawn(1 / T)
+    angles = np.linspace(0, 2 * math.pi, 400, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], -1)
+    gibbs = sampler.gibbs
+    x, labels, B = (np.asarray(a) for a in (gibbs.inputs, gibbs.labels, gibbs.teachers))
+    for number in range(sets):
+        outputs = np.array([[math.erf(float(w @ xi) / math.sqrt(2)) for xi in x[number]]
+                            for w in circle])  # fmt: skip
+        energy = 0.5 * np.sum((outputs - labels[number, :, 0]) ** 2, axis=1)
+        weight = np.exp(-energy / T)
+        weight /= np.sum(weight)
+        chains = slice(2 * number, 2 * number + 2)
+        for series, values in (
+            (samples.training_error[:, chains], energy / P),
+            (samples.R[:, chains, 0, 0], circle @ B[0]),
+        ):
+            errors = standard_error(series.T)
+            exact = float(weight @ values)
+            assert abs(np.mean(series) - exact) < 5 * math.hypot(*errors) / 2
 
 
 def test_errors_are_those_over_sets_of_examples():

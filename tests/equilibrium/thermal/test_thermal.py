@@ -9,6 +9,7 @@ from mpmath import mp, mpf
 from scipy.optimize import brentq
 
 import tutelage as tl
+from tutelage._jax import jax, jnp
 from tutelage.equilibrium.kernel.kernel import kernel_of
 from tutelage.equilibrium.symmetric.theory import Point, theory_of
 from tutelage.equilibrium.thermal.near_one import NearOne
@@ -77,6 +78,53 @@ def extremal_in_q(kernel, R, q, arguments):
     """βf/K at its extremum over q, found anew for each R."""
     slope = lambda q: mp.diff(lambda x: reference.quenched(kernel, R, x, *arguments), q)  # noqa: E731
     return reference.quenched(kernel, R, mp.findroot(slope, (q, q - (1 - q) / 1000)), *arguments)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_determinants_of_integer_replicas_lead_to_the_quenched_free_energy(name):
+    """(α̃/2) ln det(1 + βE) − ½ ln det(Q − R²) over n, for n = 2 and 3; and its limit n → 0."""
+    kernel, (R, q, load, beta, noise) = KERNELS[name][1], map(mpf, ("0.6", "0.5", "3", "4", "0.1"))
+    with mp.workdps(30):
+        k = reference.without_linear_part(kernel)
+        for n in (2, 3):
+            overlaps = mp.matrix(n, n)
+            errors = mp.matrix(n, n)
+            for a in range(n):
+                for b in range(n):
+                    Q = mpf(1) if a == b else q
+                    overlaps[a, b] = Q - R**2
+                    errors[a, b] = (a == b) + beta * (k(Q) - 2 * k(R) + k(mpf(1)) + noise)
+            exact = load / 2 * mp.log(mp.det(errors)) - mp.log(mp.det(overlaps)) / 2
+            closed = reference.quenched(kernel, R, q, load, beta, noise, replicas=n)
+            assert abs(exact / n - closed) < 1e-25
+        small = [reference.quenched(kernel, R, q, load, beta, noise, replicas=mpf(10) ** -k)
+                 for k in (8, 9)]  # fmt: skip
+        limit = (10 * small[1] - small[0]) / 9
+        assert abs(limit - reference.quenched(kernel, R, q, load, beta, noise)) < 1e-14
+
+
+@pytest.mark.parametrize(("name", "load", "T", "noise"), CASES)
+def test_states_are_stationary_by_automatic_differentiation(name, load, T, noise):
+    """∂/∂R and ∂/∂q of βf/K vanish, and ∂/∂β is α̃ times the training error."""
+    state = specialized(KERNELS[name][0], load, temperature=T, label_noise=noise)
+    kappa = {
+        "relu": lambda r: (jnp.sqrt(1 - r**2) + r * jnp.arcsin(r) - 1) / (2 * jnp.pi),
+        "erf": lambda r: 2 / jnp.pi * jnp.arcsin(r / 2) - r / jnp.pi,
+    }[name]
+    top = {"relu": 0.25 - 0.5 / math.pi, "erf": 1 / 3 - 1 / math.pi}[name]
+
+    def free_energy(x):
+        R, q, beta = x
+        A, B = top - kappa(q), top - 2 * kappa(R) + kappa(q) + noise**2
+        entropy = 0.5 * jnp.log(1 - q) + 0.5 * (q - R**2) / (1 - q)
+        return load / 2 * (jnp.log(1 + beta * A) + beta * B / (1 + beta * A)) - entropy
+
+    x = jnp.array([state.R, state.q, 1 / T])
+    in_R, in_q, in_beta = np.asarray(jax.grad(free_energy)(x))
+    # Terms of the size 1/(1 − q)² cancel; κ̃(1) − κ̃(q) keeps ε/(1 − q).
+    size = EPSILON * (1 / (1 - state.q)) ** 3
+    assert abs(in_R) < 40 * size and abs(in_q) < 40 * size
+    assert in_beta == pytest.approx(load * state.training_error, rel=1e-10)
 
 
 @pytest.mark.parametrize(("name", "load", "T", "noise"), CASES)
