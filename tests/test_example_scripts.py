@@ -11,7 +11,7 @@ SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 # Saved data that a machine with other roundings may draw differently: random walks and trainings
 # that have gone another way since.
 SAMPLED = {"hysteresis.csv", "weak_teacher_nodes.csv", "digits_from_a_network.csv"}
-SAMPLED |= {"where_descent_ends.csv"}
+SAMPLED |= {"where_descent_ends.csv", "temperature.csv"}
 SAMPLED |= {f"own_networks_{name}.csv" for name in ("flax", "keras", "pytorch")}
 # Absolute and relative; rounding elsewhere.  A curve is known to the tolerance of its integration,
 # and of an optimum only the square root of the precision is known, which its curves follow.

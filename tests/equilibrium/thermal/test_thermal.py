@@ -371,6 +371,14 @@ def test_the_annealed_free_energy_is_a_lower_bound_of_the_quenched_one(name):
             assert abs(slope) < 1e-10
 
 
+@pytest.mark.parametrize("T", [0.1, 0.3, 0.5])
+def test_of_mirror_images_with_one_free_energy_the_positive_one_comes_first(T):
+    """κ̃ of the ReLU is even: R and −R differ by rounding alone."""
+    first, second = states(tl.ReLU(), INF, 5.0, temperature=T, label_noise=0.3)[:2]
+    assert first.R > 0
+    assert first.R + second.R == pytest.approx(0.0, abs=1e-9)
+
+
 def test_curves_and_phases_agree_with_single_states():
     loads = np.array([0.5, 1.1, 2.0, 5.0])
     curve = tl.equilibrium.learning_curve(tl.ReLU(), INF, loads, temperature=0.1)

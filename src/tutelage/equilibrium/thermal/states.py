@@ -1,5 +1,6 @@
 """Extrema of the free energy at a load and a temperature, as findings."""
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ import numpy as np
 from tutelage._findings import Finding
 from tutelage.equilibrium.thermal.branches import Solution
 from tutelage.equilibrium.thermal.setting import Setting
+
+# Free energies are sums of some terms of order one.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,13 +93,23 @@ def extrema(solution: Solution, load: float) -> list[ThermalState]:
         if np.isfinite(values.R[0]):
             numbers = {name: float(x[0]) for name, x in values._asdict().items()}
             found.append(_state(solution.setting, branch.kind, load, numbers))
-    return sorted(found, key=_rank)
+    return sorted(found, key=functools.cmp_to_key(_compare))
 
 
-def _rank(state: ThermalState) -> tuple[bool, float, float, float]:
-    """Replica symmetric states first, then the lowest free energy, energy and the largest R."""
-    broken = not state.replica_symmetric
-    return broken, state.free_energy_per_unit, state.energy_per_unit, -state.R
+def _compare(a: ThermalState, b: ThermalState) -> int:
+    """Order states: stable replica symmetry first, then the lowest free energy, and the largest R.
+
+    Free energies that differ by rounding are equal; infinite ones are compared by their energies.
+    """
+    if a.replica_symmetric != b.replica_symmetric:
+        return -1 if a.replica_symmetric else 1
+    for x, y in (
+        (a.free_energy_per_unit, b.free_energy_per_unit),
+        (a.energy_per_unit, b.energy_per_unit),
+    ):
+        if x != y and not math.isclose(x, y, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            return -1 if x < y else 1
+    return int(np.sign(b.R - a.R))
 
 
 def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) -> ThermalState:
