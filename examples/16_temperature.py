@@ -7,7 +7,7 @@ posterior of the teacher; a colder one is closer to the teacher, as long as repl
 stable (thick lines).  The table compares both errors with those of networks of four units that
 learn drawn examples.  Writes temperature.csv to docs/pictures, and draws temperature.png:
 
-    python examples/15_temperature.py [FOLDER]
+    python examples/16_temperature.py [FOLDER]
 """
 
 import csv
