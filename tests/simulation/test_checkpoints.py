@@ -31,9 +31,10 @@ def same(a, b):
 
 
 def limit_batches(monkeypatch, runs):
-    """As if there were memory for so many runs."""
+    """Pretend that there is memory for this number of runs only."""
     module = sys.modules["tutelage.simulation.network"]
-    monkeypatch.setattr(module, "MEMORY", runs * 8 * 37 * (3 + 2 + 3 * module.BLOCK))
+    bytes_per_run = 8 * 37 * (3 + 2 + 3 * module.EXAMPLES_PER_BLOCK)
+    monkeypatch.setattr(module, "MAX_BATCH_BYTES", runs * bytes_per_run)
 
 
 @pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 2])
