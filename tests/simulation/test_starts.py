@@ -38,7 +38,7 @@ def test_every_run_realises_the_overlaps_in_a_frame_of_its_own(start, N):
 
 def test_each_run_may_have_a_start_of_its_own():
     starts = tl.simulation.random_start(PAIR, dimension=50, student_norm=[0.5, 2.0], runs=3)
-    J, B, _ = begun(starts)
+    J, B, *_ = begun(starts)
     np.testing.assert_allclose(J @ np.swapaxes(J, 1, 2), starts.Q, rtol=0, atol=1e-14)
     np.testing.assert_allclose(J @ np.swapaxes(B, 1, 2), starts.R, rtol=0, atol=1e-14)
 
