@@ -11,12 +11,13 @@ Both rewrite docs/coverage.md, too, and print the counts that README.md has (`su
 
 import csv
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 
 from tutelage.papers import PAPERS, reproduce, sections
-from tutelage.papers.coverage import markdown
+from tutelage.papers.coverage import contents, leading, markdown, names
 from tutelage.papers.row import VERDICTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
@@ -60,6 +61,24 @@ def of_report(folder: Path) -> list[dict]:
 def of_section(paper: str, name: str) -> list[dict]:
     """Compute the rows of one section."""
     return [{**row.as_dict(), "section": name} for row in reproduce([paper], name)]
+
+
+def wrong_citations(rows: list[dict]) -> list[tuple[str, str]]:
+    """Return items with the places that their notes cite, but where their statement does not stand.
+
+    Only the first place after the key of a paper is looked at, as in "straat2019, Sec. 3, has".
+    """
+    wrong = []
+    for row in rows:
+        lines = [line for line in contents(row["paper"]) if line.has(row["item"])]
+        for words in re.findall(rf"{row['paper']},? (?:below )?(.{{0,30}})", row["note"]):
+            places = leading(words)[:1] if lines else []
+            wrong += [
+                (row["item"], place)
+                for place in places
+                if not any(names(line, place) for line in lines)
+            ]
+    return wrong
 
 
 def rewrite(rows: list[dict]) -> None:

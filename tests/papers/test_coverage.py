@@ -1,13 +1,12 @@
 """Every statement of a paper has its rows, or a reason; every row cites where it stands."""
 
-import re
 from pathlib import Path
 
 import pytest
 import verdicts
 
 from tutelage.papers import PAPERS
-from tutelage.papers.coverage import cited, contents, covered, leading, names, numbers
+from tutelage.papers.coverage import contents, covered, leading, names, numbers
 
 KEYS = [key for key in PAPERS if key != "beyond"]
 # What each paper has, counted in the papers: sections, last equation, and the other numbered parts.
@@ -95,25 +94,10 @@ def test_every_citation_of_a_row_is_a_place_of_its_lines(key):
     assert wrong == {}
 
 
-def wrong_citations(rows: list[dict]) -> list[tuple[str, str]]:
-    """Items and the places that their notes cite of their own paper, but which it does not have."""
-    wrong = []
-    for row in rows:
-        for sentence in re.findall(rf"{row['paper']},? ([^:.]*(?:\.[^:.]*)*)", row["note"]):
-            places = cited(sentence[:40])[:1]
-            lines = [line for line in contents(row["paper"]) if line.has(row["item"])]
-            wrong += [
-                (row["item"], place)
-                for place in places
-                if lines and not any(names(line, place) for line in lines)
-            ]
-    return wrong
-
-
 def test_a_wrong_citation_is_found():
     row = {"paper": "straat2019", "item": "Sec. 3, ReLU, Q_22(∞), in the text"}
-    assert wrong_citations([{**row, "note": "straat2019, Sec. 4, has 0.25."}])
-    assert not wrong_citations([{**row, "note": "straat2019, Sec. 3, has 0.25."}])
+    assert verdicts.wrong_citations([{**row, "note": "straat2019, Sec. 4, has 0.25."}])
+    assert not verdicts.wrong_citations([{**row, "note": "straat2019, Sec. 3, has 0.25."}])
 
 
 def test_what_has_not_been_computed_says_so():

@@ -57,6 +57,7 @@ def test_rows_of_a_short_section_have_the_verdicts_of_the_table(entry, tmp_path,
     found = verdicts.of_rows([{**row.as_dict(), "section": name} for row in rows])
     assert found == [line for line in verdicts.expected() if line[:2] == (key, name)]
     assert all(row.note for row in rows if row.verdict != "agrees")
+    assert verdicts.wrong_citations([row.as_dict() for row in rows]) == []
 
 
 def test_the_table_has_every_item_once_and_only_sections_that_there_are():

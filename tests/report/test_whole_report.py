@@ -43,6 +43,7 @@ def test_every_row_has_the_verdict_of_the_table(whole):
     """A row that changes, comes or goes; tests/verdicts.py says how the table is changed."""
     assert verdicts.of_rows(whole[1]) == verdicts.expected()
     assert all(row["note"] for row in whole[1] if row["verdict"] != "agrees")
+    assert verdicts.wrong_citations(whole[1]) == []
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def _equation_18() -> Row:
     """Eq. (18) against the volume (17): how often random weights have given overlaps, K = M = 2.
 
     Between boxes around two states the volumes differ by a factor exp(N Δs), up to a factor that
-    does not depend on N; so Δs is the change of its logarithm from N = 20 to N = 80.
+    does not depend on N; so Δs is the change of its logarithm from N = 20 to N = 60.
     """
     few, many = (_log_ratio(*_counts(N)) for N in VOLUME_INPUTS)
     inputs = VOLUME_INPUTS[1] - VOLUME_INPUTS[0]
@@ -62,9 +62,9 @@ def _equation_18() -> Row:
     return replace(compare(KEY, item, printed, slope), uncertainty=error)
 
 
-VOLUME_INPUTS, VOLUME_DRAWS, BOX = (20, 80), 400_000, 0.08
+VOLUME_INPUTS, VOLUME_DRAWS, BOX = (20, 60), 100_000, 0.12
 # R_11, R_12, R_21, R_22 and Q_12 of two states.
-VOLUME_STATES = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.15, 0.0, 0.0, 0.15, 0.1]])
+VOLUME_STATES = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.2, 0.0, 0.0, 0.2, 0.15]])
 
 
 def _counts(N: int) -> np.ndarray:
@@ -86,12 +86,15 @@ def _log_ratio(before: float, after: float) -> tuple[float, float]:
 
 
 def _predicted(N: int) -> float:
-    """ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18)."""
+    """ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18).
+
+    The density of the overlaps is det C^{(N - 2K - 1)/2}, of which eq. (18) has the power N/2.
+    """
     shifts = np.random.default_rng(17).uniform(-BOX, BOX, size=(100_000, 1, 5))
     R11, R12, R21, R22, Q = np.moveaxis(VOLUME_STATES + shifts, 2, 0)
     # det C with T = 1 is that of Q - R Rᵀ.
     first, second, both = 1 - R11**2 - R12**2, 1 - R21**2 - R22**2, Q - R11 * R21 - R12 * R22
-    volume = np.mean((first * second - both**2) ** (N / 2), axis=0)
+    volume = np.mean((first * second - both**2) ** ((N - 5) / 2), axis=0)
     return float(np.log(volume[1] / volume[0]))
 
 

@@ -18,7 +18,7 @@ from tutelage.papers.row import Row, closed_form, compare, correct
 from tutelage.papers.simulated import statement
 
 NOTE_STABLE = (
-    "oostwal2019 Sec. III A (d) and below eq. (21): this state R < S is a minimum among "
+    "oostwal2019, below eq. (21) and Sec. III A (d): this state R < S is a minimum among "
     "site-symmetric states, but not in all overlaps: the full matrix of second derivatives has "
     "negative eigenvalues there, so that a disturbance that treats units differently grows "
     "(tests/equilibrium/symmetric/test_states.py, "
