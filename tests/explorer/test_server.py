@@ -75,7 +75,7 @@ def test_what_cannot_be_used_is_refused_in_the_librarys_words(client):
         ({"activation": "relux"}, "activation", "one of relu"),
         ({"start_r": "0.9"}, "start_r", "at most √"),
         ({"M": "3", "teacher_cosine": "-0.8"}, "teacher_cosine", "3 vectors"),
-        ({"readout": "1"}, "readout", "2 numbers"),
+        ({"readout": "1"}, "readout", "2 comma-separated numbers"),
         ({"view": "nothing"}, "view", "one of online"),
         ({"view": "activation", "activation": "formula", "formula": "x+"}, "formula", "too early"),
         ({"nothing": "1"}, "nothing", "this view has"),

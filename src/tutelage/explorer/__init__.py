@@ -1,9 +1,10 @@
-"""The explorer: a page on this machine that shows learning while one moves its sliders.
+"""The explorer: a local web page that shows learning while its sliders are moved.
 
-`serve` starts it, as ``tutelage explore`` does.  A server (`server`) checks who asks (`guard`) and
-what (`parameters`), and hands it to processes that compute (`worker_pool`, `worker_process`); a
-view (`views`) turns a state into a picture in words (`pictures`), which the page (``static/``)
-draws.  Views call public functions of the library alone; there is no physics here, nor in the page.
+`serve` starts it, as ``tutelage explore`` does.  The server (`server`) checks the origin (`guard`)
+and the parameters (`parameters`) of a request and passes it to worker processes (`worker_pool`,
+`worker_process`).  A view (`views`) computes a description of a picture (`pictures`), and the page
+(``static/``) draws it.  Views call public functions of the library only; there is no physics in
+the explorer.
 """
 
 from tutelage._lazy import lazy_names

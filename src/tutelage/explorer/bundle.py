@@ -1,7 +1,7 @@
-"""The page as one file: what the server would serve, written into its HTML.
+"""The page as one HTML file that contains its scripts, styles and data.
 
-A file on a disk cannot import modules, so the scripts of ``static/`` become one.  The rule: a
-module imports names in braces from modules beside it, one statement to a line, and exports
+A page opened from disk cannot import modules, so the scripts of ``static/`` are joined.  A module
+has to import names in braces from modules in the same folder, one statement per line, and to export
 functions, classes and constants where it declares them; it becomes a function that returns them.
 """
 
@@ -22,7 +22,7 @@ STYLE = re.compile(r'<link rel="stylesheet" href="/static/(?P<name>\S+)" (?P<res
 SCRIPT = re.compile(
     r'<script src="/(?:plotly\.min|static/main)\.js".*?</script>\n|<link rel="modulepreload".*?>\n'
 )
-# Styles that Plotly gives to elements: none, letters above the line, pixels of a heat map.
+# Hashes of the inline styles set by Plotly: empty, superscripts, pixels of a heat map.
 PLOTLY_STYLES = (
     "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
     "sha256-S+l+cz1wXqs2B0FcjqqT7NvjwGmhD1UjJswXjlSkj0s=",
@@ -31,7 +31,7 @@ PLOTLY_STYLES = (
 
 
 def page(data: dict[str, Any], plotly: str) -> str:
-    """The whole page with its data, which asks for nothing once it is open.
+    """Return the whole page with its data, which sends no requests.
 
     data: views, grids of pictures, figures of papers and a note (`static/source.js` reads it).
     plotly: the script that draws.
@@ -40,20 +40,20 @@ def page(data: dict[str, Any], plotly: str) -> str:
     found = STYLE.search(html)
     assert found is not None
     style = (STATIC / found["name"]).read_text(encoding="utf-8")
-    scripts = [_inside(plotly), _inside(bundle())]
+    scripts = [_escaped(plotly), _escaped(bundle())]
     table = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
     html = html.replace("<link", f"{policy}<link", 1)
     html = html.replace(found.group(), f"<style {found['rest']}>{style}</style>")
     html = SCRIPT.sub("", html)
-    # In the body's end, where the data are: a script that is written into a page does not wait.
+    # At the end of the body, after the data: an inline script runs as soon as it is read.
     ends = [f'<script type="application/json" id="data">{table}</script>']
     ends += [f"<script>{script}</script>" for script in scripts]
     return html.replace("</body>", "\n".join([*ends, "</body>"]))
 
 
 def bundle() -> str:
-    """The modules as one script, each before those that import it."""
+    """Join the modules into one script, each before the modules that import it."""
     modules: dict[str, str] = {}
     _collect(FIRST, modules, ())
     return '"use strict";\n' + "\n".join(modules.values())
@@ -73,17 +73,17 @@ def _as_function(name: str, text: str) -> str:
     text = IMPORT.sub(r"const { \g<names> } = module_\g<module>;\n", text)
     body = EXPORT.sub("", text)
     left = re.search(r"^(import|export)\b.*", body, re.MULTILINE)
-    assert left is None, f"{name}.js: {left and left.group()!r} is not of the form this reads"
+    assert left is None, f"{name}.js: {left and left.group()!r} has an unsupported form"
     return f"const module_{name} = (() => {{\n{body}return {{ {exported} }};\n}})();"
 
 
-def _inside(script: str) -> str:
-    """A script as it may stand in a page: the browser would end it at the first closing tag."""
+def _escaped(script: str) -> str:
+    """Escape closing tags in a script, at which the browser would end it."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Nothing but what stands in the page."""
+    """Return the content security policy: only scripts and styles of the page itself."""
     allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
     attributes = " ".join(f"'{text}'" for text in PLOTLY_STYLES)
     return (

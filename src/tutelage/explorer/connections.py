@@ -1,9 +1,8 @@
-"""Limits of a connection that does not send its request.
+"""Limits for connections that do not send their request.
 
-uvicorn waits for ever for the rest of a request that has begun.  Several hundred half-sent requests
-would use up all connections, and everybody else would be answered with 503.  Here the head of a
-request has a time limit, and where too many connections are without a request, the oldest of them
-is closed.
+uvicorn waits for the rest of a request without a time limit.  Several hundred incomplete requests
+would use up all connections, and other clients would be answered with 503.  Here the head of a
+request has a time limit, and if too many connections have no request, the oldest one is closed.
 """
 
 import asyncio
@@ -16,9 +15,9 @@ MAX_WITHOUT_REQUEST = 100  # connections; less than `serve.MAX_CONNECTIONS`
 
 
 class LimitedConnection(H11Protocol):
-    """A connection that is closed if the head of its request does not come in time."""
+    """A connection that is closed if the head of its request does not arrive in time."""
 
-    # In the order in which they began to wait: a dictionary keeps it.
+    # In the order in which they started to wait.
     _without_request: ClassVar[dict["LimitedConnection", asyncio.TimerHandle]] = {}
 
     def connection_made(self, transport: Any) -> None:
@@ -37,19 +36,19 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _wait_for_request(self) -> None:
-        """Start the time limit, once: bytes that trickle in do not prolong it."""
+        """Start the time limit once; further bytes do not extend it."""
         waiting = self._without_request
         if self in waiting or self.transport.is_closing():
             return
-        waiting[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
+        waiting[self] = self.loop.call_later(HEAD_SECONDS, self._close)
         if len(waiting) > MAX_WITHOUT_REQUEST:
-            next(iter(waiting))._give_up()
+            next(iter(waiting))._close()
 
     def _stop_waiting(self) -> None:
         timer = self._without_request.pop(self, None)
         if timer is not None:
             timer.cancel()
 
-    def _give_up(self) -> None:
+    def _close(self) -> None:
         self._stop_waiting()
         self.transport.close()

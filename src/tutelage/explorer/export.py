@@ -1,6 +1,6 @@
-"""One page that works from the disk: a grid of pictures computed before, and no server.
+"""Export a page that works without a server: a grid of precomputed pictures.
 
-For a talk, a course, or the documentation.  Its curves have six digits, its numbers all of them.
+For a talk, a course, or the documentation.  Curves have six digits, numbers all digits.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from tutelage.runs import files
 from tutelage.runs.progress import Progress
 
 Grid = dict[str, Sequence[Any]]
-# What can be moved in the page of each view, and to where.
+# Parameters that can be changed in each view of the page, and their values.
 GRIDS: dict[str, Grid] = {
     "online": {
         "activation": ("relu", "erf"),
@@ -32,18 +32,18 @@ GRIDS: dict[str, Grid] = {
     },
     "activation": {"activation": ("relu", "erf", "swish", "gelu", "tanh")},
 }
-# What stands still in them, where it is not the default.
+# Fixed parameters that differ from their defaults.
 FIXED = {"transitions": {"followed": "lowest"}}
 DIGITS = 6
 
 
 @validated
 def export(path: str, *, progress: bool = False) -> None:
-    """Write one self-contained page with computed curves, which needs no server and no network.
+    """Write one self-contained page with precomputed curves, which needs no server and no network.
 
     Args:
         path: a name that ends in ``.html``.
-        progress: whether to say how far it is and how long it will take.
+        progress: show a progress bar with the remaining time.
 
     Raises:
         InputError: if a package is missing, or the file cannot be written.
@@ -58,9 +58,9 @@ def export(path: str, *, progress: bool = False) -> None:
 
 
 def data(grids: dict[str, Grid], progress: bool = False) -> dict[str, Any]:
-    """Views and pictures, as the page reads them."""
+    """Return views and pictures in the form that the page reads."""
     total = sum(len(list(itertools.product(*grid.values()))) for grid in grids.values())
-    found: dict[str, Any] = {}
+    computed: dict[str, Any] = {}
     with Progress(progress, total, "pictures") as bar:
         for name, grid in grids.items():
             pictures = []
@@ -68,16 +68,16 @@ def data(grids: dict[str, Grid], progress: bool = False) -> dict[str, Any]:
                 given = {key: str(value) for key, value in zip(grid, values, strict=True)}
                 pictures.append(_picture(VIEWS[name], {**FIXED.get(name, {}), **given}))
                 bar.add(1)
-            found[name] = {"over": {k: list(v) for k, v in grid.items()}, "pictures": pictures}
+            computed[name] = {"over": {k: list(v) for k, v in grid.items()}, "pictures": pictures}
     return {
         "views": [_relative(described(VIEWS[name])) for name in grids],
-        "grids": found,
+        "grids": computed,
         "note": f"Computed by tutelage {tutelage.__version__}",
     }
 
 
 def _relative(view: dict[str, Any]) -> dict[str, Any]:
-    """Its page of the documentation is beside the exported one, where there is one."""
+    """Link to the page of the documentation in the folder of the exported page."""
     page = view["documentation"]
     return {**view, "documentation": page and page.replace("/docs/", "") + ".html"}
 
@@ -97,7 +97,7 @@ def _picture(view: Any, given: dict[str, str]) -> dict[str, Any]:
 
 
 def _add(picture: Picture, details: Picture) -> None:
-    """Put marks, numbers and panels that a server would send later into the picture."""
+    """Add the marks, numbers and panels that a server would send later."""
     for panel in picture.panels:
         panel.marks.extend(details.panel_marks.get(panel.name, []))
     picture.panels += details.panels
@@ -105,7 +105,7 @@ def _add(picture: Picture, details: Picture) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers of six digits: half as long.
+    """Round numbers to six digits, which halves their length.
 
     >>> _rounded([0.1 + 0.2, None, 1 / 3])
     [0.3, None, 0.333333]

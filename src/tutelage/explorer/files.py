@@ -1,9 +1,9 @@
-"""Files that the page may show: by their names, from three folders and from nowhere else.
+"""Files that the page may show, by name, from three folders only.
 
-They are the folder of ``--files``, that of the report of ``tutelage reproduce``, and the recorded
-trainings of the package.  The server tells its workers by the environment which folders were
-chosen; a client never names a path.  Links are not followed: a link in one of these folders could
-lead to any file that the user can read.
+The folders are that of ``--files``, that of the report of ``tutelage reproduce``, and the recorded
+trainings of the package.  Workers read the chosen folders from environment variables; a client
+never names a path.  Links are not followed, because a link in one of these folders could lead to
+any file that the user can read.
 """
 
 import json
@@ -21,7 +21,7 @@ REPORT, FILES = "TUTELAGE_EXPLORER_REPORT", "TUTELAGE_EXPLORER_FILES"
 ENDINGS = (".nc", ".csv")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 PACKAGE = Path(__file__).parents[1] / "papers"
-# Variables by which a training is recognized, and their names on the page.
+# Variables of a training that can be played back, and their names on the page.
 PLAYED = {
     "eigenvalues": "eigenvalues",
     "student_correlation_1": "student nodes",
@@ -30,32 +30,32 @@ PLAYED = {
     "correlation_1": "who follows whom",
     "training_loss": "loss",
 }
-HEAD_LINES, MAX_LINE = 200, 100_000  # of a table, read for the names of its columns
-LARGEST = 200 * 2**20  # bytes of a file that is played
+HEADER_LINES, MAX_LINE_LENGTH = 200, 100_000  # read of a table for the names of its columns
+MAX_BYTES = 200 * 2**20  # of a file that is played back
 
 
 def choose(report: Path | str, files: Path | str | None) -> None:
-    """The two folders, for this process and those that it starts."""
+    """Set the two folders for this process and its child processes."""
     os.environ[REPORT] = str(Path(report).resolve())
     os.environ[FILES] = "" if files is None else str(Path(files).resolve())
 
 
 def report() -> Path:
-    """The folder of the report, which need not exist."""
+    """Return the folder of the report, which may not exist."""
     return Path(os.environ.get(REPORT) or "report")
 
 
 def _is_own(path: Path, folder: Path) -> bool:
-    """Whether a path is a file of this folder, and no link on the way leads out of it."""
+    """Return whether a path is a file in this folder that is not reached by a link out of it."""
     try:
         inside = path.resolve().is_relative_to(folder.resolve())
         return inside and not path.is_symlink() and path.is_file()
-    except (OSError, RuntimeError):  # a link that leads to itself
+    except (OSError, RuntimeError):  # a circular link
         return False
 
 
 def _listed(folder: Path, inner: str = "") -> dict[str, Path]:
-    """Saved results of a folder by their names."""
+    """Return the saved results of a folder by name."""
     here = folder / inner
     paths = sorted(here.iterdir()) if here.is_dir() else []
     return {
@@ -66,7 +66,7 @@ def _listed(folder: Path, inner: str = "") -> dict[str, Path]:
 
 
 def recorded() -> dict[str, Path]:
-    """Results that are recorded in the package, by paper and name.
+    """Return the results recorded in the package, by paper and name.
 
     >>> "tian2020_layers_code.nc" in recorded()
     True
@@ -76,7 +76,7 @@ def recorded() -> dict[str, Path]:
 
 
 def results() -> dict[str, Path]:
-    """Saved results by their names; of equal names, that of --files, then that of the report."""
+    """Return saved results by name; --files has precedence over the report."""
     given = os.environ.get(FILES)
     return {
         **recorded(),
@@ -86,19 +86,21 @@ def results() -> dict[str, Path]:
 
 
 def path_of(name: str) -> Path:
-    """The path of a saved result."""
+    """Return the path of a saved result."""
     available = results()
     if name not in available:
         hint = next(iter(available), "make reproduce, or tutelage explore --files FOLDER")
         raise InputError("file", short_repr(name), f"there are {len(available)} results here", hint)
-    if available[name].stat().st_size > LARGEST:
-        allowed = f"a file has at most {LARGEST // 2**20} MB here"
-        raise InputError("file", short_repr(name), allowed, "a smaller one")
+    if available[name].stat().st_size > MAX_BYTES:
+        allowed = f"a file has at most {MAX_BYTES // 2**20} MB here"
+        raise InputError(
+            "file", short_repr(name), allowed, "another file, or fewer recorded epochs"
+        )
     return available[name]
 
 
 def load(name: str) -> "xr.Dataset":
-    """A saved result; what is wrong with the file is reported without the path of its folder."""
+    """Load a saved result; errors do not show the path of its folder."""
     from tutelage import results as saved
 
     path = path_of(name)
@@ -113,13 +115,13 @@ def load(name: str) -> "xr.Dataset":
 
 
 def malformed(name: str, problem: Exception) -> InputError:
-    """The error for a file whose content is not that of a training."""
+    """Return the error for a file that is not a training."""
     allowed = f"it cannot be read as a training ({type(problem).__name__})"
     return InputError("file", short_repr(name), allowed, "another file")
 
 
 def playable() -> list[dict[str, str]]:
-    """Results of trainings, which have epochs to play back."""
+    """Return the results that have epochs to play back."""
     trainings = []
     for name, path in results().items():
         what = next((words for key, words in PLAYED.items() if key in _variables(path)), None)
@@ -130,43 +132,43 @@ def playable() -> list[dict[str, str]]:
 
 
 def _variables(path: Path) -> set[str]:
-    """Names of the variables of a file; none if it has no epochs, or cannot be read."""
+    """Return the variables of a file; none if it has no epochs or cannot be read."""
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8") as file:
-                head = [file.readline(MAX_LINE) for _ in range(HEAD_LINES)]
+                head = [file.readline(MAX_LINE_LENGTH) for _ in range(HEADER_LINES)]
             named = {line.split()[2].rstrip(":") for line in head if line.startswith("# column ")}
             return named if "epoch" in named else set()
         from scipy.io import netcdf_file
 
         with netcdf_file(path, "r", mmap=False) as file:
             return set(file.variables) if "epoch" in file.dimensions else set()
-    except Exception:  # whatever a malformed file makes the readers raise
+    except Exception:  # a malformed file can raise any exception
         return set()
 
 
 def picture(name: Any) -> bytes | None:
-    """The content of a picture of the report."""
+    """Return the content of a picture of the report."""
     if not has_picture(name):
         return None
     try:
-        # A link that has taken the place of the file since it was looked at is not followed.
+        # Not followed if the file was replaced by a link after the check.
         handle = os.open(report() / "figures" / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, "rb") as file:
-            return file.read(LARGEST)
+            return file.read(MAX_BYTES)
     except OSError:
         return None
 
 
 def has_picture(name: Any) -> bool:
-    """Whether the report has a picture of this name."""
+    """Return whether the report has a picture of this name."""
     if not isinstance(name, str) or not NAME.fullmatch(name) or not name.endswith(".svg"):
         return False
     return _is_own(report() / "figures" / name, report())
 
 
 def parts() -> dict[str, list[str]]:
-    """Names of the pictures of each section that the report has."""
+    """Return the names of the pictures of each section in the report."""
     sections: dict[str, list[str]] = {}
     folder = report() / "parts"
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:

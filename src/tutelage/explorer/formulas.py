@@ -1,4 +1,4 @@
-"""Formulas that people type: read by a grammar, never evaluated as code.
+"""Formulas typed by users: parsed by a grammar, never evaluated as code.
 
     sum      = product (("+" | "-") product)*
     product  = sign (("*" | "/") sign)*
@@ -32,7 +32,7 @@ LONGEST, DEEPEST = 200, 25
 MAX_OPERATIONS, MAX_BENT, MAX_KINKS = 30, 6, 4
 MOST_POWER = 20
 EXAMPLE = "x/(1 + exp(-x))"
-# name: how many arguments, and what it is in Python with jax.numpy, jax.nn and jax.scipy.
+# Number of arguments of each function, and its name in jax.numpy, jax.nn or jax.scipy.
 FUNCTIONS = {
     "exp": (1, "jnp.exp({})"),
     "log": (1, "jnp.log({})"),
@@ -65,13 +65,13 @@ CONSTANTS = {"pi": math.pi, "e": math.e}
 TOKEN = re.compile(
     r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z]+)|(\*\*|[-+*/^(),]))"
 )
-# Where kinks are looked for, and how closely: units at unit norm hardly see fields beyond.
+# Range and spacing of the search for kinks; larger fields are rare at unit norm.
 FURTHEST, STEPS = 20.0, 8000
 
 
 @dataclass(frozen=True)
 class Node:
-    """A number, ``x``, an operation, or a function with its arguments."""
+    """A node of a formula: a number, ``x``, an operation, or a function with its arguments."""
 
     name: str
     parts: tuple["Node", ...] = ()
@@ -83,7 +83,7 @@ def refused(text: str, allowed: str, hint: str = EXAMPLE) -> InputError:
 
 
 def read(text: str) -> Node:
-    """The tree of a formula.
+    """Return the tree of a formula.
 
     >>> written(read("max(x, 0) - 2*x^2"))
     '(jnp.maximum(x, 0.0) - (2.0 * (x ** 2)))'
@@ -104,7 +104,7 @@ on. Try: x/(1 + exp(-x)).
 
 
 def _missing_product(text: str) -> InputError | None:
-    """The error for a formula such as ``sin(3x)``, which can be read with ``3*x``; else None.
+    """Return an error with a hint for formulas such as ``sin(3x)``; else None.
 
     >>> read("sin(3x)")
     Traceback (most recent call last):
@@ -140,7 +140,7 @@ def _check_cost(text: str, tree: Node) -> None:
 
 
 class Reader:
-    """One formula on its way to a tree."""
+    """Parser of one formula."""
 
     def __init__(self, text: str):
         self.text, self.tokens, self.place = text, _tokens(text), 0
@@ -253,7 +253,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def written(node: Node) -> str:
-    """In Python, with jax.numpy as jnp."""
+    """Return a tree as Python code, with jax.numpy as jnp."""
     if node.name == "number":
         return repr(float(node.number))
     if node.name == "x":
@@ -267,7 +267,7 @@ def written(node: Node) -> str:
 
 
 def constant(node: Node) -> float | None:
-    """The value of a tree without x, if there is none in it."""
+    """Return the value of a tree without x; None if it contains x."""
     if any(part.name == "x" for part in nodes(node)):
         return None
     try:
@@ -278,7 +278,7 @@ def constant(node: Node) -> float | None:
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """All of a tree."""
+    """Yield all nodes of a tree."""
     yield node
     for part in node.parts:
         yield from nodes(part)
@@ -294,7 +294,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 
 
 def value_of(node: Node, x: Any, functions: dict[str, Callable[..., Any]]) -> Any:
-    """The value at x, with these functions."""
+    """Evaluate a tree at x with the given functions."""
     if node.name == "number":
         return node.number
     if node.name == "x":
@@ -308,7 +308,7 @@ def value_of(node: Node, x: Any, functions: dict[str, Callable[..., Any]]) -> An
 
 
 def parity(node: Node) -> str:
-    """``odd``, ``even`` or ``none``, by the rules; a constant is even.
+    """Return the parity ``odd``, ``even`` or ``none`` by rules; a constant is even.
 
     >>> [parity(read(text)) for text in ("tanh(x)*x^2", "cos(x) + x^2", "x + 1")]
     ['odd', 'even', 'none']
@@ -335,7 +335,7 @@ def parity(node: Node) -> str:
 
 @lru_cache(maxsize=50)
 def kinks(node: Node) -> tuple[float, ...]:
-    """Positions where arguments of abs, relu, max and min change sign.
+    """Return the positions at which arguments of abs, relu, max and min change sign.
 
     >>> kinks(read("max(x, 1) + abs(x)"))
     (0.0, 1.0)
@@ -348,7 +348,7 @@ def kinks(node: Node) -> tuple[float, ...]:
 
 
 def _zeros(node: Node) -> set[float]:
-    """Changes of sign, each to the last digit."""
+    """Return the roots at changes of sign, to machine precision."""
     from scipy.optimize import brentq
 
     def f(x: float) -> float:
@@ -368,7 +368,7 @@ def _zeros(node: Node) -> set[float]:
 
 @lru_cache(maxsize=50)
 def activation(text: str) -> "Activation":
-    """The unit of a formula; refused if it is no function that a unit can have."""
+    """Return the activation of a formula; refuse invalid activations."""
     import tutelage as tl
     from tutelage._jax import jax, jnp
 
@@ -394,19 +394,19 @@ def activation(text: str) -> "Activation":
             parity(tree),  # type: ignore
         )
     except InputError as problem:
-        # Its hint is for Python, which a formula is not.
+        # The hint of the original error is Python code, and does not apply to formulas.
         raise InputError("formula", problem.received, problem.allowed, EXAMPLE) from None
 
 
 def imports(text: str) -> list[str]:
-    """What the code below needs."""
+    """Return the import statements of `code`."""
     used = written(read(text))
     found = ["import jax"] if "jax." in used else []
     return found + (["import jax.numpy as jnp"] if "jnp." in used else [])
 
 
 def code(text: str) -> str:
-    """The same in Python."""
+    """Return the activation of a formula as Python code."""
     tree = read(text)
     more = f", kinks={kinks(tree)}" if kinks(tree) else ""
     kind = parity(tree)

@@ -1,4 +1,4 @@
-"""Check every request: it comes from the explorer's own page, and it has the token.
+"""Check that every request comes from the explorer's own page and has the token.
 
 The address that is opened has the token, and the answer to it sets a cookie, which all later
 requests bring along: the page, its files, pictures and streams.  Without the token another account
@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 LONGEST_QUERY = 8192
-# Nothing from elsewhere, and of styles in elements nothing but those that Plotly gives them.
+# Only resources of this server, and only the inline styles of Plotly.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' "
     + " ".join(f"'{style}'" for style in PLOTLY_STYLES)
@@ -45,7 +45,7 @@ HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:
 
 
 class Guard:
-    """Refuse requests from other pages, other hosts, and without the token.
+    """Refuse requests from other pages, from other hosts, or without the token.
 
     port: of the server.
     token: None switches the check of the token off.
@@ -54,16 +54,16 @@ class Guard:
 
     def __init__(self, port: int, token: str | None, public: bool = False):
         self.port, self.token, self.public = port, token, public
-        # Browsers send a cookie to every port of a host: each server uses a different name.
+        # Browsers send a cookie to every port of a host, so each server uses its own name.
         self.cookie = f"tutelage_token_{port}"
 
     def around(self, app: Any) -> Any:
-        """The application behind these checks, with the headers of every answer."""
+        """Wrap the application in these checks, and add the headers of every answer."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "lifespan":
                 return await app(scope, receive, send)
-            if scope["type"] != "http":  # no websockets here
+            if scope["type"] != "http":  # websockets are not used
                 return None
 
             async def send_with_headers(message: MutableMapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ class Guard:
         return guarded
 
     def _refusal(self, scope: Scope) -> tuple[int, dict[str, str], str] | None:
-        """Status, headers and reason; None for a request that may pass."""
+        """Return status, headers and reason of a refusal; None for an allowed request."""
         headers = _headers(scope)
         hosts = headers.get("host", [])
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
@@ -95,7 +95,7 @@ class Guard:
         return None if self.token is None else self._without_token(scope, headers)
 
     def _is_ours(self, host: str) -> bool:
-        """This machine by its loopback names; any name for a public server."""
+        """Return whether the host is a loopback name; a public server allows all names."""
         if self.public:
             return HOST.fullmatch(host) is not None
         return host.lower() in {f"{name}:{self.port}" for name in NAMES}
@@ -107,7 +107,7 @@ class Guard:
         sites = headers.get("sec-fetch-site", ["none"])
         if all(site in ("same-origin", "none") for site in sites):
             return True
-        # A link to the page, from wherever, is followed; nothing else is.
+        # A link to the page may come from any site; other requests may not.
         mode = headers.get("sec-fetch-mode", [""])
         return scope["path"] == "/" and mode == ["navigate"] and scope["method"] == "GET"
 
@@ -137,7 +137,7 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
 
 
 def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
-    """Values of the cookie of this name."""
+    """Return the values of the cookie with this name."""
     values = []
     for line in headers.get("cookie", []):
         cookie: SimpleCookie = SimpleCookie()

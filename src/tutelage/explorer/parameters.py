@@ -1,8 +1,8 @@
-"""What a view can be asked for: its parameters, their limits, and the one check of a state.
+"""Parameters of a view: their controls, their limits, and the validation of a state.
 
-A state is a dictionary with a value for every parameter of a view.  It comes as text, from the
-address of a page, and is refused with the library's `InputError` where it cannot be used: limits
-are such that no state takes more than a bounded time and memory.
+A state is a dictionary with a value for every parameter of a view.  It is read as text from the
+address of the page; invalid values are refused with `InputError`.  The limits bound the time and
+the memory that any state takes.
 """
 
 import math
@@ -16,8 +16,8 @@ from tutelage._names import unknown_name_error
 
 Kind = Literal["number", "integer", "choice", "toggle", "text", "file"]
 State = dict[str, Any]
-# Letters of a number: float64 has 17 digits, a sign, a point and an exponent.
-LONGEST_NUMBER = 32
+# Characters: a float64 has 17 digits, a sign, a point and an exponent.
+MAX_NUMBER_LENGTH = 32
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -25,15 +25,15 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 class Parameter:
     """One control of a view.
 
-    name: in the state, and in the address.
-    label, symbol, help: for people; the help is one sentence.
-    group: controls that stand together.
-    default: its value where the address says nothing.
-    minimum, maximum, step: of a number; ``zero``: 0 is allowed below the minimum, as a limit.
-    choices: (value, label) of a choice.
-    longest: letters of a text.
-    shown_when: where it matters: values of other parameters.
-    of_runs: whether it changes nothing but the finite networks.
+    name: key in the state and in the address.
+    label, symbol, help: shown on the page; the help is one sentence.
+    group: heading of the controls to which it belongs.
+    default: value if the address has none.
+    minimum, maximum, step: of a number; with ``zero`` the limit 0 is allowed below the minimum.
+    choices: pairs (value, label).
+    longest: the largest number of characters of a text.
+    shown_when: values of other parameters for which the control is shown.
+    of_runs: the parameter changes the finite networks only.
     """
 
     name: str
@@ -54,25 +54,27 @@ class Parameter:
     of_runs: bool = False
 
     def described(self) -> dict[str, Any]:
-        """For the page."""
-        told: dict[str, Any] = {
+        """Return the description that the page reads."""
+        description: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("name", "label", "symbol", "help", "group", "kind", "default", "scale")
         }
         for name in ("minimum", "maximum", "step"):
-            told[name] = getattr(self, name)
-        told["zero"] = self.zero
-        told["choices"] = [{"value": value, "label": label} for value, label in self.choices]
+            description[name] = getattr(self, name)
+        description["zero"] = self.zero
+        description["choices"] = [{"value": value, "label": label} for value, label in self.choices]
         if self.kind == "text":
-            told["longest"] = self.longest
+            description["longest"] = self.longest
         if self.of_runs:
-            told["for"] = "runs"
+            description["for"] = "runs"
         if self.shown_when is not None:
-            told["shown_when"] = {name: list(values) for name, values in self.shown_when.items()}
-        return told
+            description["shown_when"] = {
+                name: list(values) for name, values in self.shown_when.items()
+            }
+        return description
 
     def read(self, text: str) -> Any:
-        """The value that a text of the address stands for.
+        """Return the value of a text from the address.
 
         >>> Parameter("load", "load", "α", "", "", "number", 1.0, 0.1, 9.0).read("2.5")
         2.5
@@ -96,7 +98,7 @@ class Parameter:
         hint = f"{self.name}={self.default:g}"
         value: float
         try:
-            if len(text) > LONGEST_NUMBER or "_" in text:
+            if len(text) > MAX_NUMBER_LENGTH or "_" in text:
                 raise ValueError
             value = int(text) if self.kind == "integer" and WHOLE.fullmatch(text) else float(text)
         except ValueError:
@@ -126,12 +128,12 @@ class Parameter:
 
 
 def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State:
-    """The full state that an address stands for: defaults where it says nothing."""
+    """Return the full state of an address, with defaults for missing parameters."""
     known = {parameter.name: parameter for parameter in parameters}
     for name in query:
         if name not in known:
             listed = f"this view has {', '.join(known)}"
-            raise unknown_name_error(name, "a parameter that is not there", known, listed)
+            raise unknown_name_error(name, "an unknown parameter", known, listed)
     return {
         name: parameter.read(query[name]) if name in query else parameter.default
         for name, parameter in known.items()
@@ -140,12 +142,12 @@ def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State
 
 def number(name: str, label: str, symbol: str, help: str, group: str, default: float,
            minimum: float, maximum: float, **more: Any) -> Parameter:  # fmt: skip
-    """A slider of real numbers."""
+    """Return a slider for real numbers."""
     return Parameter(name, label, symbol, help, group, "number", default, minimum, maximum, **more)
 
 
 def integer(name: str, label: str, symbol: str, help: str, group: str, default: int,
             minimum: int, maximum: int, **more: Any) -> Parameter:  # fmt: skip
-    """A slider of whole numbers."""
+    """Return a slider for whole numbers."""
     more.setdefault("step", 1)
     return Parameter(name, label, symbol, help, group, "integer", default, minimum, maximum, **more)

@@ -1,7 +1,7 @@
-"""Pictures in words that any page can draw: panels with axes, traces and marks, and numbers.
+"""Descriptions of pictures that the page draws: panels with axes, traces and marks, and numbers.
 
-Everything here becomes JSON.  What is missing is null, with a reason where there is one; there is
-never NaN.
+Everything is written as JSON.  Missing values are null, with a reason if there is one; NaN never
+occurs.
 """
 
 import json
@@ -17,7 +17,7 @@ TraceKind = Literal["line", "dashed", "dotted", "points", "faint", "heat"]
 
 @dataclass(frozen=True)
 class Axis:
-    """label: with symbol and meaning; scales: those that make sense; range: None for all data."""
+    """label: symbol and meaning; scales: the available scales; range: None for all data."""
 
     label: str
     symbol: str
@@ -28,7 +28,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Trace:
-    """family: which colour; member: which dash; error: half the length of error bars."""
+    """family: determines the colour; member: the dashes; error: half length of error bars."""
 
     name: str
     family: str
@@ -42,7 +42,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line across a panel."""
+    """A labelled line across a panel."""
 
     axis: Literal["x", "y"]
     at: float
@@ -51,7 +51,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """description: one sentence for those who do not see the picture."""
+    """description: one sentence for screen readers."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Number:
-    """A number beside the picture; value None with a reason why there is none."""
+    """A number next to the picture; a missing value is None with a reason."""
 
     label: str
     symbol: str
@@ -75,11 +75,11 @@ class Number:
 
 @dataclass
 class Picture:
-    """What a view answers.
+    """The answer of a view.
 
     panel_marks, slider_marks: marks for panels that are already drawn, and for sliders.
-    frames: of a film, each with its label and its traces by the name of the panel.
-    next: parameters that have changed by themselves, as the state that is followed.
+    frames: frames of an animation, each with a label and traces by the name of the panel.
+    next: parameters changed by the view itself, such as the branch that is followed.
     """
 
     panels: list[Panel] = field(default_factory=list)
@@ -91,32 +91,32 @@ class Picture:
     next: dict[str, Any] = field(default_factory=dict)
 
 
-def estimate(label: str, symbol: str, found: Any, reason: str | None = None) -> Number:
-    """An `Estimate` or None as a number beside the picture."""
-    if found is None:
+def estimate(label: str, symbol: str, value: Any, reason: str | None = None) -> Number:
+    """Return an `Estimate` or None as a number next to the picture."""
+    if value is None:
         return Number(label, symbol, None, None, reason or "there is none")
-    return Number(label, symbol, float(found.value), float(found.error))
+    return Number(label, symbol, float(value.value), float(value.error))
 
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def lowered(text: str) -> str:
-    """Indices set low, as a page shows them.
+    """Write numeric indices as subscripts.
 
     >>> lowered("c_3 = 0 and 2 c_4² > c_2²")
     'c₃ = 0 and 2 c₄² > c₂²'
     """
-    return re.sub(r"_(\d+)", lambda found: found[1].translate(SUBSCRIPTS), text)
+    return re.sub(r"_(\d+)", lambda match: match[1].translate(SUBSCRIPTS), text)
 
 
 def trace_of(trace: Trace) -> dict[str, Any]:
-    """A trace by itself."""
+    """Return a trace as a dictionary."""
     return asdict(trace)
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: lists, and null in the place of what is no number.
+    """Convert to types that JSON supports: lists, and null for NaN and infinity.
 
     >>> plain({"x": np.array([1.0, np.nan]), "y": (True, "a")})
     {'x': [1.0, None], 'y': [True, 'a']}
@@ -137,7 +137,7 @@ def plain(value: Any) -> Any:
 
 
 def as_json(picture: Picture | Any, **more: Any) -> bytes:
-    """A picture, or any other answer, as JSON in UTF-8."""
+    """Return a picture or another answer as JSON in UTF-8."""
     content = asdict(picture) if not isinstance(picture, dict) else picture
     text = json.dumps(plain({**content, **more}), ensure_ascii=False, allow_nan=False)
     return text.encode()

@@ -1,4 +1,4 @@
-"""Start the page: a server on this machine, and a browser that shows it."""
+"""Start the server of the explorer on this machine."""
 
 import os
 import re
@@ -14,16 +14,16 @@ from tutelage._checks import InputError, positive_integer
 
 PORT = 8765
 NEEDED = ("fastapi", "uvicorn", "plotly")
-TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # as it may be written in an address and a cookie
+TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # characters allowed in an address and a cookie
 WITHOUT_TOKEN = "none"
 MAX_CONNECTIONS = 500  # further ones are answered with 503
 
 
 def check_installed() -> None:
-    """The packages of the extra."""
+    """Check that the packages of the extra are installed."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        allowed = "the explorer needs it"
+        allowed = "the explorer needs these packages"
         hint = "pip install tutelage[explore]"
         raise InputError("tutelage explore", f"no {', '.join(missing)} installed", allowed, hint)
 
@@ -39,18 +39,18 @@ def serve(
     files: str | Path | None = None,
     opened: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the page until the process is interrupted.
+    """Serve the explorer until the process is interrupted.
 
     Args:
-        port: where to listen; 0 for any that is free.
-        public: listen on all interfaces, not on this machine alone.
-        token: every request needs it, in the address that is opened or in the cookie that the
-            answer sets; a random one by default. "none" switches it off: then every account of this
-            machine can use the page and see the files. A public page always has a token.
-        workers: processes that compute; by default as many as there are processors, 2 to 4.
+        port: TCP port; 0 for any free port.
+        public: listen on all network interfaces instead of this machine only.
+        token: secret that every request needs, in the address or in a cookie; random by default.
+            "none" disables it: then every account of this machine can use the page and see the
+            files. A public page always has a token.
+        workers: number of worker processes; by default that of the processors, 2 to 4.
         report: folder of the report of ``tutelage reproduce``, whose figures are shown.
         files: a folder with saved trainings, which can be played back.
-        opened: called with the address once the server listens, as `webbrowser.open`.
+        opened: called with the address when the server is ready, such as `webbrowser.open`.
 
     Raises:
         InputError: if a package is missing, or the port is taken.
@@ -64,7 +64,7 @@ def serve(
     from tutelage.explorer.server import application
 
     if files is not None and not Path(files).is_dir():
-        raise InputError("files", repr(str(files)), "it has to be a folder", "none")
+        raise InputError("files", repr(str(files)), "it has to be a folder", "files=None")
     folders.choose(report, files)
     count = max(2, min(4, os.cpu_count() or 2))
     if workers is not None:
@@ -91,19 +91,19 @@ def serve(
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
-    with suppress(KeyboardInterrupt):  # which is how it ends
+    with suppress(KeyboardInterrupt):  # Ctrl-C is the usual end
         Server(config).run(sockets=[listening])
 
 
 def _token(public: bool, token: str | None) -> str | None:
-    """The token to ask for; None if it is switched off."""
+    """Return the required token; None if it is disabled."""
     if token is None:
         return secrets.token_urlsafe(24)
     if token == WITHOUT_TOKEN and not public:
         return None
     if not TOKEN.fullmatch(token):
-        allowed = "it has to have 16 to 200 letters, digits, or any of . _ ~ -"
-        raise InputError("token", f"{len(token)} letters", allowed, "no token, for a random one")
+        allowed = "it has to consist of 16 to 200 letters, digits, or any of . _ ~ -"
+        raise InputError("token", f"{len(token)} letters", allowed, "token=None for a random one")
     return token
 
 
@@ -116,6 +116,6 @@ def _socket(port: int, public: bool) -> socket.socket:
         listening.bind(("0.0.0.0" if public else "127.0.0.1", port))
     except OSError as problem:
         listening.close()
-        allowed = f"it cannot be listened on ({problem.strerror})"
-        raise InputError("port", str(port), allowed, "port 0, for any that is free") from None
+        allowed = f"the port cannot be used ({problem.strerror})"
+        raise InputError("port", str(port), allowed, "port 0 for any free port") from None
     return listening

@@ -1,4 +1,4 @@
-"""The server of the page: addresses, what they answer, and who may ask.
+"""The server of the page: its addresses and their answers.
 
 It listens on this machine alone unless told otherwise, computes nothing itself, and answers every
 request with a picture, a file, or an error in the library's words.
@@ -36,12 +36,12 @@ TYPES = {
     ".png": "image/png",
 }
 FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
-FIRST = ("online", "transitions")  # what is drawn before anybody asks
-# Pictures that were drawn lately: another client, the back button, the first of all.
+PREDRAWN_VIEWS = ("online", "transitions")  # drawn when the server starts
+# For other clients and the back button.
 MAX_CACHED_PICTURES = 200
-POLL_SECONDS = 0.5  # between checks whether the client still waits, and whether its request does
-# What the address of a request says beside the state.
-OURS = ("view", "client", "slot", "number", "part", "format")
+POLL_SECONDS = 0.5  # between checks that the client is still connected
+# Parameters of a request that are not part of the state.
+REQUEST_PARAMETERS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
 
 
@@ -50,7 +50,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: the view, the checked state, and for whom."""
+    """A validated request: view, state, and the client that sent it."""
 
     view: Any
     state: State
@@ -64,8 +64,8 @@ class Asked:
         return Job(task, self.view.NAME, self.state, self.owner, self.number, program, **more)
 
 
-class Counter:
-    """Owners for those who do not say who they are: nobody cancels another."""
+class AnonymousClients:
+    """Unique ids for anonymous clients, so that none cancels the request of another."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -76,22 +76,22 @@ class Counter:
 
 
 class Explorer:
-    """What a running server has: processes, and pictures that were drawn lately."""
+    """State of a running server: its workers and a cache of pictures."""
 
     def __init__(self, workers: int):
         self.pool = Pool(workers)
-        self.nobody = Counter()
+        self.anonymous = AnonymousClients()
         self.cache: OrderedDict[Key, bytes] = OrderedDict()
         self.first: dict[Key, asyncio.Task[None]] = {}
 
     def asked(self, request: Request) -> Asked:
-        """Who asks for what, checked."""
+        """Return the validated request."""
         query = query_of(request)
         view = _one_of("view", query.pop("view", "online"), VIEWS)
         owner, number = self._owner(query)
         task = _one_of("part", query.pop("part", ""), PARTS)
         if task == "details" and not view.DETAILS:
-            raise InputError("part", "'details'", f"{view.NAME} has none", "no part")
+            raise InputError("part", "'details'", f"the view {view.NAME} has no details", "part=")
         query.pop("format", None)
         return Asked(view, state_of(view.PARAMETERS, query), owner, number, task)
 
@@ -99,7 +99,7 @@ class Explorer:
         return self._owner(query_of(request))[0]
 
     def _owner(self, query: dict[str, str]) -> tuple[tuple[str, str], int]:
-        """Client and slot, and the number of the request."""
+        """Return client and slot, and the number of the request."""
         client, slot = query.pop("client", ""), query.pop("slot", "a")
         number = query.pop("number", "0")
         for name, value in (("client", client or "a"), ("slot", slot)):
@@ -108,14 +108,14 @@ class Explorer:
                 raise InputError(name, short_repr(value), allowed, "a")
         if not re.fullmatch("[0-9]{1,15}", number):
             raise InputError("number", short_repr(number), "it has to be a whole number", "1")
-        return (client, slot) if client else self.nobody.next(), int(number)
+        return (client, slot) if client else self.anonymous.next(), int(number)
 
     async def picture(self, asked: Asked) -> Answer:
-        """Draw a picture or take it from the cache; wait for one that the first page needs."""
+        """Return a picture from the cache or draw it; wait if it is drawn already."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
         if key in self.first and not self.first[key].done():
             await asyncio.wait([self.first[key]])
-        if key in self.cache and asked.view.NAME != "playback":  # whose file may be another by now
+        if key in self.cache and asked.view.NAME != "playback":  # its file may have changed
             self.cache.move_to_end(key)
             return Answer(200, self.cache[key])
         answer = await self.pool.ask(asked.job())
@@ -124,17 +124,17 @@ class Explorer:
         return answer
 
     async def listed(self, task: str) -> Response:
-        """What is in the folders now: the report's figures, or saved trainings."""
-        job = Job(task, "papers", {}, self.nobody.next(), 0, "")
+        """List the current files of the folders: figures of the report, or saved trainings."""
+        job = Job(task, "papers", {}, self.anonymous.next(), 0, "")
         answer = await self.pool.ask(job)
         return _json(answer.body, answer.status)
 
     async def drawn(self, section: str) -> Answer:
-        """A figure of a paper, drawn or from the cache."""
+        """Return a figure of a paper from the cache, or draw it."""
         key = ("drawn", section)
         if key in self.cache:
             return Answer(200, self.cache[key])
-        job = Job("drawn", "papers", {"section": section}, self.nobody.next(), 0, "")
+        job = Job("drawn", "papers", {"section": section}, self.anonymous.next(), 0, "")
         answer = await self.pool.ask(job)
         if answer.status == 200:
             self._keep(key, answer.body)
@@ -146,11 +146,11 @@ class Explorer:
             self.cache.popitem(last=False)
 
     def warm_up(self) -> None:
-        """Draw what every page draws first, so that it is there when the page is."""
-        for name in FIRST:
+        """Draw the first pictures of the page before they are requested."""
+        for name in PREDRAWN_VIEWS:
             view = VIEWS[name]
             state = state_of(view.PARAMETERS, {})
-            asked = Asked(view, state, self.nobody.next(), 0, "picture")
+            asked = Asked(view, state, self.anonymous.next(), 0, "picture")
             key = ("picture", name, tuple(state.items()))
             self.first[key] = asyncio.create_task(self._drawn(key, asked))
 
@@ -169,13 +169,15 @@ def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """What the address says; nothing twice."""
-    found: dict[str, str] = {}
+    """Return the query of an address; refuse repeated parameters."""
+    query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
-        if name in found:
-            raise InputError(name[:60], "two values", "there can be one", f"only one {name[:60]}=")
-        found[name] = value
-    return found
+        if name in query:
+            raise InputError(
+                name[:60], "two values", "one value is allowed", f"only one {name[:60]}="
+            )
+        query[name] = value
+    return query
 
 
 def application(workers: int, guard: Guard) -> Any:
@@ -203,7 +205,7 @@ def application(workers: int, guard: Guard) -> Any:
 
 
 def _pages(app: FastAPI) -> None:
-    """The page and its files."""
+    """Add the addresses of the page and its files."""
 
     @app.get("/")
     async def index() -> Response:
@@ -224,17 +226,17 @@ def _pages(app: FastAPI) -> None:
 
 
 def _static(name: str) -> Response:
-    """A file of the page, by its name alone."""
+    """Return a file of the page by name."""
     file = STATIC / name
     if not files.NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
-        return JSONResponse({"error": "there is no such file", "parameter": None}, 404)
+        return JSONResponse({"error": "the file does not exist", "parameter": None}, 404)
     return FileResponse(file, media_type=TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
 
 
 def _documentation(name: str) -> Response:
-    """A page of the documentation, as text; without a checkout what the room says of itself."""
+    """Return a page of the documentation as text; without it, the docstring of the package."""
     if name not in {view.DOCUMENTATION for view in VIEWS.values()}:
-        return _json(as_json({"error": "there is no such page", "parameter": None}), 404)
+        return _json(as_json({"error": "the page does not exist", "parameter": None}), 404)
     page = Path(__file__).parents[3] / "docs" / f"{name}.md"
     if page.is_file():
         return FileResponse(page, media_type="text/plain; charset=utf-8")
@@ -244,14 +246,14 @@ def _documentation(name: str) -> Response:
 
 
 def plotly_file() -> Path:
-    """plotly.min.js of the installed package, which need not be loaded for it."""
+    """Return the path of plotly.min.js without importing plotly."""
     package = find_spec("plotly")
     assert package is not None and package.origin is not None
     return Path(package.origin).parent / "package_data" / "plotly.min.js"
 
 
 def _api(app: FastAPI, explorer: Explorer) -> None:
-    """What the page asks for."""
+    """Add the addresses that answer with JSON, files and events."""
 
     @app.get("/api/views")
     async def views() -> Response:
@@ -295,7 +297,7 @@ def _api(app: FastAPI, explorer: Explorer) -> None:
         content = files.picture(name)
         if content is None:
             return _json(
-                as_json({"error": "the report has no such picture", "parameter": None}), 404
+                as_json({"error": "the report does not have this picture", "parameter": None}), 404
             )
         return Response(content, media_type=TYPES[".svg"])
 
@@ -316,7 +318,7 @@ def _api(app: FastAPI, explorer: Explorer) -> None:
 
 
 async def _while_wanted(request: Request, asked: Coroutine[Any, Any, Answer]) -> Answer:
-    """An answer; if whoever asked has gone, nobody computes it any more."""
+    """Return the answer; cancel the computation if the client disconnects."""
     task = asyncio.create_task(asked)
     while not (await asyncio.wait([task], timeout=POLL_SECONDS))[0]:
         if await request.is_disconnected():
@@ -326,7 +328,7 @@ async def _while_wanted(request: Request, asked: Coroutine[Any, Any, Answer]) ->
 
 
 async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
-    """Server-sent events of a run; if nobody listens any more, the run is stopped."""
+    """Send the events of a run; stop the run if the client disconnects."""
     events: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def tell(name: str, body: bytes) -> None:
@@ -379,7 +381,7 @@ async def _cancelled(request: Request, problem: Exception) -> Response:
 
 async def _nothing(request: Request, problem: Exception) -> Response:
     status = getattr(problem, "status_code", 404)
-    return _json(as_json({"error": "there is nothing at this address", "parameter": None}), status)
+    return _json(as_json({"error": "this address does not exist", "parameter": None}), status)
 
 
 async def _failed(request: Request, problem: Exception) -> Response:
@@ -387,7 +389,7 @@ async def _failed(request: Request, problem: Exception) -> Response:
 
 
 def _error_of(problem: Exception) -> bytes:
-    """Something that should not have happened; where, is for those who run the server."""
+    """Return the answer to an unexpected exception; print it for the owner of the server."""
     print(f"tutelage: the explorer: {problem!r}", file=sys.stderr, flush=True)
-    error = f"this could not be answered ({type(problem).__name__})"
+    error = f"the request failed ({type(problem).__name__})"
     return as_json({"error": error, "parameter": None})

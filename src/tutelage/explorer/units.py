@@ -1,4 +1,4 @@
-"""Activations as choices of a page: their names, their parameter, and how to write them."""
+"""Activations as choices on the page: names, parameters, Python code and command options."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,31 +10,31 @@ from tutelage.explorer.parameters import Parameter, State, number
 if TYPE_CHECKING:
     from tutelage.activations import Activation
 
-# Those with a slider.
+# Parameters of the activations that have one.
 PARAMETERS: dict[str, UnitParameter] = {
     name: one.parameter for name, one in UNITS.items() if one.parameter is not None
 }
-FORMULA = "formula"  # what somebody has typed
+FORMULA = "formula"  # the choice of a formula typed by the user
 
 
 def choice(
     name: str, label: str, group: str, default: str, first: tuple[tuple[str, str], ...] = ()
 ) -> Parameter:
-    """Which unit; ``first``: other choices, before them."""
+    """Return the choice of an activation; ``first``: choices in front of the list."""
     choices = (*first, *((key, one.label) for key, one in UNITS.items()))
     help = "what a hidden unit does with its field x"
     return Parameter(name, label, "g", help, group, "choice", default, choices=choices)
 
 
 def parameters(of: str, group: str, prefix: str = "") -> list[Parameter]:
-    """Sliders for the parameters of units; ``of``: the choice that they belong to."""
-    found = []
+    """Return sliders for the parameters of activations; ``of``: name of the choice."""
+    sliders = []
     for name in dict.fromkeys(row.name for row in PARAMETERS.values()):
         rows = {unit: row for unit, row in PARAMETERS.items() if row.name == name}
         row = next(iter(rows.values()))
         when: Mapping[str, Sequence[Any]] = {of: list(rows)}
         scale = {"scale": "log"} if row.logarithmic else {}
-        found.append(
+        sliders.append(
             number(
                 prefix + name,
                 row.label,
@@ -49,16 +49,16 @@ def parameters(of: str, group: str, prefix: str = "") -> list[Parameter]:
                 **scale,
             )
         )
-    return found
+    return sliders
 
 
 def argument(unit: str, state: State, prefix: str = "") -> float | None:
-    """The parameter of a unit, if it has one."""
+    """Return the parameter of an activation, or None."""
     return state[prefix + PARAMETERS[unit].name] if unit in PARAMETERS else None
 
 
 def unit(name: str, state: State, prefix: str = "") -> "Activation":
-    """The activation of a choice."""
+    """Return the chosen activation."""
     import tutelage as tl
 
     if name == FORMULA:
@@ -68,7 +68,7 @@ def unit(name: str, state: State, prefix: str = "") -> "Activation":
 
 
 def code(name: str, state: State, prefix: str = "") -> str:
-    """The same in Python: ``tl.Swish(2.0)``."""
+    """Return the activation in Python, such as ``tl.Swish(2.0)``."""
     if name == FORMULA:
         return formulas.code(state["formula"])
     value = argument(name, state, prefix)
@@ -76,6 +76,6 @@ def code(name: str, state: State, prefix: str = "") -> str:
 
 
 def option(name: str, state: State, prefix: str = "") -> str:
-    """The same for the command: ``swish:2.0``."""
+    """Return the activation as a command option, such as ``swish:2.0``."""
     value = argument(name, state, prefix)
     return name if value is None else f"{name}:{value!r}"

@@ -1,4 +1,4 @@
-"""A process that computes: it reads what to do from its input and writes what it has found.
+"""Worker process: it reads requests from its standard input and writes answers.
 
 It ends when the server does, whatever it is doing then; it may use so much memory and no more.
 """
@@ -23,7 +23,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 class Job:
-    """What is being done, and whether it is still wanted."""
+    """The current request, and whether it was cancelled."""
 
     def __init__(self, header: dict[str, Any], out: Any):
         self.id, self.task = header["id"], header["task"]
@@ -33,13 +33,13 @@ class Job:
         self._out = out
 
     def tell(self, **header: Any) -> None:
-        """Something that is known before the end."""
+        """Send an intermediate result."""
         body = header.pop("body", b"")
         self._out.send({"id": self.id, "kind": "event", **header}, body)
 
 
 class Out:
-    """Where messages go; what is printed by mistake goes to the standard error instead."""
+    """Return the stream of messages; redirect stray prints to the standard error."""
 
     def __init__(self) -> None:
         self._stream = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -54,7 +54,7 @@ class Out:
 
 
 def main(gigabytes: float) -> None:
-    """Serve until the input ends."""
+    """Answer requests until the input ends."""
     _limit_memory(gigabytes)
     out, waiting = Out(), queue.SimpleQueue[dict[str, Any]]()
     current: dict[int, Job] = {}
@@ -72,7 +72,7 @@ def main(gigabytes: float) -> None:
 
 
 def _listen(waiting: Any, current: dict[int, Job]) -> None:
-    """Hand on what is to be done; note what is not wanted any more; end with the server."""
+    """Pass on requests, mark cancelled ones, and end with the server."""
     with suppress(EOFError, OSError, ValueError):
         while True:
             header, _ = frames.read(sys.stdin.buffer)
@@ -86,7 +86,7 @@ def _listen(waiting: Any, current: dict[int, Job]) -> None:
 
 
 def _limit_memory(gigabytes: float) -> None:
-    """An array that is too large is a MemoryError here, and not the end of the machine."""
+    """Limit the memory, so that an array that is too large raises a MemoryError."""
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 
@@ -107,7 +107,7 @@ def _count_compilations() -> list[int]:
 
 
 def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], bytes]:
-    """Status and content; what went wrong in the library's words."""
+    """Return status and content of the answer; on errors the message of the library."""
     try:
         if job.task == "runs":
             return {"status": 200}, as_json(_run(job))
@@ -123,11 +123,11 @@ def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], byte
         name = problem.argument if problem.argument in known else None
         return {"status": 400}, as_json({"error": str(problem), "parameter": name})
     except MemoryError:
-        error = "this needs more memory than one request may have; try smaller numbers"
+        error = "the request needs more memory than is allowed; try smaller numbers"
         return {"status": 400}, as_json({"error": error, "parameter": None})
     except Exception as problem:
         print(f"tutelage: {job.view.NAME}: {problem!r}", file=sys.stderr, flush=True)
-        error = f"this could not be computed ({type(problem).__name__}); try other numbers"
+        error = f"the computation failed ({type(problem).__name__}); try other numbers"
         return {"status": 500}, as_json({"error": error, "parameter": None})
 
 
@@ -145,7 +145,7 @@ def _picture(job: Job, begun: float, compiled: Any) -> bytes:
 
 
 def _run(job: Job) -> dict[str, Any]:
-    """Traces as they grow, until the end or until nobody wants them."""
+    """Send traces as they grow, until the end or until the request is cancelled."""
     events: Iterator[tuple[str, dict[str, Any]]] = job.view.stream(job.state)
     message = ""
     for name, content in events:

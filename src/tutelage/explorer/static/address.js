@@ -1,4 +1,4 @@
-// The address holds the whole page: view, setting, second setting (b.), scales of axes, frame.
+// The address has the whole state of the page: view, setting, second setting (b.), scales, frame.
 import { applying, defaults, parsed } from "./parameters.js";
 
 export function read(hash, views) {

@@ -1,5 +1,5 @@
-// Controls of a view, built from its parameters: a slider and a number field tied together, choices,
-// switches, texts.
+// Controls of a view, built from its parameters: a slider with a number field, choices, switches and
+// texts.
 import { applies, named, nearest, parsed } from "./parameters.js";
 import { digits, indexed, make, say, symbol } from "./words.js";
 
@@ -106,7 +106,7 @@ function numeric(parameter, changed) {
   return { parts: [field, slider, ticks], inputs: [field, slider], set, mark };
 }
 
-// Values of interest along a slider, each where the slider has it.
+// Draw marks along a slider at the positions of their values.
 function drawTicks(place, marks, scale) {
   const key = JSON.stringify(marks);
   if (place.dataset.key === key) return;
@@ -121,7 +121,7 @@ function drawTicks(place, marks, scale) {
   place.replaceChildren(...ticks);
 }
 
-// How values lie along a slider.
+// Map values to positions along a slider and back.
 function positions({ kind, minimum, maximum, step, scale, zero, values }) {
   if (values) {
     const position = (value) => nearest(values, value);

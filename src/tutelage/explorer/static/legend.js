@@ -1,4 +1,4 @@
-// Names of curves below a panel; each is a button that takes its curve away and brings it back.
+// Legend below a panel; each entry is a button that hides or shows its curve.
 import { indexed, make } from "./words.js";
 
 const SHAPES = {

@@ -1,4 +1,4 @@
-// The explorer: controls ask for pictures, pictures are drawn, the address follows.
+// The explorer: controls request pictures, pictures are drawn, the address is updated.
 import { read, written } from "./address.js";
 import { Controls } from "./controls.js";
 import { spoken, table } from "./numbers.js";
@@ -54,7 +54,7 @@ async function start() {
   await arrive();
 }
 
-// The page becomes what the address says.
+// Update the page to the state in the address.
 async function arrive() {
   const before = page;
   page = read(location.hash, views);
@@ -110,7 +110,7 @@ function drop(slot) {
   delete settings[slot];
 }
 
-// A control was moved.
+// Handle a change of a control.
 function changed(name, value, settled) {
   const same = page.settings[edited][name] === value;
   page.settings[edited][name] = value;
@@ -121,7 +121,7 @@ function changed(name, value, settled) {
   draw();
 }
 
-// What the server followed (which branch of states) goes back to it with the next request.
+// Send the branch that the server follows back with the next request.
 function arrived({ slot, picture }) {
   Object.assign(page.settings[slot], picture.next);
   if (!dragging) replace();
@@ -160,7 +160,7 @@ function run() {
   draw();
 }
 
-// One step back for one move, however many values it went through.
+// One step of the browser history per move of a slider, however many values it passes.
 function remember(control) {
   const now = Date.now();
   const same = control === pushed.control && now - pushed.time < SAME_MOVE;
@@ -175,7 +175,7 @@ function replace() {
   if (address !== location.hash) history.replaceState(null, "", address);
 }
 
-// However much changes at once, the page is drawn once.
+// Draw the page once for simultaneous changes.
 function draw() {
   cancelAnimationFrame(drawing);
   drawing = requestAnimationFrame(drawNow);
@@ -218,7 +218,7 @@ function drawNow() {
   if (any) stage.draw(pictures, page.axes, view.name, [versions, page.frame]);
 }
 
-// Pictures at their frame.
+// Draw the pictures at the current frame.
 function seen() {
   const pictures = {};
   for (const slot of Object.keys(page.settings)) {
@@ -268,7 +268,7 @@ function drawLine() {
   find("stage").setAttribute("aria-busy", String(all.some((s) => s.quick.busy)));
 }
 
-// What is wrong is told beside its control, where there is one, and a picture to keep.
+// Show an error next to its control if there is one, and keep the last picture.
 function toldBeside({ slot, picture, failure }) {
   return picture && slot === edited && controls.tells(failure, page.settings[slot]);
 }

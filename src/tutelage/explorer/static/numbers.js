@@ -1,4 +1,4 @@
-// The state in numbers, beside the picture: one column for each setting.
+// Table of numbers next to the picture, with one column per setting.
 import { indexed, make, shown, symbol } from "./words.js";
 
 const SPOKEN = 4; // numbers that are read aloud after a change

@@ -1,4 +1,4 @@
-// Figures of the papers; each opens in the view that computes it.
+// Figures of the papers, each with a link to the view that computes it.
 import { defaults } from "./parameters.js";
 import { written } from "./address.js";
 import { coded, make } from "./words.js";

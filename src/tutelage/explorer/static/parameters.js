@@ -1,4 +1,4 @@
-// Values of a view's parameters: from texts, to texts, and which of them apply.
+// Values of the parameters of a view: parsing, writing, and which of them apply.
 
 export function defaults(view) {
   return Object.fromEntries(view.parameters.map((p) => [p.name, p.default]));
@@ -9,12 +9,12 @@ export function applies(parameter, state) {
   return conditions.every(([name, values]) => values.includes(state[name]));
 }
 
-// Those that the picture depends on, given by the server's words.
+// Return the parameters that apply in a state.
 export function applying(view, state) {
   return view.parameters.filter((p) => applies(p, state));
 }
 
-// What is no number stays a text: the server refuses it in the library's words.
+// A text that is not a number is sent as it is: the server refuses it with a message.
 export function parsed(parameter, text) {
   if (parameter.kind === "toggle") return text === "true" || text === "1";
   if (parameter.kind === "number" || parameter.kind === "integer") {
@@ -37,7 +37,7 @@ export function inWords(view, state) {
     .join(", ");
 }
 
-// The place in a list of the value that is nearest; of a text, that of the same one.
+// Return the index of the nearest value in a list, or of the equal text.
 export function nearest(values, value) {
   const same = values.indexOf(value);
   if (same >= 0 || typeof value !== "number") return Math.max(same, 0);

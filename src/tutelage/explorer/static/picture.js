@@ -1,4 +1,4 @@
-// A panel, as the server describes it, becomes a figure of Plotly.
+// Turn the description of a panel into a figure of Plotly.
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const KINDS = { dashed: "dash", dotted: "dot" };
@@ -11,17 +11,17 @@ const GAPS = {
   longdashdot: "15 4 2.5 4",
 };
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"];
-const FAMILIES = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // the same colour in every view
-const COLOURS = 7;
-const LETTER = 7; // pixels of a letter beside a mark
-const LONGEST = 30; // letters of the name of an ordinate in one line
-const ROW = 15;
-const RIGHT = 24; // pixels right of a panel: half of the last number below it
-const CLOSE = 1e-3; // of the width of a panel
-const WIDE_WIDTH = 560; // pixels of a panel, about
-const NARROW_WIDTH = 290;
-const HEIGHT = 250;
-const WIDTH = 2.2; // pixels of a line
+const FAMILY_COLOURS = { R: 0, Q: 1, error: 2, S: 3, C: 4, v: 5 }; // equal in every view
+const COLOUR_COUNT = 7;
+const LETTER_PIXELS = 7; // of the text next to a mark
+const MAX_LABEL_LETTERS = 30; // of the label of a y axis in one line
+const ROW_PIXELS = 15;
+const RIGHT_MARGIN_PIXELS = 24; // room for half of the last tick label
+const CLOSE_MARKS_FRACTION = 1e-3; // of the width of a panel: closer marks share a line
+const WIDE_PIXELS = 560; // approximate width of a panel
+const NARROW_PIXELS = 290;
+const HEIGHT_PIXELS = 250;
+const LINE_PIXELS = 2.2;
 const LINES = ["line", "dashed", "dotted"];
 
 export async function plotly() {
@@ -30,7 +30,7 @@ export async function plotly() {
   return window.Plotly;
 }
 
-// Colours and letters as the style sheet has them; `element`: where, for the page or for paper.
+// Return the colours and the font of the style sheet at `element` (the page or the printed page).
 export function themeOf(element) {
   const style = getComputedStyle(element);
   const value = (name) => style.getPropertyValue(name).trim();
@@ -40,12 +40,12 @@ export function themeOf(element) {
     line: value("--line"),
     paper: value("--paper"),
     font: value("--font"),
-    colours: Array.from({ length: COLOURS }, (_, i) => value(`--colour-${i}`)),
+    colours: Array.from({ length: COLOUR_COUNT }, (_, i) => value(`--colour-${i}`)),
   };
 }
 
-// scales: {x, y} chosen by the reader; ranges: {x, y} in plain numbers or null; key: while it is the
-// same, a panel stays enlarged; off: names of curves that are not drawn.
+// scales: {x, y} chosen by the user; ranges: {x, y} in plain numbers or null; key: a panel stays
+// enlarged while it does not change; off: names of hidden curves.
 export function figure(panel, theme, options) {
   const { scales, ranges, narrow, key = "", legend = false, off = new Set() } = options;
   const colour = colours(panel, theme);
@@ -58,7 +58,7 @@ export function figure(panel, theme, options) {
     font: { family: theme.font, size: narrow ? 12 : 13, color: theme.ink },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: 62, r: RIGHT, t: 10 + ROW * lines.rows, b: 46 },
+    margin: { l: 62, r: RIGHT_MARGIN_PIXELS, t: 10 + ROW_PIXELS * lines.rows, b: 46 },
     xaxis: { ...axis("x", x, ranges.x, theme), ...steps(panel, "x", x, ranges.x) },
     yaxis: {
       ...axis("y", narrow ? { ...y, label: y.symbol || y.label } : y, ranges.y, theme),
@@ -76,8 +76,8 @@ export function figure(panel, theme, options) {
   return { data: traces, layout };
 }
 
-// Curves of a family that lie on top of each other become one, with all their names: two dashes on
-// top of each other would look like a third one. On other scales they may be told apart again.
+// Merge coinciding curves of a family into one with all their names: two dash patterns on top of
+// each other would look like a third one. On other scales the curves may be separate again.
 export function merged(panel, { scales, ranges }) {
   const axes = ["x", "y"].map((name) => {
     const scale = scales[name] ?? panel[name].scale;
@@ -87,7 +87,7 @@ export function merged(panel, { scales, ranges }) {
   const groups = [];
   for (const trace of panel.traces) {
     const line = LINES.includes(trace.kind) ? pixels(trace, axes) : [];
-    const same = (group) => alike(group.traces[0], trace) && near(group.line, line) && near(line, group.line);
+    const same = (group) => sameFamily(group.traces[0], trace) && isOn(group.line, line) && isOn(line, group.line);
     const group = line.length ? groups.find(same) : null;
     if (group) group.traces.push(trace);
     else groups.push({ line, traces: [trace] });
@@ -96,21 +96,21 @@ export function merged(panel, { scales, ranges }) {
   return { ...panel, traces: groups.map((group) => (group.traces.length > 1 ? joined(group) : group.traces[0])) };
 }
 
-function alike(one, two) {
+function sameFamily(one, two) {
   return one.family === two.family && one.kind === two.kind && !one.error && !two.error;
 }
 
 function pixels({ x, y }, [horizontal, vertical]) {
   const at = (v, { range, log }, size) => (v === null || (log && v <= 0) ? null : size * place(v, range, log));
-  const points = x.map((v, i) => [at(v, horizontal, WIDE_WIDTH), at(y[i], vertical, HEIGHT)]);
+  const points = x.map((v, i) => [at(v, horizontal, WIDE_PIXELS), at(y[i], vertical, HEIGHT_PIXELS)]);
   return points.filter(([a, b]) => a !== null && b !== null);
 }
 
-// Whether the points of one line, or a hundred of them, are on another line.
-function near(line, other) {
+// Whether the points of one line, at most a hundred of them, are on another line.
+function isOn(line, other) {
   const step = Math.max(1, Math.floor(line.length / 100));
   const some = line.filter((_, i) => i % step === 0 || i === line.length - 1).reverse();
-  return other.length > 0 && some.every((point) => other.some((end, i) => distance(point, other[i - 1] ?? end, end) <= WIDTH));
+  return other.length > 0 && some.every((point) => other.some((end, i) => distance(point, other[i - 1] ?? end, end) <= LINE_PIXELS));
 }
 
 function distance([x, y], [a, b], [c, d]) {
@@ -120,7 +120,7 @@ function distance([x, y], [a, b], [c, d]) {
   return Math.hypot(x - a - part * dx, y - b - part * dy);
 }
 
-// The least and the largest number of an axis in some panels of one name, for equal axes.
+// Return the range of an axis over all panels of one name, so that compared panels have equal axes.
 export function extent(panels, name, scale) {
   const values = panels.flatMap((panel) => [
     ...(panel[name].range ?? []),
@@ -142,12 +142,12 @@ function reach(trace, name) {
   return trace.y.flatMap((v, i) => ends(v, trace.error[i] ?? 0));
 }
 
-// Known families keep their colour; the others take those that are left, in their order. Where a
-// family has more members than there are dashes, they begin again in another shade.
+// Known families have fixed colours; the others take the remaining colours in order. If a family has
+// more members than dash patterns, the patterns repeat in another shade.
 function colours(panel, theme) {
   const { traces } = panel;
-  const place = new Map(Object.entries(FAMILIES));
-  const taken = new Set(traces.map((t) => FAMILIES[t.family]).filter((i) => i !== undefined));
+  const place = new Map(Object.entries(FAMILY_COLOURS));
+  const taken = new Set(traces.map((t) => FAMILY_COLOURS[t.family]).filter((i) => i !== undefined));
   const free = theme.colours.map((_, i) => i).filter((i) => !taken.has(i));
   for (const { family } of traces) {
     if (!place.has(family)) place.set(family, free.shift() ?? 0);
@@ -167,7 +167,7 @@ function shade(colour, round, theme) {
   return `rgb(${mixed.join(",")})`;
 }
 
-// #fff as #ffffff.
+// Expand #fff to #ffffff.
 function full(hex) {
   return hex.length === 4 ? hex.replace(/[0-9a-f]/gi, "$&$&") : hex;
 }
@@ -188,18 +188,18 @@ function drawn(trace, colour, panel) {
     return [{ ...common, ...label, mode: "lines", line, opacity: 0.4, showlegend: false }];
   }
   // Plotly would leave out points that hardly bend a line, and the corners that remain can be seen.
-  const line = { color: colour, width: WIDTH, dash: dashOf(trace, panel), simplify: false };
+  const line = { color: colour, width: LINE_PIXELS, dash: dashOf(trace, panel), simplify: false };
   const mode = scattered(trace.y) ? "markers" : "lines";
   const marker = { color: colour, size: 6 };
   return [...band(trace, colour), { ...common, ...label, mode, line, marker }];
 }
 
-// Whether each point has a gap on both sides: as a line they could not be seen.
+// Whether each point has a gap on both sides, so that a line would be invisible.
 function scattered(values) {
   return values.every((v, i) => v === null || (values[i - 1] ?? null) === null);
 }
 
-// Where dashes or dots say something (unstable), they are not used to tell curves of a family apart.
+// Dashes or dots with a meaning (unstable) are not used to distinguish curves of a family.
 function dashes(panel) {
   const saying = new Set(panel.traces.map((trace) => KINDS[trace.kind]));
   return DASHES.filter((dash) => !saying.has(dash));
@@ -210,7 +210,7 @@ function dashOf({ kind, member }, panel) {
   return KINDS[kind] ?? left[(member ?? 0) % left.length];
 }
 
-// What names a curve in the legend: {name, colour, gaps} or {name, colour, points}.
+// Return the legend entries: {name, colour, gaps} or {name, colour, points}.
 export function entries(panel, theme) {
   const colour = colours(panel, theme);
   const named = panel.traces.filter((trace) => trace.kind !== "faint" && trace.kind !== "heat");
@@ -223,7 +223,7 @@ export function entries(panel, theme) {
   }));
 }
 
-// The error of a line, as a band behind it.
+// Draw the error of a line as a band behind it.
 function band(trace, colour) {
   if (!trace.error) return [];
   const edge = (sign) => trace.y.map((v, i) => (v === null ? null : v + sign * (trace.error[i] ?? 0)));
@@ -262,7 +262,7 @@ function axis(name, { label, scale, range }, shared, theme) {
   const wanted = shared ?? range;
   const usable = wanted && (!log || wanted[0] > 0);
   return {
-    title: { text: name === "y" ? inLines(label) : escaped(label), standoff: 8 },
+    title: { text: name === "y" ? inTwoLines(label) : escaped(label), standoff: 8 },
     type: log ? "log" : "linear",
     exponentformat: "power",
     gridcolor: theme.line,
@@ -278,7 +278,7 @@ function axis(name, { label, scale, range }, shared, theme) {
   };
 }
 
-// Over one to three decades Plotly writes all digits from 2 to 9, which hide each other: 2 and 5 only.
+// Over one to three decades Plotly labels all digits from 2 to 9, which overlap: label 2 and 5 only.
 function steps(panel, name, { scale, range }, shared) {
   if (scale !== "log") return {};
   const [low, high] = shared ?? range ?? extent([panel], name, scale) ?? [1, 1];
@@ -286,22 +286,22 @@ function steps(panel, name, { scale, range }, shared) {
   return decades > 1 && decades < 3 ? { dtick: "D2" } : {};
 }
 
-// A long name beside a panel takes two lines.
-function inLines(label) {
+// Break a long axis label into two lines.
+function inTwoLines(label) {
   const words = label.split(" ");
-  if (label.length <= LONGEST) return escaped(label);
+  if (label.length <= MAX_LABEL_LETTERS) return escaped(label);
   const half = words.findIndex((_, i) => words.slice(0, i + 1).join(" ").length >= label.length / 2);
   return `${escaped(words.slice(0, half).join(" "))}<br>${escaped(words.slice(half).join(" "))}`;
 }
 
-// Lines across the panel, with words above it or at its right. Plotly takes plain numbers for lines
-// and logarithms for words beside them.
+// Draw marks as lines across the panel with a text above it or at its right. On logarithmic axes
+// Plotly expects plain numbers for lines and logarithms for texts.
 function marks(panel, axes, range, theme, narrow) {
   const shapes = [];
   const annotations = [];
   const ends = []; // where the words of each row above the panel end, as a part of its width
-  const width = narrow ? NARROW_WIDTH : WIDE_WIDTH;
-  for (const { axis: along, at, label } of together(panel.marks ?? [], range)) {
+  const width = narrow ? NARROW_PIXELS : WIDE_PIXELS;
+  for (const { axis: along, at, label } of groupClose(panel.marks ?? [], range)) {
     const across = along === "x" ? "y" : "x";
     const log = axes[along].scale === "log";
     if (log && at <= 0) continue;
@@ -310,14 +310,14 @@ function marks(panel, axes, range, theme, narrow) {
     const line = { color: theme.soft, width: 1, dash: "dot" };
     shapes.push({ type: "line", ...refs, ...points, layer: "below", line });
     const part = along === "x" && range ? place(at, range, log) : 1;
-    const long = (LETTER * label.length) / width;
+    const long = (LETTER_PIXELS * label.length) / width;
     const left = Math.min(Math.max(part, 0), 1 - long);
     const row = along === "x" ? rowOf(ends, left, long) : 0;
     annotations.push({
       ...refs,
       [along]: log ? Math.log10(at) : at,
       [across]: 1,
-      yshift: ROW * row,
+      yshift: ROW_PIXELS * row,
       text: escaped(label),
       showarrow: false,
       xanchor: along === "x" && part + long <= 1 ? "left" : "right",
@@ -328,9 +328,9 @@ function marks(panel, axes, range, theme, narrow) {
   return { shapes, annotations, rows: ends.length };
 }
 
-// Marks from left to right; those at one place have one line, and their words beside each other.
-function together(all, range) {
-  const close = range ? CLOSE * Math.abs(range[1] - range[0]) : 0;
+// Sort marks from left to right; close marks share a line and a text.
+function groupClose(all, range) {
+  const close = range ? CLOSE_MARKS_FRACTION * Math.abs(range[1] - range[0]) : 0;
   const found = [];
   for (const mark of [...all].sort((one, two) => one.at - two.at)) {
     const near = (other) => other.axis === "x" && mark.at - other.at <= close;
@@ -346,7 +346,7 @@ function place(at, [low, high], log) {
   return (of(at) - of(low)) / (of(high) - of(low));
 }
 
-// The first row of words that is free from here on.
+// Return the first row of texts that is free from this position on.
 function rowOf(ends, left, long) {
   const free = ends.findIndex((end) => end <= left);
   const row = free < 0 ? ends.length : free;
@@ -354,7 +354,7 @@ function rowOf(ends, left, long) {
   return row;
 }
 
-// Plotly reads some HTML in texts, which names of files and formulas are not; ε_g gets its index.
+// Escape texts, in which Plotly interprets some HTML; write ε_g with a subscript.
 function escaped(text) {
   const plain = String(text ?? "").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   return plain.replace(/(?<!\p{L}{2})_(\p{L}{1,2}|\d+)(?![\p{L}\d])/gu, "<sub>$1</sub>");

@@ -1,4 +1,4 @@
-// Play a computed training back: a button, and a slider over its frames.
+// Play back a training: a button, and a slider over its frames.
 import { make, say } from "./words.js";
 
 const PACE = 125; // ms for a frame
@@ -61,7 +61,7 @@ export class Player {
   }
 }
 
-// A picture at one of its frames.
+// Return a picture at one of its frames.
 export function at(picture, frame) {
   if (!picture?.frames?.length) return picture;
   const now = picture.frames[Math.min(frame, picture.frames.length - 1)];
@@ -69,7 +69,7 @@ export function at(picture, frame) {
   return { ...picture, panels, numbers: now.numbers ?? picture.numbers };
 }
 
-// Curves of a frame take the places of those of equal name; the others stay.
+// Curves of a frame replace the curves of equal name; the others stay.
 export function framed(panel, frame) {
   const news = new Map((frame.traces[panel.name] ?? []).map((trace) => [trace.name, trace]));
   const stay = panel.traces.map((trace) => news.get(trace.name) ?? trace);

@@ -1,17 +1,17 @@
-// Requests of one slot: at most one is under way, and of those that come meanwhile only the newest is kept.
+// Requests of one slot: one at a time; of the requests that arrive meanwhile only the newest is sent.
 import { Cancelled, Failure } from "./source.js";
 
-const PATIENCE = 300; // ms; while a control is dragged, an older request that takes longer is given up
+const SUPERSEDE_MILLISECONDS = 300; // after which a newer request replaces one that is still running
 const SILENCE = 400; // ms before the page says that it waits
 const POLL = 500; // ms between questions how far the server is
 const BUSY = 503; // all processes compute; the request is made again
 const AGAIN = 1500; // ms later
 const TRIES = 10;
-const GIVEN_UP = "The server has given this up. Move a control to draw again.";
+const CANCELLED = "The server cancelled this request. Move a control to draw again.";
 let count = 0; // of requests; the server gives up those of smaller numbers
 
 export class Requests {
-  waiting = null; // what the server does, in words, once it takes long
+  waiting = null; // text on what the server is doing, for slow requests
   #next = null;
   #flight = null; // {started, abort}
   #timers = [];
@@ -29,7 +29,7 @@ export class Requests {
   ask(view, state, part = "") {
     this.#next = { view, state, part };
     if (!this.#flight) this.#send();
-    else if (performance.now() - this.#flight.started > PATIENCE) this.#flight.abort.abort();
+    else if (performance.now() - this.#flight.started > SUPERSEDE_MILLISECONDS) this.#flight.abort.abort();
   }
 
   // Whatever is under way is no longer wanted.
@@ -58,7 +58,7 @@ export class Requests {
         await new Promise((later) => setTimeout(later, AGAIN));
         if (!abort.signal.aborted) this.#next ??= { view, state, part, tries: tries + 1 };
       } else if (!(problem instanceof Cancelled)) this.failed(problem);
-      else if (!abort.signal.aborted && !this.#next) this.failed(new Failure(GIVEN_UP));
+      else if (!abort.signal.aborted && !this.#next) this.failed(new Failure(CANCELLED));
     }
     this.#flight = null;
     if (this.#next) return this.#send();

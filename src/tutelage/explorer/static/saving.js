@@ -1,4 +1,4 @@
-// Save or copy what is seen: code, data, pictures.
+// Save or copy code, data and pictures.
 import { figure, merged, plotly, themeOf } from "./picture.js";
 import { find, make } from "./words.js";
 
@@ -16,7 +16,7 @@ export async function copy(text) {
   }
 }
 
-// All panels below each other in one SVG, in the colours for paper.
+// Return all panels below each other in one SVG, in the colours for paper.
 export async function svg(panels, options) {
   const Plotly = await plotly();
   const theme = themeOf(find("paper"));
@@ -44,7 +44,7 @@ export async function png(drawing) {
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-// The curves of a picture as a table; the server has better data, an exported page has these.
+// Return the curves of a picture as a table, for exported pages.
 export function csv(panels) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const points = (panel, { name, x, y }) =>

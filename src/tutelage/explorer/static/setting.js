@@ -1,4 +1,4 @@
-// One of the two settings: the picture that came, the slower details, and runs on top of it.
+// One of the two settings: its picture, slower details, and runs on top of it.
 import { Requests } from "./requests.js";
 import { follow } from "./stream.js";
 

@@ -1,4 +1,4 @@
-// Where pictures come from: the server, or the table of an exported page. Both answer the same calls.
+// Sources of pictures: the server, or the table of an exported page. Both have the same methods.
 import { applying, nearest } from "./parameters.js";
 
 export class Failure extends Error {
@@ -73,7 +73,7 @@ async function answer(address, options = {}) {
   }
   const body = await reply.json().catch((problem) => {
     if (problem.name === "AbortError") throw new Cancelled();
-    throw new Failure(`The server answered ${reply.status} without words.`);
+    throw new Failure(`The server answered ${reply.status} without a message.`);
   });
   if (body.cancelled) throw new Cancelled();
   const words = body.error ?? `The server answered ${reply.status}.`;
@@ -81,7 +81,7 @@ async function answer(address, options = {}) {
   return body;
 }
 
-// A grid of pictures computed before; {views, grids: {view: {over: {name: values}, pictures}}}.
+// A grid of precomputed pictures: {views, grids: {view: {over: {name: values}, pictures}}}.
 class Table {
   offline = true;
   #data;

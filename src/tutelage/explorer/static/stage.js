@@ -1,4 +1,4 @@
-// The pictures on the page: for each setting its panels, drawn again in place without a flicker.
+// The panels of each setting, updated in place without flicker.
 import { framed } from "./player.js";
 import { legend } from "./legend.js";
 import { bounds, entries, extent, figure, merged, plotly, themeOf } from "./picture.js";
@@ -124,7 +124,7 @@ export class Stage {
   }
 }
 
-// On a phone one panel is seen at a time; these buttons, or a swipe, bring the next of every setting.
+// On a phone one panel is visible at a time; these buttons, or a swipe, show the next one.
 function pager(rows, count) {
   const told = make("span", {}, `1 of ${count}`);
   const at = () => Math.round(rows.scrollLeft / rows.clientWidth);
@@ -132,12 +132,12 @@ function pager(rows, count) {
   const go = (step) => () => all((at() + step) * rows.clientWidth);
   rows.addEventListener("scroll", () => say(told, `${at() + 1} of ${count}`));
   rows.addEventListener("scrollend", () => all(at() * rows.clientWidth));
-  const back = make("button", { type: "button", "aria-label": "panel before", onclick: go(-1) }, "‹");
+  const back = make("button", { type: "button", "aria-label": "previous panel", onclick: go(-1) }, "‹");
   const on = make("button", { type: "button", "aria-label": "next panel", onclick: go(1) }, "›");
   return make("div", { class: "pager", hidden: count < 2 }, back, told, on);
 }
 
-// Scales that the reader chose, and ranges that compared settings and frames have in common.
+// Scales chosen by the user, and common ranges of compared settings and of frames.
 export function options(panel, pictures, axes, key) {
   const scales = {};
   for (const name of ["x", "y"]) {
@@ -158,7 +158,7 @@ export function options(panel, pictures, axes, key) {
   return { scales, ranges, narrow: matchMedia(NARROW).matches, key };
 }
 
-// A panel as it is, and as it is in every frame.
+// Return a panel in its current form and in every frame.
 function versions(picture, name) {
   const now = picture.panels.filter((panel) => panel.name === name);
   const frames = (picture.frames ?? []).filter((frame) => frame.traces[name]);

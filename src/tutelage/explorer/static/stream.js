@@ -1,4 +1,4 @@
-// Events of a computation that grows; the answer closes it, and the server then ends the work.
+// Events of a growing computation; closing the stream stops the computation on the server.
 const LOST = { error: "The connection to the server was lost." };
 
 export function follow(address, { progress, traces, done, failed }) {

@@ -1,4 +1,4 @@
-// Buttons beside the picture: code, data and pictures of what is seen.
+// Buttons next to the picture: code, data and pictures.
 import { copy, csv, png, save, svg } from "./saving.js";
 import { options } from "./stage.js";
 import { make, say } from "./words.js";
@@ -53,7 +53,7 @@ export class Tools {
     if (await copy(element.textContent)) return this.#say("Copied.");
     this.code.open = true;
     getSelection().selectAllChildren(element);
-    this.#say("Selected below: press Ctrl+C.");
+    this.#say("Selected below: press Ctrl+C to copy.");
   }
 
   async #copyLink() {

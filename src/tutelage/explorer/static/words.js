@@ -1,4 +1,4 @@
-// Elements of the page and numbers in words.
+// Elements of the page and formatted numbers.
 
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -15,12 +15,12 @@ export function find(id) {
   return document.getElementById(id);
 }
 
-// A text is set only where it has changed: screen readers read every change.
+// Set a text only if it has changed, because screen readers read every change.
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// As many digits as the error leaves, six where there is none.
+// Write a number with the digits that its error allows, six without an error.
 export function digits(value, error) {
   if (typeof value !== "number") return String(value);
   if (Math.abs(value) < 1e6 && String(value).length < 7 && !(error > 0)) return minus(tidy(String(value)));
@@ -35,13 +35,13 @@ export function shown(number) {
   return number.error > 0 ? `${value} ± ${tidy(number.error.toPrecision(1))}` : value;
 }
 
-// ε_g with its index below the line; a name such as learning_rate stays as it is.
+// Write ε_g with a subscript; names such as learning_rate are unchanged.
 export function indexed(text) {
   const parts = String(text ?? "").split(/(?<!\p{L}{2})_(\p{L}{1,2}|\d+)(?![\p{L}\d])/u);
   return parts.map((part, i) => (i % 2 ? make("sub", {}, part) : part)).filter((part) => part !== "");
 }
 
-// What stands between backticks is code.
+// Write text between backticks as code.
 export function coded(text) {
   const parts = text.split("`");
   return parts.map((part, i) => (i % 2 ? make("code", {}, part) : part));

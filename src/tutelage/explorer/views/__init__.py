@@ -3,14 +3,14 @@
 A view has ``NAME``, ``TITLE``, ``FORMULA`` (MathML) with ``FORMULA_TEXT``, ``DOCUMENTATION``,
 ``PARAMETERS``, and
 
-- ``draw(state)``: the `Picture`; ``details(state)``, if ``DETAILS``: what takes longer, and
-  ``exported_details(state)``: the part of it that an exported page has;
+- ``draw(state)``: the `Picture`; ``details(state)``, if ``DETAILS``: results that take longer;
+  ``exported_details(state)``: the part of them on an exported page;
 - ``stream(state)``, if ``STREAMS``: traces that grow;
-- ``dataset(state)``: what is downloaded;
-- ``python(state)``, ``command(state)``: what is copied;
-- ``program(state)``: a text that is equal for states which share their compiled programs.
+- ``dataset(state)``: the Dataset to download;
+- ``python(state)``, ``command(state)``: the code to copy;
+- ``program(state)``: a text that is equal for states with the same compiled functions.
 
-These modules are loaded by the server, too, which computes nothing: JAX is imported inside.
+The server loads these modules as well but computes nothing: JAX is imported inside functions.
 """
 
 from types import ModuleType
@@ -24,7 +24,7 @@ VIEWS: dict[str, ModuleType] = {
 
 
 def described(view: Any) -> dict[str, Any]:
-    """For the page."""
+    """Return the description of a view that the page reads."""
     return {
         "name": view.NAME,
         "title": view.TITLE,

@@ -1,4 +1,4 @@
-"""Which activation: a unit or a formula, its Hermite coefficients, the transition they imply."""
+"""View of an activation or formula: its Hermite coefficients and its phase transition."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,9 @@ STREAMS, DETAILS = False, False
 
 UNIT, STUDENT = "Unit", "Student and teacher"
 ORDER = 20
-TOLD = 5  # coefficients among the numbers
+MAX_LISTED_COEFFICIENT = 5
 FURTHEST, POINTS = 4.0, 161
-BESIDE_KINK = 1e-9  # no pixel, and many roundings of a field
+KINK_GAP = 1e-9  # less than a pixel, and many times the rounding of a field
 
 PARAMETERS: list[Parameter] = [
     units.choice("activation", "activation", UNIT, "relu", ((units.FORMULA, "a formula"),)),
@@ -43,21 +43,21 @@ PARAMETERS: list[Parameter] = [
               + ", ".join(formulas.FUNCTIONS), UNIT, "text", "x*sigmoid(2*x)",
               longest=formulas.LONGEST, shown_when={"activation": [units.FORMULA]}),
     Parameter("infinite", "infinitely many units", "K → ∞",
-              "there the Hermite coefficients decide alone", STUDENT, "toggle", True),
+              "the transition depends on the Hermite coefficients only", STUDENT, "toggle", True),
     integer("K", "hidden units of student and teacher", "K", "how many units both have", STUDENT,
             3, 1, 1000, scale="log", shown_when={"infinite": [False]}),
 ]  # fmt: skip
 
 
 def program(state: State) -> str:
-    """Equal for states that share their compiled programs: a formula has its own."""
+    """Return a text that is equal for states with the same compiled functions."""
     names = ["activation", "infinite", "K"]
     names += ["formula"] if state["activation"] == units.FORMULA else []
     return program_of({name: state[name] for name in names})
 
 
 def draw(state: State) -> Picture:
-    """The unit, its coefficients, and its learning curve."""
+    """Draw the activation, its coefficients and its learning curve."""
     g = units.unit(state["activation"], state)
     found, curves, kind = _transitions(g, state)
     values = g.hermite(ORDER)
@@ -78,7 +78,7 @@ def draw(state: State) -> Picture:
 
 
 def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Dataset, TransitionKind]":
-    """Of a unit of ours, or of whatever was typed, which may be too much for the solvers."""
+    """Compute the transitions; solvers may fail for a formula typed by the user."""
     import tutelage as tl
 
     try:
@@ -97,9 +97,9 @@ def _unit_panel(g: "Activation") -> Panel:
     import numpy as np
 
     kinks = np.array([float(kink.position) for kink in g.kinks])
-    sides = [kinks - BESIDE_KINK, kinks, kinks + BESIDE_KINK]
+    sides = [kinks - KINK_GAP, kinks, kinks + KINK_GAP]
     x = np.unique(np.concatenate([np.linspace(-FURTHEST, FURTHEST, POINTS), *sides]))
-    # The derivative jumps at a kink: a gap, not a slope from one side to the other.
+    # The derivative jumps at a kink: leave a gap there.
     slope = np.where(np.isin(x, kinks), np.nan, np.asarray(g.derivative(x)))
     traces = [
         Trace("g(x)", "g", x, np.asarray(g(x))),
@@ -129,7 +129,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
     c, error = values.values, values.error
     found = [
         Number("Hermite coefficient", f"c_{n}", float(c[n]), float(error[n]))
-        for n in range(TOLD + 1)
+        for n in range(MAX_LISTED_COEFFICIENT + 1)
     ]
     kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
     return [
@@ -142,7 +142,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
 
 
 def dataset(state: State) -> "xr.Dataset":
-    """The learning curve, with the coefficients beside it."""
+    """Return the learning curve with the coefficients as a variable."""
     import numpy as np
 
     values = np.asarray(units.unit(state["activation"], state).hermite(ORDER).values)
@@ -152,7 +152,7 @@ def dataset(state: State) -> "xr.Dataset":
 
 
 def python(state: State) -> str:
-    """Coefficients, kind and curve in Python."""
+    """Return Python code for coefficients, kind of transition and curve."""
     words = "math.inf" if state["infinite"] else state["K"]
     last = transitions.last_load(state, known(state)[0])
     typed = state["activation"] == units.FORMULA
@@ -176,7 +176,7 @@ def python(state: State) -> str:
 
 
 def command(state: State) -> str | None:
-    """Transitions on a command line, of a unit that has a name."""
+    """Return the command for the transitions; None for a formula."""
     if state["activation"] == units.FORMULA:
         return None
     words = "inf" if state["infinite"] else state["K"]

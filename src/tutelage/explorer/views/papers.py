@@ -1,4 +1,4 @@
-"""Papers: the report's figures, each with the view that opens it and its parameters."""
+"""View of the papers: figures of the report, each with the view and the parameters to open it."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ STREAMS, DETAILS = False, False
 PARAMETERS: list[Parameter] = []
 
 MISSING = (
-    "There is no report here yet: the figures below are drawn from data that are recorded in the "
-    "package, or computed in seconds. For all figures make a report with `make reproduce` (or "
+    "No report was found: the figures below are drawn from data recorded in the package, or "
+    "computed in seconds. To see all figures, make a report with `make reproduce` (or "
     "`tutelage reproduce`) in the folder in which `tutelage explore` is started, or name the "
     "folder of a report: `--report FOLDER`."
 )
-# Sections whose first figure takes at most 2 s of one core, and most of it to draw.
+# Sections whose first figure takes at most 2 s of one core, most of it for drawing.
 SMALL = (
     "oostwal2019_fig1",
     *(f"tian2020_fig{n}" for n in (3, 4, 5, 6, 7, 8, 11, 12)),
 )
-# Recorded trainings, in the place of those of a report.
+# Recorded trainings that replace those of a report.
 RECORDED = {
     "fig4": "layers_code",
     "fig6": "followed_code",
@@ -42,7 +42,7 @@ _ONE: State = {
     **{"K": 1, "M": 1, "activation": "relu", "learning_rate": 0.1, "until": 200.0},
     **{"start_q": 0.25, "start_q_last": 0.25, "start_r": 0.0, "dimension": 1000, "runs": 10},
 }
-# Figures and passages, and what they are in a view.
+# Figures and sections, with the view and the state that show them.
 OPENS: dict[tuple[str, str], tuple[str, State]] = {
     ("straat2019", "perceptron"): ("online", {**_ONE, "learning_rate": 1.9}),
     ("straat2019", "fig1"): ("online", _ONE),
@@ -99,7 +99,7 @@ OPENS: dict[tuple[str, str], tuple[str, State]] = {
 
 
 def figures() -> dict[str, Any]:
-    """Every section of the papers that has a picture or opens in a view."""
+    """Return all sections of the papers that have a picture or open in a view."""
     from tutelage.papers import sections
 
     report, available = files.parts(), set(files.results())
@@ -122,7 +122,7 @@ def figures() -> dict[str, Any]:
 
 
 def _opens(key: tuple[str, str], available: set[str]) -> dict[str, Any] | None:
-    """The view of a section; that of a training only if its file, or a recorded one, is there."""
+    """Return the view of a section; for a training only if its file exists or is recorded."""
     paper, section = key
     if key in OPENS:
         view, state = OPENS[key]
@@ -134,7 +134,7 @@ def _opens(key: tuple[str, str], available: set[str]) -> dict[str, Any] | None:
 
 
 def drawn(section: str) -> bytes:
-    """The first figure of one of the sections `SMALL`, as SVG."""
+    """Return the first figure of one of the sections `SMALL` as SVG."""
     import io
 
     import matplotlib as mpl
@@ -152,7 +152,7 @@ def drawn(section: str) -> bytes:
     (entry,) = sections([paper], name)
     file = io.BytesIO()
     with style():
-        # What comes after the first figure is not computed.
+        # The rest of the section is not computed.
         figure = next(part for part in entry.section.compute(False) if not isinstance(part, Row))
         figure.picture.savefig(file, format="svg")
     plt.close(figure.picture)
@@ -160,25 +160,25 @@ def drawn(section: str) -> bytes:
 
 
 def program(state: State) -> str:
-    """Everything here has its own program, or needs none."""
+    """Return an empty text: no compiled functions are shared."""
     return ""
 
 
 def draw(state: State) -> Picture:
-    """Nothing by itself: the page asks for the figures."""
+    """Return an empty picture: the page requests the figures separately."""
     return Picture(messages=["The figures are at /api/papers."])
 
 
 def dataset(state: State) -> Any:
-    """Every figure has its own."""
+    """Refuse the download: every figure has its own data."""
     raise InputError("view", "'papers'", "a figure has data, papers have none", "view=online")
 
 
 def python(state: State) -> str:
-    """Make the report."""
+    """Return Python code that makes the report."""
     return 'import tutelage as tl\n\nrows = tl.papers.reproduce(["oostwal2019"], "4")\n'
 
 
 def command(state: State) -> str:
-    """The same for all papers."""
+    """Return the command that makes the report."""
     return "tutelage reproduce"

@@ -1,4 +1,4 @@
-"""Trainings played back: correlations of nodes, or eigenvalues of the Hessian, over epochs."""
+"""View that plays back trainings: correlations of nodes or eigenvalues over epochs."""
 
 import re
 from collections.abc import Iterable
@@ -39,12 +39,12 @@ PARAMETERS: list[Parameter] = [
 
 
 def program(state: State) -> str:
-    """A file needs no program."""
+    """Return an empty text: files need no compiled functions."""
     return ""
 
 
 def dataset(state: State) -> "xr.Dataset":
-    """The whole file."""
+    """Return the whole file."""
     return files.load(_name(state))
 
 
@@ -61,13 +61,13 @@ def _name(state: State) -> str:
 
 
 def draw(state: State) -> Picture:
-    """Panels over all epochs, and panels that change from frame to frame."""
+    """Draw panels over all epochs, and panels with one frame per epoch."""
     whole = dataset(state)
     try:
         return _picture(whole, state)
     except (InputError, MemoryError):
         raise
-    except Exception as problem:  # variables of other names, axes or types than a training has
+    except Exception as problem:  # variables with unexpected names, axes or types
         raise files.malformed(_name(state), problem) from None
 
 
@@ -99,7 +99,7 @@ def _picture(whole: "xr.Dataset", state: State) -> Picture:
 
 
 def _chosen(whole: "xr.Dataset", state: State) -> "tuple[xr.Dataset, list[str]]":
-    """One of several settings, and one run or all; with what was chosen, in words."""
+    """Select a setting and one run or all; return the selection also in words."""
     import numpy as np
 
     others = [str(d) for d in whole.dims if d in ("multiple", "polarity")]
@@ -121,7 +121,7 @@ def _chosen(whole: "xr.Dataset", state: State) -> "tuple[xr.Dataset, list[str]]"
 
 
 def _epochs(one: "xr.Dataset") -> list[int]:
-    """Places of the epochs that are shown: all with spectra, at most so many."""
+    """Return the indices of the epochs with frames, up to a largest number."""
     import numpy as np
 
     places = np.arange(one.sizes["epoch"])
@@ -137,7 +137,7 @@ def _epochs(one: "xr.Dataset") -> list[int]:
 def _frames(
     picture: Picture, one: "xr.Dataset", epochs: list[int], panel: str, traces: Any
 ) -> None:
-    """Traces of a panel in every frame."""
+    """Return the traces of a panel in every frame."""
     if not picture.frames:
         labels = [f"epoch {int(one['epoch'][i])}" for i in epochs]
         picture.frames = [{"label": label, "traces": {}} for label in labels]
@@ -146,7 +146,7 @@ def _frames(
 
 
 def _thinned(*values: "np.ndarray") -> "list[np.ndarray]":
-    """Every second, third, … where there are more points than a page shows."""
+    """Return a stride that limits the number of points on the page."""
     step = -(-values[0].size // MOST_POINTS)
     return [x.ravel()[::step] for x in values]
 
@@ -197,7 +197,7 @@ def _nodes(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -
 
 
 def _followed(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -> None:
-    """A map of correlations, of the first run if the file has several."""
+    """Return a map of correlations, of the first run if the file has several."""
     name = f"correlation_{layer}"
     axes = (f"student_{layer}", f"teacher_{layer}")
 
@@ -244,18 +244,18 @@ WORDS = {
 
 
 def _over_runs(values: "xr.DataArray", how: str) -> "xr.DataArray":
-    """The mean or median over runs; the values themselves where a file has no axis of runs."""
+    """Return the mean or median over runs; the values themselves without an axis of runs."""
     return getattr(values, how)("run") if "run" in values.dims else values
 
 
 def _over_epochs(one: "xr.Dataset", names: Iterable[str]) -> "dict[str, xr.DataArray]":
-    """Medians over runs of the variables that depend on the epoch alone."""
+    """Return medians over runs of all variables over epochs."""
     here = [v for v in names if v in one and {"epoch"} <= set(one[v].dims) <= {"run", "epoch"}]
     return {v: _over_runs(one[v], "median").dropna("epoch") for v in here}
 
 
 def _curves(one: "xr.Dataset") -> list[Panel]:
-    """Medians over runs."""
+    """Return medians over runs."""
     panels = []
     for name, (title, variables, scale) in CURVES.items():
         medians = _over_epochs(one, variables)
@@ -285,7 +285,7 @@ def _numbers(one: "xr.Dataset", state: State) -> list[Number]:
 
 
 def python(state: State) -> str:
-    """Open the same file."""
+    """Return Python code that opens the file."""
     name = _name(state)
     path = files.path_of(name)
     if path == files.recorded().get(name):
@@ -295,4 +295,4 @@ def python(state: State) -> str:
 
 
 def command(state: State) -> None:
-    """There is no command that opens a file."""
+    """Return None: no command opens a file."""

@@ -1,4 +1,4 @@
-"""Phase transitions: where hidden units specialize when all examples are there."""
+"""View of phase transitions: equilibrium states and free energy over the load."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,9 @@ STREAMS, DETAILS = False, False
 
 UNITS, LOAD = "Units", "Examples"
 LOADS = 301
-BEYOND, WITHOUT = 1.6, 50.0  # curves end at this multiple of the last transition, or here
-FURTHEST, POINTS = 0.99, 99  # of R − S
+# Curves end at this multiple of the last transition, or at this load without a transition.
+LAST_LOAD_FACTOR, DEFAULT_LAST_LOAD = 1.6, 50.0
+MAX_SPECIALIZATION, SPECIALIZATION_POINTS = 0.99, 99  # of R − S
 LOWEST = "lowest"
 MOST_KNOWN = 30
 KNOWN: dict[tuple[str, float], Any] = {}
@@ -57,7 +58,7 @@ PARAMETERS: list[Parameter] = [
 
 
 def program(state: State) -> str:
-    """Equal for states that share their compiled programs."""
+    """Return a text that is equal for states with the same compiled functions."""
     return program_of({name: state[name] for name in ("activation", "infinite", "K")})
 
 
@@ -66,21 +67,21 @@ def how_many(state: State) -> float | int:
 
 
 def last_load(state: State, found: "Transitions") -> float:
-    """Curves end beyond the last transition; twice as far, as often as the load needs it."""
+    """Return the last load: beyond the last transition, doubled until it exceeds the load."""
     known = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
-    last = BEYOND * max(known, default=WITHOUT / BEYOND)
+    last = LAST_LOAD_FACTOR * max(known, default=DEFAULT_LAST_LOAD / LAST_LOAD_FACTOR)
     while last < state.get("load", 0.0):
         last *= 2
     return last
 
 
 def dataset(state: State) -> "xr.Dataset":
-    """All branches of states over the load."""
+    """Return all branches of states over the load."""
     return known(state)[1]
 
 
 def known(state: State) -> "tuple[Transitions, xr.Dataset]":
-    """What stays while one drags the load: transitions, and states over all loads."""
+    """Return what does not depend on the load: transitions, and states over all loads."""
     g, K = units.code(state["activation"], state), how_many(state)
     if (g, K) not in KNOWN:
         import tutelage as tl
@@ -106,7 +107,7 @@ def _curve(state: State, last: float) -> "xr.Dataset":
 
 
 def draw(state: State) -> Picture:
-    """Free energy at the load, states and error over the load."""
+    """Draw the free energy at the load, and states and error over the load."""
     import tutelage as tl
 
     found, curves = known(state)
@@ -132,11 +133,11 @@ def draw(state: State) -> Picture:
 def _specializations() -> "np.ndarray":
     import numpy as np
 
-    return np.linspace(-FURTHEST, FURTHEST, 2 * POINTS + 1)
+    return np.linspace(-MAX_SPECIALIZATION, MAX_SPECIALIZATION, 2 * SPECIALIZATION_POINTS + 1)
 
 
 def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", here: "Stationary") -> Panel:
-    """βf/K over R − S, its minima, and where the student is."""
+    """Draw βf/K over R − S with its minima and the state of the student."""
     V, y = energy["specialization"].values, energy["free_energy_per_unit"].values
     single = here.units == 1
     places = [(s.R if single or math.isinf(s.units) else s.R - s.S) for s in (*minima, here)]
@@ -154,7 +155,7 @@ def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", here: "Stati
 
 
 def _range(y: "np.ndarray", heights: list[float]) -> tuple[float, float]:
-    """The minima and what is between them; the walls are cut off."""
+    """Return the range of the axis: the minima and the barrier between them."""
     import numpy as np
 
     low, middle = float(np.nanmin(y)), float(np.interp(0.5, [0, 1], [min(heights), max(heights)]))
@@ -165,12 +166,12 @@ def _range(y: "np.ndarray", heights: list[float]) -> tuple[float, float]:
 
 
 def _kind(state: "Stationary") -> str:
-    """R > 0 of a single unit counts as R > S."""
+    """Return the kind of a state; R > 0 of a single unit counts as R > S."""
     return state.kind.replace("0", "S")
 
 
 def _followed(followed: str, minima: "list[Stationary]") -> "Stationary":
-    """The minimum that is followed while it is there; then the one of lowest free energy."""
+    """Return the followed minimum while it exists, else the one of lowest free energy."""
     return next((s for s in minima if _kind(s) == followed), minima[0])
 
 
@@ -207,7 +208,7 @@ def _error_panel(
 
 
 def error_branches(curves: "xr.Dataset") -> list[Trace]:
-    """ε_g of each branch in a colour of its own; those that coincide are one, with both names."""
+    """Draw ε_g of each branch; coinciding branches share a curve with both names."""
     import numpy as np
 
     values, kinds = curves["generalization_error"].values, curves["kind"].values.tolist()
@@ -222,7 +223,7 @@ def error_branches(curves: "xr.Dataset") -> list[Trace]:
 
 
 def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
-    """Each branch twice: where it is a minimum in all overlaps a line, dotted elsewhere."""
+    """Draw each branch: a line where it is a minimum in all overlaps, dotted elsewhere."""
     import numpy as np
 
     load, found = curves["load"].values, []
@@ -231,7 +232,7 @@ def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
         y, stable = branch[name].values, branch["stable"].values
         if not np.any(np.isfinite(y)):
             continue
-        # The unstable part joins the stable one at its end.
+        # Extended by one point, so that it meets the stable part.
         beside = stable & np.roll(stable, 1) & np.roll(stable, -1)
         label = f"{'ε_g' if name == 'generalization_error' else name} ({kind})"
         if np.any(stable):
@@ -288,10 +289,12 @@ def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> l
 
 
 def python(state: State) -> str:
-    """States and curves in Python."""
+    """Return Python code for states and curves."""
     K = "math.inf" if state["infinite"] else state["K"]
     last = last_load(state, known(state)[0])
-    values = f"np.linspace(-{FURTHEST}, {FURTHEST}, {2 * POINTS + 1})"
+    values = (
+        f"np.linspace(-{MAX_SPECIALIZATION}, {MAX_SPECIALIZATION}, {2 * SPECIALIZATION_POINTS + 1})"
+    )
     return "\n".join([
         *(["import math", ""] if state["infinite"] else []),
         "import numpy as np",
@@ -310,7 +313,7 @@ def python(state: State) -> str:
 
 
 def command(state: State) -> str:
-    """Transitions and minima on a command line."""
+    """Return the command for transitions and minima."""
     K = "inf" if state["infinite"] else state["K"]
     g = units.option(state["activation"], state)
     return f"tutelage equilibrium --activation {g} --units {K} --load {state['load']!r}"

@@ -1,4 +1,4 @@
-"""On-line learning: overlaps and error of a student over the time α, and finite networks on top."""
+"""View of on-line learning: overlaps and error over the time α, and finite networks on top."""
 
 from tutelage.explorer.views.online.controls import PARAMETERS
 from tutelage.explorer.views.online.copying import command, python, python_of_runs

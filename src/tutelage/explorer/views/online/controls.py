@@ -1,4 +1,4 @@
-"""What can be chosen in on-line learning."""
+"""Parameters of the view of on-line learning."""
 
 from tutelage.explorer import units
 from tutelage.explorer.parameters import Parameter, integer, number
@@ -9,11 +9,11 @@ STUDENT, TEACHER, START, NOISE, TIME, FINITE = (
     *("Student", "Teacher", "Start", "Noise", "Time"),
     "Finite networks",
 )
-READOUT = "one number for each unit, with commas between them; empty: all are 1"
+READOUT = "one number per unit, separated by commas; empty: all are 1"
 RANDOM, GIVEN = {"start": ["random"]}, {"start": ["given"]}
 
 PARAMETERS: list[Parameter] = [
-    integer("K", "hidden units of the student", "K", "how many units learn", STUDENT, 2, 1, 5),
+    integer("K", "hidden units of the student", "K", "units that learn", STUDENT, 2, 1, 5),
     units.choice("activation", "activation of the student", STUDENT, "erf"),
     *units.parameters("activation", STUDENT),
     number("learning_rate", "learning rate", "η", "the step of learning; 0 is the limit η → 0",
@@ -21,9 +21,9 @@ PARAMETERS: list[Parameter] = [
     integer("batch", "examples for each step", "b", "each step takes the mean of their gradients",
             STUDENT, 1, 1, 1000, scale="log"),
     Parameter("readout", "second layer of the student", "v", READOUT, STUDENT, "text", ""),
-    number("readout_rate", "learning rate of the second layer", "η_v", "0 keeps it as it is",
+    number("readout_rate", "learning rate of the second layer", "η_v", "0: it does not learn",
            STUDENT, 0.0, 1e-3, 20.0, scale="log", zero=True),
-    integer("M", "hidden units of the teacher", "M", "how many units teach", TEACHER, 2, 1, 5),
+    integer("M", "hidden units of the teacher", "M", "units of the teacher", TEACHER, 2, 1, 5),
     units.choice("teacher_activation", "activation of the teacher", TEACHER, SAME,
                  ((SAME, "that of the student"),)),
     *units.parameters("teacher_activation", TEACHER, "teacher_"),
@@ -46,8 +46,8 @@ PARAMETERS: list[Parameter] = [
     Parameter("start_first", "only the first pair begins with an overlap", "R₁₁",
               "R₁₁ alone has the asymmetry, all others are 0", START, "toggle", False,
               shown_when=GIVEN),
-    Parameter("start_norms", "squared norms of all students", "Q_ii", "one for each student, with "
-              "commas between them; empty: equally spaced from the first to the last", START,
+    Parameter("start_norms", "squared norms of all students", "Q_ii", "one per student, separated "
+              "by commas; empty: equally spaced from the first to the last", START,
               "text", "", shown_when=GIVEN),
     integer("start_dimension", "inputs of the random weights", "N", "overlaps are of order 1/√N",
             START, 1000, 20, 10**9, scale="log", shown_when=RANDOM),
@@ -59,9 +59,9 @@ PARAMETERS: list[Parameter] = [
              n.default, *n.slider, scale="log", zero=n.default == 0) for n in NUMBERS),
     number("until", "last time", "α", "examples for each input", TIME, 200.0, 1.0, 1e5,
            scale="log"),
-    integer("dimension", "inputs of the networks", "N", "finite networks have so many inputs",
+    integer("dimension", "inputs of the networks", "N", "number of inputs of the finite networks",
             FINITE, 1000, 20, 10**6, scale="log", of_runs=True),
-    integer("runs", "number of networks", "", "each starts alike and sees other examples", FINITE,
+    integer("runs", "number of networks", "", "same start, different examples", FINITE,
             5, 1, 50, of_runs=True),
     integer("seed", "seed of the examples", "", "another seed, other examples", FINITE, 0, 0, 9999,
             of_runs=True),

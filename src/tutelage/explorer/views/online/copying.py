@@ -1,4 +1,4 @@
-"""The same in Python, and on a command line."""
+"""Python code and command of the view of on-line learning."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ PRINTED = 'print(run.attrs["outcome"], float(run["generalization_error"][-1]))'
 
 
 def python(state: State) -> str:
-    """The curves in Python, to the last digit."""
+    """Return Python code that gives the curves with all digits."""
     return "\n".join([*_setting(state), *_evolve(state), PRINTED, ""])
 
 
 def python_of_runs(state: State) -> str:
-    """The theory and the networks."""
+    """Return Python code for the theory and the finite networks."""
     given = {**runs.options(state, state["until"]), "times": _times(state, runs.TIMES)}
     called = _call("runs = tl.simulation.chain(", given)
     return "\n".join([*_setting(state), *_evolve(state), PRINTED, *called, ""])
@@ -69,7 +69,7 @@ def _times(state: State, count: int) -> str:
 
 
 def command(state: State) -> str | None:
-    """The same on a command line, where it has words for it."""
+    """Return the command for the curves; None if the command has no options for the state."""
     if state["start"] == "random" or state["teacher_cosine"]:
         return None
     import numpy as np

@@ -1,4 +1,4 @@
-"""The picture of on-line learning: error and overlaps over α, and how the run ended."""
+"""Picture of on-line learning: error and overlaps over α, and the outcome of the run."""
 
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ OVERLAPS = {"R": "overlap with a teacher", "Q": "overlap of students"}
 
 
 def draw(state: State) -> Picture:
-    """Error and overlaps over α, and how the run ended."""
+    """Draw error and overlaps over α, with the outcome of the run."""
     run = dataset(state)
     return Picture(
         panels=_panels(run, state), numbers=_numbers(run), messages=_messages(run, state)
@@ -50,7 +50,7 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
 
 
 def block_traces(run: "xr.Dataset", names: Container[str], of: str = "", **how: Any) -> list[Trace]:
-    """A curve for every entry of some blocks of the state; with standard errors, if there are."""
+    """Return a curve for every entry of some blocks, with standard errors if they exist."""
     from tutelage.model.layout import BLOCKS
 
     return [

@@ -1,4 +1,4 @@
-"""What takes longer than a curve: the plateau, its eigenvalues, the critical learning rates."""
+"""Details that take longer than a curve: plateau, eigenvalues, critical learning rates."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ from tutelage.explorer.views.online.setting import scenario_of, start_of
 if TYPE_CHECKING:
     from tutelage.model import Overlaps, Scenario
 
-# What they do not depend on.
+# Parameters that the details do not depend on.
 OTHERS = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
 MOST_KNOWN = 50
 KNOWN: dict[tuple[Any, ...], Any] = {}
@@ -22,7 +22,7 @@ CRITICAL = {
 
 
 def details(state: State) -> Picture:
-    """The plateau with its eigenvalues, and the critical learning rates."""
+    """Return the plateau with its eigenvalues, and the critical learning rates."""
     scenario = scenario_of(state)
     picture = plateau_of(state)
     rates = _rates(state, scenario, start_of(state, scenario))
@@ -32,7 +32,7 @@ def details(state: State) -> Picture:
 
 
 def plateau_of(state: State) -> Picture:
-    """The plateau with its eigenvalues, which an exported page has for every learning rate."""
+    """Return the plateau with its eigenvalues, for exported pages."""
     import tutelage as tl
 
     scenario = scenario_of(state)
@@ -48,10 +48,10 @@ def plateau_of(state: State) -> Picture:
 
 
 def _rates(state: State, scenario: "Scenario", start: "Overlaps") -> Any:
-    """The critical learning rates, which stay while one moves the learning rate."""
+    """Return the critical learning rates, which do not depend on the learning rate."""
     import tutelage as tl
 
-    # There the rate of the second layer is in units of η.
+    # With the rate of the second layer in units of η.
     ratio = state["readout_rate"] / (state["learning_rate"] or 1.0)
     key = (ratio, *(x for name, x in state.items() if name not in OTHERS))
     if key not in KNOWN:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 TIMES = 101
-EVERY = 5  # of the times, with a mean and its error
+MEAN_INTERVAL = 5  # every fifth time has a mean and its standard error
 # Examples of each network: a minute's work on one core.
 MOST_EXAMPLES = 2 * 10**7
-FIRST = 20_000  # examples that the first traces have learned
-MOST_DRAWN = 10  # of the runs, each as a line
+FIRST_EXAMPLES = 20_000  # after which the first traces are sent
+MAX_DRAWN_RUNS = 10
 
 
 def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events: how far it is, and the traces of all runs so far."""
+    """Yield events with the progress and the traces of all runs so far."""
     _check(state)
     of = state["dimension"] * state["until"]
     yield "progress", {"done": 0, "of": of, "message": "compiling, where it is the first time"}
@@ -50,16 +50,16 @@ def _check(state: State) -> None:
 
 
 def _stages(state: State) -> list[float]:
-    """Last times, each twice the one before."""
+    """Return last times that double each time."""
     until, found = state["until"], [state["until"]]
-    while state["dimension"] * found[0] > 2 * FIRST:
+    while state["dimension"] * found[0] > 2 * FIRST_EXAMPLES:
         found.insert(0, found[0] / 2)
     assert found[-1] == until
     return found
 
 
 def simulated(state: State, until: float) -> "xr.Dataset":
-    """The networks, by the chain of their overlaps."""
+    """Simulate the finite networks by the chain of their overlaps."""
     import tutelage as tl
 
     scenario = scenario_of(state)
@@ -67,7 +67,7 @@ def simulated(state: State, until: float) -> "xr.Dataset":
 
 
 def options(state: State, until: float) -> dict[str, Any]:
-    """Arguments of the chain."""
+    """Return the arguments of the chain."""
     import numpy as np
 
     same = {
@@ -84,7 +84,7 @@ def options(state: State, until: float) -> dict[str, Any]:
 
 
 def followed(state: State, until: float) -> "xr.Dataset":
-    """The theory to the same time: which unit is which."""
+    """Compute the theory up to the same time, to match units with it."""
     import tutelage as tl
 
     scenario = scenario_of(state)
@@ -93,14 +93,14 @@ def followed(state: State, until: float) -> "xr.Dataset":
 
 
 def _traces(runs: "xr.Dataset", theory: "xr.Dataset") -> dict[str, list[Trace]]:
-    """Each run as a faint line, and means with their standard errors."""
+    """Return each run as a faint line, and means with their standard errors."""
     import tutelage as tl
 
     runs = tl.simulation.aligned(runs, theory)
-    mean = tl.simulation.summary(runs).isel(time=slice(None, None, EVERY))
+    mean = tl.simulation.summary(runs).isel(time=slice(None, None, MEAN_INTERVAL))
     found: dict[str, list[Trace]] = {"error": [], "overlaps": []}
     time = runs["time"].values
-    for number in range(min(runs.sizes["run"], MOST_DRAWN)):
+    for number in range(min(runs.sizes["run"], MAX_DRAWN_RUNS)):
         run = runs.isel(run=number)
         name = f"run {number + 1}"
         error = run["generalization_error"].values

@@ -1,4 +1,4 @@
-"""From a state to the library's words: who learns from whom, from where, how fast."""
+"""Scenario, start and arguments of `tutelage.online.evolve` for a state of the view."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,14 @@ TIMES = 401
 
 
 def program(state: State) -> str:
-    """Equal for states that share their compiled programs."""
+    """Return a text that is equal for states with the same compiled functions."""
     names = ("K", "M", "activation", "teacher_activation", *programs.RATES)
     layers = {name: bool(state[name]) for name in ("readout", "teacher_readout")}
     return programs.program_of({**{name: state[name] for name in names}, **layers})
 
 
 def dataset(state: State) -> "xr.Dataset":
-    """The curves of the equations of motion."""
+    """Return the run of the equations of motion."""
     import tutelage as tl
 
     scenario = scenario_of(state)
@@ -47,14 +47,14 @@ def default(name: str) -> Any:
 
 
 def times(state: State) -> "np.ndarray":
-    """Closer at the beginning, for an axis with logarithms."""
+    """Return recorded times, denser at the start for logarithmic axes."""
     import numpy as np
 
     return state["until"] * np.linspace(0, 1, TIMES) ** 2
 
 
 def scenario_of(state: State) -> "Scenario":
-    """Who learns from whom."""
+    """Return the scenario."""
     import tutelage as tl
 
     student = tl.Committee(state["K"], units.unit(state["activation"], state), readout(state, "K"))
@@ -63,12 +63,12 @@ def scenario_of(state: State) -> "Scenario":
 
 
 def numbers(state: State) -> dict[str, float]:
-    """The numbers of the scenario that differ from their defaults."""
+    """Return the numbers of the scenario that differ from their defaults."""
     return {n.name: state[n.name] for n in NUMBERS if state[n.name] != n.default}
 
 
 def teacher_unit(state: State) -> tuple[str, State, str]:
-    """Name of the unit, where its parameter stands, and under which prefix."""
+    """Return the activation of the teacher: its name, and state and prefix of its parameter."""
     if state["teacher_activation"] == SAME:
         return state["activation"], state, ""
     return state["teacher_activation"], state, "teacher_"
@@ -80,25 +80,25 @@ def readout(state: State, units_: str) -> list[float] | None:
         return None
     found = _numbers(name, state[name], state[units_], -10.0)
     if not any(found):
-        raise InputError(name, repr(state[name]), "they cannot all be 0", "1")
+        raise InputError(name, repr(state[name]), "at least one has to differ from 0", "1")
     return found
 
 
 def _numbers(name: str, text: str, count: int, lowest: float) -> list[float]:
-    """So many numbers, from the lowest to 10, with commas between them."""
+    """Parse a given count of comma-separated numbers between the lowest allowed one and 10."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
         found = []
     if len(found) != count or not all(lowest <= x <= 10 for x in found):
-        allowed = f"it has to be {count} numbers from {lowest:g} to 10 with commas between them"
+        allowed = f"it has to be {count} comma-separated numbers from {lowest:g} to 10"
         hint = ", ".join(["1", "0.5", "2", "1", "1"][:count])
         raise InputError(name, repr(text), allowed, hint)
     return found
 
 
 def teacher_overlaps(state: State) -> list[list[float]]:
-    """T_nm = cos θ √(T_nn T_mm)."""
+    """Return T_nm = cos θ √(T_nn T_mm)."""
     import numpy as np
 
     M, c = state["M"], state["teacher_cosine"]
@@ -111,7 +111,7 @@ def teacher_overlaps(state: State) -> list[list[float]]:
 
 
 def start_of(state: State, scenario: "Scenario") -> "Overlaps":
-    """Overlaps at α = 0."""
+    """Return the overlaps at α = 0."""
     import tutelage as tl
 
     if state["start"] == "random":
@@ -125,7 +125,7 @@ def random(state: State) -> dict[str, Any]:
 
 
 def given(state: State) -> tuple[list[list[float]], list[list[float]]]:
-    """Q and R: Q_ik = 0 for i ≠ k, R_in = 0 for i ≠ n."""
+    """Return diagonal Q and R."""
     import numpy as np
 
     K, M, r = state["K"], state["M"], state["start_r"]
