@@ -6,6 +6,7 @@ of the explorer, a part of a scenario that a study may sweep, and a hint in erro
 the equations are in `tutelage.online` and, written independently, in `tutelage.simulation`.
 """
 
+# Nothing here imports JAX: the server of the explorer reads this table.
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -13,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 from tutelage._checks import InputError, finite_numbers
 from tutelage._names import USAGE_IN_SCENARIO, USAGE_OF_ARGUMENT
-from tutelage._types import ArrayLike, FloatOrArray
 
 Weights = Literal["first layer", "second layer", "teacher", "velocity"]
 
@@ -51,7 +51,7 @@ class Number(NamedTuple):
     is_rate: bool = False
     drives: bool = False
 
-    def checked(self, value: ArrayLike) -> Any:
+    def checked(self, value: Any) -> Any:
         """Return a value within bounds, or one per run; a pair for a number of both networks."""
         bounds = {"at_least": self.at_least, "above": self.above}
         if not self.is_pair:
@@ -168,7 +168,7 @@ def mapped(function: Callable[[Any], Any], numbers: Mapping[str, Any]) -> dict[s
     }
 
 
-def in_units_of_time(numbers: Mapping[str, Any], unit: FloatOrArray) -> dict[str, Any]:
+def in_units_of_time(numbers: Mapping[str, Any], unit: Any) -> dict[str, Any]:
     """Multiply every rate by the length of a unit of time."""
     rates = {number.name for number in NUMBERS if number.is_rate}
     return {name: x * unit if name in rates else x for name, x in numbers.items()}

@@ -39,7 +39,7 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
         row[0].set_ylabel(f"layer {layer}\n{row[0].get_ylabel()}")
     for top, bottom, epoch in zip(grid[0], grid[-1], shown, strict=True):
         top.set_title(f"epoch {epoch}")
-        bottom.set_xlabel("best correlation")
+        bottom.set_xlabel(r"$1-\rho$")
     return grid
 
 
@@ -65,7 +65,7 @@ def followers(
     for k in range(ρ.sizes[f"student_{layer}"]):
         axes.plot(ρ["epoch"], ρ.isel({f"student_{layer}": k}), color=f"C{k % 10}", linewidth=1)
     axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.4, 1.02))
-    axes.set_title(f"teacher-{teacher}", fontsize="small")
+    axes.set_title(f"teacher node {teacher + 1}", fontsize="small")
     return finish(axes)
 
 
