@@ -9,7 +9,7 @@ import pytest
 
 import tutelage
 from tutelage._names import PAGE, UNSUPPORTED
-from tutelage.cli import elsewhere, entry
+from tutelage.cli import entry, suggestions
 
 COMMANDS = (
     *("online", "simulate", "equilibrium", "spectrum", "specialize"),
@@ -24,9 +24,13 @@ def test_help_shows_an_example(run, arguments):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_shows_an_example_of_it(run, command):
+def test_help_of_a_command_shows_an_example_of_it(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(command, "--help")
-    assert code == 0 and f"Example: tutelage {command}" in " ".join(out.split())
+    _, _, examples = out.rpartition("Example")
+    lines = [line.strip() for line in examples.splitlines()[1:]]
+    assert code == 0 and lines and all(line.startswith(f"tutelage {command}") for line in lines)
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_no_summary_is_cut_and_each_has_one_line_of_80_columns(run, monkeypatch):
@@ -101,5 +105,5 @@ def test_help_loads_nothing_that_computes():
 
 def test_what_messages_point_to_is_there_and_has_their_words():
     page = (Path(__file__).parents[2] / PAGE.partition(",")[0]).read_text("utf-8")
-    for word in (*UNSUPPORTED, *elsewhere.UNITS):
+    for word in (*UNSUPPORTED, *suggestions.UNITS):
         assert word in page, word

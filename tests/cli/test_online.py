@@ -8,7 +8,7 @@ import pytest
 
 import tutelage
 from tutelage import results
-from tutelage.cli import online, telling
+from tutelage.cli import online, printing
 
 # One erf unit compiles fastest; what is said here does not depend on the activation.
 SMALL = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "20"]
@@ -143,7 +143,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--activation", "step"], "--activation: got 'step'"),
         (["--activation", "relu:2"], "--activation: got 'relu:2', but relu has no parameter"),
         (["--activation", "leaky:x"], "Try: --activation leaky:0.1."),
-        (["--activation", "leaky:1,2"], "after the colon stands one number"),
+        (["--activation", "leaky:1,2"], "the colon has to be followed by one number"),
         (
             ["--activation", "leaky:1e308"],
             "leaky:1e308', but its slope has to be 1e-75 to 1e+75 in",
@@ -205,13 +205,13 @@ def test_the_table_of_fixed_points_says_which_are_unstable_and_what_to_do(capsys
         )
         for rate in (0.5, -0.5)
     )
-    telling.show(online._points_table([saddle, stable]))
+    printing.show(online._points_table([saddle, stable]))
     out = capsys.readouterr().out
     first, second = (line.split() for line in out.splitlines()[1:3])
     assert first[:5] == ["1", "0.250000", "no", "1", "0.500000"]
     assert second[:5] == ["2", "0.250000", "yes", "0", "-0.500000"]
     assert "Runs leave a point that has unstable directions" in out
-    telling.show(online._points_table([stable]))
+    printing.show(online._points_table([stable]))
     assert "Runs leave" not in capsys.readouterr().out
     assert online._point_for_json(saddle)["unstable_directions"] == 1
 

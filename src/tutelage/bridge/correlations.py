@@ -9,7 +9,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_array, positive_integer, value_of
 from tutelage.bridge.frameworks.arrays import as_array
 from tutelage.bridge.layered import activations, functions
-from tutelage.bridge.reading import read, reader_of
+from tutelage.bridge.models import read, reader_of
 from tutelage.deep.measures import correlation
 from tutelage.runs.provenance import recorded
 

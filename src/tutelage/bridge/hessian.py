@@ -8,7 +8,7 @@ from tutelage._checks import InputError, short_repr
 from tutelage._jax import jax, jnp
 from tutelage.bridge.frameworks.arrays import as_array
 from tutelage.bridge.layered import for_jax, functions
-from tutelage.bridge.reading import read, reader, reader_of
+from tutelage.bridge.models import read, reader, reader_of
 
 
 class Objective(NamedTuple):

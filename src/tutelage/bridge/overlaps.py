@@ -12,7 +12,7 @@ from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import Description
 from tutelage.bridge.fields import covariances
 from tutelage.bridge.inputs import check_inputs
-from tutelage.bridge.reading import read
+from tutelage.bridge.models import read
 from tutelage.model import Overlaps
 
 # Components drawn with variance 1 have norms within so many standard deviations of N.

@@ -25,8 +25,8 @@ from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import check_finite
 from tutelage.bridge.inputs import Structure, check_inputs, structure
+from tutelage.bridge.models import read, read_any
 from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_optimizer
-from tutelage.bridge.reading import read, read_any
 from tutelage.bridge.scenario import of_units
 from tutelage.model import Scenario
 from tutelage.model.layout import BLOCKS

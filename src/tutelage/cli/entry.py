@@ -1,4 +1,4 @@
-"""Where the command begins: subcommands, the version, and what becomes of an error."""
+"""The command ``tutelage``: its subcommands, its version, and how errors are reported."""
 
 import sys
 import warnings
@@ -8,15 +8,15 @@ import typer
 
 import tutelage
 from tutelage._checks import ComputationError, InputError
-from tutelage.cli.elsewhere import Command, Group
 from tutelage.cli.equilibrium import equilibrium
 from tutelage.cli.explore import explore
-from tutelage.cli.keeping import NOTHING, is_of_output, say, say_interrupted, unprinted
 from tutelage.cli.online import online
+from tutelage.cli.output_files import NOTHING, is_of_output, say, say_interrupted, unprinted
 from tutelage.cli.reproduce import reproduce
 from tutelage.cli.simulate import simulate
 from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
+from tutelage.cli.suggestions import Command, Group
 from tutelage.cli.sweep import sweep
 
 app = typer.Typer(
@@ -26,56 +26,49 @@ app = typer.Typer(
     rich_markup_mode=None,  # the same plain help on a terminal and in a log
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(
-    cls=Command,
-    epilog="Example: tutelage online --student 2 --teacher 3 --activation relu "
-    "--learning-rate 0.1 --until 1000 --plot run.png; with a second layer that learns: "
-    "tutelage online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
-)(online)
-app.command(
-    cls=Command,
-    epilog="Example: tutelage simulate --dimension 1000 --runs 10 --until 50 --theory "
-    "--plot runs.png; with a second layer that learns: tutelage simulate --readout 1,-1 "
-    "--teacher-readout 1,2 --readout-rate 0.5",
-)(simulate)
-app.command(
-    cls=Command, epilog="Example: tutelage equilibrium --activation erf --units 5 --plot erf.png"
-)(equilibrium)
-app.command(
-    cls=Command,
-    epilog="Example: tutelage spectrum --data digits --hidden 25 --activation swish "
-    "--plot spectrum.png",
-)(spectrum)
-app.command(
-    cls=Command,
-    epilog="Example: tutelage specialize --teacher 50-75-100-125 --multiple 10 --polarity 1 "
-    "--plot specialize.png",
-)(specialize)
-app.command(cls=Command, epilog="Example: tutelage sweep study.toml --store study --plot heat.png")(
-    sweep
-)
-app.command(
-    cls=Command, epilog="Example: tutelage explore; for a talk: tutelage explore --export talk.html"
-)(explore)
-app.command(cls=Command, epilog="Example: tutelage reproduce oostwal2019 straat2019 --json")(
-    reproduce
-)
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a help text: commands to copy, one per line."""
+    title = "Examples:" if len(commands) > 1 else "Example:"
+    return "\n".join([title, *(f"tutelage {command}" for command in commands)])
+
+
+COMMANDS = {
+    online: (
+        "online --student 2 --teacher 3 --until 1000 --plot run.png",
+        "online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
+    ),
+    simulate: (
+        "simulate --dimension 1000 --until 50 --theory --plot runs.png",
+        "simulate --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
+    ),
+    equilibrium: ("equilibrium --activation erf --units 5 --plot erf.png",),
+    spectrum: ("spectrum --data digits --activation swish --plot spectrum.png",),
+    specialize: ("specialize --teacher 50-75-100-125 --multiple 10 --polarity 1",),
+    sweep: ("sweep example > study.toml", "sweep study.toml --store study --plot heat.png"),
+    explore: ("explore", "explore --export talk.html"),
+    reproduce: ("reproduce oostwal2019 straat2019 --json",),
+}
+for _command, _examples in COMMANDS.items():
+    app.command(cls=Command, epilog=examples(*_examples))(_command)
 
 
 def main() -> None:
-    """Run the command; an `InputError` becomes its message and the exit code 2.
+    """Run the command; print errors as messages.
 
-    What cannot be written, as to a full disk or a closed pipe, becomes words and the code 1.
+    The exit code is 2 after an `InputError`, and 1 if a computation failed or output could not be
+    written, for example to a full disk or a closed pipe.
     """
     try:
         if sys.stdout is None:
-            allowed = "there is nowhere to print to"
+            allowed = "the result needs a place to be printed"
             raise InputError("standard output", "a closed one", allowed, "> /dev/null")
         with warnings.catch_warnings():
             warnings.showwarning = _warned
             app(prog_name="tutelage")
     except SystemExit as end:
-        # So ends a command that is interrupted while it reads its options.
+        # A command that is interrupted while its options are parsed ends here.
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
             say_interrupted(NOTHING)
         raise
@@ -103,7 +96,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback(epilog="Example: tutelage reproduce oostwal2019")
 def tutelage_command(
     version: Annotated[
-        bool | None,  # what a callback without a result leaves
+        bool | None,  # None is the result of the callback
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:

@@ -7,9 +7,9 @@ import typer
 
 from tutelage._checks import InputError
 from tutelage.activations.units import UNITS
-from tutelage.cli import reading, telling
-from tutelage.cli.keeping import Files
-from tutelage.cli.telling import waiting
+from tutelage.cli import options, printing
+from tutelage.cli.output_files import Files
+from tutelage.cli.printing import waiting
 from tutelage.cli.temperature import show_at_temperature
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LOADS = {
 
 
 def equilibrium(
-    activation: reading.Unit = "erf",
+    activation: options.Unit = "erf",
     units: Annotated[
         str, typer.Option(metavar="K | inf", help="Hidden units of student and teacher.")
     ] = "3",
@@ -68,10 +68,10 @@ def equilibrium(
     label_noise: Annotated[
         float, typer.Option(metavar="STD", help="Standard deviation of noise on the labels.")
     ] = 0.0,
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
 ) -> None:
     """Find the loads at which hidden units specialize.
 
@@ -83,17 +83,17 @@ def equilibrium(
     files = Files(out=out, plot=plot, style=plot_style)
     if load is not None and not (math.isfinite(load) and load >= 0):
         raise InputError("--load", str(load), "a load is a finite number, 0 or more", "--load 20")
-    K = reading.count_or_infinity("--units", units)
+    K = options.count_or_infinity("--units", units)
     alpha = None
     if loads is not None:
-        alpha = reading.grid("--loads", loads, "0:60:601", from_zero=True)
+        alpha = options.grid("--loads", loads, "0:60:601", from_zero=True)
     if phase_diagram is not None:
         _tell_diagram(activation, phase_diagram, alpha, K, as_json, files)
         return
-    g = reading.activation("--activation", activation)
+    g = options.activation("--activation", activation)
     if temperature is not None or label_noise or approximation != "quenched":
         setting = {
-            "temperature": reading.temperature("--temperature", temperature),
+            "temperature": options.temperature("--temperature", temperature),
             "approximation": approximation,
             "label_noise": label_noise,
         }
@@ -108,7 +108,7 @@ def equilibrium(
         files.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure)
         minima = waiting(lambda: _minima(g, K, load))
         if as_json:
-            telling.print_json(_for_json(curves, found, minima))
+            printing.print_json(_for_json(curves, found, minima))
             return
         _print_transitions(g.name, units, found)
         if load is not None:
@@ -145,10 +145,10 @@ def _for_json(
 ) -> dict[str, Any]:
     """Transitions, curves and states, as far as they were asked for."""
     return {
-        **telling.dataset_for_json(curves),
+        **printing.dataset_for_json(curves),
         "order": found.order,
-        **{name: telling.estimate_for_json(getattr(found, name)) for name in LOADS},
-        **{name: telling.for_json(getattr(found, name)) for name in ("jump", "width")},
+        **{name: printing.estimate_for_json(getattr(found, name)) for name in LOADS},
+        **{name: printing.for_json(getattr(found, name)) for name in ("jump", "width")},
         "reasons": dict(found.reasons),
         "states": [_state_for_json(state) for state in minima],
     }
@@ -156,28 +156,28 @@ def _for_json(
 
 def _state_for_json(state: "State") -> dict[str, Any]:
     names = ("kind", "R", "S", "C", "generalization_error", "free_energy_per_unit")
-    values = {name: telling.for_json(getattr(state, name)) for name in names}
+    values = {name: printing.for_json(getattr(state, name)) for name in names}
     return {**values, "stable": state.stable, "site_stable": state.site_stable}
 
 
 def _print_transitions(name: str, units: str, found: "Transitions") -> None:
     order = "absent" if found.order == "none" else found.order
-    title = f"{telling.plain(name)}, K = {units}: the transition is {order}"
-    headings = telling.framed(title, "load", "α", "error")
-    telling.estimates_table(headings, found, LOADS, ".10f", ".0e")
+    title = f"{printing.plain(name)}, K = {units}: the transition is {order}"
+    headings = printing.framed(title, "load", "α", "error")
+    printing.estimates_table(headings, found, LOADS, ".10f", ".0e")
     if found.jump:
         print(f"At α_c the specialization |R - S| jumps to {found.jump:.6g}.")
 
 
 def _print_states(load: float, minima: tuple["State", ...]) -> None:
     title = f"minima at α = {load:g}, the lowest free energy first"
-    table = telling.framed(title, "state", "R", "S", "C", "ε_g", "βf/K", "stable")
+    table = printing.framed(title, "state", "R", "S", "C", "ε_g", "βf/K", "stable")
     for state in minima:
         numbers = (state.R, state.S, state.C, state.generalization_error)
         stable = "in all overlaps" if state.stable else "if units stay alike"
         row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", stable]
         table.add_row(state.kind, *row)
-    telling.show(table)
+    printing.show(table)
 
 
 def _tell_diagram(
@@ -194,13 +194,13 @@ def _tell_diagram(
         allowed = f"a phase diagram needs a unit with a parameter: {' or '.join(FAMILIES)}"
         hint = "--activation swish --phase-diagram 0.5:8:60"
         raise InputError("--activation", repr(activation), allowed, hint)
-    x = reading.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=FAMILIES[family].low == 0)
+    x = options.grid("--phase-diagram", parameters, "0.5:8:60", from_zero=FAMILIES[family].low == 0)
     with files:
         diagram = _diagram(family, x, loads, K)
         files.save(diagram, "the diagram")
         files.draw(lambda figures: figures.phase_diagram(diagram).figure)
         if as_json:
-            telling.print_json(telling.dataset_for_json(diagram))
+            printing.print_json(printing.dataset_for_json(diagram))
         else:
             _print_diagram(diagram, family, K)
 
@@ -229,14 +229,14 @@ def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
     import numpy as np
 
     title = f"{family}, K = {K}"
-    table = telling.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
+    table = printing.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
     count = diagram.sizes["activation"]
     shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
     for number in shown:
         row = diagram.isel(activation=number)
-        loads = [telling.known(row[name].item(), ".6f") for name in LOADS]
+        loads = [printing.known(row[name].item(), ".6f") for name in LOADS]
         parameter = row[f"activation_{FAMILIES[family].name}"].item()
         table.add_row(f"{parameter:.4g}", *loads, str(row["order"].item()))
     if len(shown) < count:
         table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
-    telling.show(table)
+    printing.show(table)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli import optimizers, reading, telling
-from tutelage.cli.keeping import Files
+from tutelage.cli import optimizers, options, printing
+from tutelage.cli.output_files import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,25 +27,25 @@ UNSTABLE = (
 )
 
 
-@reading.with_numbers
+@options.with_numbers
 def online(
-    student: reading.Student = 2,
-    teacher: reading.Teacher = 2,
-    activation: reading.Unit = "relu",
-    teacher_activation: reading.TeacherUnit = None,
+    student: options.Student = 2,
+    teacher: options.Teacher = 2,
+    activation: options.Unit = "relu",
+    teacher_activation: options.TeacherUnit = None,
     learning_rate: Annotated[
         float,
         typer.Option(metavar="ETA", help="0 is the limit of small rates, time in units of 1/ETA."),
     ] = 1.0,
-    until: reading.Until = 100.0,
-    teacher_norms: reading.TeacherNorms = None,
-    start_q: reading.StartQ = None,
-    start_r: reading.StartR = "1e-3",
-    numbers: reading.Numbers = None,
-    readout: reading.Readout = None,
-    teacher_readout: reading.TeacherReadout = None,
-    readout_rate: reading.ReadoutRate = 0.0,
-    batch: reading.Batch = 1,
+    until: options.Until = 100.0,
+    teacher_norms: options.TeacherNorms = None,
+    start_q: options.StartQ = None,
+    start_r: options.StartR = "1e-3",
+    numbers: options.Numbers = None,
+    readout: options.Readout = None,
+    teacher_readout: options.TeacherReadout = None,
+    readout_rate: options.ReadoutRate = 0.0,
+    batch: options.Batch = 1,
     sweep_learning_rate: Annotated[
         str | None,
         typer.Option(
@@ -69,10 +69,10 @@ def online(
     large_batch: optimizers.LargeBatch = None,
     best_error: optimizers.BestError = None,
     tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
 ) -> None:
     """Follow the overlaps of a student that learns from a teacher.
 
@@ -82,7 +82,7 @@ def online(
     reached the last time.
     """
     files = Files(out=out, plot=plot, style=plot_style)
-    scenario = reading.scenario(
+    scenario = options.scenario(
         (student, teacher),
         (activation, teacher_activation),
         teacher_norms,
@@ -92,10 +92,10 @@ def online(
     if landscape is not None:
         _show_landscape(files, scenario, landscape, as_json)
         return
-    start = reading.start(scenario, start_q, start_r)
+    start = options.start(scenario, start_q, start_r)
     rate: Any = learning_rate
     if sweep_learning_rate is not None:
-        rate = reading.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
+        rate = options.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     if best_error is not None:
         _show_best(files, scenario, start, best_error, batch, readout_rate, as_json)
@@ -108,7 +108,7 @@ def online(
             files.save(run, "the steps")
             files.draw(lambda figures: figures.learning_curves(run)[0].figure)
             if as_json:
-                telling.print_json(_for_json(run, None, None))
+                printing.print_json(_for_json(run, None, None))
             else:
                 _print(run, None, None)
             return
@@ -119,7 +119,7 @@ def online(
         steps["readout_rate"] /= learning_rate or 1.0  # there both grow together, in units of η
         rates = _critical(scenario, start, **steps) if critical else None
         if as_json:
-            telling.print_json(_for_json(run, points, rates))
+            printing.print_json(_for_json(run, points, rates))
         else:
             _print(run, points, rates)
 
@@ -139,17 +139,17 @@ def _show_best(
         files.save(best.curve, "the curves and the schedule")
         files.draw(lambda figures: figures.control(best.curve)[0].figure)
         if as_json:
-            content = telling.dataset_for_json(best.curve)
-            telling.print_json(content | {"time": telling.estimate_for_json(best.time)})
+            content = printing.dataset_for_json(best.curve)
+            printing.print_json(content | {"time": printing.estimate_for_json(best.time)})
             return
-        table = telling.table("error", f"{error:g} is reached first at α = {best.time.value:.6g}")
+        table = printing.table("error", f"{error:g} is reached first at α = {best.time.value:.6g}")
         table.add_row("with an error of", f"{best.time.error:.1g}")
         for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
             time = share * best.time.value
             table.add_row(f"learning rate at α = {time:.4g}", f"{float(best.schedule(time)):.4f}")
         assert best.certificate is not None
         table.add_row("certificate", best.certificate.brief)
-        telling.show(table)
+        printing.show(table)
 
 
 def _show_landscape(files: Files, scenario: "Scenario", starts: int, as_json: bool) -> None:
@@ -161,15 +161,15 @@ def _show_landscape(files: Files, scenario: "Scenario", starts: int, as_json: bo
         files.save(minima, "the minima")
         files.draw(lambda figures: figures.landscape(minima).figure)
         if as_json:
-            telling.print_json(telling.dataset_for_json(minima))
+            printing.print_json(printing.dataset_for_json(minima))
         else:
-            telling.show(_landscape_table(minima))
+            printing.show(_landscape_table(minima))
 
 
 def _landscape_table(minima: "xr.Dataset") -> "Table":
     """One row for each minimum: error, family, states of this kind, curvature, share."""
     headings = ("minimum", "error", "states", "least curvature", "share of starts")
-    table = telling.table(*headings)
+    table = printing.table(*headings)
     for level in (minima["index"].values == 0).nonzero()[0]:
         one = minima.isel(level=int(level))
         h = [float(one[f"{name}_eigenvalue"].min()) for name in ("hessian", "transverse")]
@@ -217,11 +217,11 @@ def _for_json(
     points: Sequence["FixedPoint"] | None,
     rates: "CriticalLearningRates | None",
 ) -> dict[str, Any]:
-    content = telling.dataset_for_json(run)
+    content = printing.dataset_for_json(run)
     if points is not None:
         content["fixed_points"] = [_point_for_json(point) for point in points]
     if rates is not None:
-        found = {name: telling.estimate_for_json(getattr(rates, name)) for name in CRITICAL}
+        found = {name: printing.estimate_for_json(getattr(rates, name)) for name in CRITICAL}
         content["critical_learning_rates"] = {**found, "reasons": dict(rates.reasons)}
     return content
 
@@ -237,7 +237,7 @@ def _point_for_json(point: "FixedPoint") -> dict[str, Any]:
         "stable": point.stable,
         "unstable_directions": point.unstable_directions.shape[1],
         "residual": point.residual,
-        "eigenvalues": telling.for_json([[float(x.real), float(x.imag)] for x in values]),
+        "eigenvalues": printing.for_json([[float(x.real), float(x.imag)] for x in values]),
     }
 
 
@@ -247,27 +247,27 @@ def _print(
     rates: "CriticalLearningRates | None",
 ) -> None:
     """How the run ended, or a row for each of several; then what else was asked for."""
-    telling.show(_sweep_table(run) if "run" in run.dims else _end_table(run))
+    printing.show(_sweep_table(run) if "run" in run.dims else _end_table(run))
     if points is not None:
         print()
-        telling.show(_points_table(points))
+        printing.show(_points_table(points))
     if rates is not None:
         print()
-        headings = telling.table("learning rate", "value", "error")
-        telling.estimates_table(headings, rates, CRITICAL, ".8f", ".1e")
+        headings = printing.table("learning rate", "value", "error")
+        printing.estimates_table(headings, rates, CRITICAL, ".8f", ".1e")
 
 
 def _end_table(run: "xr.Dataset") -> "Table":
     from tutelage.model.layout import BLOCKS
 
     # By NumPy: xarray would import Dask first, if it is installed, which takes as long as the run.
-    table = telling.table(
+    table = printing.table(
         "outcome",
         f"{run.attrs['outcome']} at α = {run.attrs.get('ended_at', run['time'].values[-1]):.6g}",
     )
     for block in sorted(BLOCKS):
         if block.name in run:
-            table.add_row(f"final {block.symbol}", telling.matrix(run[block.name].values[-1]))
+            table.add_row(f"final {block.symbol}", printing.matrix(run[block.name].values[-1]))
     error = float(run["generalization_error"].values[-1])
     table.add_row("final error", _error(error, run))
     return table
@@ -282,7 +282,7 @@ def _error(value: float, run: "xr.Dataset") -> str:
 def _sweep_table(run: "xr.Dataset") -> "Table":
     import json
 
-    table = telling.table("learning rate", "outcome", "ended at α", "last error")
+    table = printing.table("learning rate", "outcome", "ended at α", "last error")
     for rate, one in zip(json.loads(run.attrs["learning_rate"]), run["run"], strict=True):
         single = run.isel(run=int(one))
         errors = single["generalization_error"].dropna("time")
@@ -299,7 +299,7 @@ def _points_table(points: Sequence["FixedPoint"]) -> "Table":
     """One row for each fixed point: error, stability, state."""
     learns = any(label.startswith("v_") for point in points for label in point.labels)
     headings = ("fixed point", "error", "stable", "unstable directions", "largest λ", "R", "Q")
-    table = telling.table(*headings, *["v"] * learns)
+    table = printing.table(*headings, *["v"] * learns)
     if not all(point.stable for point in points):
         table.caption = UNSTABLE
         table.caption_justify = "left"
@@ -310,8 +310,8 @@ def _points_table(points: Sequence["FixedPoint"]) -> "Table":
             "yes" if point.stable else "no",
             str(point.unstable_directions.shape[1]),
             f"{point.eigenvalues[0].real:.6f}" if len(point.eigenvalues) else "–",
-            telling.matrix(point.overlaps.R),
-            telling.matrix(point.overlaps.Q),
-            *[telling.matrix(point.readout)] * learns,
+            printing.matrix(point.overlaps.R),
+            printing.matrix(point.overlaps.Q),
+            *[printing.matrix(point.readout)] * learns,
         )
     return table

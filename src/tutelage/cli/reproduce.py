@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutelage.cli.keeping import Files, in_folder, say, use_files_only
-from tutelage.cli.telling import console, plain, print_json, table
+from tutelage.cli.output_files import Files, in_folder, say, use_files_only
+from tutelage.cli.printing import console, plain, print_json, table
 from tutelage.papers import PAPERS, sections
 from tutelage.papers.row import summary
 from tutelage.runs.files import NotWritten

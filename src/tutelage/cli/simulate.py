@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tutelage._checks import ComputationError, InputError, finite_number, positive_integer
-from tutelage.cli import reading, telling
-from tutelage.cli.keeping import Files
+from tutelage.cli import options, printing
+from tutelage.cli.output_files import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,19 +27,19 @@ class Simulator(StrEnum):
     network = "network"
 
 
-@reading.with_numbers
+@options.with_numbers
 def simulate(
-    student: reading.Student = 2,
-    teacher: reading.Teacher = 2,
-    activation: reading.Unit = "relu",
-    teacher_activation: reading.TeacherUnit = None,
-    learning_rate: reading.LearningRate = 1.0,
-    until: reading.Until = 100.0,
+    student: options.Student = 2,
+    teacher: options.Teacher = 2,
+    activation: options.Unit = "relu",
+    teacher_activation: options.TeacherUnit = None,
+    learning_rate: options.LearningRate = 1.0,
+    until: options.Until = 100.0,
     dimension: Annotated[
         int, typer.Option(metavar="N", help="Number of inputs, at least K + M.")
     ] = 1000,
-    runs: reading.Runs = 10,
-    seed: reading.Seed = 0,
+    runs: options.Runs = 10,
+    seed: options.Seed = 0,
     simulator: Annotated[
         Simulator,
         typer.Option(
@@ -53,22 +53,22 @@ def simulate(
             help=f"{', '.join(INPUTS)}, or rows of an array; for network.",
         ),
     ] = "gaussian",
-    teacher_norms: reading.TeacherNorms = None,
-    start_q: reading.StartQ = None,
-    start_r: reading.StartR = "1e-3",
-    numbers: reading.Numbers = None,
-    readout: reading.Readout = None,
-    teacher_readout: reading.TeacherReadout = None,
-    readout_rate: reading.ReadoutRate = 0.0,
-    batch: reading.Batch = 1,
+    teacher_norms: options.TeacherNorms = None,
+    start_q: options.StartQ = None,
+    start_r: options.StartR = "1e-3",
+    numbers: options.Numbers = None,
+    readout: options.Readout = None,
+    teacher_readout: options.TeacherReadout = None,
+    readout_rate: options.ReadoutRate = 0.0,
+    batch: options.Batch = 1,
     theory: Annotated[
         bool, typer.Option("--theory", help="Overlay the theory, and say whether it agrees.")
     ] = False,
-    checkpoint: reading.Checkpoint = None,
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    checkpoint: options.Checkpoint = None,
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
 ) -> None:
     """Simulate finite networks that learn from a teacher.
 
@@ -79,7 +79,7 @@ def simulate(
     files = Files(out=out, plot=plot, style=plot_style, checkpoint=checkpoint, continues=True)
     _check_numbers(learning_rate, readout_rate, until, dimension, runs, seed)
     rows = _inputs(inputs, simulator, dimension)
-    scenario = reading.scenario(
+    scenario = options.scenario(
         (student, teacher),
         (activation, teacher_activation),
         teacher_norms,
@@ -87,7 +87,7 @@ def simulate(
         numbers,
     )
     _check_dimension(scenario, dimension)
-    start = reading.start(scenario, start_q, start_r)
+    start = options.start(scenario, start_q, start_r)
 
     keywords: dict[str, Any] = {"checkpoint": checkpoint, "progress": True}
     if simulator is Simulator.network:
@@ -104,7 +104,7 @@ def simulate(
         found = _study(ensemble, curve)
         files.draw(lambda figures: _picture(figures, found))
         if as_json:
-            telling.print_json(_for_json(ensemble, found))
+            printing.print_json(_for_json(ensemble, found))
         else:
             _print(ensemble, found)
 
@@ -119,7 +119,7 @@ def _check_numbers(
     finite_number("--until", until, above=0.0, hint="--until 100")
     positive_integer("--dimension", dimension, "--dimension 1000")
     positive_integer("--runs", runs, "--runs 10")
-    reading.check_seed(seed)
+    options.check_seed(seed)
 
 
 def _check_dimension(scenario: "Scenario", dimension: int) -> None:
@@ -221,10 +221,10 @@ def _picture(figures: Any, found: Study) -> Any:
 
 def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
     """All runs as they were, and theory and verdict if they were asked for."""
-    content = telling.dataset_for_json(runs)
+    content = printing.dataset_for_json(runs)
     if found.theory is None:
         return content
-    content["theory"] = telling.dataset_for_json(found.theory)
+    content["theory"] = printing.dataset_for_json(found.theory)
     content["comparison"] = None
     if found.comparison is not None:
         content["comparison"] = _comparison_for_json(found.comparison)
@@ -236,7 +236,7 @@ def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
     content: dict[str, Any] = {name: getattr(found, name) for name in VERDICT}
     for name in ("raw", "beyond_bias"):
         deviation = getattr(found, name)
-        content[name] = deviation and {k: telling.for_json(x) for k, x in vars(deviation).items()}
+        content[name] = deviation and {k: printing.for_json(x) for k, x in vars(deviation).items()}
     return content
 
 
@@ -247,7 +247,7 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
     last = found.summary.isel(time=-1)
     several = int(last["present"]) > 1
     heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
-    table = telling.table("runs", heading)
+    table = printing.table("runs", heading)
     if several:
         table.add_row("", f"mean over runs ± standard deviation{found.units}")
     shown = {b.name: b.symbol for b in sorted(BLOCKS)} | {"generalization_error": "error"}
@@ -255,11 +255,11 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
         if name not in last:
             continue
         mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
-        words = telling.matrix(mean, spread) if mean.ndim else _error(mean, spread)
+        words = printing.matrix(mean, spread) if mean.ndim else _error(mean, spread)
         table.add_row(f"final {symbol}", words)
     if found.theory is not None:
         table.add_row("theory", str(found.comparison or f"not compared: {found.reason}"))
-    telling.console().print(table)
+    printing.console().print(table)
 
 
 def _divergence(runs: "xr.Dataset") -> str:

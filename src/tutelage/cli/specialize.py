@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage._checks import InputError
-from tutelage.cli import reading, telling
-from tutelage.cli.keeping import Files
+from tutelage.cli import options, printing
+from tutelage.cli.output_files import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +42,7 @@ def specialize(
         int, typer.Option(metavar="COUNT", help="Examples of the evaluation set.")
     ] = 1000,
     batch: Annotated[int, typer.Option(metavar="COUNT", help="Examples in a step.")] = 16,
-    learning_rate: reading.LearningRate = 0.01,
+    learning_rate: options.LearningRate = 0.01,
     construction: Annotated[
         str,
         typer.Option(metavar="NAME", help="text (Sec. 8.16) or code (the authors')."),
@@ -53,16 +53,16 @@ def specialize(
     precision: Annotated[
         str, typer.Option(metavar="NAME", help="Of the steps: float64 or float32.")
     ] = "float64",
-    runs: reading.Runs = 2,
-    seed: reading.Seed = 0,
+    runs: options.Runs = 2,
+    seed: options.Seed = 0,
     threshold: Annotated[
         float, typer.Option(metavar="RHO", help="Correlation that counts as recovered.")
     ] = 0.95,
-    checkpoint: reading.Checkpoint = None,
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    checkpoint: options.Checkpoint = None,
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
 ) -> None:
     """Train over-realized ReLU students on a teacher's outputs.
 
@@ -102,7 +102,7 @@ def specialize(
         files.save(dataset, "the training")
         files.draw(lambda figures: _picture(figures, dataset))
         if as_json:
-            telling.print_json(_for_json(dataset, threshold))
+            printing.print_json(_for_json(dataset, threshold))
         else:
             print_training(dataset, threshold)
 
@@ -130,12 +130,12 @@ def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
     """Attributes, loss, and for each layer what has been recovered, over epochs."""
     from tutelage import deep
 
-    content = telling.dataset_for_json(dataset[["evaluation_loss", "outcome"]])
+    content = printing.dataset_for_json(dataset[["evaluation_loss", "outcome"]])
     for layer in range(1, _layers(dataset) + 1):
         rate = deep.recovery_rate(dataset, threshold=threshold, layer=layer)
-        content[f"recovery_rate_{layer}"] = telling.for_json(rate.values.tolist())
+        content[f"recovery_rate_{layer}"] = printing.for_json(rate.values.tolist())
         mean = deep.mean_correlation(dataset, layer=layer)
-        content[f"mean_correlation_{layer}"] = telling.for_json(mean.values.tolist())
+        content[f"mean_correlation_{layer}"] = printing.for_json(mean.values.tolist())
     return content
 
 
@@ -146,12 +146,12 @@ def print_training(dataset: "xr.Dataset", threshold: float) -> None:
     heading = f"{dataset.sizes['run']} to epoch {int(dataset['epoch'][-1])}, {diverged} diverged"
     if diverged:
         heading += " and left out below" if left.sizes["run"] else ": try a lower --learning-rate"
-    table = telling.table("runs", heading)
+    table = printing.table("runs", heading)
     table.add_row("teacher", str(dataset.attrs["teacher"]))
     table.add_row("student", str(dataset.attrs["student"]))
     for head, words in _learned(left, threshold) if left.sizes["run"] else ():
         table.add_row(head, words)
-    telling.console().print(table)
+    printing.console().print(table)
 
 
 def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str]]:

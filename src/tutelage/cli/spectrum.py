@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage._checks import InputError, finite_number, positive_integer
-from tutelage.cli import reading, telling
-from tutelage.cli.keeping import Files
+from tutelage.cli import options, printing
+from tutelage.cli.output_files import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +61,7 @@ def spectrum(
     hidden: Annotated[
         str, typer.Option(metavar="N1[,N2,...]", help="Units of each hidden layer.")
     ] = "10",
-    activation: reading.Unit = "swish",
+    activation: options.Unit = "swish",
     beta: Annotated[
         Beta, typer.Option(help="Whether the β of swish or sigmoid is learned, and of which units.")
     ] = Beta.fixed,
@@ -73,10 +73,10 @@ def spectrum(
         Output, typer.Option(help="Several outputs: softmax, or a sigmoid for each label but 0.")
     ] = Output.softmax,
     epochs: Annotated[int, typer.Option(help="Steps with the gradient of all examples.")] = 1000,
-    runs: reading.Runs = 1,
-    seed: reading.Seed = 0,
+    runs: options.Runs = 1,
+    seed: options.Seed = 0,
     optimizer: Annotated[Optimizer, typer.Option(help="Full-batch Adam or SGD.")] = Optimizer.adam,
-    learning_rate: reading.LearningRate = 0.01,
+    learning_rate: options.LearningRate = 0.01,
     decay: Annotated[
         float, typer.Option(help="Of the learning rate: a factor for every step.")
     ] = 1.0,
@@ -92,10 +92,10 @@ def spectrum(
     labels: Annotated[
         str, typer.Option(metavar="NAME", help="Of the classes in a .mat or .npz file.")
     ] = "y",
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
     animation: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gif", help="The eigenvalues through training, as a film."),
@@ -122,7 +122,7 @@ def spectrum(
         files.animate(lambda figures, path: _film(figures, run, path))
         if as_json:
             content = run.drop_vars(NOT_FOR_JSON)  # these are in the file of --out
-            telling.print_json(telling.dataset_for_json(content))
+            printing.print_json(printing.dataset_for_json(content))
         else:
             _print(run)
 
@@ -138,7 +138,7 @@ def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: f
     positive_integer("--epochs", epochs, "--epochs 1000")
     positive_integer("--runs", runs, "--runs 5")
     finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-12")
-    reading.check_seed(seed)
+    options.check_seed(seed)
     if spectra < 2:
         allowed = "the first and the last epoch are always watched"
         raise InputError("--spectra", str(spectra), allowed, "--spectra 5")
@@ -166,8 +166,8 @@ def _examples(text: str, inputs: str, labels: str) -> "Examples":
 def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
     from tutelage.spectra import Classifier
 
-    layers = reading.layers("--hidden", hidden)
-    unit = reading.activation("--activation", activation)
+    layers = options.layers("--hidden", hidden)
+    unit = options.activation("--activation", activation)
     words: Any = beta.value.replace("-", " ")
     return Classifier(found.sizes(*layers), unit, words)
 
@@ -178,7 +178,7 @@ def _beta_start(network: Any, text: str | None) -> Any:
 
     if text is None:
         return None
-    found = reading.numbers("--beta-start", text, 1, 2, example="0,0.005")
+    found = options.numbers("--beta-start", text, 1, 2, example="0,0.005")
     return check_beta_start(network, found[0] if len(found) == 1 else tuple(found))
 
 
@@ -244,7 +244,7 @@ def _film(figures: Any, run: "xr.Dataset", path: Path) -> None:
 def _print(run: "xr.Dataset") -> None:
     """Medians over the runs at the epochs that have spectra."""
     watched = run.dropna("epoch", subset=["zero_fraction"], how="all")
-    table = telling.table("epoch")
+    table = printing.table("epoch")
     for heading in (*COLUMNS.values(), "lowest λ", "highest λ"):
         table.add_column(heading, justify="right")
     for epoch in watched["epoch"].values:
@@ -252,9 +252,9 @@ def _print(run: "xr.Dataset") -> None:
         numbers = [float(one[name].median()) for name in COLUMNS]
         ends = [float(one["eigenvalues"][:, i].median()) for i in (0, -1)]
         table.add_row(str(epoch), *(f"{x:.6g}" for x in (*numbers, *ends)))
-    screen = telling.console()
+    screen = printing.console()
     screen.print(f"{_title(run)}; what counts as zero: {float(run.attrs['tolerance']):g} max|λ|")
-    telling.show(table)
+    printing.show(table)
     gone = int((run["outcome"] == "diverged").sum())
     if gone:
         screen.print(f"{gone} of {run.sizes['run']} networks diverged")

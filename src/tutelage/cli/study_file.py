@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tutelage._checks import InputError, short_repr
-from tutelage.cli import reading
+from tutelage.cli import options
 
 KEYS = ("verb", "keep", "seed", "scenario", "start", "fixed", "over", "points")
 # What is no argument of the function, and how it is given.
@@ -171,7 +171,7 @@ def _value(name: str, given: Any) -> Any:
     from tutelage.runs.recompute import from_json
 
     if name in UNITS and isinstance(given, str):
-        return reading.activation(f"{name} in the file", given)
+        return options.activation(f"{name} in the file", given)
     return from_json(given, name, "sweeps.run") if isinstance(given, dict) else given
 
 
@@ -195,7 +195,7 @@ def _start(scenario: Any, given: dict[str, Any]) -> Any:
     from tutelage.model import Overlaps
 
     if not given:
-        return reading.start(scenario, None, "1e-3")
+        return options.start(scenario, None, "1e-3")
     if set(given) != {"Q", "R"}:
         raise _refused("start", short_repr(sorted(given)), "it has Q and R, or is left out")
     return Overlaps(**given, T=scenario.T)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutelage._checks import InputError
-from tutelage.cli import reading, telling
-from tutelage.cli.keeping import Files, say
+from tutelage.cli import options, printing
+from tutelage.cli.output_files import Files, say
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,10 +48,10 @@ def sweep(
     variable: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which number is shown and drawn.")
     ] = None,
-    as_json: reading.Json = False,
-    out: reading.Out = None,
-    plot: reading.Plot = None,
-    plot_style: reading.PlotStyle = "screen",
+    as_json: options.Json = False,
+    out: options.Out = None,
+    plot: options.Plot = None,
+    plot_style: options.PlotStyle = "screen",
 ) -> None:
     """Compute a function at many points, described by a file.
 
@@ -120,9 +120,9 @@ def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -
     from tutelage.sweeps.cluster import cores
     from tutelage.sweeps.study import plan
 
-    found = telling.waiting(lambda: plan(store=store, **given))
+    found = printing.waiting(lambda: plan(store=store, **given))
     count = workers or cores()
-    table = telling.table("points to compute", str(found.points))
+    table = printing.table("points to compute", str(found.points))
     table.add_row("programs to compile", f"{found.compilations}, at most, for each worker")
     table.add_row("groups", f"about {found.groups}")
     table.add_row("time on one worker", f"about {in_words(found.seconds)}")
@@ -131,7 +131,7 @@ def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -
     table.add_row(f"time on {count} worker{'s' * (count > 1)}", f"at most {in_words(shared)}")
     table.add_row("results", f"{found.result_bytes / 2**20:.3g} MiB")
     table.add_row("memory of a worker", in_gib(found.worker_bytes))
-    telling.show(table)
+    printing.show(table)
 
 
 def _stored(
@@ -169,12 +169,12 @@ def _tell_status(study: "xr.Dataset", folder: Path, as_json: bool) -> None:
         "bytes": sum(path.stat().st_size for path in groups),
     }
     if as_json:
-        telling.print_json(numbers)
+        printing.print_json(numbers)
         return
-    table = telling.table("store", str(folder))
+    table = printing.table("store", str(folder))
     for name, value in numbers.items():
         table.add_row(name, str(value))
-    telling.show(table)
+    printing.show(table)
     for text in sorted({str(x) for x in failures if x not in ("", NOT_COMPUTED)})[:5]:
         print(f"failed: {text}")
 
@@ -188,7 +188,7 @@ def _show(study: "xr.Dataset", variable: str | None, as_json: bool, files: Files
 
     files.draw(drawn)
     if as_json:
-        telling.print_json(telling.dataset_for_json(study))
+        printing.print_json(printing.dataset_for_json(study))
     else:
         _print(study, variable)
 
@@ -203,12 +203,12 @@ def _print(study: "xr.Dataset", variable: str | None) -> None:
         if x.dims == ("row",) and name != "failure" and (variable is None or name == variable)
     ][:4]
     arguments = [name for name in _arguments(study) if name in flat.coords] or ["row"]
-    table = telling.table(*arguments, *names, "failure")
+    table = printing.table(*arguments, *names, "failure")
     for number in range(min(flat.sizes["row"], MOST_ROWS)):
         row = flat.isel(row=number)
         cells = [_cell(row[name].item()) for name in (*arguments, *names, "failure")]
         table.add_row(*cells)
-    telling.show(table)
+    printing.show(table)
     rest = flat.sizes["row"] - MOST_ROWS
     if rest > 0:
         print(f"and {rest} more points")
@@ -221,4 +221,4 @@ def _arguments(study: "xr.Dataset") -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    return telling.known(value, ".6g") if isinstance(value, float) else str(value)
+    return printing.known(value, ".6g") if isinstance(value, float) else str(value)

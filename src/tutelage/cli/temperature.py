@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tutelage.cli import telling
-from tutelage.cli.keeping import Files
-from tutelage.cli.telling import waiting
+from tutelage.cli import printing
+from tutelage.cli.output_files import Files
+from tutelage.cli.printing import waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ def show_at_temperature(
         files.draw(lambda figures: figures.temperature_curves(curves, found)[0].figure)
         states: Any = () if load is None else equilibrium.states(activation, K, load, **setting)
         if as_json:
-            telling.print_json(_for_json(curves, found, states))
+            printing.print_json(_for_json(curves, found, states))
             return
         _print_transitions(activation.name, found)
         if load is not None:
@@ -79,10 +79,10 @@ def _for_json(
 ) -> dict[str, Any]:
     """Curves, transitions and states."""
     return {
-        **telling.dataset_for_json(curves),
+        **printing.dataset_for_json(curves),
         "order": found.order,
-        **{name: telling.estimate_for_json(getattr(found, name)) for name in (*LOADS, "bend")},
-        "jump": telling.for_json(found.jump),
+        **{name: printing.estimate_for_json(getattr(found, name)) for name in (*LOADS, "bend")},
+        "jump": printing.for_json(found.jump),
         "replica_symmetric": found.replica_symmetric,
         "reasons": dict(found.reasons),
         "states": [_state_for_json(state) for state in states],
@@ -90,7 +90,7 @@ def _for_json(
 
 
 def _state_for_json(state: "ThermalState") -> dict[str, Any]:
-    values = {name: telling.for_json(getattr(state, name)) for name in ("kind", *NUMBERS)}
+    values = {name: printing.for_json(getattr(state, name)) for name in ("kind", *NUMBERS)}
     flags = ("stable", "site_stable", "replica_symmetric")
     return {**values, **{name: getattr(state, name) for name in flags}}
 
@@ -98,11 +98,11 @@ def _state_for_json(state: "ThermalState") -> dict[str, Any]:
 def _print_transitions(name: str, found: "ThermalTransitions") -> None:
     order = "absent" if found.order == "none" else found.order
     title = (
-        f"{telling.plain(name)}, K → ∞, T = {found.temperature:g}, {found.approximation}: "
+        f"{printing.plain(name)}, K → ∞, T = {found.temperature:g}, {found.approximation}: "
         f"the transition is {order}"
     )
-    headings = telling.framed(title, "load", "α̃ = P/(KN)", "error")
-    telling.estimates_table(headings, found, LOADS, ".10f", ".0e")
+    headings = printing.framed(title, "load", "α̃ = P/(KN)", "error")
+    printing.estimates_table(headings, found, LOADS, ".10f", ".0e")
     if found.jump:
         print(f"At α̃_c the overlap R jumps to {found.jump:.6g}.")
     if found.replica_symmetric is False:
@@ -111,11 +111,11 @@ def _print_transitions(name: str, found: "ThermalTransitions") -> None:
 
 def _print_states(load: float, states: "tuple[ThermalState, ...]") -> None:
     title = f"minima at α̃ = {load:g}"
-    table = telling.framed(title, "state", "R", "q", "ε_g", "ε_t", "βf/K", "replicon Λ", "stable")
+    table = printing.framed(title, "state", "R", "q", "ε_g", "ε_t", "βf/K", "replicon Λ", "stable")
     for state in states:
         numbers = (state.R, state.q, state.generalization_error, state.training_error)
         replicon = "none" if state.replicon is None else f"{state.replicon:.4f}"
         stable = "yes" if state.stable else "no: replica symmetry is unstable"
         row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", replicon]
         table.add_row(state.kind, *row, stable)
-    telling.show(table)
+    printing.show(table)

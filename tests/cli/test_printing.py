@@ -3,19 +3,19 @@
 import pytest
 from rich.console import Console
 
-from tutelage.cli import telling
+from tutelage.cli import printing
 
 NUMBERS = ["0.978881", "-0.348372", "1.23456e-05", "4.05577868 ± 5.5e-12"]
 SENTENCE = "norms stay bounded at every learning rate up to 64"
 
 
 def shown(monkeypatch, capsys, width):
-    monkeypatch.setattr(telling, "console", lambda: Console(width=width, highlight=False))
-    table = telling.framed("a title", "epoch", *(f"heading {n}" for n in range(4)), "why")
+    monkeypatch.setattr(printing, "console", lambda: Console(width=width, highlight=False))
+    table = printing.framed("a title", "epoch", *(f"heading {n}" for n in range(4)), "why")
     table.caption = "2 of 9 rows"
     for epoch in ("1", "10000"):
         table.add_row(epoch, *NUMBERS, SENTENCE)
-    telling.show(table)
+    printing.show(table)
     return capsys.readouterr().out
 
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tutelage import results
-from tutelage.cli import entry, keeping, online
+from tutelage.cli import entry, online, output_files
 from tutelage.runs import files
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def full(*_, **__):
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
+def fallback(tmp_path, monkeypatch):
     """The folder of temporary ones."""
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -71,7 +71,7 @@ def test_a_plot_for_a_paper_is_one_journal_column_wide(run, tmp_path):
 
 @pytest.mark.parametrize(("command", "option"), sorted(FILES))
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path, command, option):
-    ending = keeping.ENDINGS[option][0]
+    ending = output_files.ENDINGS[option][0]
     (tmp_path / f"folder{ending}").mkdir()
     (tmp_path / f"link{ending}").symlink_to(tmp_path / "nowhere" / "file")
     for name, words in {
@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path,
         assert f"{option}: got" in err and words in err and f"Try: {option} run{ending}" in err
 
 
-def test_a_disk_that_fills_up_costs_nothing(run, small_disk, elsewhere):
+def test_a_disk_that_fills_up_costs_nothing(run, small_disk, fallback):
     """The file that was there stays, the result is printed and kept, and both are said."""
     out, plot = small_disk / "run.csv", small_disk / "run.png"
     assert run(*ONLINE, "--until", "0.01", "--out", str(out))[0] == 0
@@ -97,12 +97,12 @@ def test_a_disk_that_fills_up_costs_nothing(run, small_disk, elsewhere):
     code, printed, err = run(*ONLINE, "--out", str(out), "--plot", str(plot))
     assert code == 1 and printed == run(*ONLINE)[1] and "final error" in printed
     for path in (out, plot):
-        (kept,) = elsewhere.glob(f"*/{path.name}")
+        (kept,) = fallback.glob(f"*/{path.name}")
         words = f"{str(path)!r} could not be written (No space left on device); kept in {kept}"
         assert f"tutelage: {words}\n" in err
     assert results.load(out).identical(before) and not plot.exists()
-    assert results.load(next(elsewhere.glob("*/run.csv"))).attrs["until"] == 4.0
-    assert next(elsewhere.glob("*/run.png")).read_bytes().startswith(b"\x89PNG")
+    assert results.load(next(fallback.glob("*/run.csv"))).attrs["until"] == 4.0
+    assert next(fallback.glob("*/run.png")).read_bytes().startswith(b"\x89PNG")
     assert sorted(os.listdir(small_disk)) == ["filling", "run.csv"]
 
 
@@ -136,14 +136,12 @@ class Unwritable(io.StringIO):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EPIPE], ids=["full", "closed pipe"])
 @pytest.mark.parametrize("out", [[], ["--out"]], ids=["", "--out"])
-def test_a_result_that_cannot_be_printed_is_kept(
-    run, monkeypatch, tmp_path, elsewhere, number, out
-):
+def test_a_result_that_cannot_be_printed_is_kept(run, monkeypatch, tmp_path, fallback, number, out):
     monkeypatch.setattr(sys, "stdout", Unwritable(number))
     path = tmp_path / "run.nc"
     code, _, err = run(*ONLINE, *(["--out", str(path)] if out else []))
     assert code == 1
-    (kept,) = [path] if out else elsewhere.glob("*/result.nc")
+    (kept,) = [path] if out else fallback.glob("*/result.nc")
     where = f"in {kept}" if out else f"kept in {kept}"
     words = f"the standard output could not be written ({os.strerror(number)}); the curves: {where}"
     assert err == f"tutelage: {words}\n"
@@ -168,11 +166,11 @@ def test_help_to_a_full_disk_ends_in_words():
     assert (ended.returncode, ended.stderr) == (1, f"tutelage: {words}\n")
 
 
-def test_a_result_outlives_an_error_that_comes_after_it(run, monkeypatch, tmp_path, elsewhere):
+def test_a_result_outlives_an_error_that_comes_after_it(run, monkeypatch, tmp_path, fallback):
     monkeypatch.setattr(online, "_fixed_points", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*ONLINE, "--fixed-points")
-    (kept,) = elsewhere.glob("*/result.nc")
+    (kept,) = fallback.glob("*/result.nc")
     assert results.load(kept).attrs["learning_rate"] == 1.0
 
 

@@ -1,4 +1,4 @@
-"""What the commands read: options that several of them have, and the texts behind options."""
+"""Options that several commands share, and the parsing of their values."""
 
 import dataclasses
 import inspect
@@ -14,7 +14,7 @@ from tutelage import activations
 from tutelage._checks import ROUNDING, InputError, finite_number
 from tutelage._memory import check_memory
 from tutelage.activations.units import UNITS
-from tutelage.cli.elsewhere import unknown_unit
+from tutelage.cli.suggestions import unknown_unit
 from tutelage.model.numbers import NUMBERS, Number
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.model import Overlaps, Scenario
 
-FIRST_NORMS = (0.2, 0.3)  # of the first and the last student: different, so that they can part
+# Squared norms of the first and the last student; they differ, so that students can specialize.
+FIRST_NORMS = (0.2, 0.3)
 
 
 def _units(incomplete: str) -> list[str]:
-    """What a shell offers for an activation that has been begun."""
+    """Complete the name of an activation in a shell."""
     return [name for name in UNITS if name.startswith(incomplete)]
 
 
@@ -37,7 +38,7 @@ Unit = Annotated[
     str,
     typer.Option(
         metavar="NAME[:PARAMETER]",
-        help=f"What a unit does: {', '.join(UNITS)}; such as leaky:0.1 with its slope.",
+        help=f"Activation: {', '.join(UNITS)}; leaky:0.1 sets the slope.",
         autocompletion=_units,
     ),
 ]
@@ -45,16 +46,12 @@ TeacherUnit = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[:PARAMETER]",
-        help="The same as the student's when left out.",
+        help="Activation of the teacher; by default that of the student.",
         autocompletion=_units,
     ),
 ]
-Until = Annotated[
-    float, typer.Option(metavar="ALPHA", help="The last time, in examples per input.")
-]
-LearningRate = Annotated[
-    float, typer.Option(metavar="ETA", help="Step of learning, greater than 0.")
-]
+Until = Annotated[float, typer.Option(metavar="ALPHA", help="Last time, in examples per input.")]
+LearningRate = Annotated[float, typer.Option(metavar="ETA", help="Learning rate, greater than 0.")]
 TeacherNorms = Annotated[
     str | None,
     typer.Option(metavar="T11,T22,...", help="Squared norms of the teachers; 1 by default."),
@@ -69,32 +66,31 @@ StartQ = Annotated[
 StartR = Annotated[
     str,
     typer.Option(
-        metavar="R11,R22,...", help="Overlaps R_ii at time 0; one number is meant for all."
+        metavar="R11,R22,...", help="Overlaps R_ii at time 0; one number sets all of them."
     ),
 ]
 Readout = Annotated[
     str | None,
     typer.Option(
         metavar="V1,V2,...",
-        help="Second layer of the student, 1 by default; rows of several outputs between ';'.",
+        help="Second layer of the student, 1 by default; ';' separates outputs.",
     ),
 ]
 TeacherReadout = Annotated[
-    str | None, typer.Option(metavar="V1,V2,...", help="The same of the teacher; 1 by default.")
+    str | None, typer.Option(metavar="V1,V2,...", help="Second layer of the teacher; 1 by default.")
 ]
 ReadoutRate = Annotated[
-    float, typer.Option(metavar="ETA_V", help="Step of the second layer; 0 keeps it as it is.")
+    float,
+    typer.Option(metavar="ETA_V", help="Learning rate of the second layer; 0 keeps it fixed."),
 ]
-Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples for each step; α = steps/N.")]
-Runs = Annotated[int, typer.Option(metavar="COUNT", help="How many networks learn.")]
-Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
+Batch = Annotated[int, typer.Option(metavar="COUNT", help="Examples per step; α = steps/N.")]
+Runs = Annotated[int, typer.Option(metavar="COUNT", help="Number of networks.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE.npz", help="Kept while it runs; the same command goes on from there."
-    ),
+    typer.Option(metavar="FILE.npz", help="Save progress here; the same command resumes from it."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the curves instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the curves as JSON instead of a table.")]
 Out = Annotated[
     Path | None,
     typer.Option(metavar="FILE.nc | FILE.csv", help="Save the curves, as NetCDF or as a table."),
@@ -113,7 +109,7 @@ Numbers = Mapping[str, Any] | None
 
 
 def with_numbers(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each number of a scenario, where its argument ``numbers`` is."""
+    """Replace the argument ``numbers`` of a command by an option for each scenario parameter."""
 
     @wraps(command)
     def with_options(**options: Any) -> None:
@@ -144,7 +140,7 @@ def _option(number: Number) -> inspect.Parameter:
 
 
 def _number(number: Number, value: Any) -> Any:
-    """The value of an option; two numbers with a comma between them are a pair."""
+    """Parse the value of an option; two numbers separated by a comma are a pair."""
     if not number.is_pair:
         return value
     pair = numbers(f"--{number.name.replace('_', '-')}", value, 1, 2)
@@ -157,7 +153,7 @@ def check_seed(seed: int) -> None:
 
 
 def activation(option: str, text: str) -> "Activation":
-    """``leaky:0.1`` as LeakyReLU(0.1)."""
+    """Parse ``leaky:0.1`` to LeakyReLU(0.1)."""
     name, colon, parameter = text.partition(":")
     if name.lower() not in UNITS:
         raise unknown_unit(option, text, UNITS)
@@ -178,16 +174,16 @@ def activation(option: str, text: str) -> "Activation":
 
 
 def _parameter(option: str, text: str, name: str, parameter: str) -> float:
-    """The number after the colon."""
+    """Parse the number after the colon."""
     try:
         return float(parameter)
     except ValueError:
-        allowed = "after the colon stands one number, the parameter of the unit"
+        allowed = "the colon has to be followed by one number, the parameter of the unit"
         raise InputError(option, repr(text), allowed, f"{option} {name}:0.1") from None
 
 
 def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[float]:
-    """Numbers between commas, as many as one of the lengths."""
+    """Parse comma-separated numbers; their count has to be one of ``lengths``."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -204,18 +200,18 @@ def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[fl
 
 
 def readout(option: str, text: str | None, units: int) -> list[list[float]] | None:
-    """``1,-1;0.5,2`` as the second layer of two units with two outputs; one number is for all."""
+    """Parse ``1,-1;0.5,2``, the second layer of two units with two outputs."""
     if text is None:
         return None
     rows = [numbers(option, row, 1, units) for row in text.split(";")]
     if not any(any(row) for row in rows):
-        allowed = "some weight has to differ from 0: nothing is learned else"
+        allowed = "at least one weight has to differ from 0"
         raise InputError(option, repr(text), allowed, f"{option} 1")
     return [row * units if len(row) == 1 else row for row in rows]
 
 
 def layers(option: str, text: str) -> tuple[int, ...]:
-    """``8,2`` as two layers."""
+    """Parse ``8,2``, the sizes of two layers."""
     try:
         sizes = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -227,7 +223,7 @@ def layers(option: str, text: str) -> tuple[int, ...]:
 
 
 def count_or_infinity(option: str, text: str) -> int | float:
-    """A whole number of at least one, or ``inf``."""
+    """Parse a whole number of at least 1, or ``inf``."""
     if text.lower() in ("inf", "infinity"):
         return math.inf
     if not text.isdigit() or int(text) < 1:
@@ -237,7 +233,7 @@ def count_or_infinity(option: str, text: str) -> int | float:
 
 
 def temperature(option: str, text: str | None) -> float | str | None:
-    """A number, or the word for the temperature of the label noise."""
+    """Parse a temperature, or ``bayes``, the temperature of the label noise."""
     if text is None or text == "bayes":
         return text
     try:
@@ -248,7 +244,7 @@ def temperature(option: str, text: str | None) -> float | str | None:
 
 
 def grid(option: str, text: str, example: str, *, from_zero: bool = False) -> "np.ndarray":
-    """``FIRST:LAST:COUNT`` as so many equidistant numbers."""
+    """Parse ``FIRST:LAST:COUNT``: COUNT equidistant numbers."""
     import numpy as np
 
     try:
@@ -274,7 +270,7 @@ def scenario(
     readouts: tuple[str | None, str | None],
     given: Numbers,
 ) -> "Scenario":
-    """Student and teacher; the teacher's units are the student's where they are not named.
+    """Build the scenario; by default the teacher has the activation of the student.
 
     given: the numbers of the scenario by name, from `with_numbers`.
     """

@@ -1,6 +1,6 @@
-"""What people look for and is not here, by the words they use for it.
+"""Help that fits the terminal, and suggestions for options and units that do not exist.
 
-``docs/not_here.md`` has the whole list, and where to find each thing.
+``docs/not_here.md`` lists what this package does not have, and where to find it.
 """
 
 import shutil
@@ -14,8 +14,9 @@ from typer.core import TyperCommand, TyperGroup
 from tutelage._checks import InputError
 from tutelage._names import PAGE, unknown_name_error
 from tutelage.cli.encoding import encodable
+from tutelage.cli.option_groups import write_options
 
-# Arguments of Python that have another name among the options of a command.
+# Arguments of Python functions whose option has another name.
 OPTIONS = {
     "teacher_overlaps": ["--teacher-norms"],
     "hidden": ["--teacher"],
@@ -27,9 +28,9 @@ UNITS = {
     "sign": "its derivative is a delta function, and gradient descent has nowhere to go",
     "softmax": "the theory has units that see one field each",
 }
-# Below this width descriptions have too little space next to the options.
+# On narrower terminals descriptions are written below the options.
 NARROW_COLUMNS = 60
-# More letters than a summary has.
+# Longer than any summary.
 UNLIMITED = 1000
 
 
@@ -51,7 +52,7 @@ class Narrow:
 
 
 def _write_below(formatter: Any, rows: Iterable[tuple[str, str]]) -> None:
-    """Write descriptions below what they describe, not next to it."""
+    """Write each description below its option, for narrow terminals."""
     for name, description in rows:
         for text, indent in ((name, "  "), (description, "      ")):
             lines = textwrap.wrap(
@@ -67,11 +68,24 @@ class Group(Narrow, TyperGroup):
 class Command(Narrow, TyperCommand):
     """A command that says where to find what it does not have."""
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write every example on a line of its own."""
+        title, *commands = (self.epilog or "").splitlines()
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(title)
+            with formatter.indentation():
+                for command in commands:
+                    formatter.write_text(command)
+
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         try:
             return super().parse_args(context, arguments)
         except Exception as problem:  # typer's own since 0.26, before that click's
-            name = getattr(problem, "option_name", None)  # of an option that there is not
+            name = getattr(problem, "option_name", None)  # of an unknown option
             if name is None or not str(problem).startswith("No such option"):
                 raise
             raise unknown_option(name, self) from None
@@ -84,27 +98,27 @@ class Command(Narrow, TyperCommand):
 
 
 def as_option(problem: InputError, command: Any) -> InputError:
-    """The same of an option, where the argument that is refused is one of the command's."""
-    there = [option for parameter in command.params for option in parameter.opts]
+    """Rewrite an error about an argument as one about the option of that argument."""
+    known = [option for parameter in command.params for option in parameter.opts]
     name = problem.argument
     for option in (f"--{name.replace('_', '-')}", *OPTIONS.get(name, [])):
-        if option in there:
+        if option in known:
             hint = problem.hint.replace(f"{name}=", f"{option} ")
             return InputError(option, problem.received, problem.allowed, hint)
     return problem
 
 
 def unknown_option(name: str, command: Any) -> InputError:
-    """Why there is none, if that is known; else what it may have been meant to be."""
-    there = [option for parameter in command.params for option in parameter.opts]
+    """Return the error for an unknown option: why it does not exist, or a similar one."""
+    known = [option for parameter in command.params for option in parameter.opts]
     received = f"an option that tutelage {command.name} does not have"
     return unknown_name_error(
-        name, received, there, f"tutelage {command.name} --help lists those that it has"
+        name, received, known, f"tutelage {command.name} --help lists those that it has"
     )
 
 
 def unknown_unit(option: str, text: str, names: Any) -> InputError:
-    """Why there is no such unit, if that is known; else which there are."""
+    """Return the error for an unknown activation: why it does not exist, or the known ones."""
     allowed = f"it has to be one of {', '.join(names)}"
     why = UNITS.get(text.partition(":")[0].lower())
     if why:
