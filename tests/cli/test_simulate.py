@@ -151,7 +151,10 @@ NETWORK = ["--simulator", "network"]
         (["--readout", "1,2,3"], "--readout: got '1,2,3', but it has to be 1 or 2 numbers"),
         (["--readout", "1,x"], "--readout: got '1,x'"),
         (["--readout", "1,nan"], "--readout: got nan"),
-        (["--readout", "0;0,0"], "--readout: got '0;0,0', but at least one weight has to differ from 0"),
+        (
+            ["--readout", "0;0,0"],
+            "--readout: got '0;0,0', but at least one weight has to differ from 0",
+        ),
         (["--readout", "1;2"], "--teacher-readout: got 1 output(s), but --readout has 2"),
         (["--teacher-readout", "1;"], "--teacher-readout: got ''"),
         (["--readout-rate=-1"], "--readout-rate: got -1.0"),
