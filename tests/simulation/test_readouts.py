@@ -101,7 +101,7 @@ def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
         change = found[name].values[:, 1] - found[name].values[:, 0]
         error = np.hypot(standard_error(change), standard_error(expected))
         assert np.all(np.abs(change.mean(axis=0) - expected.mean(axis=0)) < 5 * error)
-    # The mean of dv again, by averages of two fields (MATHEMATICS, section 8).
+    # The mean of dv again, by averages of two fields (docs/physics/online.md).
     g, C, n = tl.Erf(), np.asarray(START.covariance), range(5)
     I2 = np.array([[tl.averages.i2(g, C[np.ix_([a, b], [a, b])]) for b in n] for a in n])
     dv = SCALES[1] * TEACHER_V @ I2[2:, :2] - SCALES[0] * V @ I2[:2, :2]
@@ -189,7 +189,7 @@ def test_a_readout_of_one_value_is_a_scale_of_the_output(verb):
 
 @pytest.mark.slow
 def test_linear_units_end_at_the_error_of_the_closed_form():
-    """ε_g(∞) = ης²K/(4 - 2ηK) (MATHEMATICS, section 8), at N = 1000 up to O(1/N) of it."""
+    """ε_g(∞) = ης²K/(4 - 2ηK) (docs/physics/online.md), at N = 1000 up to O(1/N) of it."""
     K, η, ς, N = 2, 0.4, 0.8, 1000
     two = tl.Committee(K, tl.Linear(), [1.0, 1.0])
     s = tl.Scenario(two, two, label_noise=ς)

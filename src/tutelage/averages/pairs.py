@@ -6,7 +6,7 @@ Gaussian z
     ⟨δ_i z⟩ = Σ_a A_ia Cov(f_a, z),
     A_ia = ⟨∂δ_i/∂f_a⟩ = G_ia ⟨g'(x_i) g_a'(f_a)⟩ + [a = i] Σ_b G_ib ⟨g''(x_i) g_b(f_b)⟩
 
-(MATHEMATICS section 7).  Here for units with a closed form, g(x) = o + m x + d |x| + e erf(x/√2),
+(docs/physics/averages.md).  Units with a closed form are g(x) = o + m x + d |x| + e erf(x/√2),
 where both averages are elementary; `tutelage.averages.conditional` has the others.
 """
 

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +35,7 @@ def examples(*commands: str) -> str:
     return "\n".join([title, *(f"tutelage {command}" for command in commands)])
 
 
-COMMANDS = {
+COMMANDS: dict[Callable[..., None], tuple[str, ...]] = {
     online: (
         "online --student 2 --teacher 3 --until 1000 --plot run.png",
         "online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",

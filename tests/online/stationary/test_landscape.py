@@ -19,7 +19,7 @@ from tutelage.online.stationary.landscape_hessian import (
 )
 from tutelage.online.stationary.landscape_names import family, multiplicity
 
-# MATHEMATICS section 12: errors of k = 0 … 4 anti-aligned units at K = M = 17, to five digits.
+# docs/physics/online.md: errors of k = 0 … 4 anti-aligned units at K = M = 17, to five digits.
 LEVELS = (0.0, 0.01280, 0.02477, 0.03617, 0.04709)
 UNITS = (tl.ReLU(), tl.LeakyReLU(0.2), tl.Erf(0.5), tl.GELU())
 

@@ -5,7 +5,7 @@ and Mehler's formula turns every product into one-dimensional sums,
 
     ⟨g_a g_b | given⟩ = Σ_n ρ_abⁿ h_aⁿ h_bⁿ,    h_aⁿ = ⟨g_a(m_a + s_a z) He_n(z)⟩/√n!
 
-(Mehler 1866; MATHEMATICS section 14); squares, a = b, need no series.  What is left out of it is
+(Mehler 1866; docs/physics/averages.md); squares, a = b, need no series.  What is left out of it is
 taken at ρⁿ of its first term, with the size that ⟨g_a²⟩ - Σ h_aⁿ² gives exactly.
 
 Units that are odd, or linear plus even, or either and a constant, need half of the nodes: h_aⁿ at

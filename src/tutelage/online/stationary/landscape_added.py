@@ -1,6 +1,6 @@
 """What an added unit does to a minimum.
 
-The error is convex in the measure Σ_i |w_i| δ(w_i/|w_i|) of ReLU units (MATHEMATICS section 12).
+The error is convex in the measure Σ_i |w_i| δ(w_i/|w_i|) of ReLU units (docs/physics/online.md).
 A unit added with the weight t u, |u| = 1, changes it by -t F(u) + O(t²),
 
     F(u) = v ⟨g(u·ξ) (τ - σ)⟩.

@@ -3,7 +3,7 @@
 With all teachers equivalent a state may be invariant under renaming the units of a group.  Its
 weights in units of the teachers then depend on the group of the student, the group of the teacher,
 and on whether the two are partners: six numbers for K = M with k anti-aligned units, eight if one
-unit is added (MATHEMATICS section 12).  Gradient descent stays in a family, also where it is no
+unit is added (docs/physics/online.md).  Gradient descent stays in a family, also where it is no
 minimum, as long as rounding is averaged out.
 """
 

@@ -1,6 +1,6 @@
 """The gradient of ε_g with respect to the weights of a batch of students.
 
-Gradient flow of student weights w_i (MATHEMATICS section 12) is
+Gradient flow of student weights w_i (docs/physics/online.md) is
 
     dw_i/dt = F_i = -∂ε_g/∂w_i = Σ_a A_ia w_a,
 

@@ -4,7 +4,7 @@ By weights: the Hessian of ε_g in the span of the teachers has K r eigenvalues 
 every direction orthogonal to the teachers is one of the K eigenvalues of -A_xx.
 
 By overlaps: the Jacobian of the order-parameter equations as η → 0 has the eigenvalues -h and, for
-all pairs i <= j, λ_i + λ_j of A_xx (MATHEMATICS section 12).
+all pairs i <= j, λ_i + λ_j of A_xx (docs/physics/online.md).
 
 For units m x + d|x| the Hessian is written out.  With s_a f_a the part of w_a that is orthogonal to
 w_i, e the unit vector from w_a towards w_i orthogonal to w_a, and P = 1 - ŵ_i ŵ_iᵀ, the force of

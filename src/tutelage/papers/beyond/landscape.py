@@ -4,7 +4,7 @@
 project" (citton2025, section 3).  Here fixed points are sought at several learning rates by
 Newton's method from many starts, each is followed in η in both directions, and runs from four
 kinds of starts tell which of them are visited.  For many units the minima at η → 0 come in
-families of anti-aligned units (MATHEMATICS section 12).
+families of anti-aligned units (docs/physics/online.md).
 """
 
 from collections.abc import Iterator
