@@ -10,7 +10,7 @@ from tutelage._jax import jnp
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized, rates_and_jacobian, system
-from tutelage.online.stationary.identical import embedding, flow_of_one, one_for_all
+from tutelage.online.stationary.identical import embedding, flow_of_one, merged
 
 ETA, Y = 0.8, np.array([0.4, 0.7])
 H = 1e-5  # central differences err by h² and 1e-16/h
@@ -46,7 +46,7 @@ def test_identical_students_move_like_one_that_shares_the_learning_rate(readout_
     numbers = {"label_noise": 0.2, "weight_decay": 0.03, "readout_decay": 0.02}
     scenario = tl.Scenario(two, one, **numbers)
     flow = Flow(scenario, readout_rate=readout_rate)
-    E, single = embedding(flow.layout), flow_of_one(flow, one_for_all(scenario, rate_of(ETA))[0])
+    E, single = embedding(flow.layout), flow_of_one(flow, merged(scenario, rate_of(ETA))[0])
     z = np.append(Y, 1.7)[: single.layout.size]
     rates, derivatives = system(single, share=2)(z, ETA)
     both = linearized(flow, E @ z, ETA)

@@ -1,4 +1,4 @@
-"""A training, epoch by epoch: what is measured on the way, and the file it goes on from."""
+"""Training epoch by epoch, with measurements and a checkpoint."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ def run_epochs(
     pack: Callable[[State], Any] = lambda state: state,
     unpack: Callable[[Any], State] = lambda tree: tree,
 ) -> tuple[State, Measured]:
-    """The state after all epochs, and what was measured at the recorded ones, stacked.
+    """Return the state after all epochs, and the stacked measurements of recorded ones.
 
     Args:
         state: at the start, which is epoch 0, or of a checkpoint that is there.
@@ -85,5 +85,5 @@ def _nothing(record: Measured) -> Measured:
 
 
 def missing(array: Any) -> float:
-    """What stands in the place of a number, and -1 in that of the number of a node."""
+    """Return the value for missing data: NaN for a number, -1 for the number of a node."""
     return np.nan if np.asarray(array).dtype.kind == "f" else -1

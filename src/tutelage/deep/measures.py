@@ -1,4 +1,4 @@
-"""Who follows whom: correlations of nodes, strength of fan-out, and rates of recovery."""
+"""Correlations of student and teacher nodes, strength of fan-out, and rates of recovery."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ STRENGTH_EXAMPLES = 64
 
 @validated
 def correlations(student: Network, teacher: Network, examples: Any) -> list[np.ndarray]:
-    """Correlation coefficient of every student node with every teacher node, layer by layer.
+    """Compute correlation coefficients of all student with all teacher nodes, by layer.
 
     ρ_kj = Σ_i f̃_k(x_i) f̃*_j(x_i),   f̃ = (f - mean)/‖f - mean‖ over the examples
 
@@ -50,20 +50,20 @@ def _correlations(student: Network, teacher: Network, x: Any) -> list[Any]:
 
 
 def correlation(f: Any, g: Any) -> Float[Array, "students teachers"]:
-    """ρ_kj of activations of shapes (examples, n) and (examples, m)."""
+    """Compute ρ_kj of activations of shapes (examples, n) and (examples, m)."""
     return _unit(f).T @ _unit(g)
 
 
 def _unit(f: Any) -> Any:
     centred = f - jnp.mean(f, axis=0, keepdims=True)
     norm = jnp.linalg.norm(centred, axis=0, keepdims=True)
-    # A constant is left by the mean up to rounding, and rounding has no direction.
+    # A constant minus its mean is rounding, which has no direction.
     dead = norm <= 1e-12 * jnp.linalg.norm(f, axis=0, keepdims=True)
     return jnp.where(dead, 0.0, centred / jnp.where(dead, 1.0, norm))
 
 
 def strengths(student: Network, x: Any) -> list[Float[Array, " students"]]:
-    """√E[β_kk(x)] of every hidden layer, β_kk = ‖v_k(x)‖²; the norm ‖v_k‖ in the last one.
+    """Compute √E[β_kk(x)] of every hidden layer, β_kk = ‖v_k(x)‖²; the norm ‖v_k‖ in the last one.
 
     v_k(x) is column k of V_l(x), V_{l-1}(x) = V_l(x) D_l(x) W_lᵀ (tian2020, eq. (4)).
     """
@@ -78,7 +78,7 @@ def strengths(student: Network, x: Any) -> list[Float[Array, " students"]]:
 
 
 def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str, Any]:
-    """What is recorded of one run at one epoch; ``whole``: also all correlations."""
+    """Measure one run at one epoch; ``whole``: also all correlations."""
     f, g = student.activations(x), teacher.activations(x)
     found = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
     for layer, strength in enumerate(strengths(student, x), start=1):
@@ -96,7 +96,7 @@ def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str
 
 
 def node_axes(name: str) -> tuple[str, ...]:
-    """The dimensions that what is recorded has beside runs and epochs.
+    """Return the dimensions of measurements besides runs and epochs.
 
     >>> node_axes("correlation_2"), node_axes("evaluation_loss")
     (('student_2', 'teacher_2'), ())
@@ -117,7 +117,7 @@ AXES = {
 
 @validated
 def recovery_rate(dataset: xr.Dataset, *, threshold: float = 0.95, layer: int = 1) -> xr.DataArray:
-    """For each teacher node, the fraction of runs with a student node that follows it.
+    """Compute for each teacher node the fraction of runs in which a student node follows it.
 
     Runs that have diverged by an epoch are left out; where all have, the rate is missing.
 
@@ -138,18 +138,20 @@ def recovery_rate(dataset: xr.Dataset, *, threshold: float = 0.95, layer: int = 
 
 @validated
 def mean_correlation(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
-    """ρ_mean = mean_j max_k ρ_kj over the teacher nodes of a layer (tian2020, Section 6)."""
+    """Return ρ_mean = mean_j max_k ρ_kj over teacher nodes of a layer (tian2020, Section 6)."""
     return _of_layer(dataset, "teacher_correlation", layer).mean(f"teacher_{layer}")
 
 
 @validated
 def focus_shifts(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
-    """How often each student node has turned to another teacher node by the end of training.
+    """Count how often each student node has changed the teacher node that it follows.
 
     Missing for nodes that a narrower student of a sweep does not have, and for runs that diverged.
     """
     follows = _of_layer(dataset, "follows", layer)
-    known = (follows >= 0).all("epoch")  # NaN where there is no node, -1 where it follows nobody
+    known = (follows >= 0).all(
+        "epoch"
+    )  # NaN where there is no node, -1 where it follows no teacher node
     return (follows.diff("epoch") != 0).sum("epoch").where(known)
 
 

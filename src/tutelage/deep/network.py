@@ -1,4 +1,4 @@
-"""A layered ReLU network: weights, biases, what its nodes do with an input."""
+"""A layered ReLU network: weights, biases, fields and activations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ class Network(eqx.Module):
         return len(self.weights)
 
     def fields(self, x: Any) -> tuple[Any, ...]:
-        """h_1, …, h_L of shape (examples, n_l) for inputs of shape (examples, n_0)."""
+        """Compute h_1, …, h_L, of shape (examples, n_l) for inputs of shape (examples, n_0)."""
         return _fields(self, jnp.asarray(x))
 
     def activations(self, x: Any) -> tuple[Any, ...]:
@@ -65,14 +65,14 @@ def _activations(network: Network, x: Any) -> tuple[Any, ...]:
 
 
 def relu(h: Any) -> Any:
-    """h I[h > 0], whose derivative at 0 is 0, as the gates of the paper have it."""
-    # With h > 0 a NaN would become 0, and a run that has diverged look like one that rests.
+    """Compute h I[h > 0], whose derivative at 0 is 0, as that of the paper's gates."""
+    # With h > 0 a NaN would become 0, and a diverged run would look like one at rest.
     return jnp.where(h <= 0, 0.0, h)
 
 
 @validated
 def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Network:
-    """A network with these weights.
+    """Make a network of weights.
 
     Args:
         weights: W_1, …, W_L, at least two, of shapes (n_{l-1}, n_l).
@@ -102,7 +102,7 @@ def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Netw
 
 
 def as_jax(networks: Network) -> Network:
-    """The same network with arrays that JAX computes with.
+    """Return the network with JAX arrays.
 
     Not by `jnp.asarray`, which compiles a program for every shape.
     """
@@ -118,7 +118,7 @@ def _biases(biases: Sequence[Any], W: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def check_network(argument: str, value: Any) -> Network:
-    """One network, not a batch of them."""
+    """Check that this is one network, not a batch."""
     if not isinstance(value, Network) or any(W.ndim != 2 for W in value.weights):
         allowed = "it has to be one network"
         raise InputError(argument, type(value).__name__, allowed, "tl.deep.network(weights)")
@@ -126,7 +126,7 @@ def check_network(argument: str, value: Any) -> Network:
 
 
 def check_pair(student: Any, teacher: Any, *, wider: bool = False) -> None:
-    """The same depth, inputs and outputs; ``wider``: no layer of the student is narrower."""
+    """Check equal depth, inputs and outputs; ``wider``: no layer of the student is narrower."""
     check_network("student", student)
     check_network("teacher", teacher)
     n, m = student.widths, teacher.widths
@@ -142,7 +142,7 @@ def check_pair(student: Any, teacher: Any, *, wider: bool = False) -> None:
 
 
 def check_examples(argument: str, x: Any, inputs: int) -> np.ndarray:
-    """Inputs of shape (examples, n_0), at least one."""
+    """Check inputs of shape (examples, n_0), at least one."""
     array = finite_array(argument, x)
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):
         allowed = f"there have to be rows of {inputs} inputs, at least one"

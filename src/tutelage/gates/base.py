@@ -23,10 +23,10 @@ from tutelage.gates.validation import check_beta, check_betas, check_fields
 if TYPE_CHECKING:
     from tutelage.activations import Activation
 
-# Where t = βh stands for an infinite one: the exponents of two states differ by more than the
-# exponential function can hold, and still none of them overflows.
+# The value of t = βh that replaces an infinite one: exponents of two states differ by more than
+# the range of the exponential function, and none overflows.
 LARGEST = 1e300
-# States that mirror each other up to this are symmetric: each of them was rounded once.
+# States count as symmetric if they mirror each other up to this: each was rounded once.
 MIRRORED = 4 * float(np.finfo(np.float64).eps)
 
 
@@ -80,7 +80,9 @@ class AbstractGate(eqx.Module):
         >>> tl.gates.Gate([0, 1]).expectation(2.0).name
         'Sigmoid(2)'
         """
-        from tutelage.gates.known import expectation_of  # knows the gates: not above
+        from tutelage.gates.known import (
+            expectation_of,
+        )  # imported here, because that module imports this one
 
         return expectation_of(self, check_beta("beta", beta, infinite=False, hint=NO_STEP))
 
@@ -109,12 +111,12 @@ class AbstractGate(eqx.Module):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """How the gate is made, with all digits."""
+        """The constructor call of the gate, with all digits."""
 
     @property
     @abc.abstractmethod
     def ends(self) -> tuple[float, float]:
-        """The lowest and the highest state, which win for β → ∞."""
+        """The lowest and the highest state, which are taken for β → ∞."""
 
     @property
     @abc.abstractmethod
@@ -123,7 +125,7 @@ class AbstractGate(eqx.Module):
 
     @property
     def centre(self) -> float:
-        """Halfway between the ends."""
+        """The mean of both ends."""
         return 0.5 * (self.ends[0] + self.ends[1])
 
     @abc.abstractmethod
@@ -158,7 +160,7 @@ class AbstractGate(eqx.Module):
         return jnp.where(sharp, jnp.sign(h) * far, np.where(sharp, 0.0, beta) * h)
 
 
-@eqx.filter_jit  # one compilation for a shape, where each of fifty operations would need its own
+@eqx.filter_jit  # one compiled program instead of one for each of fifty operations
 def _cumulant(gate: AbstractGate, order: int, t: Float[Array, "..."]) -> Float[Array, "..."]:
     """A(t), differentiated ``order`` times."""
     f: Function = gate._log_partition
@@ -178,5 +180,5 @@ NO_STEP += "that has a derivative"
 
 
 def number(x: float) -> str:
-    """With all digits, and none too many: 1, 0.5, 0.1."""
+    """Write a number with the fewest digits that determine it: 1, 0.5, 0.1."""
     return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))

@@ -1,4 +1,4 @@
-"""Derivatives entry by entry, and those of a log-sum-exp without cancellation.
+"""Elementwise derivatives, and derivatives of a log-sum-exp without cancellation.
 
 Automatic differentiation of log Σ w exp(st) gives ⟨s⟩, and next p_i (s_i − ⟨s⟩) for the derivative
 of a probability.  Where one state has nearly all the weight this difference is rounding; in
@@ -35,7 +35,7 @@ def log_sum(levels: Levels, t: Float[Array, "..."]) -> Float[Array, "..."]:
 def _log_sum_jvp(levels, primals, tangents):
     (t,), (t_dot,) = primals, tangents
     states = np.asarray(levels[0])
-    # Sums of p_i (s_i − middle): a common shift of all states would cancel in the variance.
+    # Sums of p_i (s_i − middle): otherwise a common shift of all states cancels in the variance.
     middle = 0.5 * (states[0] + states[-1])
     mean = middle + probabilities(levels, t) @ (states - middle)
     return log_sum(levels, t), mean * t_dot
@@ -56,7 +56,7 @@ def _probabilities_jvp(levels, primals, tangents):
 
 
 def _winner(levels: Levels, t: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The state that the field favours."""
+    """Return the state with the largest exponent."""
     return jnp.where(t >= 0, levels[0][-1], levels[0][0])
 
 

@@ -103,7 +103,7 @@ def _name(g: Any) -> str:
 
 
 def check_gate(gate: Any) -> None:
-    """Refuse what is no gate."""
+    """Refuse an argument that is not a gate."""
     if not isinstance(gate, AbstractGate):
         allowed = "it has to be a gate"
         raise InputError("gate", repr(gate), allowed, "tl.gates.Gate([0, 1])")

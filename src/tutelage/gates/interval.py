@@ -76,7 +76,7 @@ class Interval(AbstractGate):
         return math.log(self._width) + jnp.where(small, series, closed)
 
     def _draw(self, t, generator):
-        """Inverts the distribution function, from the end that the field favours.
+        """Invert the distribution function, from the more probable end.
 
         The distance d from that end has density ∝ exp(−|t| d) on [0, w].
         """
@@ -99,7 +99,7 @@ def _log_sinhc(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def _polynomial(coefficients: np.ndarray, y: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Σ_n a_n yⁿ from n = 0 (Horner), unrolled: a loop of JAX's would be compiled each time."""
+    """Σ_n a_n yⁿ from n = 0 (Horner), unrolled, because a JAX loop would be compiled each time."""
     total = jnp.zeros_like(y)
     for a in coefficients[::-1]:
         total = a + y * total

@@ -1,4 +1,4 @@
-"""Gates whose activations the package has by name, with closed forms where they exist."""
+"""Gates whose activations have a class of the package, with closed forms where they exist."""
 
 import math
 from typing import Any
@@ -31,7 +31,7 @@ def signal_of(gate: AbstractGate, beta: Any) -> Activation:
 
 
 def _lines(left: float, right: float) -> Activation:
-    """By the first name that fits: averages with it are known exactly, or at least its g."""
+    """Return the first named activation that is equal, for exact averages or an exact g."""
     if right != 1:
         return TwoSlopes(left, right)
     if left in (0.0, 1.0):
@@ -40,5 +40,5 @@ def _lines(left: float, right: float) -> Activation:
 
 
 def _equal(gate: AbstractGate, states: tuple[float, ...]) -> bool:
-    """True for a gate with these states and equal weights."""
+    """Return whether a gate has these states and equal weights."""
     return isinstance(gate, Gate) and gate.states == states and len(set(gate.weights)) == 1

@@ -24,7 +24,7 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
 from tutelage._findings import Finding
 
-MOST_LABELS = 20  # 2²⁰ terms: a second, and some 200 MB
+MOST_LABELS = 20  # 2²⁰ terms take a second and about 200 MB
 
 
 @validated
@@ -116,7 +116,7 @@ def saddle_point(count: int, probabilities: Any) -> SaddlePoint:
     q = _probabilities(probabilities)
     k, m = _count(count, len(q)), len(q)
     field = logit(q)
-    # All p lie between those of the smallest and of the largest q: so does the solution.
+    # The solution lies between those for the smallest and for the largest q.
     middle = math.log(k / (m - k))
     low, high = middle - np.max(field) - 1, middle - np.min(field) + 1
     x = brentq(lambda x: float(np.sum(expit(field + x)) - k), low, high, xtol=1e-15, rtol=1e-15)

@@ -1,4 +1,4 @@
-"""Two straight lines that meet at zero: what is left of a signal without noise."""
+"""Two straight lines that meet at zero, the limit of a signal without noise."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ class TwoSlopes(PiecewiseLinear):
     right: float = eqx.field(static=True)
 
     def __init__(self, left: float, right: float):
-        # Fixed numbers: whether there is a kink decides how averages are taken.
+        # Static numbers: whether there is a kink decides which averages are used.
         self.left = float(finite_number("left", left))
         self.right = float(finite_number("right", right))
 

@@ -1,4 +1,4 @@
-"""Networks whose gates are drawn, layer by layer, beside the pass that uses their means.
+"""Networks with randomly drawn gates, compared with the mean-field forward pass.
 
     h_l = W_l j_{l−1} + b_l,    s ~ p(s) ∝ w_s exp(β s h_l),    j_l = h_l s
 
@@ -23,7 +23,7 @@ from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 
 Transmits = Literal["signal", "state"]
-# Fields of one layer in a batch of samples: bounds the memory to some 50 MB for two states.
+# Largest number of fields of a layer in one batch: about 50 MB for two states.
 BATCH = 10**6
 
 
@@ -72,7 +72,7 @@ def sample_network(
     biases: Sequence[Any] | None = None,
     transmits: Transmits = "signal",
 ) -> xr.Dataset:
-    """Draw the gates of a network many times, and compare what it transmits with mean field.
+    """Draw the gates of a network many times, and compare its signals with mean field.
 
     Args:
         weights: W_1, …, W_L, of shapes (n_l, n_{l−1}).
@@ -120,7 +120,7 @@ def _draw(
     generator: np.random.Generator,
     signal: bool,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Fields and what is transmitted, (draws, examples, n_l) for each layer."""
+    """Draw fields and signals, of shape (draws, examples, n_l) for each layer."""
     j, found = np.broadcast_to(x, (draws, *x.shape)), []
     for layer in layers:
         h = j @ layer.W.T + layer.b
@@ -131,7 +131,7 @@ def _draw(
 
 
 class _Sums:
-    """Mean and sum of squared deviations of h and j, one batch after the other (Chan et al.)."""
+    """Means and sums of squared deviations of h and j, updated by batches (Chan et al.)."""
 
     def __init__(self, examples: int, units: list[int]):
         self.units, self.count = units, 0
@@ -171,7 +171,7 @@ def _inputs(inputs: Any) -> np.ndarray:
 
 
 def _layers(weights: Any, n: int, beta: Any, biases: Any) -> list[_Layer]:
-    """Layers whose shapes fit to each other and to the inputs."""
+    """Return checked layers whose shapes fit each other and the inputs."""
     if not isinstance(weights, Sequence) or not len(weights):
         allowed = "it has to be a sequence of matrices, one for each layer"
         raise InputError("weights", repr(type(weights).__name__), allowed, "[W_1, W_2]")

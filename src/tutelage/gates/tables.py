@@ -1,4 +1,4 @@
-"""Datasets of gates: their activations over field and noise, and where their units specialize."""
+"""Datasets of gates: activations over field and noise, and specialization loads."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tutelage.runs.provenance import recorded
 
 @recorded
 def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
-    """What a gate does to a field, at several levels of noise.
+    """Compute mean, signal and variance of a gate over the field, at several noise levels.
 
     Args:
         gate: a `Gate` or an `Interval`.
@@ -51,7 +51,7 @@ def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
 
 @recorded
 def specialization_loads(gate: AbstractGate, beta: Any, units: Any) -> xr.Dataset:
-    """Where the units of a committee of noisy gates specialize, against the noise.
+    """Compute the loads at which committees of noisy gates specialize, over the noise.
 
     The load α of `tutelage.equilibrium.transitions` for the activation ``gate.signal(beta)``, the
     same for student and teacher.

@@ -1,4 +1,4 @@
-"""Free energy, energy and entropy of gates, and the factor that back-propagation meets.
+"""Free energy, energy and entropy of gates, and their back-propagation factor.
 
 There are no connections within a layer, so that its free energy, energy and entropy are sums over
 its gates, each with its own field and, if wanted, its own noise.
@@ -23,7 +23,7 @@ from tutelage.gates.validation import check_betas
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, repr=False)
 class Thermodynamics(Finding):
-    """What Z says of gates in their fields; F = U − S/β.
+    """Free energy, energy and entropy of gates; F = U − S/β.
 
     free_energy: F = −log Z/β; −max_s(s h) at β = ∞.
     energy: U = −h ⟨s⟩, minus the transmitted signal.
@@ -59,7 +59,7 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
     check_gate(gate)
     b = _positive(check_betas("beta", beta))
     t = gate._argument(b, fields)
-    energy = 0.0 - gate.transmitted(b, fields)  # no −0
+    energy = 0.0 - gate.transmitted(b, fields)  # avoids −0
     entropy = entropy_of(gate, t)
     return Thermodynamics(energy - entropy / match_rank(b, entropy), energy, entropy)
 

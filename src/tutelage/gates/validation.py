@@ -1,4 +1,4 @@
-"""Checks that all gates share: noise, fields, weights of a network."""
+"""Validation of arguments of gates: noise, fields, weights of a network."""
 
 import math
 from typing import Any

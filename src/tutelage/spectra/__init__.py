@@ -1,4 +1,4 @@
-"""Spectra: Hessians of networks that learn to classify, small ones whole, large ones in part.
+"""Spectra of Hessians of classifiers: all eigenvalues, or ends and density of large ones.
 
 `linear_examples`, `curved_examples` and `digits` are sets of examples, `load_examples` reads files
 and `examples` checks arrays.  A `Classifier` says what the network is, and `train` lets many of

@@ -1,4 +1,4 @@
-"""Fully connected classifiers: sizes, activation, and the noise β as a parameter of its own."""
+"""Fully connected classifiers: sizes, activation, and a noise β that may be trainable."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Start = Scalar | Sequence[Scalar] | None
 
 
 class Parameters(NamedTuple):
-    """Weights W_l of shape (n_{l−1}, n_l), biases b_l, and what is learned of β (may be empty)."""
+    """Weights W_l of shape (n_{l−1}, n_l), biases b_l, and trainable β, which may be empty."""
 
     weights: tuple[Float[Array, "..."], ...]
     biases: tuple[Float[Array, "..."], ...]
@@ -73,7 +73,7 @@ class Classifier(eqx.Module):
 
     @property
     def count(self) -> int:
-        """How many parameters there are, the trainable β included."""
+        """Number of parameters, the trainable β included."""
         layers = sum((n + 1) * m for n, m in zip(self.sizes, self.sizes[1:], strict=False))
         return layers + sum(math.prod(shape) for shape in self._beta_shapes())
 
@@ -95,7 +95,7 @@ class Classifier(eqx.Module):
         return Parameters(tuple(weights), biases, self._initial_beta(key, beta_start))
 
     def _beta_shapes(self) -> list[tuple[int, ...]]:
-        """Of what is learned of β: layer by layer, or one for all."""
+        """Shapes of the trainable β: one per layer, or one shared value."""
         layers = {"per unit": self.hidden, "every unit": self.sizes[1:]}.get(self.beta, ())
         return [()] if self.beta == "shared" else [(units,) for units in layers]
 
@@ -103,7 +103,7 @@ class Classifier(eqx.Module):
         begin: Any = getattr(self.activation, "beta", None) if start is None else start
         mean, spread = begin if isinstance(begin, tuple) else (begin, 0.0)
         return tuple(
-            # Keys beyond those of the weights.
+            # Keys that weights do not use.
             mean + spread * jax.random.normal(jax.random.fold_in(key, len(self.sizes) + layer), s)
             for layer, s in enumerate(self._beta_shapes())
         )
@@ -111,20 +111,20 @@ class Classifier(eqx.Module):
     def logits(
         self, parameters: Parameters, inputs: Float[Array, "m n"]
     ) -> Float[Array, "m outputs"]:
-        """The fields of the last layer."""
+        """Compute the fields of the last layer."""
         return self.logits_of_fields(parameters, self.first_fields(parameters, inputs))
 
     def first_fields(
         self, parameters: Parameters, inputs: Float[Array, "m n"]
     ) -> Float[Array, "m units"]:
-        """The fields of the first layer."""
+        """Compute the fields of the first layer."""
         fields = inputs @ parameters.weights[0]
         return fields + match_rank(parameters.biases[0], fields)
 
     def logits_of_fields(
         self, parameters: Parameters, fields: Float[Array, "m units"]
     ) -> Float[Array, "m outputs"]:
-        """The same from the fields of the first layer."""
+        """Compute logits from the fields of the first layer."""
         h: Any = fields
         above = zip(parameters.weights[1:], parameters.biases[1:], strict=True)
         for layer, (W, b) in enumerate(above):
@@ -133,16 +133,16 @@ class Classifier(eqx.Module):
         return h * match_rank(parameters.beta[-1], h) if self.beta == "every unit" else h
 
     def _unit(self, parameters: Parameters, layer: int, fields: Any) -> Activation:
-        """The unit of a layer with these fields."""
+        """Return the activation of a layer."""
         if self.beta == "fixed":
             return self.activation
         beta = parameters.beta[0 if self.beta == "shared" else layer]
-        # An array, one β for each unit, in the place of the number.
+        # An array with one β for each unit replaces the number.
         return eqx.tree_at(lambda g: g.beta, self.activation, match_rank(beta, fields))
 
 
 def check_beta_start(classifier: Classifier, start: Any) -> Start:
-    """One number, or a mean and a standard deviation, of a β that is learned."""
+    """Check the start of a trainable β: one number, or a mean and a standard deviation."""
     if start is None:
         return None
     if classifier.beta == "fixed":

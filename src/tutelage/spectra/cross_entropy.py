@@ -1,4 +1,4 @@
-"""The cross-entropy and its derivatives, none of which cancels as the loss goes to zero.
+"""The cross-entropy and its derivatives, without cancellation as the loss goes to zero.
 
 A loss of 10⁻¹² is a difference of numbers of order one if it is written as ln(1 + e^z) − y z, and
 then known to four digits only; so are 1 − p in the second derivative p(1 − p), and p − y.  Here
@@ -88,7 +88,7 @@ def cross_entropy(
     """
     if separate(logits, output):
         return jnp.mean(softplus((1.0 - 2.0 * targets(logits, labels)) * logits))
-    # Sums over a one-hot row: a gather has a slow scatter as its derivative.
+    # A sum over a one-hot row: the derivative of a gather is a slow scatter.
     return jnp.mean(surprise(logits, jax.nn.one_hot(labels, logits.shape[1])))
 
 
@@ -118,12 +118,12 @@ def accuracy(
 
 
 def separate(logits: Float[Array, "m outputs"], output: Output) -> bool:
-    """Whether every output is a probability of its own; a single one is."""
+    """Return whether each output is an independent probability, as a single one is."""
     return output == "sigmoid" or logits.shape[1] == 1
 
 
 def targets(
     logits: Float[Array, "m outputs"], labels: Int[Array, " m"]
 ) -> Float[Array, "m outputs"]:
-    """1 at the output of the label; class 0 has none."""
+    """Return targets: 1 at the output of the label; class 0 has no output."""
     return jax.nn.one_hot(labels - 1, logits.shape[1])

@@ -23,7 +23,7 @@ from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, products
 from tutelage.spectra.lanczos import quadrature, tridiagonal
 
-# Bytes that the Lanczos vectors of the probes that run together may take.
+# Largest number of bytes of the Lanczos vectors of probes in one batch.
 MEMORY = 2**30
 # Width of the Gaussian that replaces each eigenvalue, in units of the range of the spectrum.
 WIDTH = 0.01
@@ -46,7 +46,7 @@ def density(
     width: float | None = None,
     seed: int = 0,
 ) -> xr.Dataset:
-    """ρ(λ), every eigenvalue a Gaussian of the given width, from products with the Hessian alone.
+    """Estimate ρ(λ), eigenvalues broadened to Gaussians, from products with the Hessian.
 
     ρ(λ) = (1/n) tr N(λ; H, σ²) ≈ mean over probes v of Σ_k w_k N(λ; θ_k, σ²), with v of
     independent signs, and θ, w of `lanczos.quadrature` (Ubaru, Chen and Saad 2017).
@@ -107,7 +107,7 @@ def density(
 def spectral_mean(
     found: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[float, float]:
-    """(1/n) Σ f(λ) over all eigenvalues, and its standard error over the probes.
+    """Estimate (1/n) Σ f(λ) over all eigenvalues, with the standard error over probes.
 
     Exact for each probe if f is a polynomial of a degree below twice the steps.
 

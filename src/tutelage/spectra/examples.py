@@ -1,4 +1,4 @@
-"""Examples to classify: inputs, labels, and what is refused before anything learns from them."""
+"""Examples to classify: inputs and labels, with their validation."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tutelage._names import with_checked_arguments
 
 @with_checked_arguments
 class Examples(NamedTuple):
-    """m inputs of n features with a label each; made by `examples`, which checks them.
+    """m inputs of n features, each with a label; `examples` makes and checks them.
 
     inputs: shape (m, n); labels: whole numbers 0 … classes − 1, shape (m,); name: for figures.
     """
@@ -32,7 +32,7 @@ class Examples(NamedTuple):
 
 @validated
 def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
-    """Inputs and labels as `Examples`, once they have been checked.
+    """Check inputs and labels, and return them as `Examples`.
 
     Args:
         inputs: finite numbers, shape (m, n).
@@ -54,7 +54,7 @@ def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
 
 
 def _classes(labels: Any) -> np.ndarray:
-    """Whole numbers from 0 on, none left out, at least two."""
+    """Check labels: whole numbers from 0 on without gaps, at least two."""
     values = finite_array("labels", labels)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()

@@ -17,7 +17,7 @@ from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
 
 # Below this the dense matrix is quicker than any iteration.
 DENSE = 100
-# Krylov spaces that are tried, in units of the eigenvalues wanted; the first is ARPACK's habit.
+# Sizes of Krylov spaces, in units of the number of eigenvalues; the first is ARPACK's default.
 SPACES = (4, 16, 64)
 
 
@@ -41,7 +41,7 @@ def extreme_eigenvalues(
     tolerance: float = 1e-8,
     seed: int = 0,
 ) -> Extremes:
-    """The count lowest and count highest eigenvalues of ∂²L/∂θ∂θ, from products alone.
+    """Compute the lowest and highest eigenvalues of ∂²L/∂θ∂θ from products with it.
 
     Implicitly restarted Lanczos (ARPACK, Lehoucq, Sorensen and Yang 1998), at both ends at once.
 
@@ -79,13 +79,13 @@ def extreme_eigenvalues(
 def _iterate(
     loss: Flattened, flat: Any, count: int, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ARPACK at both ends; a larger space if it does not converge in a smaller one."""
+    """Run ARPACK at both ends, with a larger Krylov space if it does not converge."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     n = flat.size
     H = LinearOperator((n, n), lambda v: np.asarray(_product(loss, flat, v.ravel())), dtype=float)
     start = np.random.default_rng(seed).normal(size=n)
-    if not np.any(check_finite(H @ start)):  # a random vector is sent to zero by no matrix but zero
+    if not np.any(check_finite(H @ start)):  # only a zero matrix maps a random vector to zero
         return np.zeros(2 * count), np.eye(n, 2 * count)
     for size in SPACES:
         space = min(n, max(size * 2 * count, 40))

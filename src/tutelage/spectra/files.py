@@ -47,7 +47,7 @@ def _variables(path: Path, names: tuple[str, str]) -> tuple[Any, Any]:
 
             everything = loadmat(path)
             found = {name: v for name, v in everything.items() if not name.startswith("__")}
-    except Exception as problem:  # the readers raise whatever they stumble over
+    except Exception as problem:  # readers raise errors of many classes
         kind = "MATLAB file before 7.3" if path.suffix == ".mat" else "NumPy archive"
         raise InputError("path", f"{str(path)!r} ({problem})", f"it is no {kind}") from None
     missing = [name for name in names if name not in found]
@@ -63,7 +63,7 @@ def _variables(path: Path, names: tuple[str, str]) -> tuple[Any, Any]:
 
 
 def _csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of features, then the label; a first row that is no numbers is a heading."""
+    """Read columns of features and one of labels; skip a first row without numbers."""
     rows = [line.split(",") for line in path.read_text("utf-8", "replace").splitlines() if line]
     if rows and not _is_number(rows[0][0]):
         rows = rows[1:]

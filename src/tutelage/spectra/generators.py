@@ -21,7 +21,7 @@ LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863
 
 @validated
 def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
-    """Points on either side of a straight line, none closer to it than 0.1.
+    """Draw points on both sides of a straight line, none closer to it than 0.1.
 
     The features lie in [0, 4.2] × [1.5, 4.7]; the label is 1 where x₁ + 2 x₂ > 8.9.
 
@@ -39,7 +39,7 @@ def linear_examples(count: int = 51, *, seed: int = 0) -> Examples:
 
 @validated
 def curved_examples(count: int = 863, *, seed: int = 0) -> Examples:
-    """Points inside and outside a region with a wavy boundary, none closer to it than 0.008.
+    """Draw points inside and outside a region with a wavy boundary, none closer than 0.008.
 
     The features lie in [0.04, 1] × [0.4, 1].  Class 0 is the region right of 0.2 + 0.04 sin 12 x₂,
     below 0.8 + 0.07 cos 18(x₁ − 0.3) − 0.25 (x₁ − 0.6)₊ and above 0.5 + 0.12 cos 14(x₁ − 0.57):
@@ -84,7 +84,7 @@ def digits() -> Examples:
 def _draw(
     count: int, seed: int, share: float, box: np.ndarray, side: Any, margin: float, name: str
 ) -> Examples:
-    """Uniform in the box, outside the margin, with exactly the wanted share of class 1."""
+    """Draw uniformly in the box outside the margin, with the exact share of class 1."""
     count = positive_integer("count", count)
     if count < 2:
         raise InputError("count", str(count), "two classes need at least 2 points", "count=51")

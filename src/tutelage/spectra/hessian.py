@@ -13,12 +13,12 @@ from tutelage._checks import InputError, finite_number, short_repr, value_of
 from tutelage._jax import jax, jnp
 from tutelage._memory import in_gib
 
-# Columns of the Hessian that are computed together: all of a small one, which compiles fastest;
-# of a large one so few that the derivatives of all examples stay in the cache.
+# Columns of the Hessian in one batch: all of a small one, which compiles fastest; few of a large
+# one, so that the derivatives of all examples stay in the cache.
 ALL_COLUMNS, COLUMNS = 64, 8
-# The matrix, a copy that the eigensolver overwrites, and its workspace.
+# Matrices in memory: the Hessian, a copy that the eigensolver overwrites, and its workspace.
 COPIES = 3
-# Smaller ones are done before several threads have begun.
+# Smaller matrices are finished before several threads have started.
 ONE_THREAD = 200
 DENSE_MEMORY = 4 * 2**30
 
@@ -27,7 +27,7 @@ DENSE_MEMORY = 4 * 2**30
 def hessian_eigenvalues(
     loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY
 ) -> np.ndarray:
-    """All eigenvalues of H = ∂²L/∂θ∂θ, in ascending order.
+    """Compute all eigenvalues of H = ∂²L/∂θ∂θ, in ascending order.
 
     The derivatives are exact (forward over reverse), those of the smooth parts: where the loss
     has a kink, as with ReLU units, second derivatives contain delta functions, which are left
@@ -53,7 +53,7 @@ def hessian_eigenvalues(
 
 @validated
 def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
-    """The matrix itself, in the order of ``ravel_pytree(parameters)``."""
+    """Compute H in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)
     check_dense(flat.size, memory)
     return _hessian(loss_of, flat)
@@ -69,14 +69,14 @@ class Flattened(eqx.Module):
     shape: Any = eqx.field(static=True)
     fixed: Any = None
 
-    def __call__(self, flat: Float[Array, " n"]) -> Any:  # what the user's loss returns
+    def __call__(self, flat: Float[Array, " n"]) -> Any:  # value of the user's loss
         parameters = self.shape(flat)
         return self.loss(parameters if self.fixed is None else eqx.combine(parameters, self.fixed))
 
 
 def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flattened]:
-    """The parameters as one vector, and the loss as a function of it."""
-    # The functions of a network, such as its activation, are leaves, but no parameters.
+    """Return the parameters as one vector, and the loss as a function of it."""
+    # Functions in a network, such as its activation, are leaves of the tree but no parameters.
     moving, fixed = eqx.partition(parameters, lambda leaf: not callable(leaf))
     leaves = jax.tree.leaves(moving)
     if not leaves or not all(map(_real, leaves)):
@@ -105,7 +105,7 @@ def _real(leaf: Any) -> bool:
 
 
 def check_dense(count: int, memory: float) -> None:
-    """A dense matrix of count × count numbers, with what its eigenvalues take."""
+    """Refuse a dense matrix of count × count numbers that does not fit in memory."""
     memory = finite_number("memory", memory, above=0.0, hint="memory=2**32")
     needed = COPIES * 8 * count**2
     if needed > memory:
@@ -120,7 +120,7 @@ def check_dense(count: int, memory: float) -> None:
 
 
 def eigenvalues_of(H: np.ndarray) -> np.ndarray:
-    """Of symmetric matrices, of which the lower half is read.
+    """Compute eigenvalues of symmetric matrices, from their lower halves.
 
     NumPy's eigensolver takes half the time of that in JAX, on one thread: several wait for each
     other at every column, for most of their time, and for ten times as long if cores are shared.
@@ -134,7 +134,7 @@ def eigenvalues_of(H: np.ndarray) -> np.ndarray:
 
 
 def check_finite(values: np.ndarray) -> np.ndarray:
-    """What was computed of a Hessian, if there is one at these parameters."""
+    """Return results of a Hessian; refuse parameters at which they are not finite."""
     if not np.isfinite(values).all():
         received, allowed = (
             "a Hessian with NaN or infinity",
@@ -150,12 +150,12 @@ def _hessian(loss: Flattened, flat: Any) -> Any:
 
 
 def products(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Callable[[Any], Any]:
-    """v → H v; what does not depend on v is computed once."""
+    """Return the function v → H v; terms without v are computed once."""
     return jax.linearize(jax.grad(loss), flat)[1]
 
 
 def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """H; made symmetric, which it is up to rounding."""
+    """Compute H, symmetrized to remove rounding errors."""
     H = columns(loss, flat)
     return 0.5 * (H + H.T)
 
@@ -163,9 +163,9 @@ def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array,
 def columns(
     loss: Callable[[Any], Any], flat: Float[Array, " n"], first: int = 0
 ) -> Float[Array, "some n"]:
-    """Those of H from a first one on, some at a time."""
+    """Compute columns of H in batches, from a first one on."""
     n = flat.size
     some = n - first
     together = some if n <= ALL_COLUMNS else COLUMNS
-    rows = -(-some // together) * together  # a remainder would have to be compiled once more
+    rows = -(-some // together) * together  # a last batch of another size would be compiled again
     return jax.lax.map(products(loss, flat), jnp.eye(rows, n, first), batch_size=together)[:some]

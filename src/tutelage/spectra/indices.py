@@ -1,4 +1,4 @@
-"""The indices of a spectrum: which part is negative, which is zero, and what zero means."""
+"""Indices of a spectrum: fractions of negative and of zero eigenvalues."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tutelage._checks import InputError, finite_array, finite_number, real_array
 
 @validated
 def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
-    """α: the fraction of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
+    """Compute α, the part of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
 
     NaN for a spectrum that is missing (NaN).
 
@@ -27,7 +27,7 @@ def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
 
 @validated
 def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
-    """γ: the fraction of eigenvalues with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
+    """Compute γ, the part with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
 
     NaN for a spectrum that is missing (NaN).
 
@@ -39,7 +39,7 @@ def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
 
 
 def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
-    """Greater than zero, every one of them."""
+    """Check that all tolerances are greater than zero."""
     values = finite_array(argument, tolerance)
     for value in np.atleast_1d(values).ravel():
         finite_number(argument, float(value), above=0.0, hint=f"{argument}=1e-12")
@@ -47,7 +47,7 @@ def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
 
 
 def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues in units of the largest of their spectrum; missing spectra stay missing."""
+    """Divide eigenvalues by the largest modulus of their spectrum; keep missing spectra."""
     limit = check_tolerance("tolerance", tolerance)
     λ = real_array("eigenvalues", eigenvalues)
     if λ.ndim == 0 or λ.shape[-1] == 0:

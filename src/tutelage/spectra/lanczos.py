@@ -1,4 +1,4 @@
-"""Lanczos: a large symmetric matrix, known by its products alone, as a small tridiagonal one."""
+"""Lanczos iteration: reduce a large symmetric matrix to a small tridiagonal one."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tutelage._jax import jax, jnp
 
 
 class Tridiagonal(NamedTuple):
-    """T = Vᵀ H V with orthonormal columns V = (v, …): the diagonal and the one beside it.
+    """T = Vᵀ H V with orthonormal columns V = (v, …): the diagonal and the first off-diagonal.
 
     The last entry of ``beside`` belongs to the step that was not taken.  Where the Krylov space
     of v is exhausted, entries beside the diagonal are zero; what follows is not of H, and has no
@@ -45,10 +45,10 @@ def tridiagonal(
         w = product(V[j])
         α = w @ V[j]
         scale = jnp.linalg.norm(w)
-        for _ in range(2):  # rows that are not there yet are zero and take nothing away
+        for _ in range(2):  # rows that have not been computed are zero
             w = w - V.T @ (V @ w)
         β = jnp.linalg.norm(w)
-        # Beyond this w is rounding: the Krylov space is exhausted, and v_{j+1} = 0 ends it.
+        # A smaller w is rounding: the Krylov space is exhausted, and v_{j+1} = 0.
         β = jnp.where(β > n * jnp.finfo(float).eps * scale, β, 0.0)
         V = V.at[j + 1].set(jnp.where(β > 0, w / jnp.where(β > 0, β, 1.0), 0.0))
         return V, a.at[j].set(α), b.at[j].set(β)

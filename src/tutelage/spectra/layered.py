@@ -1,4 +1,4 @@
-"""The Hessian of a classifier's loss, which the first layer of weights makes cheaper.
+"""The Hessian of a classifier's loss, using the structure of the first layer.
 
 The loss depends on these weights through the fields h = Wᵀx + b alone, so that
 
@@ -16,12 +16,12 @@ from tutelage._jax import jax, jnp
 from tutelage.spectra.hessian import Flattened, columns, matrix
 from tutelage.spectra.objective import Loss
 
-# Beside so many parameters the whole matrix is one batch of columns, which compiles faster.
+# Up to this many parameters the matrix is one batch of columns, which compiles faster.
 ONE_BATCH = 64
 
 
 def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """H of the parameters as one vector, which begins with the weights of the first layer.
+    """Compute H in the order of the parameters, the weights of the first layer first.
 
     Symmetric up to rounding, as it comes: an eigensolver reads one half of it.
     """
@@ -35,7 +35,7 @@ def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Floa
 
 
 def _first_layer(X: Float[Array, "m n"], A: Float[Array, "m u u"]) -> Float[Array, "nu nu"]:
-    """Σ_μ x_i x_k A_jl, one pair of units after the other."""
+    """Compute Σ_μ x_i x_k A_jl, one pair of units after the other."""
     n, units = X.shape[1], A.shape[1]
     pairs = A.reshape(len(X), -1).T
     blocks = jax.lax.map(lambda a: (X * a[:, None]).T @ X, pairs)

@@ -1,4 +1,4 @@
-"""What is minimised, and by which steps."""
+"""The loss of a classifier, and optimizers."""
 
 import abc
 from typing import Any
@@ -49,7 +49,7 @@ class Optimizer(eqx.Module):
 
     @abc.abstractmethod
     def transformation(self) -> Any:
-        """The same as an optax transformation."""
+        """Return the rule as an optax transformation."""
 
     def rate(self, step: Any) -> Any:
         """η · decayᵗ."""

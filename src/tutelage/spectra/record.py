@@ -10,7 +10,7 @@ from tutelage.spectra.indices import negative_fraction, zero_fraction
 
 
 class Measured(NamedTuple):
-    """What was measured, with the dimensions epoch, run and, for the last two, parameter."""
+    """Measurements with the dimensions epoch, run and, for the last two, parameter."""
 
     scalars: dict[str, np.ndarray]
     eigenvalues: np.ndarray
@@ -31,7 +31,7 @@ LONG_NAMES = {
 def as_dataset(
     examples: Examples, measured: Measured, epochs: np.ndarray, tolerance: float
 ) -> xr.Dataset:
-    """Measurements as they were recorded, and the indices that follow from the eigenvalues."""
+    """Make the Dataset of measurements, and of the indices of the spectra."""
     spectra = np.swapaxes(measured.eigenvalues, 0, 1)
     curves: dict[str, Any] = {
         name: (("run", "epoch"), values.T) for name, values in measured.scalars.items()

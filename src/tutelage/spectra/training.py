@@ -1,4 +1,4 @@
-"""Many networks learn at once, and their Hessians are watched while they do."""
+"""Training of many networks at once, with spectra of their Hessians."""
 
 import time
 from typing import Any, get_args
@@ -24,11 +24,11 @@ from tutelage.spectra.objective import Adam, Loss, Optimizer
 from tutelage.spectra.record import Measured, as_dataset
 
 RECORDS = 60
-# A column of a Hessian costs as much as two gradients: forwards and backwards once more.
+# A column of a Hessian costs as much as two gradients, forward over reverse.
 COLUMN = 2
-# Twice as many epochs in the next call while one takes less than so many seconds.
+# The number of epochs per call is doubled while a call takes less than this many seconds.
 PATIENCE = 0.5
-# Hessians of all networks are held in memory together up to this many parameters.
+# Up to this many parameters the Hessians of all networks are in memory at once.
 TOGETHER = 500
 
 
@@ -139,7 +139,7 @@ def default_epochs(epochs: int) -> np.ndarray:
 
 
 class System(eqx.Module):
-    """Networks that learn: one step, and what is measured of it."""
+    """The networks of a training: start, step and measurements."""
 
     classifier: Classifier
     loss: Loss
@@ -157,14 +157,14 @@ class System(eqx.Module):
         output: Output,
     ):
         X, y = jnp.asarray(examples.inputs), jnp.asarray(examples.labels)
-        # Numbers as arrays: another β or learning rate needs no other compiled code.
+        # Numbers are arrays, so that one compiled program serves all β and learning rates.
         self.classifier, self.optimizer, self.residual_tolerance, self.beta_start = jax.tree.map(
             jnp.asarray, (classifier, optimizer, tolerance, beta_start)
         )
         self.loss = Loss(self.classifier, X, y, output)
 
     def start(self, seed: int, runs: int) -> Any:
-        """Parameters and the state of the optimizer, of every run."""
+        """Return parameters and optimizer state of every run."""
         learned = self.classifier, self.optimizer, self.beta_start
         return _start(*learned, jnp.asarray(seed), jnp.arange(runs))
 
@@ -177,7 +177,7 @@ class System(eqx.Module):
         return jax.tree.map(jnp.add, θ, change), memory
 
     def measure(self, θ: Any) -> dict[str, Any]:
-        """Loss, accuracy, length of the gradient, fraction of residuals near zero."""
+        """Measure loss, accuracy, norm of the gradient, fraction of residuals near zero."""
         z = self.classifier.logits(θ, self.loss.inputs)
         answers = (z, self.loss.labels, self.loss.output)
         value, slope = jax.value_and_grad(self.loss)(θ)
@@ -200,7 +200,7 @@ def _run(
     epochs: int,
     bar: Progress,
 ) -> Measured:
-    pace = Pace(system, system.start(seed, runs), bar)
+    pace = EpochRunner(system, system.start(seed, runs), bar)
     scalars: list[dict[str, Any]] = []
     spectra = np.full((len(times), runs, system.classifier.count), np.nan)
     for number, epoch in enumerate(times.tolist()):
@@ -215,8 +215,8 @@ def _run(
     return Measured(columns, spectra, np.asarray(_flat(state[0])))
 
 
-class Pace:
-    """Networks on their way, in calls so short that progress is seen and Ctrl-C heard."""
+class EpochRunner:
+    """Train in calls short enough to show progress and to react to Ctrl-C."""
 
     def __init__(self, system: System, state: Any, bar: Progress):
         self._system, self._state, self._bar = system, state, bar
@@ -224,7 +224,7 @@ class Pace:
         self.done = 0  # gradients
 
     def until(self, epoch: int) -> Any:
-        """The state at an epoch that is not over yet."""
+        """Return the state at a later epoch."""
         while self._epoch < epoch:
             count, begun = min(epoch - self._epoch, self._most), time.perf_counter()
             state = _advance(self._system, self._state, jnp.asarray(count))
@@ -238,7 +238,7 @@ class Pace:
 
 @jit_unoptimized
 def _start(classifier: Any, optimizer: Any, beta_start: Any, seed: Any, numbers: Any) -> Any:
-    """Without the examples: it is compiled once for all of them."""
+    """Make the start; examples are no argument, so that it is compiled once."""
     key = jax.random.key(seed)
 
     def one(run: Any) -> tuple[Any, Any]:
@@ -260,7 +260,7 @@ def _measure(system: System, θ: Any) -> Any:
 
 
 def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
-    """Eigenvalues of every network, those that have diverged left out."""
+    """Compute the eigenvalues of every network that has not diverged."""
     parts = (
         [slice(0, runs)]
         if system.classifier.count <= TOGETHER
@@ -277,7 +277,7 @@ def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
 
 @eqx.filter_jit
 def _hessians(system: System, θ: Any) -> Any:
-    """One network after the other: the columns of one Hessian are batch enough."""
+    """Compute Hessians one after the other, each with its columns in a batch."""
 
     def one(θ: Any) -> Any:
         flat, shape = ravel_pytree(θ)
@@ -297,7 +297,7 @@ def _fits(classifier: Classifier, examples: Examples, output: Output) -> None:
     if not isinstance(examples, Examples):
         hint = "tl.spectra.examples(inputs, labels)"
         raise InputError("examples", type(examples).__name__, "they have to be Examples", hint)
-    check_examples(examples.inputs, examples.labels)  # an Examples may be made without
+    check_examples(examples.inputs, examples.labels)  # Examples may be made without checks
     wanted = examples.sizes(*classifier.hidden)
     fewer = examples.classes == 2 or output == "sigmoid"
     outputs = {examples.classes - fewer, examples.classes}

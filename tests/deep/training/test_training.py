@@ -7,7 +7,7 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.deep.training import training
-from tutelage.deep.training.groups import first_students, groups_of, joined, parted
+from tutelage.deep.training.groups import concatenated, first_students, groups_of, split_into_groups
 from tutelage.deep.training.settings import settings, split
 
 SIZES = {"inputs": 6, "outputs": 4, "examples": 160, "evaluation": 200, "learning_rate": 0.05}
@@ -41,8 +41,8 @@ def begun(runs, fresh=True, **more):
 
 def learned(given, groups, epoch=0):
     """Students of all runs after an epoch from the start."""
-    students = parted(first_students(given), groups)
-    return joined(training.advance(given, groups, students, epoch))
+    students = split_into_groups(first_students(given), groups)
+    return concatenated(training.advance(given, groups, students, epoch))
 
 
 def run_of(networks, run):
@@ -140,9 +140,9 @@ def test_batches_that_were_joined_can_be_parted_again():
     """A checkpoint of runs in one batch, from a GPU, goes on where every run is its own."""
     given, groups = begun(3)
     students = first_students(given)
-    parts = parted(students, groups)
+    parts = split_into_groups(students, groups)
     assert [len(one.biases[0]) for one in parts] == [1, 1, 1]
-    assert eqx.tree_equal(joined(parts), students)
+    assert eqx.tree_equal(concatenated(parts), students)
 
 
 class Interrupted(Exception):

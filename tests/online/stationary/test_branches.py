@@ -10,7 +10,7 @@ from tutelage.online.flow import Flow
 from tutelage.online.linearization import linearized
 from tutelage.online.stationary import branches
 from tutelage.online.stationary.branches import branch
-from tutelage.online.stationary.identical import one_for_all
+from tutelage.online.stationary.identical import merged
 
 # The plateau ceases at η ≈ 1.2545 (citton2025, section 3), from a series of order 10.
 PUBLISHED_FOLD = 1.2545
@@ -135,7 +135,7 @@ def test_identical_students_are_followed_as_identical_students(graded):
     assert list(along.special_kind.values) == ["fold"]
     assert np.ptp(along.Q.values, axis=(1, 2)).max() == 0
     # The same fold for one student with twice the output, at half the learning rate.
-    single, half = one_for_all(graded, rate_of(1.0))
+    single, half = merged(graded, rate_of(1.0))
     alone = tl.Overlaps(Q=[[1.138635]], R=[[0.447802, 1.043177]], T=graded.T)
     other = branch(single, alone, learning_rate=half.first, until=1.0, step=0.1, max_steps=40)
     ratio = along.special_learning_rate.values / other.special_learning_rate.values

@@ -1,4 +1,4 @@
-"""CIFAR-10 from the binary form of its public archive, or from the folder it unpacks to."""
+"""CIFAR-10 from the binary version of its public archive, or from the unpacked folder."""
 
 import hashlib
 import os
@@ -15,8 +15,7 @@ from tutelage._names import with_checked_arguments
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 FOLDER = "cifar-10-batches-bin"
-# MD5 sums of the batches, as public programs that unpack the archive have them.  The test batch is
-# the last one.
+# MD5 sums of the batches, as in public programs; the test batch is the last one.
 BATCHES = {
     "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
     "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -25,7 +24,7 @@ BATCHES = {
     "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
     "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
 }
-RECORD_BYTES = 1 + 3 * 32 * 32  # of an image: label, red, green, blue
+RECORD_BYTES = 1 + 3 * 32 * 32  # bytes of an image: label, red, green, blue
 GET_IT = f"get {ARCHIVE} from https://www.cs.toronto.edu/~kriz/cifar.html and give its name"
 NAMES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -35,7 +34,7 @@ NAMES = (
 
 @with_checked_arguments
 class Images(NamedTuple):
-    """Images to learn from and others to evaluate with.
+    """Training images and images for evaluation.
 
     train, test: bytes of shape (images, height, width, colours).
     train_labels, test_labels: numbers of classes from 0, of shape (images,).
@@ -47,7 +46,7 @@ class Images(NamedTuple):
     test_labels: np.ndarray
 
     def part(self, train: int, test: int) -> "Images":
-        """The first so many of both."""
+        """Return the first images of both sets."""
         return Images(
             self.train[:train],
             self.train_labels[:train],
@@ -56,7 +55,7 @@ class Images(NamedTuple):
         )
 
     def halved(self) -> "Images":
-        """Images of half the height and width, means of four pixels rounded down."""
+        """Return images of half the height and width: means of four pixels, rounded down."""
         return self._replace(train=_halved(self.train), test=_halved(self.test))
 
 
@@ -67,7 +66,7 @@ def _halved(x: np.ndarray) -> np.ndarray:
 
 
 def check_images(argument: str, images: Any) -> None:
-    """Images of one size in both sets, with a label from 0 to 9 for each."""
+    """Check that both sets have images of one size, with labels from 0 to 9."""
     if not isinstance(images, Images):
         allowed = "it has to be what tl.deep.images.cifar10 returns"
         raise InputError(argument, type(images).__name__, allowed, "tl.deep.images.Images(...)")
@@ -119,12 +118,12 @@ def data_folder() -> Path:
 
 
 def is_there(folder: Path | None = None) -> bool:
-    """Whether `cifar10` would find files by default, or in this folder; they are not read."""
+    """Return whether the files of CIFAR-10 exist, in the default or a given folder."""
     return _find(data_folder() if folder is None else folder) is not None
 
 
 def _find(place: Path) -> Path | None:
-    """The archive, or the folder with batches, at this place or inside it."""
+    """Find the archive, or the folder with batches, at a path or inside it."""
     if place.is_file():
         return place
     for one in (place, place / FOLDER, place / ARCHIVE):
@@ -152,12 +151,12 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
 
 
 def md5(content: bytes) -> str:
-    """The sum by which the files of CIFAR-10 are known; it is not meant as a secret."""
+    """Compute the MD5 sum that identifies a file; it is not used for security."""
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
 def _batch(file: Path, content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Images of shape (images, 32, 32, 3) and labels of a file that is the official one."""
+    """Read images of shape (images, 32, 32, 3) and labels of an official file."""
     official = BATCHES[file.name]
     if md5(content) != official:
         raise InputError(

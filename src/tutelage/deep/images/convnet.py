@@ -1,4 +1,4 @@
-"""A convolutional ReLU network: kernels, biases, what its channels do with images."""
+"""A convolutional ReLU network: kernels, biases, activations of its channels."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.runs.seed import check_seed
 
-KERNEL = 3  # pixels, in both directions
+KERNEL = 3  # width of a kernel in pixels
 
 
 class ConvNet(NamedTuple):
@@ -36,7 +36,7 @@ class ConvNet(NamedTuple):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """n_0, n_1, …, n_L: colours, channels of the hidden layers, outputs."""
+        """n_0, n_1, …, n_L: numbers of colours, channels of the hidden layers, outputs."""
         return (self.weights[0].shape[-2], *(W.shape[-1] for W in self.weights))
 
     def activations(self, images: Any) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ class ConvNet(NamedTuple):
 
 
 def stride(layer: int) -> int:
-    """By how many pixels a kernel moves: 1, 2, 1, 2, … from the lowest layer, number 0."""
+    """Return the stride of a layer in pixels: 1, 2, 1, 2, … from layer 0."""
     return 1 + layer % 2
 
 
@@ -69,7 +69,7 @@ def convolve(f: Any, W: Any, stride: int) -> Any:
 
 
 def product_of_patches(f: Any, W: Any, stride: int) -> Any:
-    """The same sum as one product of matrices, for processors.
+    """Compute the convolution as one matrix product, which is faster on CPUs.
 
     XLA computes the gradient of a convolution on a processor, within a loop, without its fast
     library for products of matrices, some tens of times slower than this.
@@ -86,7 +86,7 @@ def product_of_patches(f: Any, W: Any, stride: int) -> Any:
 
 
 def pixels(hidden: Sequence[int], size: int) -> int:
-    """Pixels of the last hidden layer for square images of this size.
+    """Count the pixels of the last hidden layer for square images of a size.
 
     >>> pixels((64, 64, 64, 64), 32)
     64
@@ -106,7 +106,7 @@ def convnet(
     outputs: int = 10,
     dtype: Any = np.float32,
 ) -> ConvNet:
-    """A network with random weights.
+    """Make a network with random weights.
 
     Weights are normal with variance 2 over the number of inputs of a node, 1 in the last layer,
     so that fields have the size of the pixels in every layer; biases are 0.
@@ -151,7 +151,7 @@ def _check_precision(dtype: Any) -> None:
 
 
 def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
-    """Channels of at least one hidden layer, "64-64-64-64" or whole numbers."""
+    """Check the channels of hidden layers, "64-64-64-64" or whole numbers."""
     parts: Any = hidden
     if isinstance(hidden, str):
         digits = all(part.isdigit() for part in hidden.split("-"))
@@ -163,5 +163,5 @@ def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
 
 
 def cast(network: ConvNet, dtype: Any) -> ConvNet:
-    """The same network in another precision."""
+    """Return the network in another precision."""
     return jax.tree.map(lambda x: x.astype(dtype), network)

@@ -1,4 +1,4 @@
-"""Who follows whom among channels: correlations over all images and pixels; accuracy."""
+"""Correlations of student and teacher channels over images and pixels; accuracy."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,9 @@ from tutelage._checks import InputError, finite_array, shape_of, short_repr
 from tutelage._jax import jax, jnp, match_rank
 from tutelage.deep.images.convnet import ConvNet, pixels
 
-CHUNK = 250  # images at a time: the activations of a wide student on all of them fill a memory
+CHUNK = (
+    250  # images in a batch: activations of a wide student on all images would not fit in memory
+)
 
 
 class Sums(NamedTuple):
@@ -27,7 +29,7 @@ class Sums(NamedTuple):
 def channel_correlations(
     student: ConvNet, teacher: ConvNet, images: Any, *, scale: Any = None
 ) -> list[np.ndarray]:
-    """Correlation coefficient of every student channel with every teacher channel, by layer.
+    """Compute correlation coefficients of all student with all teacher channels, by layer.
 
         ρ_kj = ⟨(f_k - ⟨f_k⟩)(f*_j - ⟨f*_j⟩)⟩ / (σ_k σ*_j)
 
@@ -55,7 +57,7 @@ def channel_correlations(
 
 
 def checked_images(network: ConvNet, images: Any) -> np.ndarray:
-    """Some squares of one size in as many colours as the network has inputs."""
+    """Check images: squares of one size with as many colours as the network has inputs."""
     colours = network.widths[0]
     shape = shape_of("images", images)
     if shape[:1] == (0,):
@@ -70,7 +72,7 @@ def checked_images(network: ConvNet, images: Any) -> np.ndarray:
 
 
 def checked_scale(scale: Any) -> Any:
-    """Mean and deviation of each colour, or None."""
+    """Check the mean and deviation of each colour, or None."""
     if scale is None:
         return None
     pair = finite_array("scale", scale)
@@ -83,7 +85,7 @@ def checked_scale(scale: Any) -> Any:
 def evaluate(
     student: ConvNet, teacher: ConvNet, images: Any, labels: Any, scale: Any
 ) -> tuple[list[Sums], float, float]:
-    """Sums of the hidden layers; accuracy of the student; mean of (f*_L - f_L)²."""
+    """Compute sums of the hidden layers, accuracy of the student, mean of (f*_L - f_L)²."""
     if not len(images):
         raise InputError("images", "none", "there has to be at least one to evaluate with")
     y = jnp.zeros(len(images), int) if labels is None else jnp.asarray(labels)
@@ -118,7 +120,7 @@ def normalized(images: Any, scale: Any, dtype: Any) -> Any:
 
 
 def _sums(f: Any, g: Any) -> Sums:
-    # In float64 the means can be taken out afterwards: what cancels has sixteen digits.
+    # Means are subtracted afterwards, in float64: the terms that cancel have sixteen digits.
     f = f.reshape(-1, f.shape[-1]).astype(jnp.float64)
     g = g.reshape(-1, g.shape[-1]).astype(jnp.float64)
     return Sums(
@@ -132,23 +134,23 @@ def _sums(f: Any, g: Any) -> Sums:
 
 
 def correlation(s: Sums) -> np.ndarray:
-    """ρ_kj from sums."""
+    """Compute ρ_kj from sums."""
     f, g = s.f / s.n, s.g / s.n
     covariance = s.fg / s.n - np.outer(f, g)
     return covariance / np.outer(_deviation(s.ff / s.n, f), _deviation(s.gg / s.n, g))
 
 
 def _deviation(second: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """√(⟨f²⟩ - ⟨f⟩²); infinite for a constant, which then has the correlation 0."""
+    """Compute √(⟨f²⟩ - ⟨f⟩²); infinite for a constant, whose correlation becomes 0."""
     variance = second - mean**2
-    # A constant is left by the mean up to rounding: 10⁷ values leave 10⁻¹³ of ⟨f²⟩.
+    # The variance of a constant is rounding: 10⁻¹³ of ⟨f²⟩ for 10⁷ values.
     return np.sqrt(np.where(variance > 1e-12 * second, variance, np.inf))
 
 
 def measure(
     student: ConvNet, teacher: ConvNet, images: Any, labels: Any, scale: Any
 ) -> dict[str, np.ndarray]:
-    """What is recorded of a student at one epoch."""
+    """Measure what is recorded of a student at one epoch."""
     sums, accuracy, loss = evaluate(student, teacher, images, labels, scale)
     found = {"accuracy": np.asarray(accuracy), "evaluation_loss": np.asarray(loss)}
     for layer, s in enumerate(sums, start=1):
@@ -159,7 +161,7 @@ def measure(
 
 
 def check_same_depth(student: ConvNet, teacher: ConvNet) -> None:
-    """The same number of layers."""
+    """Check that both networks have equally many layers."""
     n, m = len(student.weights), len(teacher.weights)
     if n != m:
         allowed = f"the teacher has {m}, and both have to have the same depth"

@@ -1,4 +1,4 @@
-"""Structured pruning: whole channels of a teacher are taken out, the strong ones stay."""
+"""Structured pruning: the weak channels of a teacher are removed."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ class PrunedConvNet(NamedTuple):
 
 @validated
 def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> list[np.ndarray]:
-    """How much of the fields above comes from each channel of each hidden layer.
+    """Compute the contribution of each hidden channel to the fields of the next layer.
 
     s_k = ‖v_k‖ √⟨f_k²⟩
 
@@ -48,7 +48,7 @@ def _squares(network: ConvNet, images: Any, scale: Any) -> list[Any]:
 
 
 def _fan_out(network: ConvNet) -> list[np.ndarray]:
-    """v_k of each hidden layer, of shape (pixels, n_l, n_{l+1})."""
+    """Compute v_k of each hidden layer, of shape (pixels, n_l, n_{l+1})."""
     n = network.widths
     return [
         np.asarray(W).reshape(-1, n[layer], W.shape[-1])
@@ -57,7 +57,7 @@ def _fan_out(network: ConvNet) -> list[np.ndarray]:
 
 
 def check_keep(keep: Any) -> None:
-    """A part of the channels, greater than 0 and at most 1."""
+    """Check the fraction of channels to keep, greater than 0 and at most 1."""
     if finite_number("keep", keep, above=0.0, hint="keep=0.75") > 1:
         raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
 
@@ -92,7 +92,7 @@ def prune_channels(
 
 
 def only_channels(network: ConvNet, kept: tuple[np.ndarray, ...]) -> ConvNet:
-    """The network with these channels of its hidden layers."""
+    """Return the network with only these channels of its hidden layers."""
     below = [np.arange(network.widths[0]), *kept]
     W = [
         np.asarray(w)[:, :, a][..., b]

@@ -1,4 +1,4 @@
-"""The Dataset of a study of students on images, and the call that makes it."""
+"""Students on images: the public function and its Dataset."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def as_dataset(
     accuracies: Sequence[float],
     measured: Mapping[tuple[int, int], Measured],
 ) -> xr.Dataset:
-    """Recorded arrays of students, by multiple and run; those that are not there are NaN."""
+    """Make the Dataset of students by multiple and run; missing ones are NaN."""
     multiples = sorted({m for m, _ in measured})
     runs = 1 + max(run for _, run in measured)
     epochs = max(len(one["accuracy"]) for one in measured.values())

@@ -17,10 +17,10 @@ from tutelage.runs import files
 from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.seed import check_seed
 
-# The paper says nothing about how its teacher was trained; these are ordinary choices.
+# The paper does not say how its teacher was trained; these are common choices.
 PRETRAINING = Recipe(60, 0.01, weight_decay=5e-4, decay=True)
 TUNING = Recipe(20, 0.003, weight_decay=5e-4, decay=True)
-# η/((1 - μ) batch) = 0.01/16, as far for each image as with the SGD of the paper, Section 8.16.
+# η/((1 - μ) batch) = 0.01/16: the step per image of the paper's SGD, Section 8.16.
 LEARNING = Recipe(100, 0.004)
 FOR_STRENGTH = 5000  # images on which the strength of channels is measured
 
@@ -33,12 +33,12 @@ class ImageTeacher(NamedTuple):
     accuracies: tuple[float, ...]
 
 
-# Called with the name of a stage, an epoch and what was recorded in it.
+# Called with the name of a stage, an epoch and its measurements.
 Watch = Callable[[str, int, Measured], None]
 
 
 class ImageStudy:
-    """Everything that is done with one set of images; each stage can be interrupted.
+    """The stages of a study with one set of images; each can be interrupted.
 
     images: from `cifar10`.
     hidden: channels of the teacher before pruning.
@@ -81,7 +81,7 @@ class ImageStudy:
         self.test = jnp.asarray(images.test)
 
     def teacher(self) -> ImageTeacher:
-        """Pre-train on the labels, keep the strong channels, train what is left a little more.
+        """Pre-train on labels, keep the strong channels, and fine-tune the pruned network.
 
         The paper does not say whether it tuned its pruned teacher.
         """

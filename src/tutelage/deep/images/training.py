@@ -15,13 +15,13 @@ from tutelage.deep.images.convnet import ConvNet, cast
 from tutelage.deep.images.measures import normalized
 from tutelage.runs.checkpoint import Checkpoint
 
-MARGIN = 4  # pixels by which images are shifted at most
+MARGIN = 4  # largest shift of images in pixels
 PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float64": jnp.float64}
 
 
 @with_checked_arguments
 class Recipe(NamedTuple):
-    """How to learn.
+    """Settings of a training: epochs, rates, batches.
 
     W ← W - η u,   u ← μ u + ∂J/∂W + λ W
 
@@ -43,7 +43,7 @@ class Recipe(NamedTuple):
     precision: str = "float32"
 
     def rate(self, epoch: int) -> float:
-        """η in an epoch, the first of which is number 0."""
+        """Return η in an epoch; the first is number 0."""
         falling = 0.5 * (1 + math.cos(math.pi * epoch / self.epochs)) if self.decay else 1.0
         return self.learning_rate * falling
 
@@ -57,7 +57,7 @@ class Learner(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What is learned from: images as bytes, labels, scale of the colours, and who teaches.
+    """The data of a training: images as bytes, labels, scale of the colours, and a teacher.
 
     Without a teacher the labels are learned, J = mean of -log softmax(f_L)[label]; with one its
     outputs, J = mean over images and outputs of (f*_L - f_L)².
@@ -70,7 +70,7 @@ class Lesson(NamedTuple):
 
 
 def check_recipe(recipe: Recipe, images: int) -> None:
-    """Numbers that can be learned with, and at least one full batch."""
+    """Check the settings, and that there is at least one full batch."""
     positive_integer("epochs", recipe.epochs, "epochs=100")
     finite_number("learning_rate", recipe.learning_rate, above=0.0, hint="learning_rate=0.01")
     if finite_number("momentum", recipe.momentum, at_least=0.0, hint="momentum=0.9") >= 1:
@@ -93,7 +93,7 @@ def learn(
     checkpoint: Checkpoint | None = None,
     watch: Callable[[int, Measured], None] = lambda epoch, measured: None,
 ) -> tuple[ConvNet, Measured]:
-    """Learn for all epochs, from the beginning or from a checkpoint.
+    """Train for all epochs, from the beginning or from a checkpoint.
 
     Epoch e draws from a key that depends on the seed and e alone: what was interrupted goes on
     as if it had not been.
@@ -130,7 +130,7 @@ def learn(
 
 
 def optimizer(η: Any, μ: Any, λ: Any) -> Any:
-    """The steps of a `Recipe`."""
+    """Return the optimizer of a `Recipe`."""
     import optax
 
     return optax.chain(optax.add_decayed_weights(λ), optax.sgd(η, momentum=μ))
@@ -161,7 +161,7 @@ def _epoch(
     augment: bool,
     precision: str,
 ) -> Learner:
-    """All images once, in random order; those that do not fill a batch are left out this time."""
+    """Train on all images once, in random order; an incomplete last batch is left out."""
     for_order, for_images = jax.random.split(key)
     n = len(lesson.images)
     images = augmented(lesson.images, for_images) if augment else lesson.images
@@ -185,7 +185,7 @@ def _epoch(
 
 
 def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
-    # Sums of the loss are not for half precision.
+    # The loss is summed in full precision.
     wide = x.dtype if jnp.finfo(x.dtype).bits >= 32 else jnp.float32
     out = network(x).astype(wide)
     if teacher is not None:
@@ -195,7 +195,7 @@ def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any
 
 
 def augmented(images: Any, key: Any) -> Any:
-    """Each image shifted by up to 4 pixels, black where nothing comes in, and maybe mirrored."""
+    """Shift each image by up to 4 pixels, padded with black, and mirror it at random."""
     n, size = len(images), images.shape[1]
     shifts, mirror = jax.random.split(key)
     at = jax.random.randint(shifts, (n, 2), 0, 2 * MARGIN + 1)

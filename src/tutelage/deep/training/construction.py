@@ -1,4 +1,4 @@
-"""Teachers and students of tian2020: as Section 8.16 says, or as the authors' public code does."""
+"""Teachers and students of tian2020, by Section 8.16 or by the authors' public code."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,15 +13,15 @@ from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
 from tutelage.runs.seed import check_seed
 
-# Examples from which the median of a field is taken: half of the others activate the node up to
-# 1/(2 √1000) = 0.016.
+# Examples for the median of a field: the fraction of others that activate the node differs from
+# one half by 1/(2 √1000) = 0.016.
 FOR_BIASES = 1000
-# Where teachers and the start of students are from: Section 8.16, or the authors' public code.
+# Constructions of teachers and students: Section 8.16, or the authors' public code.
 TEXT, CODE = CONSTRUCTIONS = ("text", "code")
-# Entries of weights, biases and the start of students of two layers in that code.
+# Entries of weights, biases and initial students of two layers in that code.
 ENTRIES = np.array([-0.5, -0.25, 0.0, 0.25, 0.5])
 BIAS, START = -0.1, 0.005
-# What random numbers are for.
+# Purposes of random numbers, each with its own stream.
 TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
 
@@ -36,7 +36,7 @@ def teacher(
     construction: str = TEXT,
     seed: int = 0,
 ) -> Network:
-    """A teacher with distinct filters that about half of the data activate.
+    """Make a teacher with distinct filters that about half of the data activate.
 
     Filters are independent random directions of length 1; biases are minus the median of the
     field over 1000 examples.  The fan-out of node j = 1, 2, … of the last hidden layer has
@@ -84,7 +84,7 @@ def student(
     construction: str = TEXT,
     seed: int = 0,
 ) -> Network:
-    """A student that is ``multiple`` times over-realized: n_l = multiple · m_l.
+    """Make a student that is ``multiple`` times over-realized: n_l = multiple · m_l.
 
     Weights and biases are uniform on ± scale/√n_{l-1}.  Those of two layers in the public code of
     the authors (``construction="code"``) are Gaussian with the deviation 0.005 scale, and biases 0.
@@ -127,18 +127,18 @@ def widths_of(hidden: Any, inputs: Any, outputs: Any) -> tuple[int, ...]:
 
 
 def _bytes(*widths: int) -> int:
-    """Of the weights of a network, before and after they are scaled, and of its fields."""
+    """Count bytes of the weights, before and after scaling, and of the fields."""
     weights = sum(m * n for m, n in pairwise(widths))
     return 8 * (3 * weights + 2 * FOR_BIASES * max(widths[:-1]))
 
 
 def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
-    """The widths of the student."""
+    """Return the widths of the student."""
     return (widths[0], *(multiple * m for m in widths[1:-1]), widths[-1])
 
 
 def check_construction(construction: Any, widths: tuple[int, ...]) -> str:
-    """Which one, and whether there are enough entries to tell the filters apart."""
+    """Check the construction, and that there are enough entries for distinct filters."""
     if construction not in CONSTRUCTIONS:
         allowed = "it has to be one of text, code"
         raise InputError("construction", repr(construction), allowed, '"text"')
@@ -157,7 +157,7 @@ def make_teacher(
     examples: Examples,
     construction: str = TEXT,
 ) -> Network:
-    """`teacher` without its door, with NumPy's random numbers: there is nothing to compile."""
+    """Make a teacher from checked arguments, with NumPy's random numbers."""
     if construction == CODE and len(widths) == 3:
         return _short_lists(random, widths, p)
     f = examples.sample(random, FOR_BIASES, widths[0]).astype(float)
@@ -180,7 +180,7 @@ def make_teacher(
 
 
 def _short_lists(random: np.random.Generator, widths: tuple[int, ...], p: float) -> Network:
-    """Two layers in the public code of the authors."""
+    """Make the two-layer teacher of the authors' public code."""
     d, m, C = widths
     W = _distinct(random, d, m)
     V = random.choice(ENTRIES, (m, C)) * (np.arange(1.0, m + 1.0) ** -p)[:, None]
@@ -189,7 +189,7 @@ def _short_lists(random: np.random.Generator, widths: tuple[int, ...], p: float)
 
 
 def _distinct(random: np.random.Generator, m: int, n: int) -> np.ndarray:
-    """Columns with entries from the list, none of them zero, and no two of them parallel."""
+    """Draw columns with entries from a list: none is zero, no two are parallel."""
     columns: dict[tuple[float, ...], np.ndarray] = {}
     while len(columns) < n:
         w = random.choice(ENTRIES, m)
@@ -204,7 +204,7 @@ def make_student(
     scale: float = 1.0,
     construction: str = TEXT,
 ) -> Network:
-    """`student` without its door."""
+    """Make a student from checked arguments."""
     if construction == CODE and len(widths) == 3:
         drawn = tuple(scale * START * random.standard_normal(shape) for shape in pairwise(widths))
         return Network(drawn, tuple(np.zeros(n) for n in widths[1:]))
@@ -216,5 +216,5 @@ def make_student(
 
 
 def generator(seed: Any, purpose: int, run: int = 0) -> np.random.Generator:
-    """Random numbers that depend on the seed, what they are for, and the number of the run."""
+    """Make a generator from the seed, the purpose and the number of the run."""
     return np.random.default_rng([check_seed(seed), purpose, run])

@@ -1,4 +1,4 @@
-"""Where inputs come from: a distribution, or rows of an array."""
+"""Sources of inputs: a distribution, or rows of an array."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tutelage._jax import jax, jnp
 
 
 def written(number: float) -> str:
-    """The shortest decimal that is read back as the same float64.
+    """Write the shortest decimal that determines a float64.
 
     >>> written(10.0), written(1 / 3)
     ('10', '0.3333333333333333')
@@ -24,22 +24,22 @@ class Examples(eqx.Module):
 
     @property
     def name(self) -> str:
-        """What a result says about it."""
+        """Name in results."""
         raise NotImplementedError
 
     def draw(
         self, key: Any, numbers: Any, inputs: int, dtype: Any = float
     ) -> Float[Array, "examples inputs"]:
-        """The examples with these numbers, inside compiled code."""
+        """Draw the examples with given numbers, inside compiled code."""
         keys = jax.vmap(lambda s: jax.random.fold_in(key, s))(numbers.astype(jnp.uint32))
         return jax.vmap(lambda k: self._one(k, inputs).astype(dtype))(keys)
 
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
-        """A set of examples in float32, without anything to compile."""
+        """Draw a set of examples in float32, without compilation."""
         raise NotImplementedError
 
     def _one(self, key: Any, inputs: int) -> Any:
-        """One example in float32.
+        """Draw one example in float32.
 
         24 random bits take a third of the time of 53: inputs are data, computed with in float64.
         """
@@ -95,7 +95,7 @@ KINDS: dict[str, type[Gaussian] | type[Uniform]] = {"gaussian": Gaussian, "unifo
 
 
 def as_examples(argument: str, data: Any, inputs: int) -> Examples:
-    """From "gaussian", "gaussian:3", "uniform", "uniform:1", or an array of shape (rows, inputs).
+    """Make examples from a name, as "gaussian", "gaussian:3" or "uniform:1", or from an array.
 
     >>> as_examples("data", "uniform:2", 5).name
     'uniform:2'

@@ -1,4 +1,4 @@
-"""What there is before the first step: networks, keys, data, in groups that are computed together.
+"""Networks, keys and data before the first step, in groups that are computed together.
 
 Runs come for one polarity after the other.
 """
@@ -25,7 +25,7 @@ from tutelage.deep.training.settings import Settings
 
 
 class Group(NamedTuple):
-    """Runs that are computed as one batch; every array but shared rows begins with them."""
+    """Runs that are computed as one batch; arrays have a leading axis of runs."""
 
     teachers: Network
     keys: Any
@@ -33,7 +33,7 @@ class Group(NamedTuple):
 
 
 def first_students(given: Settings) -> Network:
-    """The students of all runs before the first step."""
+    """Make the students of all runs before the first step."""
     random = (generator(given.seed, STUDENT, run) for _, run in _everyone(given))
     made = [
         make_student(one, given.student, given.start_scale, given.construction) for one in random
@@ -42,7 +42,7 @@ def first_students(given: Settings) -> Network:
 
 
 def groups_of(given: Settings) -> tuple[Group, ...]:
-    """All runs, in the order of their students."""
+    """Split all runs into groups, in the order of their students."""
     everyone = _everyone(given)
     size = group_size(len(everyone))
     parts = (everyone[i : i + size] for i in range(0, len(everyone), size))
@@ -50,7 +50,7 @@ def groups_of(given: Settings) -> tuple[Group, ...]:
 
 
 def evaluation_set(given: Settings) -> Float[Array, "examples inputs"]:
-    """Drawn apart, or what was kept of an array; the same for all runs."""
+    """Return the examples for evaluation, equal for all runs: drawn, or rows kept of an array."""
     rows = given.held_out
     if rows is None:
         random = generator(given.seed, EVALUATION)
@@ -59,7 +59,7 @@ def evaluation_set(given: Settings) -> Float[Array, "examples inputs"]:
 
 
 def group_size(runs: int) -> int:
-    """All runs on a GPU; one on a CPU, where groups go to several cores.
+    """Return runs per group: all on a GPU; one on a CPU, where groups go to several cores.
 
     XLA computes products of small matrices on one core, and a batch of them half as fast as one
     after the other, for which it has better code.
@@ -80,7 +80,7 @@ def _group(given: Settings, members: list[tuple[float, int]]) -> Group:
     rows: Any = None
     if isinstance(source, Rows):
         rows = source.array
-    elif not given.fresh:  # in the float32 in which they are drawn
+    elif not given.fresh:  # in float32, the precision in which they are drawn
         random = (generator(seed, DATA, run) for _, run in members)
         rows = jnp.asarray(np.stack([source.sample(r, given.examples, inputs) for r in random]))
     keys = _keys(jax.random.key(seed), jnp.asarray([run for _, run in members]))
@@ -91,22 +91,22 @@ _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
 
 
 def stacked(networks: list[Network]) -> Network:
-    """One batch of networks of the same widths."""
+    """Stack networks of equal widths to one batch."""
     return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
 
 
 def cast(networks: Network, dtype: Any) -> Network:
-    """The same networks in another precision."""
+    """Return the networks in another precision."""
     return jax.tree.map(lambda x: x.astype(dtype), networks)
 
 
-def joined(batches: Sequence[Network]) -> Network:
-    """One batch of several."""
+def concatenated(batches: Sequence[Network]) -> Network:
+    """Concatenate batches."""
     return as_jax(jax.tree.map(lambda *arrays: np.concatenate(arrays), *batches))
 
 
-def parted(batch: Network, groups: Sequence[Group]) -> list[Network]:
-    """The batches of the groups, which `joined` makes one of."""
+def split_into_groups(batch: Network, groups: Sequence[Group]) -> list[Network]:
+    """Split a batch into those of the groups; the inverse of `concatenated`."""
     ends = np.cumsum([len(group.keys) for group in groups])
     parts = (np.split(np.asarray(x), ends[:-1]) for x in jax.tree.leaves(batch))
     shape = jax.tree.structure(batch)

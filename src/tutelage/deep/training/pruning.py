@@ -1,4 +1,4 @@
-"""Student nodes that follow no teacher node are taken out, and what that changes is measured."""
+"""Pruning: student nodes that follow no teacher node are removed, and the change is measured."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +80,7 @@ def prune(student: Network, teacher: Network, examples: Any, *, threshold: float
 
 
 def _only(network: Network, kept: tuple[np.ndarray, ...]) -> Network:
-    """The network with these nodes of its hidden layers."""
+    """Return the network with only these nodes of its hidden layers."""
     every = [np.arange(network.widths[0]), *kept, np.arange(network.widths[-1])]
     W = tuple(
         np.asarray(W)[np.ix_(a, b)]

@@ -1,4 +1,4 @@
-"""The Dataset of a training, and the networks that are in it."""
+"""The Dataset of a training, and the networks stored in it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tutelage.deep.training.settings import Settings
 def as_dataset(
     given: Settings, teachers: Network, students: Network, measured: Measured
 ) -> xr.Dataset:
-    """Measured arrays, which begin with (epoch, polarities · runs), and the last weights."""
+    """Make the Dataset of measured arrays, of shape (epoch, polarities · runs, …), and weights."""
     variables: dict[str, Any] = {}
     for name, array in _while_finite(measured).items():
         axes = ("polarity", "run", "epoch", *node_axes(name))
@@ -34,7 +34,7 @@ def as_dataset(
         attrs={who: "-".join(map(str, getattr(given, who))) for who in ("teacher", "student")},
     )
     finite = np.isfinite(measured["evaluation_loss"]).all(axis=0)
-    for W in students.weights:  # after the last epoch, which need not be recorded
+    for W in students.weights:  # after the last epoch, which may not be a recorded one
         finite &= np.isfinite(W).all(axis=(1, 2))
     outcome = _unflattened(np.where(finite, "reached", "diverged"), given)
     made["outcome"] = ("polarity", "run"), outcome
@@ -42,7 +42,7 @@ def as_dataset(
 
 
 def _while_finite(measured: Measured) -> Measured:
-    """Without correlations, and with the node -1, where a run has diverged: it follows nobody."""
+    """Replace correlations of diverged runs by NaN, and the nodes that they follow by -1."""
     finite = np.isfinite(measured["evaluation_loss"])
     kept = dict(measured)
     for name, array in measured.items():
@@ -76,7 +76,7 @@ def _unflattened(array: np.ndarray, given: Settings) -> np.ndarray:
 
 @validated
 def networks(dataset: xr.Dataset, run: int = 0) -> tuple[Network, Network]:
-    """The student of a run as it was at the end of training, and its teacher.
+    """Return the student of a run at the end of training, and its teacher.
 
     Args:
         dataset: from `train`, with one polarity.

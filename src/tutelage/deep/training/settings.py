@@ -1,4 +1,4 @@
-"""What a training needs to know, checked at the door."""
+"""Settings of a training, with their validation."""
 
 import math
 from itertools import pairwise
@@ -43,11 +43,11 @@ class Settings(NamedTuple):
     examples: int
     evaluation: int
     batch: int
-    rates: Rates  # from which epoch on, and how large
+    rates: Rates  # first epoch and size of each learning rate
     data: Examples
-    held_out: np.ndarray | None  # rows of an array that are kept for the evaluation
+    held_out: np.ndarray | None  # rows of an array used for the evaluation
     fresh: bool
-    steps: int | None  # in an epoch, with batches that are drawn with replacement
+    steps: int | None  # batches per epoch that are drawn with replacement
     construction: str
     start_scale: float
     precision: str
@@ -56,20 +56,20 @@ class Settings(NamedTuple):
 
     @property
     def iterations(self) -> int:
-        """Steps in an epoch; examples that do not fill a batch are left out of that epoch."""
+        """Steps per epoch; an incomplete last batch is left out."""
         return self.examples // self.batch if self.steps is None else self.steps
 
     def rate(self, epoch: int) -> float:
-        """η in an epoch, the first of which is number 0."""
+        """Return η in an epoch; the first is number 0."""
         return [rate for first, rate in self.rates if first <= epoch][-1]
 
     @property
     def dtype(self) -> Any:
-        """Of weights and activations in the steps."""
+        """Precision of weights and activations in the steps."""
         return PRECISIONS[self.precision]
 
     def identity(self) -> dict[str, Any]:
-        """What tells this training from others."""
+        """Everything that results depend on, for the checkpoint."""
         named = self._asdict() | {"data": self.data.name, "held_out": None} | versions()
         if isinstance(self.data, Rows):
             named["held_out"] = digest(self.data.array, self.held_out)
@@ -77,7 +77,7 @@ class Settings(NamedTuple):
 
 
 def _check_sizes(widths: Any, multiple: Any, runs: Any, evaluation: Any) -> None:
-    """Weights of all students with their gradients, and the fields that are evaluated, fit."""
+    """Refuse students whose weights, gradients and fields do not fit in memory."""
     k = positive_integer("multiple", multiple, "multiple=5")
     count = positive_integer("runs", runs, "runs=32")
     shown = positive_integer("evaluation", evaluation, "evaluation=10_000")
@@ -163,7 +163,7 @@ def settings(
 
 
 def _rates(given: Any) -> Rates:
-    """One rate, or pairs of an epoch and the rate from then on, the first from epoch 0."""
+    """Check one rate, or pairs of a first epoch and a rate, the first at epoch 0."""
     if shape_of("learning_rate", given) == ():
         rate = finite_number("learning_rate", given, above=0.0, hint="learning_rate=0.01")
         return ((0, float(rate)),)
@@ -186,7 +186,7 @@ def _of_rows(rows: int, examples: Any, fresh: Any) -> tuple[int, bool]:
 
 
 def split(array: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Two thirds of the rows to learn from and the rest to evaluate with, at random."""
+    """Split rows at random: two thirds for training, the rest for evaluation."""
     if len(array) < 3:
         allowed = "there have to be at least 3 rows, a third of them for the evaluation"
         raise InputError("data", f"shape {array.shape}", allowed)

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent of many students at once, each with its own teacher and data."""
+"""Stochastic gradient descent of many students at once, each with a teacher and data."""
 
 import os
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from tutelage.deep.training.examples import Examples
 from tutelage.deep.training.groups import (
     Group,
     cast,
+    concatenated,
     evaluation_set,
     first_students,
     groups_of,
-    joined,
-    parted,
+    split_into_groups,
 )
 from tutelage.deep.training.record import as_dataset
 from tutelage.deep.training.settings import Settings, settings
@@ -31,7 +31,7 @@ from tutelage.runs import provenance
 from tutelage.runs.checkpoint import Checkpoint
 from tutelage.runs.progress import Progress
 
-# Steps whose examples are in memory at once: those of a run stay in the cache of a core, those of
+# Steps whose examples are in memory at once: those of a run fit in the cache of a core, those of
 # 32 runs with 100 inputs and 50 outputs take 0.1 GB of a GPU.
 BLOCK = 125
 
@@ -149,22 +149,22 @@ def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
     groups, x = groups_of(given), evaluation_set(given)
     with Progress(progress, given.epochs * given.iterations, "steps") as bar:
         students, measured = run_epochs(
-            parted(first_students(given), groups),
+            split_into_groups(first_students(given), groups),
             given.epochs,
             given.recorded,
             lambda students, epoch: advance(given, groups, students, epoch),
             lambda students: _measured(groups, students, x, given.correlations),
             saved,
             watch=lambda epoch, _: bar.show(epoch * given.iterations),
-            pack=joined,
-            unpack=lambda students: parted(students, groups),
+            pack=concatenated,
+            unpack=lambda students: split_into_groups(students, groups),
         )
-    teachers = joined([group.teachers for group in groups])
-    return as_dataset(given, cast(teachers, float), cast(joined(students), float), measured)
+    teachers = concatenated([group.teachers for group in groups])
+    return as_dataset(given, cast(teachers, float), cast(concatenated(students), float), measured)
 
 
 def _measured(groups: Sequence[Group], students: list[Network], x: Any, whole: bool) -> Measured:
-    """What is recorded of all runs at one epoch."""
+    """Measure all runs at one epoch."""
 
     def one(group: Group, students: Network) -> dict[str, Any]:
         return measure_runs(cast(students, float), cast(group.teachers, float), x, whole)
@@ -176,7 +176,7 @@ def _measured(groups: Sequence[Group], students: list[Network], x: Any, whole: b
 def advance(
     given: Settings, groups: Sequence[Group], students: list[Network], epoch: int
 ) -> list[Network]:
-    """One epoch of all groups of runs."""
+    """Train all groups of runs for one epoch."""
     number, η = jnp.asarray(epoch), jnp.asarray(given.rate(epoch), given.dtype)
 
     def one(group: Group, students: Network) -> Network:
@@ -185,7 +185,7 @@ def advance(
         for first in range(0, given.iterations, BLOCK):
             steps = min(BLOCK, given.iterations - first)
             begin = first * given.batch, epoch * given.examples + first * given.batch
-            # A graphics processor would shorten the factors of float32 products to 10 bits.
+            # By default a GPU rounds the factors of float32 products to 10 bits.
             with jax.default_matmul_precision("highest"):
                 students = _block(
                     *(students, data, jnp.asarray(begin), η, given.data),
@@ -198,14 +198,14 @@ def advance(
 
 
 def _on_all_cores(call: Any, *lists: Any) -> list[Any]:
-    """A call for each group.  Threads wait for its arrays: otherwise XLA computes one at a time."""
+    """Call a function for each group, in threads that wait for the arrays, to use all cores."""
     if len(lists[0]) == 1:
         return [call(*(one for (one,) in lists))]
     return list(_pool().map(lambda *one: jax.block_until_ready(call(*one)), *lists))
 
 
 def _cores() -> int | None:
-    """Those that this process may use, which a container or ``taskset`` makes fewer."""
+    """Count the cores that this process may use, within a container or ``taskset``."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()
@@ -220,7 +220,7 @@ def _pool() -> ThreadPoolExecutor:
 def _block(
     students: Network, data: Any, begin: Any, η: Any, source: Examples, *, steps: int, batch: int
 ) -> Network:
-    """Steps of a group from an example on, given by its number in the epoch and in all epochs.
+    """Take the steps of a group from an example on, numbered in the epoch and in all epochs.
 
     Examples and what teachers say to them come before the first step: gathered or drawn for each
     step alone they take longer than the step.
@@ -239,18 +239,18 @@ def _block(
     examples = jax.vmap(answered, (0, 0, None if shared else 0, 0))(*data)
     batches = [jnp.swapaxes(z.reshape(len(z), steps, batch, -1), 0, 1) for z in examples]
     step: Any = jax.vmap(descend, (0, 0, 0, None))
-    # A GPU runs through a number of steps that is known without asking after each of them.
+    # A static number of steps saves a GPU a synchronization after each step.
     return jax.lax.scan(lambda now, xy: (step(now, *xy, η), None), students, batches)[0]
 
 
 def _drawn(given: Settings) -> tuple[int, int | None]:
-    """Examples of a fixed set, and how many are drawn from it in an epoch, if not all once."""
+    """Return examples of a fixed set, and how many of them an epoch draws, if not all once."""
     return given.examples, None if given.steps is None else given.steps * given.batch
 
 
 @eqx.filter_jit
 def _orders(keys: Any, epoch: Any, examples: int, drawn: int | None = None) -> Any:
-    """In which order the examples of the fixed set of each run come in an epoch."""
+    """Draw the order of the examples of each run's fixed set in an epoch."""
     now = jax.vmap(lambda key: jax.random.fold_in(key, epoch))(keys)
     if drawn is None:
         return jax.vmap(lambda key: jax.random.permutation(key, examples))(now)
@@ -258,7 +258,7 @@ def _orders(keys: Any, epoch: Any, examples: int, drawn: int | None = None) -> A
 
 
 def descend(student: Network, x: Any, y: Any, η: Any) -> Network:
-    """W ← W - η ∂J/∂W, J the mean of (y - f_L)² over examples and outputs.
+    """Take a step W ← W - η ∂J/∂W, J the mean of (y - f_L)² over examples and outputs.
 
     -C/2 ∂J/∂W_l = E[f_{l-1} g_lᵀ],   g_L = y - f_L,   g_{l-1} = D_{l-1} W_l g_l
 

@@ -1,1 +1,1 @@
-"""Stationary states: found, followed in the learning rate, and what a run does next to them."""
+"""Stationary states: search, branches over the learning rate, stability, plateaus, minima."""

@@ -17,16 +17,16 @@ from tutelage.online.stationary.identical import (
     are_identical,
     embedding,
     flow_of_one,
-    one_for_all,
-    part_at_once,
+    merged,
+    splits_instantly,
 )
 from tutelage.online.stationary.points import is_state, polished, relative
 from tutelage.runs.provenance import recorded
 from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 
-# Norms beyond this grow without end: the branch goes to infinity.
+# Norms beyond this count as infinite, which ends a branch.
 TOO_LARGE = 1e6
-# Errors are computed of so many points together, or of twice, four times, … as many.
+# Errors are computed in batches of this many points times a power of two.
 FEWEST_POINTS = 64
 
 
@@ -52,7 +52,7 @@ def branch(
 
     with label noise in ⟨δ_i δ_k⟩.  They form curves in (R, Q, η) that are followed by their
     arclength (`tutelage.solve.continuation`).  Identical students whose activation has a kink
-    are followed as identical students, because the rates have no derivative beside them.
+    are followed as identical students, because the rates have no derivative next to them.
 
     Args:
         scenario: who learns from whom.
@@ -93,8 +93,8 @@ def branch(
     eta, ratio = float(learning_rate), relative(readout_rate, learning_rate)
     flow = whole = Flow(scenario, method, batch=batch, readout_rate=ratio)
     y, rate, share, E = flow.vector(start), rate_of(eta), 1, np.eye(flow.layout.size)
-    if part_at_once(flow, rate) and are_identical(np.asarray(start.Q), flow.readout(y)):
-        single, rate = one_for_all(scenario, rate)
+    if splits_instantly(flow, rate) and are_identical(np.asarray(start.Q), flow.readout(y)):
+        single, rate = merged(scenario, rate)
         flow, share, E = flow_of_one(flow, single), scenario.K, embedding(flow.layout)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
     equations, ending = system(flow, share), _ending(flow, until)
@@ -157,7 +157,7 @@ def _dataset(flow: Flow, curve: Curve, E: np.ndarray, equations: System) -> xr.D
 
 
 def _errors(flow: Flow, vectors: np.ndarray) -> np.ndarray:
-    """In one of few shapes, because shapes are compiled: the first state fills up."""
+    """Compute ε_g of states, padded to few different shapes, because each is compiled."""
     n, size = len(vectors), FEWEST_POINTS
     while size < n:
         size *= 2

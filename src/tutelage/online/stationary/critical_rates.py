@@ -29,14 +29,14 @@ RISING = 1e-8
 
 @dataclass(frozen=True, repr=False)
 class CriticalLearningRates(Finding):
-    """Learning rates at which a run from a start changes its ways, as `Estimate` or None.
+    """Learning rates at which the behaviour of a run changes, as `Estimate` or None.
 
     non_monotonic: above it the error grows for a while before it falls again.
     plateau_vanishes: above it the saddle that makes the plateau at small rates does not exist.
     loses_stability: above it the state in which the run ends at small rates is unstable.  The run
         may still converge, to another state.
     diverges: above it the norms of the run grow without bound; `evolve` says "diverged".
-    reasons: why a field is None, by its name.
+    reasons: by the name of a field, why it is None.
     """
 
     non_monotonic: Estimate | None
@@ -47,7 +47,7 @@ class CriticalLearningRates(Finding):
 
 
 class _Missing(Exception):
-    """A critical learning rate that does not exist, and why."""
+    """Raised with the reason why a critical learning rate does not exist."""
 
 
 @validated
@@ -61,9 +61,9 @@ def critical_learning_rates(
     method: Method | str | None = None,
     progress: bool = False,
 ) -> CriticalLearningRates:
-    """Where the error is no longer monotonic, the plateau vanishes, the end is lost, norms diverge.
+    """Find the learning rates where the behaviour of a run changes.
 
-    Defined, not fitted:
+    Each is defined by an equation, not fitted:
 
     - ``loses_stability``: max Re λ(η) = 0 for the state in which the run ends at small rates.  For
       the single ReLU λ = η²/2 - η and η = 2 exactly (straat2019 section 3).
@@ -72,9 +72,9 @@ def critical_learning_rates(
       the fold of that state, at η = 2.2465.
     - ``non_monotonic``: max over time of (dε_g/dα)/ε_g is zero.  The slope is exact along the
       flow; rates below 1e-8 count as integration error.
-    - ``plateau_vanishes``: the saddle beside which the run lingers at a quarter of the least of the
+    - ``plateau_vanishes``: the saddle at which the run lingers at a quarter of the least of the
       other two (or, if at none, a half, 0.8) is followed in η to its fold, where dη/ds = 0 along
-      the branch.  Other saddles may branch off it on the way, beside which runs at higher rates
+      the branch.  Other saddles may branch off it on the way, at which runs at higher rates
       linger, and which have folds of their own.
 
     citton2025 (section 3, series of order 10) has 1.2175, 1.2545 and 1.2575.
@@ -82,11 +82,11 @@ def critical_learning_rates(
     Args:
         scenario: who learns from whom.
         start: Q, R and T at time 0.
-        upper: the highest η that is looked at.
+        upper: the highest η that is tried.
         readout_rate: η_v of the second layer in units of η: the two rates grow together.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
-        progress: whether to say how far it is and how long it will take.
+        progress: whether to show the progress and the time left.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -134,7 +134,7 @@ def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Ste
 
 
 def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
-    """Where the state in which a run at a small rate ends becomes unstable."""
+    """Find the rate above which the final state of runs at small rates is unstable."""
     eta = min(0.5, 0.5 * highest)
     found = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
     if found is None:
@@ -145,7 +145,7 @@ def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
 
 
 def _diverges(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
-    """Where norms begin to grow without bound: bisection on the fate of the run.
+    """Find the rate above which norms grow without bound, by bisection on the outcome of runs.
 
     Where the last attractor is lost growth begins slowly, and bisection over a finite time comes
     out too high; there it is the attractor that is followed.
@@ -164,7 +164,7 @@ def _diverges(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
 
 
 def _with_coarse_bracket(escapes: Callable[..., bool], value: float, width: float) -> Estimate:
-    """The error of a bisection: how far a wider tolerance of the integration moves its result."""
+    """Estimate the error of a bisection by a second one with a wider integration tolerance."""
     reach = 10 * width
     while not (escapes(value + reach, COARSE) and not escapes(value - reach, COARSE)):
         reach *= 10
@@ -189,7 +189,7 @@ def _bracket(escapes: Callable[[float], bool], top: float) -> tuple[float, float
 def _bisect(
     holds: Callable[[float], bool], low: float, high: float, width: float
 ) -> tuple[float, float]:
-    """Narrow down an interval at whose lower end a statement fails and at whose upper it holds."""
+    """Bisect an interval; ``holds`` is False at its lower end and True at its upper end."""
     while high - low > width:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -215,8 +215,8 @@ def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
         raise _Missing(f"the error grows for a while even at learning rate {etas[0]:g}")
     value = brentq(rise, previous, eta, xtol=1e-10)
     slope = (rise(value + 1e-5) - rise(value - 1e-5)) / 2e-5
-    # What the tolerance and the threshold change in the rise, translated into η; the error of
-    # the run is of order one where it first grows.
+    # Error of η: what the tolerance and the threshold change in the rise, divided by its slope.
+    # The error ε_g is of order one where it first grows.
     change = abs(rise(value, COARSE) - rise(value)) + 10 * RISING
     return number(value, change / abs(slope) + 1e-9)
 
@@ -241,13 +241,13 @@ def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> f
 
 
 def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
-    for share in (0.25, 0.5, 0.8):  # at higher rates it may linger beside a saddle that is new
+    for share in (0.25, 0.5, 0.8):  # at higher rates a run may linger at another saddle
         eta = share * top
         point = saddle(flow, _run(flow, y0, eta), eta)
         if point is not None:
             break
     else:
-        raise _Missing("the run lingers beside no saddle")
+        raise _Missing("the run does not linger at a saddle")
     found = fold(flow, point.vector, eta, 4 * top)
     if found is None:
         raise _Missing(

@@ -1,4 +1,4 @@
-"""How runs leave an unspecialized saddle: at which rate λ, and when.
+"""Escape from an unspecialized saddle: its rate λ and the distribution of times.
 
 In the limit η → 0 the saddle of K students of K teachers has Q_ii = Q, Q_ik = C and all R_in = R.
 With k(R) = ⟨g(x) g(y)⟩ for fields of variances Q and 1, and k_C for two of variance Q, runs leave
@@ -24,14 +24,14 @@ import math
 import numpy as np
 from scipy.special import erfc, erfinv
 
-MEDIAN_OF_Z = math.sqrt(2) * float(erfinv(0.5))  # of |Z|, Z a normal number
+MEDIAN_OF_Z = math.sqrt(2) * float(erfinv(0.5))  # median of |Z| for a normal number Z
 _QUARTILES = tuple(math.sqrt(2) * float(erfinv(q)) for q in (0.25, 0.75))
 # Width of the middle half of all escape times, in units of 1/λ.
 MIDDLE_HALF = math.log(_QUARTILES[1] / _QUARTILES[0])
 
 
 def escape_probability(time: np.ndarray, growth: float) -> np.ndarray:
-    """P(T < t) of a run, with the time t counted from the median.
+    """Compute P(T < t), the probability that a run has escaped; t is counted from the median.
 
     >>> float(escape_probability(np.array(0.0), 0.1)).__round__(12)
     0.5
@@ -40,7 +40,7 @@ def escape_probability(time: np.ndarray, growth: float) -> np.ndarray:
 
 
 def relu_readout_factor(v: np.ndarray) -> float:
-    """λ/λ_0 of two ReLU students with the readouts v, relative to v = 1, in the limit η → 0.
+    """Compute λ/λ_0, the escape rate of two ReLU students with readouts v over that with v = 1.
 
     v_i² - κ Q_ii is conserved, as g(x) = x g'(x), so that v grows with the norms.  v_i w_i moves as
     the weights of a committee do, v_i² times as fast; with the sum of both fixed, which assumes
@@ -55,7 +55,7 @@ def relu_readout_factor(v: np.ndarray) -> float:
 
 
 def erf_readout_factor(v: np.ndarray) -> float:
-    """λ/λ_0 of two erf students, as in `relu_readout_factor`.
+    """Compute λ/λ_0, the escape rate of two erf students with readouts v over that with v = 1.
 
     Students are identical at the saddle, v_1 + v_2 = 2, and w_i moves v_i times as fast; with
     v_1 w_1 + v_2 w_2 fixed,

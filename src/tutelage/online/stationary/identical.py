@@ -1,4 +1,4 @@
-"""Students that are all the same: a scenario with one student, and why they part.
+"""Identical students: the equivalent scenario with one student, and why students part.
 
 K identical students with equal readouts v_c stay identical, and move like one student with the
 readouts K v_c at the learning rate η/K: its δ is K times as large, so that η⟨δ y_n⟩ and η²⟨δ²⟩ are
@@ -26,8 +26,8 @@ from tutelage.online.linearization import rates_and_jacobian, second_order
 from tutelage.online.stationary.points import FixedPoint, describe
 
 
-def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
-    """The scenario with a single student, and its learning rate."""
+def merged(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
+    """Return the equivalent scenario with a single student, and its learning rate."""
     K = scenario.K
     # The limit η → 0 counts time in units of 1/η, which has become K times as long.
     unit = K if rate.limit else 1
@@ -41,13 +41,13 @@ def one_for_all(scenario: Scenario, rate: Rate) -> tuple[Scenario, Rate]:
 
 
 def flow_of_one(flow: Flow, single: Scenario) -> Flow:
-    """The equations of the single student; its η_v is K² times as large in units of its η."""
+    """Return the equations of the single student; its η_v/η is K² times that of the scenario."""
     ratio = float(flow.readout_rate) * flow.scenario.K**2
     return Flow(single, flow.method, batch=int(flow.batch), readout_rate=ratio)
 
 
 def embedding(layout: Layout) -> Float[np.ndarray, "v d"]:
-    """The matrix that turns (R_n, Q, K v_c) of one student into the vector of K identical ones."""
+    """Return the matrix from (R_n, Q, K v_c) of one student to the state of K identical ones."""
     K, M, outputs = (layout.sizes[name] for name in ("student", "teacher", "output"))
     single = layout_of(1, M, outputs)
     columns = single.arrays(np.arange(single.size))
@@ -61,35 +61,35 @@ def embedding(layout: Layout) -> Float[np.ndarray, "v d"]:
 
 
 def are_identical(Q: Float[np.ndarray, "K K"], v: Float[np.ndarray, "outputs K"]) -> bool:
-    """All |J_i - J_k|² vanish up to rounding, and all units have the same readouts."""
-    alike = np.all(np.ptp(v, axis=-1) <= 1e-9 * np.max(np.abs(v)))
-    return len(Q) > 1 and bool(alike and np.ptp(Q) < 1e-9 * np.max(np.abs(Q)))
+    """Return whether all |J_i - J_k|² vanish up to rounding and all readouts are equal."""
+    equal_readouts = np.all(np.ptp(v, axis=-1) <= 1e-9 * np.max(np.abs(v)))
+    return len(Q) > 1 and bool(equal_readouts and np.ptp(Q) < 1e-9 * np.max(np.abs(Q)))
 
 
-def part_at_once(flow: Flow, rate: Rate) -> bool:
-    """True if the rates have no derivative at identical students."""
+def splits_instantly(flow: Flow, rate: Rate) -> bool:
+    """Return whether the rates have no derivative at identical students, who part at once."""
     return not rate.limit and len(flow.scenario.student.activation.kinks) > 0
 
 
 def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> FixedPoint:
-    """The fixed point with K students that are all z = (R_n, Q, K v_c)."""
+    """Return the fixed point whose K students are all z = (R_n, Q, K v_c)."""
     K, layout = flow.scenario.K, flow.layout
     y = embedding(layout) @ z
     f = rates_and_jacobian(flow, rate, y)[0]
-    # Rounding of ν is seen under a root in Q_ik for i != k, which says nothing about z.
+    # The rates of Q_ik for i != k contain √ν of rounding errors, which are no error of z.
     left = np.delete(f, layout.positions("Q")[np.triu_indices(K, 1)])
     point = describe(flow, rate, y, float(np.max(np.abs(left)) / max(1.0, np.max(np.abs(y)))))
-    if not part_at_once(flow, rate):
+    if not splits_instantly(flow, rate):
         return point
-    # One direction for each pair of students; the others are orthogonal to the singular part,
-    # and finite.
+    # One infinite eigenvalue for each pair of students; the others belong to directions orthogonal
+    # to the singular part, and are finite.
     values = point.eigenvalues.copy()
     values[: K * (K - 1) // 2] = np.inf
     return replace(point, eigenvalues=values, splitting=splitting(flow, rate.first, y))
 
 
 def splitting(flow: Flow, eta: float, y: Float[np.ndarray, " v"]) -> float:
-    """c = lim (dν/dα)/√ν for two students that part in a direction orthogonal to all vectors."""
+    """Compute c = lim (dν/dα)/√ν for two students that part orthogonally to all weights."""
     (q11, q12), (_, q22) = flow.layout.positions("Q")[:2, :2]
     rates = []
     for h in (4e-3, 2e-3, 1e-3):  # √ν; the ratio is a power series in h

@@ -1,6 +1,6 @@
 """Plateaus: how high and how long.
 
-A plateau is the time a run spends beside a fixed point that it cannot stay at: an unspecialized
+A plateau is the time a run spends next to a fixed point that it leaves again: an unspecialized
 saddle (straat2019 section 4, citton2025 section 3).  Its height is the error of that saddle.
 Its length is the time between the first and the last moment at which the error of the run is
 within a tenth of the height.
@@ -25,9 +25,9 @@ from tutelage.online.flow import Flow
 from tutelage.online.stationary.points import FixedPoint, describe, polished, relative
 from tutelage.online.steps import Steps, steps
 
-# "Beside the plateau": an error within a tenth of the height.
-BESIDE = 0.1
-# Tolerances of the integration: ends of a plateau move in proportion to them.
+# A run is on the plateau while its error is within this fraction of the height.
+PLATEAU_WIDTH = 0.1
+# Tolerances of the integration; the ends of a plateau shift in proportion to them.
 FINE, COARSE = 1e-10, 1e-9
 # Longest run, in units of 1/η.
 LONGEST = 1e5
@@ -35,13 +35,13 @@ LONGEST = 1e5
 
 @dataclass(frozen=True, repr=False)
 class Plateau(Finding):
-    """A plateau of one run; all but ``reasons`` is None if there is none.
+    """A plateau of one run; all fields but ``reasons`` are None if there is none.
 
-    point: the saddle beside which the run lingers, with its eigenvalues and the way out.
+    point: the saddle at which the run lingers, with its eigenvalues and unstable directions.
     height: ε_g of that saddle.
     length: the time within a tenth of the height.
     begins, ends: the first and the last such time.
-    reasons: why a field is None, by its name.
+    reasons: by the name of a field, why it is None.
     """
 
     point: FixedPoint | None
@@ -62,7 +62,7 @@ def plateau(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> Plateau:
-    """The plateau on which a run lingers longest, or why there is none.
+    """Find the plateau on which a run lingers longest, or the reason why there is none.
 
     length = t_last - t_first with |ε_g(t) - height| <= height/10 at both, a definition of ours:
     straat2019 and citton2025 show plateaus and give no number.  The estimated error of the
@@ -93,43 +93,47 @@ def plateau(
     run = steps(flow, y0, eta, until, tolerance=FINE)
     point = saddle(flow, run, eta)
     if point is None:
-        return _none(run)
+        return _no_plateau(run)
     there = scenario.with_readout(jnp.asarray(point.readout))
     height = generalization_error(there, point.overlaps, method=method, return_error=True)
-    begins, ends = _beside(run, point.generalization_error)
-    coarse = _beside(steps(flow, y0, eta, until, tolerance=COARSE), point.generalization_error)
+    begins, ends = _ends_of_plateau(run, point.generalization_error)
+    coarse = _ends_of_plateau(
+        steps(flow, y0, eta, until, tolerance=COARSE), point.generalization_error
+    )
     # The two ends may move together, and their difference by less than its error.
     error = abs(coarse[0] - begins) + abs(coarse[1] - ends) + 1e-9 * ends
     return Plateau(point, number(*height), number(ends - begins, error), begins, ends, {})
 
 
-def _none(run: Steps) -> Plateau:
-    """Nothing but the reason."""
+def _no_plateau(run: Steps) -> Plateau:
+    """Return a plateau of which every field is None, with the reason."""
     where = "diverges" if run.outcome == "diverged" else f"goes to ε_g = {run.error[-1]:.3g}"
-    why = f"the run {where} without lingering beside a saddle"
+    why = f"the run {where} without lingering at a saddle"
     names = ("point", "height", "length", "begins", "ends")
     return Plateau(None, None, None, None, None, dict.fromkeys(names, why))
 
 
 def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
-    """The unstable fixed point beside which the error of a run changes most slowly."""
+    """Return the unstable fixed point next to which the error of a run changes most slowly."""
     pace, rate = np.abs(run.slope / run.error), rate_of(float(learning_rate))
     slow = np.flatnonzero((pace[1:-1] <= pace[:-2]) & (pace[1:-1] <= pace[2:])) + 1
     for j in slow[np.argsort(pace[slow])]:
         try:
             near = polished("start", flow, rate, run.states[j])
         except ComputationError:
-            continue  # the error was slow there, the overlaps were not
+            continue  # the error changed slowly there, the overlaps did not
         point = describe(flow, rate, *near)
-        beside = abs(point.generalization_error - run.error[j]) < BESIDE * run.error[j]
+        beside = abs(point.generalization_error - run.error[j]) < PLATEAU_WIDTH * run.error[j]
         if beside and point.unstable_directions.shape[1] > 0:
             return point
     return None
 
 
-def _beside(run: Steps, height: float) -> tuple[float, float]:
-    """First and last time at which the error is within a tenth of the height."""
-    edges = np.sort(np.concatenate([run.crossings(height * (1 + s * BESIDE)) for s in (-1, 1)]))
-    first = 0.0 if abs(run.error[0] - height) <= BESIDE * height else edges[0]
-    last = run.times[-1] if abs(run.error[-1] - height) <= BESIDE * height else edges[-1]
+def _ends_of_plateau(run: Steps, height: float) -> tuple[float, float]:
+    """Return the first and last time at which the error is within a tenth of the height."""
+    edges = np.sort(
+        np.concatenate([run.crossings(height * (1 + s * PLATEAU_WIDTH)) for s in (-1, 1)])
+    )
+    first = 0.0 if abs(run.error[0] - height) <= PLATEAU_WIDTH * height else edges[0]
+    last = run.times[-1] if abs(run.error[-1] - height) <= PLATEAU_WIDTH * height else edges[-1]
     return float(first), float(last)

@@ -1,4 +1,4 @@
-"""Fixed points of on-line learning, and where they lead."""
+"""Fixed points of on-line learning, with eigenvalues and directions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,18 +22,19 @@ from tutelage.solve.newton import newton
 
 STEPS = 100
 POLISHED = 1e-12
-# Next to a singular covariance a step for rates below this changes eigenvalues by 1e-12.
+# Rates below this are rounding: next to a singular covariance a Newton step for them would change
+# eigenvalues by 1e-12.
 ROUNDING = 1e-14
-# A covariance may be this far from positive semi-definite, relative to its largest entry.
+# A covariance may have negative eigenvalues down to minus this, relative to its largest entry.
 OUTSIDE = 1e-9
-# Averages are regularised by 1e-8 at a singular covariance: eigenvalues that vanish, as they do
-# along a family of solutions, come out smaller than this.
+# Zero eigenvalues, as along a family of solutions, come out smaller than this, because averages
+# are regularised by 1e-8 at a singular covariance.
 ZERO = 1e-7
 
 
 @dataclass(frozen=True, repr=False)
 class FixedPoint(Finding):
-    """A state that does not move, and what happens beside it.
+    """A fixed point of the equations, with the Jacobian's eigenvalues and eigenvectors.
 
     overlaps: Q, R and T.
     readout: v of the student, shape (outputs, K); the scenario's if it does not learn.
@@ -70,7 +71,7 @@ class FixedPoint(Finding):
 
     @property
     def stable(self) -> bool:
-        """True if every small disturbance of any overlap decays, as in all rooms (GLOSSARY.md).
+        """True if every small disturbance of any overlap decays (GLOSSARY.md).
 
         Along a family of solutions, where an eigenvalue vanishes, it does not.
         """
@@ -78,7 +79,7 @@ class FixedPoint(Finding):
 
     @property
     def stability(self) -> str:
-        """In words: how many directions lead away and how fast, and what to do next."""
+        """Describe stability in words: unstable directions, growth rate, what to do next."""
         largest, count = float(self.eigenvalues[0].real), len(self.eigenvalues)
         away = self.unstable_directions.shape[1]
         if self.stable:
@@ -103,7 +104,7 @@ class FixedPoint(Finding):
 
     @property
     def shares(self) -> dict[str, Float[np.ndarray, " d"]]:
-        """How much of every eigenvector is in R, in Q and in v: sums of squares, 1 in all."""
+        """Fractions of every eigenvector in R, Q and v: sums of squares that add up to 1."""
         squares = np.abs(self.eigenvectors) ** 2
         squares = squares / np.sum(squares, axis=0)
         symbols = np.array([label.partition("_")[0] for label in self.labels])
@@ -119,7 +120,7 @@ class FixedPoint(Finding):
 
     @property
     def unstable_directions(self) -> Complex[np.ndarray, "v n"]:
-        """The eigenvectors that lead away."""
+        """Eigenvectors whose eigenvalues have a positive real part."""
         return self.eigenvectors[:, self.eigenvalues.real > ZERO]
 
 
@@ -133,7 +134,7 @@ def fixed_point(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> FixedPoint:
-    """The fixed point next to a state, by damped Newton steps with an exact Jacobian.
+    """Find the fixed point next to a state, by damped Newton steps with an exact Jacobian.
 
     Args:
         scenario: who learns from whom.
@@ -164,13 +165,13 @@ def fixed_point(
 
 
 def relative(readout_rate: Any, learning_rate: Any) -> float:
-    """η_v in units of η, which it is in the limit η → 0 already."""
+    """Return η_v/η; in the limit η → 0 the argument is this ratio already."""
     finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=0.5")
     return float(readout_rate) / (float(learning_rate) or 1.0)
 
 
 def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """The fixed point next to a state and its residual; `ComputationError` if there is none."""
+    """Return the fixed point next to a state and its residual, or raise `ComputationError`."""
     y, residual = settled(flow, rate, y)
     if residual > POLISHED:
         problem = f"Newton's method stops at rates of {residual:.1e}"
@@ -188,13 +189,13 @@ def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.n
 
 
 def is_state(flow: Flow, y: np.ndarray) -> bool:
-    """True if the covariance is positive semi-definite, up to what a root finder leaves."""
+    """Return whether the covariance is positive semi-definite up to the error of a root finder."""
     C = np.asarray(flow.overlaps(jnp.asarray(y), flow.scenario.T).covariance)
     return bool(np.linalg.eigvalsh(C)[0] > -OUTSIDE * np.max(np.abs(C)))
 
 
 def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoint:
-    """Eigenvalues, eigenvectors and error of a state that does not move."""
+    """Make the record of a fixed point: eigenvalues, eigenvectors and error."""
     scenario = flow.scenario
     values, vectors = np.linalg.eig(rate.unit * rates_and_jacobian(flow, rate, y)[1])
     order = np.argsort(-values.real, kind="stable")
@@ -210,7 +211,7 @@ def describe(flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> FixedPoi
 
 
 def settled(flow: Flow, rate: Rate, y: np.ndarray, steps: int = STEPS) -> tuple[np.ndarray, float]:
-    """Where Newton's method ends, and the largest rate there relative to the largest overlap."""
+    """Run Newton's method; return its end and the largest rate relative to the largest overlap."""
 
     def function(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return rates_and_jacobian(flow, rate, y)

@@ -1,4 +1,4 @@
-"""All fixed points that Newton's method reaches from many starts."""
+"""Search for fixed points by Newton's method from many starts."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from tutelage.online.stationary.identical import (
     are_identical,
     describe_identical,
     flow_of_one,
-    one_for_all,
+    merged,
 )
 from tutelage.online.stationary.points import (
     POLISHED,
@@ -35,16 +35,17 @@ from tutelage.online.stationary.points import (
 from tutelage.runs.progress import Progress
 from tutelage.runs.seed import check_seed
 
-# Newton steps from one start; those that arrive need about ten.
+# Largest number of Newton steps from one start; convergence takes about ten.
 STEPS = 30
 # States are the same if their invariants agree to this: at a singular Jacobian a residual of
 # 1e-12 leaves the state uncertain by 1e-6.
 SAME = 1e-6
-# Errors below this are zero for such a state.
+# Errors below this count as zero.
 PERFECT = 1e-9
-# Larger norms are on the way to infinity.
+# Larger norms count as infinite.
 TOO_LARGE = 1e6
-# Symmetric starts: of all teachers together, and of each student alone.
+# Symmetric starts: coefficients of the sum of all teachers, and of a direction that is different
+# for each student.
 SYMMETRIC = ((-0.1, 0.1), (0.3, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0), (0.2, 3.0))
 
 
@@ -60,7 +61,7 @@ def fixed_points(
     method: Method | str | None = None,
     progress: bool = False,
 ) -> list[FixedPoint]:
-    """The fixed points that can be reached, up to permutations of units, best error first.
+    """Find fixed points, up to permutations of units, sorted by error.
 
     Newton's method begins at the perfect solution, at students that follow one teacher each, at
     symmetric states, at states of slow motion on the way from small random weights, and at
@@ -96,7 +97,7 @@ def fixed_points(
     flow = Flow(scenario, method, batch=batch, readout_rate=ratio)
     found = _Collection(flow)
     identical = scenario.K > 1 and (flow.trained or scenario.student.uniform)
-    single, their_rate = one_for_all(scenario, rate)
+    single, their_rate = merged(scenario, rate)
     total = _count(scenario, starts) + (_count(single, starts) if identical else 0)
     with Progress(progress, total, "starts") as bar:
         if identical:
@@ -108,7 +109,7 @@ def fixed_points(
 
 
 def _identical(flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress) -> list[np.ndarray]:
-    """(R_n, Q) of the fixed points with identical students, and K v_c."""
+    """Find (R_n, Q, K v_c) of the fixed points with identical students."""
     found = _Collection(flow)
     for y, residual in _arrivals(flow, rate, seed, starts, bar):
         found.add_state(flow, rate, y, residual)
@@ -125,7 +126,7 @@ class _Collection:
 
     def add_state(self, flow: Flow, rate: Rate, y: np.ndarray, residual: float) -> None:
         Q = flow.layout.arrays(y)["Q"]
-        # Identical students were found as one student; here the Jacobian would be wrong.
+        # Identical students are searched for as one student; here their Jacobian would be wrong.
         if not are_identical(Q, flow.readout(y)) and not self._knows(_invariants(flow, y)):
             self.add(describe(flow, rate, y, residual))
 
@@ -141,7 +142,7 @@ class _Collection:
 
 
 def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
-    """Numbers that do not change when units are renamed: ε_g, the spectrum of C, all entries."""
+    """Compute ε_g, the spectrum of C and sorted overlaps, which renaming units does not change."""
     T, blocks = flow.scenario.T, flow.layout.arrays(y)
     spectrum = np.linalg.eigvalsh(np.asarray(flow.overlaps(jnp.asarray(y), T).covariance))
     entries = [np.diag(blocks["Q"]), *blocks.values()]
@@ -170,7 +171,7 @@ def _arrivals(
 
 
 def _count(scenario: Scenario, count: int) -> int:
-    """How many starts `_starts` has, at most."""
+    """Return the largest number of starts that `_starts` yields."""
     pairings = min(count, math.comb(scenario.M + scenario.K - 1, scenario.K))
     return 1 + pairings + len(SYMMETRIC) + max(1, count // 5) + count
 
@@ -178,7 +179,7 @@ def _count(scenario: Scenario, count: int) -> int:
 def _starts(
     flow: Flow, rate: Rate, rng: np.random.Generator, count: int
 ) -> Iterator[Iterable[Float[np.ndarray, " v"]]]:
-    """One state for each start, or several on the way from it."""
+    """Yield the states to begin from: one for each start, or several along a run from it."""
     K, M = flow.scenario.K, flow.scenario.M
     T, v = np.asarray(flow.scenario.T), np.asarray(flow.scenario.student.weights)
     values, vectors = np.linalg.eigh(T)
@@ -202,7 +203,7 @@ def _starts(
 
 
 def _solutions(flow: Flow, B: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Weights and readouts of students that repeat the teacher, if it can be repeated."""
+    """Yield weights and readouts of students that reproduce the teacher, if that is possible."""
     scenario = flow.scenario
     g, h = scenario.student.activation, scenario.teacher.activation
     (v, teachers), K, M = (np.asarray(x) for x in scenario.readouts), scenario.K, scenario.M
@@ -227,7 +228,7 @@ def _is_homogeneous(g: Activation) -> bool:
 
 
 def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:
-    """States on the way from a start at which the motion is slowest, and the last one.
+    """Yield the states along a run at which the motion is slowest, and the last one.
 
     Linearly implicit Euler steps of length 1/η need nothing that Newton's method does not.
     """
@@ -235,13 +236,13 @@ def _slow_states(flow: Flow, rate: Rate, y: np.ndarray) -> Iterator[np.ndarray]:
     for _ in range(60):
         f, J = rates_and_jacobian(flow, rate, y)
         if not (np.all(np.isfinite(f)) and np.all(np.isfinite(J))) or np.max(np.abs(f)) > 1e3:
-            break  # it diverges; slow states before that count
+            break  # the run diverges; slow states before that are used
         way.append(y)
         speeds.append(float(np.max(np.abs(f))))
         try:
             y = y + np.linalg.solve(np.eye(len(f)) - J, f)
         except np.linalg.LinAlgError:
-            break  # an eigenvalue of exactly η: there is no such step
+            break  # an eigenvalue of exactly η: the implicit step does not exist
     for k in range(1, len(way) - 1):
         if speeds[k - 1] >= speeds[k] <= speeds[k + 1]:
             yield way[k]

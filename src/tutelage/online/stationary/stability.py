@@ -1,4 +1,4 @@
-"""Where fixed points lose their stability, and where a branch of them turns round."""
+"""Learning rates where fixed points lose stability, and where their branches have folds."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,19 +15,19 @@ from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 CLOSE = 1e-12
-# Rates that averages leave at an exact solution, relative to the overlaps: those of closed forms
-# are right to this (`tutelage.online.moments.base.EXACT`).
+# Largest rate at an exact solution, relative to the overlaps: the error of closed forms
+# (`tutelage.online.moments.base.EXACT`).
 SOLVED = 1e-10
-# Of an error that is estimated from three values.
+# Factor on an error that is estimated from three values.
 SAFETY = 10.0
-CLOSED_IN = 4 * float(np.finfo(float).eps)  # interval of a root, relative to it
+CLOSED_IN = 4 * float(np.finfo(float).eps)  # relative width of the interval of a root
 TOO_LARGE = 1e3  # norms on a branch that goes to infinity
 # Learning rates between which the unspecialized saddle is followed.
 LOWEST, HIGHEST = 0.02, 1000.0
 
 
 def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
-    """Where max Re λ = 0 on the branch of the attractor; None if it is no isolated point."""
+    """Find η with max Re λ = 0 on the branch of the attractor; None if that is not isolated."""
     y = _solution(flow, run)
     solved = y is not None
     y = _polished(flow, run, eta) if y is None else y
@@ -35,8 +35,8 @@ def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimat
         return None
     if not solved:
         return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
-    # The solution does not depend on η, and must not move by rounding either: beside it, where C
-    # is singular, J has another limit.
+    # The solution does not depend on η. It is not polished: C is singular there, and J has another
+    # limit in a state that is moved by rounding.
     F, G = _derivatives(flow, y)
     etas = np.linspace(eta, top, 65)
     below = np.flatnonzero([_stability(F + eta * G) < 0 for eta in etas])
@@ -53,7 +53,7 @@ def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
     if run.outcome != "converged" or end.K != end.M:
         return None
     T = np.asarray(scenario.T)
-    # The nearest one, |J_i - B_n|² less Q_ii: R_in may be larger for a longer teacher.
+    # The nearest teacher by |J_i - B_n|² - Q_ii, not by R_in, which is larger for a longer teacher.
     teacher = np.argmin(np.diag(T) - 2 * np.asarray(end.R), axis=1)
     solution = {"Q": T[np.ix_(teacher, teacher)], "R": T[teacher]}
     y = flow.layout.vector(flow.layout.arrays(last) | solution)
@@ -62,13 +62,13 @@ def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
 
 
 def _left(flow: Flow, y: np.ndarray) -> float:
-    """The largest rate, relative to T; at a solution it is the error of the averages."""
+    """Return the largest rate relative to T, at a solution the error of the averages."""
     rates = [order(flow, y)[0] for order in (first_order, second_order)]
     return float(np.max(np.abs(rates)) / np.max(np.abs(np.asarray(flow.scenario.T))))
 
 
 def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
-    """The fixed point at the end of a run."""
+    """Return the fixed point at the end of a run, or None."""
     try:
         return polished("start", flow, rate_of(eta), run.states[-1])[0]
     except ComputationError:
@@ -76,12 +76,12 @@ def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
 
 
 def _derivatives(flow: Flow, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """F and G of the Jacobian F + ηG at a state."""
+    """Return F and G of the Jacobian F + ηG at a state."""
     return first_order(flow, y)[1], second_order(flow, y)[1]
 
 
 def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
-    """Where a solution loses its stability, and how far the error of derivatives moves that."""
+    """Find where a solution loses its stability, with the error that derivatives cause."""
     F, G = _derivatives(flow, y)
 
     def stability(eta: float) -> float:
@@ -96,7 +96,7 @@ def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
 
 
 def _spread_over_names(flow: Flow, state: Overlaps, eta: float) -> float:
-    """How much the stability changes when students are renamed, which it does by rounding alone.
+    """Measure the rounding error of the stability: its change when students are renamed.
 
     Derivatives of averages of several fields have a root where two of them coincide.
     """
@@ -112,17 +112,17 @@ def _spread_over_names(flow: Flow, state: Overlaps, eta: float) -> float:
 
 
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
-    """Where dη/ds = 0 on the branch through (y, η); None if it does not turn round below top."""
+    """Find η with dη/ds = 0 on the branch through (y, η); None if there is no fold below top."""
     return _met(flow, y, eta, along_parameter, top)
 
 
 def saddle_vanishes(scenario: Scenario, Q: float, C: float, R: float) -> Estimate | None:
-    """Where an unspecialized saddle meets another fixed point, dη/ds = 0 along their curve.
+    """Find the fold dη/ds = 0 where an unspecialized saddle meets another fixed point.
 
     Q, C, R: all Q_ii, all Q_ik and all R_in of the saddle in the limit η → 0.
     """
-    # At every η > 0 students differ in what they have besides the teachers; odd ones as η → 0
-    # do not, and identical students have a curve of their own.
+    # At every η > 0 students differ in their parts orthogonal to the teachers. For odd units these
+    # vanish as η → 0, and identical students are on another branch.
     own = max(Q - C, 0.0) + 0.5 * LOWEST
     near = Overlaps(
         Q=own * np.eye(scenario.K) + C, R=np.full((scenario.K, scenario.M), R), T=scenario.T
@@ -133,7 +133,7 @@ def saddle_vanishes(scenario: Scenario, Q: float, C: float, R: float) -> Estimat
 
 
 def solution_loses_stability(scenario: Scenario) -> Estimate:
-    """The learning rate at which the largest eigenvalue of f_1' + η f_2' at Q = R = T is zero."""
+    """Find η at which the largest eigenvalue of f_1' + η f_2' at Q = R = T is zero."""
     solution = Overlaps(Q=scenario.T, R=scenario.T, T=scenario.T)
     flow, high = Flow(scenario), LOWEST
     y = flow.vector(solution)
@@ -144,12 +144,12 @@ def solution_loses_stability(scenario: Scenario) -> Estimate:
 
 
 def _stability(jacobian: np.ndarray) -> float:
-    """-max Re λ in units of η: positive as long as every disturbance decays."""
+    """Compute -max Re λ in units of η: positive if every disturbance decays."""
     return -float(np.max(np.linalg.eigvals(jacobian).real))
 
 
 def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
-    """η where a test first changes its sign along the branch of fixed points through (y, η)."""
+    """Find the first η where a test changes its sign on the branch through (y, η)."""
 
     def ending(u: np.ndarray, met: list[Special]) -> str | None:
         return "met" if met else "to infinity" if np.max(np.abs(u)) > TOO_LARGE else None

@@ -1,1 +1,1 @@
-"""On-line learning of committees whose units are all alike, at a cost that does not grow with K."""
+"""On-line learning of permutation-symmetric committees, at a cost that does not grow with K."""

@@ -1,4 +1,4 @@
-"""Committees whose units are all alike: four numbers instead of K², whatever K is.
+"""Equations of permutation-symmetric committees: four numbers instead of K², for any K.
 
 Every sum over units in the equations is a sum over patterns: which of the units coincide.
 Up to permutations ⟨δ_1 δ_2⟩ takes its other two fields from the units 1, 2, 3 and 4, so that at
@@ -66,7 +66,7 @@ class SymmetricFlow(eqx.Module):
         units = (symmetric.student.activation, symmetric.teacher.activation)
         self.averages = pattern_averages(units, chosen(method, units), symmetric.units)
         self.method = None if method is None else self.averages.single.method
-        # As arrays, these numbers are data: another K needs no other program.
+        # These numbers are arrays, so that one compiled program serves all K.
         positive_integer("batch", batch, "batch=1")
         self.K, self.batch, self.numbers = jax.tree.map(
             lambda x: jnp.asarray(x, dtype=jnp.float64),
@@ -84,16 +84,16 @@ class SymmetricFlow(eqx.Module):
 
     @property
     def readout(self) -> Float[Array, ""]:
-        """v, the same for all students."""
+        """v, equal for all students."""
         return self.scales[0] / self.numbers.output_scale[0]
 
     def with_readout(self, v: Any) -> "SymmetricFlow":
-        """The same with another v."""
+        """Return this flow with another readout v."""
         scales = jnp.stack([self.numbers.output_scale[0] * v, self.scales[1]])
         return eqx.tree_at(lambda flow: flow.scales, self, scales)
 
     def readout_gradient(self, state: SymmetricState) -> Float[Array, ""]:
-        """⟨(τ - σ) g(x_1)⟩ times the output scale, by which v learns."""
+        """Compute ⟨(τ - σ) g(x_1)⟩ times the output scale, the gradient of v."""
         C, k, units = self._covariance(state), self.averages.k, self.averages.single.units
         s_K, s_M = self.scales
         total = jnp.zeros(())
@@ -126,7 +126,7 @@ class SymmetricFlow(eqx.Module):
         return self.error_and_rounding(self.checked(state))[0]
 
     def error_and_rounding(self, state: SymmetricState) -> tuple[Array, Array]:
-        """ε_g and how much of it is rounding: 2⁻⁵² times the terms that cancel in it.
+        """Compute ε_g and its rounding error, 2⁻⁵² times the terms that cancel in it.
 
         ε_g = ½ K [s_K² I2(x_1, x_1) - 2 s_K s_M I2(x_1, y_1) + s_M² I2(y_1, y_1)]
             + ½ K (K - 1) [s_K² I2(x_1, x_2) - 2 s_K s_M I2(x_1, y_2) + s_M² I2(y_1, y_2)]
@@ -150,10 +150,10 @@ class SymmetricFlow(eqx.Module):
         return error, jnp.finfo(jnp.float64).eps * rounding
 
     def checked(self, state: object) -> SymmetricState:
-        """The state as arrays of one shape; refused if no weights have such overlaps."""
+        """Return the state as arrays of one shape; refuse overlaps that no weights can have."""
         if not isinstance(state, SymmetricState):
             raise InputError("state", repr(state), "it has to be a SymmetricState")
-        if self.averages.k == 1:  # one unit has no other
+        if self.averages.k == 1:  # a single unit has no C and S
             state = state._replace(C=jnp.zeros(()), S=jnp.zeros(()))
         if not is_traced((state, self.K)):
             arrays = [finite_array(name, x) for name, x in zip(state._fields, state, strict=True)]
@@ -162,7 +162,7 @@ class SymmetricFlow(eqx.Module):
         return SymmetricState(*jnp.broadcast_arrays(*(jnp.asarray(x) for x in state)))
 
     def _covariance(self, state: SymmetricState) -> Float[Array, "... n n"]:
-        """Of the students and teachers that stand for all."""
+        """Return the covariance of the students and teachers that represent all."""
         (Q, C, R, S), k = state, self.averages.k
         T = jnp.broadcast_to(matrix(k, *self.teacher_overlaps), (*jnp.shape(Q), k, k))
         return unchecked(matrix(k, Q, C), matrix(k, R, S), T).covariance
@@ -186,7 +186,7 @@ class SymmetricFlow(eqx.Module):
         ]
 
     def _counted(self, by_p: Float[Array, "... p"], given: int) -> Float[Array, "..."]:
-        """Σ_p (K - m)(K - m - 1)… × what p units besides the m given ones contribute."""
+        """Compute Σ_p (K - m)(K - m - 1)… times the terms with p units besides the m given ones."""
         count, total = jnp.ones(()), by_p[..., 0]
         for p in range(1, by_p.shape[-1]):
             count = count * (self.K - given - p + 1)

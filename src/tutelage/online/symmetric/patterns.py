@@ -1,4 +1,4 @@
-"""Which averages occur in a committee whose units are all alike.
+"""Averages of a permutation-symmetric committee: index patterns and their multiplicities.
 
 Fields 0 … k - 1 are the students that stand for all, k … 2k - 1 the teachers.  Unit 0 learns;
 unit 1 is "another one".  The fields that the equations sum over belong to those units or to
@@ -26,13 +26,13 @@ from tutelage.online.moments.batches import Averages, Batch, batches
 from tutelage.online.moments.signs import has_known_slopes
 
 REPRESENTATIVES = 4
-# Targets, numbers of further units, numbers of teachers among the summed fields.
+# Axes: targets, number of further units, number of teachers among the summed fields.
 SHAPES = {"i3": (4, 2, 2), "i4": (2, 3, 3), "slopes": (2,)}
 Tuples = list[tuple[tuple[int, ...], int, float]]
 
 
 def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Units of the summed fields up to permutations of those not given, and how many are new."""
+    """Yield units of the summed fields up to permutations, and the number of new ones."""
     found: list[tuple[tuple[int, ...], int]] = [((), given)]
     for _ in range(fields):
         found = [
@@ -45,7 +45,7 @@ def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...]
 
 @cache
 def _tuples(kind: str, k: int) -> Tuples:
-    """(fields, target, weight) of every average for k representatives, as `batches` wants them."""
+    """List (fields, target, weight) of all averages for k representatives, as for `batches`."""
     place = np.arange(int(np.prod(SHAPES[kind]))).reshape(SHAPES[kind])
     if kind == "slopes":
         return [((0, unit), int(place[unit]), 1.0) for unit in range(min(k, 2))]
@@ -57,7 +57,7 @@ def _tuples(kind: str, k: int) -> Tuples:
         return found
     for unit in range(min(k, 2)):
         for ((a, b), p), n in product(_patterns(1 + unit, 2, k), range(3)):
-            # A student and a teacher stand in either order: the second counts twice.
+            # A pair of a student and a teacher occurs in both orders, and counts twice.
             summed = sorted((a + k * (n == 2), b + k * (n >= 1)))
             weight = 2.0 if n == 1 else 1.0
             found.append(((0, unit, *summed), int(place[unit, p, n]), weight))
@@ -65,7 +65,7 @@ def _tuples(kind: str, k: int) -> Tuples:
 
 
 class PatternAverages(eqx.Module):
-    """Sums of averages over all patterns, by one way.
+    """Sums of averages over all patterns, by one implementation.
 
     single: the units of a student and a teacher, and how single averages are computed.
     k: how many students and teachers stand for all.
@@ -78,7 +78,7 @@ class PatternAverages(eqx.Module):
     def __call__(
         self, kind: str, C: Float[Array, "... n n"]
     ) -> Float[Array, "... targets p teachers"]:
-        """Sums over all patterns with p further units, by the number of teachers."""
+        """Return sums over all patterns with p further units, by the number of teachers."""
 
 
 class SignPatterns(PatternAverages):
@@ -108,7 +108,7 @@ class SinglePatterns(PatternAverages):
 def pattern_averages(
     units: tuple[Activation, Activation], method: Method, K: int
 ) -> PatternAverages:
-    """How the averages of a symmetric committee of K units are computed."""
+    """Choose the implementation of the averages of a symmetric committee."""
     single, k = Averages(numbers_to_arrays(units), method), min(K, REPRESENTATIVES)
     if not (isinstance(method, Orthant) and has_known_slopes(*units)):
         return SinglePatterns(single, k)
@@ -118,7 +118,7 @@ def pattern_averages(
 
 @cache
 def pattern_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
-    """The averages in batches; without ``coincidences`` one for each choice of activations."""
+    """Group averages in batches; without ``coincidences`` one for each choice of activations."""
     sorted_out = batches(_tuples(kind, k), int(np.prod(SHAPES[kind])), k)
     if coincidences:
         return sorted_out
@@ -138,7 +138,7 @@ def pattern_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
 
 @cache
 def _written_out(kind: str, k: int, g: ClosedForm, h: ClosedForm) -> Sums:
-    """The same sums written out in moments, each of which is then computed once."""
+    """Write the sums out in moments, each of which is then computed once."""
     parts: list[list[sums.Expansion]] = [[] for _ in range(int(np.prod(SHAPES[kind])))]
     for fields, target, weight in _tuples(kind, k):
         slopes = [sums.slope(g, f) for f in (fields[:1] if kind == "i3" else fields[:2])]

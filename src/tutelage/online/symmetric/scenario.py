@@ -1,4 +1,4 @@
-"""Committees whose units are all alike: what is known of a state and a scenario.
+"""States and scenarios of permutation-symmetric committees.
 
 If K = M and nothing distinguishes a unit but whom it copies,
 
@@ -24,7 +24,7 @@ from tutelage.model.teachers import check_orthogonal
 
 @with_checked_arguments
 class SymmetricState(NamedTuple):
-    """Q_ii = Q, Q_ik = C, R_ii = R, R_in = S; all of the same shape (...).
+    """Overlaps Q_ii = Q, Q_ik = C, R_ii = R, R_in = S, all of one shape (...).
 
     With a single unit there is no C and no S: whatever stands there is never looked at.
 
@@ -44,13 +44,13 @@ class SymmetricState(NamedTuple):
         return Overlaps(*(matrix(units, *pair) for pair in pairs))
 
 
-# The entries of a block: those of a unit and its own partner, and those of two others.
+# Entries of a block: of a unit with its partner, and of two different units.
 ENTRIES = {"Q": ("Q", "C"), "R": ("R", "S"), "readout": ("readout",)}
 
 
 @cache
 def symmetric_layout(learns: bool) -> Layout:
-    """Q, C, R and S, and v of a second layer that learns."""
+    """Return the layout of Q, C, R and S, and v of a second layer that learns."""
     blocks = {block.name: block for block in BLOCKS}
     return Layout(
         tuple(
@@ -133,7 +133,7 @@ class SymmetricScenario(Numbers):
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "SymmetricScenario":
-        """The same scenario; its T has to have one number on and one beside the diagonal."""
+        """Make it of a full scenario whose T has one number on and one off the diagonal."""
         T, M = np.asarray(scenario.T), scenario.M
         t, u = float(T[0, 0]), float(T[0, -1]) if M > 1 else 0.0
         largest = float(np.max(np.abs(T - np.asarray(matrix(M, t, u)))))
@@ -153,7 +153,7 @@ class SymmetricScenario(Numbers):
 
 
 def symmetric_scenario(scenario: Any) -> SymmetricScenario:
-    """A symmetric scenario as it is, or a full one without its K² overlaps."""
+    """Return a symmetric scenario unchanged, or make one of a full scenario."""
     if isinstance(scenario, SymmetricScenario):
         return scenario
     if not isinstance(scenario, Scenario):
@@ -167,13 +167,15 @@ def symmetric_scenario(scenario: Any) -> SymmetricScenario:
 
 
 def matrix(units: int, diagonal: Any, beside: Any) -> Float[Array, "... n n"]:
-    """One number on the diagonal and one beside it."""
+    """Return the matrix with one number on and one off the diagonal."""
     a, b = jnp.asarray(diagonal, float), jnp.asarray(beside, float)
     return jnp.where(np.eye(units, dtype=bool), a[..., None, None], b[..., None, None])
 
 
 def check_positive(K: int, state: SymmetricState, t: float, u: float) -> None:
-    """The covariance of all 2K fields has the eigenvalues of two matrices, one K - 1 times.
+    """Refuse a covariance that is not positive semi-definite.
+
+    That of all 2K fields has the eigenvalues of two matrices, one of them K - 1 times.
 
     A = Q + (K - 1) C - (R + (K - 1) S)²/(t + (K - 1) u) >= 0 and B = Q - C - (R - S)²/(t - u) >= 0.
     """

@@ -1,4 +1,4 @@
-"""Trajectories of committees whose units are all alike, for any number of units.
+"""Trajectories of permutation-symmetric committees, for any number of units.
 
 The equations in Q, C, R and S are stiff: with outputs of order one the sum of all students
 follows the sum of all teachers K times faster than a student finds its teacher.  An implicit
@@ -44,7 +44,7 @@ from tutelage.runs.provenance import recorded
 
 # Rounding errors of ε_g add up from a few dozen operations.
 ROUNDING_UNITS = 16
-# The pace is looked at after so many evaluations; most runs take fewer.
+# Number of evaluations between two checks of the progress; most runs take fewer.
 LOOK = 5000
 
 
@@ -100,7 +100,7 @@ def evolve_symmetric(
     with Progress(progress, float(until), "time α") as bar:
         trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
     shown, vectors = trajectory.until_the_end(times)
-    # One shape whenever a run ends, and for all numbers of times up to the next power of two.
+    # One shape for all numbers of times up to the next power of two, wherever a run ends.
     padded = np.concatenate(
         [vectors, np.tile(y0, (2 ** len(times).bit_length() - len(vectors), 1))]
     )
@@ -126,10 +126,10 @@ def _integrate(
     tolerance: float,
     bar: Progress,
 ) -> Trajectory:
-    """From the start to the end; states at times after the end are those of the start."""
-    pace, within = Pace(until), np.asarray(tolerance)
+    """Integrate from the start to the end; later times are filled with the start."""
+    pace, within = ProgressCheck(until), np.asarray(tolerance)
 
-    # Times are arrays here: a number would be part of the program and compile it anew.
+    # Times are arrays: a number would be a constant of the program and compile it again.
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         pace.check(t)
         return np.asarray(_rates(flow, rate, np.asarray(t), y))
@@ -146,7 +146,7 @@ def _integrate(
 
     nearest.terminal = True  # type: ignore[attr-defined]
     states = np.tile(y0, (len(times), 1))
-    if nearest(0.0, y0) < 0:  # what has happened already is not crossed any more
+    if nearest(0.0, y0) < 0:  # events that have happened are not looked for again
         reason = 1 + int(np.argmin(distances(0.0, y0)))
         return Trajectory(states, y0, np.asarray(0.0), np.asarray(reason))
     found = solve_ivp(
@@ -163,7 +163,7 @@ def _integrate(
     states[: len(found.t)] = found.y.T.reshape(-1, len(y0))
     if found.status == 0:
         ended, last, reason = until, states[-1], REACHED
-    elif found.status < 0:  # a step that shrinks to nothing: a divergence faster than any bound
+    elif found.status < 0:  # the step shrinks to zero: a divergence in finite time
         known = len(found.t)
         ended, last = (found.t[-1], states[known - 1]) if known else (0.0, y0)
         reason = DIVERGED
@@ -173,8 +173,8 @@ def _integrate(
     return Trajectory(states, last, np.asarray(ended), np.asarray(reason))
 
 
-class Pace:
-    """Refuses what would not end: at this pace the last time is more than 10⁹ evaluations away.
+class ProgressCheck:
+    """Refuse runs that would not end: the last time is more than 10⁹ evaluations away.
 
     It happens where rates are known to fewer digits than the tolerance asks for, as those of
     enormous norms: steps stay as short as the errors are.
@@ -184,7 +184,7 @@ class Pace:
         self._until, self._count, self._then = until, 0, 0.0
 
     def check(self, t: float) -> None:
-        """Count one evaluation at a time, and look at the pace now and then."""
+        """Count one evaluation, and check the progress at regular intervals."""
         self._count += 1
         if self._count % LOOK:
             return
@@ -201,7 +201,7 @@ class Pace:
 
 
 def _outcome(flow: SymmetricFlow, rate: Rate | Scheduled, trajectory: Trajectory) -> str:
-    """A run at rest has converged unless a symmetric disturbance would grow."""
+    """Name the outcome: a run at rest has converged unless a symmetric disturbance grows."""
     if trajectory.outcome == PLATEAU and not _grows(
         flow, rate, float(trajectory.ended_at), trajectory.last
     ):
@@ -223,13 +223,13 @@ def _blocks(flow: SymmetricFlow, y: Float[Array, "... d"]) -> dict[str, Any]:
 
 
 def _at(flow: SymmetricFlow, blocks: dict[str, Any]) -> tuple[SymmetricFlow, SymmetricState]:
-    """The equations with the readout of a state, if it learns, and the overlaps of the state."""
+    """Return the equations with the readout of a state, if it learns, and its overlaps."""
     state = SymmetricState(*(blocks[name] for name in SymmetricState._fields))
     return flow.with_readout(blocks["readout"]) if "readout" in blocks else flow, state
 
 
 def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> dict[str, Array]:
-    """dQ, dC, dR and dS, and dv if it learns."""
+    """Return dQ, dC, dR and dS, and dv if the readout learns."""
     blocks, now = _blocks(flow, y), rate.at(t)
     here, state = _at(flow, blocks)
     change = here(state, now)._asdict()
@@ -254,7 +254,7 @@ def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Ar
 def _distances(
     flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: Any
 ) -> Array:
-    """Negative where a run has converged, diverged or come to rest, in the order of OUTCOMES."""
+    """Compute event functions, negative where a run has ended, in the order of OUTCOMES."""
     blocks = _blocks(flow, y)
     here, state = _at(flow, blocks)
     error, rounding = here.error_and_rounding(state)
@@ -270,14 +270,14 @@ def _distances(
 
 
 def _unit(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any) -> Any:
-    """η s_K s_M, the rate at which a student moves towards its own teacher."""
+    """Compute η s_K s_M, the rate at which a student approaches its own teacher."""
     return rate.at(t).unit * jnp.prod(flow.scales)
 
 
 def _grows(flow: SymmetricFlow, rate: Rate | Scheduled, t: float, y: np.ndarray) -> bool:
-    """Whether a symmetric disturbance would grow."""
+    """Return whether a symmetric disturbance grows."""
     J = np.asarray(_jacobian(flow, rate, np.asarray(t), y))
-    # The fast motion, K times larger, limits how small an eigenvalue can be told from zero.
+    # Rounding of the fast motion, K times larger, bounds the eigenvalues that differ from zero.
     smallest = max(GROWS * float(_unit(flow, rate, t)), 1e-12 * float(np.max(np.abs(J))))
     return bool(np.max(np.linalg.eigvals(J).real) > smallest)
 

@@ -222,7 +222,7 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
     for level in np.flatnonzero(minima["runs"].values > 0):
         one = minima.isel(level=int(level))
         name = f"K = M = {UNITS}, {one.family.item()}"
-        yield found(f"{name}: ε_g", float(one.generalization_error), 1e-13, NOTE_SHARES)
+        yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
         yield found(f"{name}: share of starts", *share, NOTE_SHARES)
 
