@@ -71,7 +71,7 @@ def test_the_error_of_the_length_holds_from_both_sides(rate):
     scenario, start = erf()
     found, flow = plateau(scenario, start, rate), Flow(scenario)
     run = steps(flow, flow.vector(start), rate, 2 * found.ends, tolerance=1e-13)
-    begins, ends = plateaus._beside(run, found.point.generalization_error)
+    begins, ends = plateaus._ends_of_plateau(run, found.point.generalization_error)
     true = abs(found.length.value - (ends - begins))
     assert true <= found.length.error <= 100 * true
 
