@@ -4,6 +4,7 @@
 examples on every machine, and does not time them, because the first call compiles. What was
 compiled is kept for the other test process and for the next run, in .pytest_cache. In the
 process of the tests all functions are traced: a test may have changed what they call.
+Annotations are checked (`annotation_checks`).
 """
 
 import gc
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 
+import annotation_checks  # the first import: what is imported after it is checked
 import hypothesis
 import made_up_paper
 import pytest
@@ -64,7 +66,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_report_header() -> str:
-    return f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}"
+    return (
+        f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}, "
+        f"annotations checked by {annotation_checks.CHECKER}"
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")

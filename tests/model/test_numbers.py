@@ -42,7 +42,7 @@ def test_a_number_is_described_bounded_and_may_differ_between_runs(number):
     value = [getattr(scenario, number.name) for scenario in several.split_runs()]
     assert value == ([(0.5, 0.5), (0.25, 0.25)] if number.is_pair else [0.5, 0.25])
     with pytest.raises(InputError, match=rf"Try: tl.Scenario\(.*{number.name}="):
-        tl.online.evolve(several, **{number.name: 1.0})
+        tl.online.fixed_point(several, **{number.name: 1.0})
 
 
 def test_only_rates_scale_with_the_unit_of_time():

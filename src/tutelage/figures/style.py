@@ -112,7 +112,7 @@ def palette() -> list[str]:
     return matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
 
 
-def colour(number: int) -> str:
+def colour(number: int | np.integer) -> str:
     """Return a colour of the palette, which repeats after its last one."""
     colours = palette()
     return colours[number % len(colours)]

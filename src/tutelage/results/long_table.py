@@ -282,7 +282,7 @@ def _variable(spread: xr.Variable, column: Column) -> xr.Variable:
 
 def _head(
     lines: io.TextIOWrapper,
-) -> tuple[dict[str, int], dict[str, Column], dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], dict[str, Column], dict[str, Any], list[str]]:
     """Sizes, columns, attributes and the heading of the rows."""
     sizes: dict[str, int] = {}
     columns: dict[str, Column] = {}

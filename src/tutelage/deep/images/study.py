@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._arguments import validated
 from tutelage._checks import positive_integer
 from tutelage._jax import jax, jnp
 from tutelage.deep.epochs import Measured
@@ -48,6 +49,7 @@ class ImageStudy:
     watch: called after every epoch.
     """
 
+    @validated
     def __init__(
         self,
         images: Images,

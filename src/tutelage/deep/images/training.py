@@ -184,7 +184,7 @@ def _epoch(
     return Learner(*now, jnp.mean(losses))
 
 
-def _loss(network: ConvNet, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
+def _loss(network: Any, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
     # The loss is summed in full precision.
     wide = x.dtype if jnp.finfo(x.dtype).bits >= 32 else jnp.float32
     out = network(x).astype(wide)

@@ -1,0 +1,133 @@
+"""Annotations are checked while the tests run: kinds and shapes, by beartype and jaxtyping.
+
+Every function and method of the package is wrapped when its module is imported, and its check is
+made when it is first called: nine tenths of the functions are not called by a file of tests.
+Functions inside functions are left out, since each call of the outer one would make their checks
+again.  Whole numbers are allowed where numbers are.  Public functions refuse arguments themselves,
+with an `InputError`: of them the result is checked.
+"""
+
+import ast
+import functools
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, FunctionType
+from typing import Any
+
+import beartype
+import jaxtyping
+import numpy as np
+
+CHECKS = beartype.BeartypeConf(
+    is_pep484_tower=True,
+    # NumPy returns numbers in the place of arrays without axes.
+    hint_overrides=beartype.FrozenDict({np.ndarray: np.ndarray | np.generic}),
+)
+PACKAGE = "tutelage"
+CHECKER = f"beartype {beartype.__version__}"
+NAMES = ("_with_checked_annotations", "_with_checked_result")
+# Decorators of public functions.
+PUBLIC = {"validated", "recorded", "figure_function"}
+
+
+def with_checked_annotations(
+    function: Callable[..., Any], result_only: bool = False
+) -> Callable[..., Any]:
+    """The function with its arguments and its result checked against its annotations."""
+
+    @functools.wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        nonlocal check
+        if check is None:
+            hints = _resolved(function)
+            if result_only:
+                hints = {name: hint for name, hint in hints.items() if name == "return"}
+            check = beartype.beartype(_copy(function, hints), conf=CHECKS)
+            if "jaxtyping" in str(hints):  # only then there are shapes to compare
+                check = jaxtyping.jaxtyped(check, typechecker=None)
+        return check(*args, **options)
+
+    check = None
+    return checked
+
+
+with_checked_result = functools.partial(with_checked_annotations, result_only=True)
+
+
+def _resolved(function: Any) -> dict[str, Any]:
+    """The annotations, without those that name what is imported for static checkers alone."""
+    hints = dict(function.__annotations__)
+    for name, hint in hints.items():
+        if isinstance(hint, str):
+            try:
+                hints[name] = eval(hint, function.__globals__)
+            except NameError:
+                hints[name] = Any
+    return hints
+
+
+def _copy(function: Any, hints: dict[str, Any]) -> FunctionType:
+    """The same function with other annotations; the given one is not changed."""
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, hints
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+    return copy
+
+
+class _Decorate(ast.NodeTransformer):
+    """Put a decorator next to every function of a module or of a class."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        if node.returns or any(
+            isinstance(a, ast.arg) and a.annotation for a in ast.walk(node.args)
+        ):
+            decorators = (x for d in node.decorator_list for x in ast.walk(d))
+            names = {x.id for x in decorators if isinstance(x, ast.Name)}
+            node.decorator_list.append(ast.Name(NAMES[bool(PUBLIC & names)], ast.Load()))
+        return node
+
+
+class _Loader(SourceFileLoader):
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:
+        tree = _Decorate().visit(ast.parse(data, path))
+        code: CodeType = compile(ast.fix_missing_locations(tree), path, "exec", optimize=_optimize)
+        return code
+
+    def get_data(self, path: Any) -> bytes:
+        if str(path).endswith(".pyc"):  # compiled without the decorators
+            raise FileNotFoundError(path)
+        return super().get_data(path)
+
+    def set_data(self, path: Any, data: Any, *, _mode: int = 0o666) -> None:
+        """Write no compiled file: it would be used without the checks."""
+
+    def exec_module(self, module: Any) -> None:
+        for name, decorator in zip(
+            NAMES, (with_checked_annotations, with_checked_result), strict=True
+        ):
+            setattr(module, name, decorator)
+        super().exec_module(module)
+
+
+class _Finder:
+    """Finds the modules of the package as Python does, and gives them the loader above."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != PACKAGE:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+assert not [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
+sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
