@@ -21,8 +21,14 @@ import numpy as np
 
 CHECKS = beartype.BeartypeConf(
     is_pep484_tower=True,
-    # NumPy returns numbers in the place of arrays without axes.
-    hint_overrides=beartype.FrozenDict({np.ndarray: np.ndarray | np.generic}),
+    # NumPy returns its own numbers, also in the place of arrays without axes.
+    hint_overrides=beartype.FrozenDict(
+        {
+            np.ndarray: np.ndarray | np.generic,
+            bool: bool | np.bool_,
+            int: int | np.integer,
+        }
+    ),
 )
 PACKAGE = "tutelage"
 CHECKER = f"beartype {beartype.__version__}"

@@ -4,8 +4,6 @@
 wrong choice costs time or digits, and no single value shows it.
 """
 
-from types import SimpleNamespace
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from tutelage._jax import jit_unoptimized
 from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.kernel import Units, condition, own_kinks, width
 from tutelage.averages.hermite.bounds import representative
+from tutelage.averages.hermite.coefficients import Expansion
 
 HARD_TANH = tl.Activation.from_function(
     lambda x: jnp.clip(x, -1.0, 1.0), name="hard tanh", kinks=[-1.0, 1.0]
@@ -85,7 +84,8 @@ def test_a_series_leaves_out_less_with_more_terms_and_where_little_noise_is_left
 def test_the_last_orders_tell_of_the_rest_unless_they_vanish_by_chance():
     def expansion(last, tail):
         values = jnp.asarray([1.0, 0.5, 0.0, 0.0, 0.0, last])
-        return SimpleNamespace(values=values, tail=jnp.asarray(tail), square=jnp.asarray(1.25))
+        square = jnp.sum(values**2) + tail
+        return Expansion(values, 0 * values, square, square**0.5, (True,) * 6)
 
     whole, chance, usual = expansion(0.0, 0.0), expansion(0.0, 0.1), expansion(0.2, 0.1)
     assert [bool(representative((e,) * 4)) for e in (whole, chance, usual)] == [True, False, True]

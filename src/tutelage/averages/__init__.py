@@ -1,9 +1,9 @@
-"""Gaussian averages of what the units do.
+"""Gaussian averages of activations.
 
     I2 = ⟨g(u) h(w)⟩,   I3 = ⟨g'(u) v h(w)⟩,   I4 = ⟨g'(u) g'(v) h(w) k(z)⟩
 
-`i2`, `i3`, `i4` are the door.  Behind it are four methods: `orthant` (exact for ReLU, leaky
-ReLU, linear and erf in any mixture), `erf` (closed forms), `quadrature` and `hermite` (every
+`i2`, `i3` and `i4` compute them by one of the methods `orthant` (exact for ReLU, leaky ReLU, linear
+and erf in any mixture), `erf` (closed forms), `conditional`, `quadrature` and `hermite` (every
 activation, with a bound on the error).
 """
 

@@ -1,4 +1,4 @@
-"""The averages I2, I3 and I4 as a user calls them: checked, batched, compiled once."""
+"""The public averages I2, I3 and I4: validated, batched, compiled once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -91,7 +91,7 @@ def i4(
 
 
 def average(kind: str, activations: Activations, C: Array, method: Method) -> Estimate:
-    """An average of a covariance that was checked before; for the rooms below."""
+    """Compute an average of a validated covariance; for other packages."""
     return method.average(kind, activations, C)
 
 
@@ -118,7 +118,7 @@ def _average(
 
 
 def _units(activation: Units, count: int) -> Activations:
-    """One activation for every factor."""
+    """Return one activation for every factor."""
     if isinstance(activation, Activation):
         return (check_one("activation", activation),) * count
     allowed = f"it has to be an Activation, such as tl.ReLU(), or a sequence of {count}"

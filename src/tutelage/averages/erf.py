@@ -19,12 +19,12 @@ from tutelage.averages.orthant.angle import arctangent
 from tutelage.averages.orthant.averages import power_of_two
 from tutelage.averages.orthant.twofold import minor
 
-# Rounding of a few dozen operations on numbers of order one.
+# Relative rounding error of a few dozen operations on numbers of order one.
 _ROUNDING = 1e-14
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
-    """True if every unit is an error function."""
+    """Return whether every unit is an error function."""
     forms = (g.closed_form for g in activations)
     return all(form is not None and form.is_error_function for form in forms)
 
@@ -93,7 +93,7 @@ class _Noisy(NamedTuple):
     sizes: Float[Array, "... n"]
 
     def deviation(self, i: int) -> Array:
-        """√(1 + C_ii) in the units of the caller."""
+        """√(1 + C_ii) in the original units."""
         return self.sizes[..., i] * jnp.sqrt(self.noise[..., i] + self.C[..., i, i])
 
     def determinant(self, i: int, j: int) -> Array:
@@ -117,7 +117,7 @@ class _Noisy(NamedTuple):
         return self._replace(C=C + diagonal).rescaled()
 
     def rescaled(self) -> "_Noisy":
-        """The same fields in units of about their standard deviation with noise."""
+        """Return the fields in units of about their standard deviation with noise."""
         variance = jnp.diagonal(self.C, axis1=-2, axis2=-1) + self.noise
         size = power_of_two(jnp.sqrt(jax.lax.stop_gradient(variance)))
         C = self.C / size[..., :, None] / size[..., None, :]
@@ -139,7 +139,7 @@ def _lambda(C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array, n_j: Array) -> Ar
 
 
 def _not_negative(x: Array, scale: Array) -> Array:
-    """x, or 0 where rounding makes it negative by more than half of the scale it is added to.
+    """Return x, or 0 where rounding makes it less than minus half of the scale it is added to.
 
     Where fields coincide x is 0, or rounding of either sign: it stays as it is, since a bound at 0
     would cut its derivatives in one place of a compiled program and not in another.

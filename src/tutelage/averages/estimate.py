@@ -1,4 +1,4 @@
-"""A number together with how wrong it may be."""
+"""A number with a bound on its error."""
 
 from typing import Any, NamedTuple
 
@@ -13,5 +13,5 @@ class Estimate(NamedTuple):
 
 
 def number(value: FloatOrArray, error: FloatOrArray) -> Estimate:
-    """An `Estimate` of plain numbers."""
+    """Return an `Estimate` of Python floats."""
     return Estimate(float(value), float(error))

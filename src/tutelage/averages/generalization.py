@@ -59,12 +59,12 @@ def generalization_error(
 
 
 def is_exact(scenario: Scenario) -> bool:
-    """Whether ε_g is known in closed form."""
+    """Return whether ε_g is known in closed form."""
     return all(method.exact for method in _methods(scenario))
 
 
 def _methods(scenario: Scenario, method: Method | str | None = None) -> tuple[Method, ...]:
-    """For the pairs of two students, a student and a teacher, two teachers."""
+    """Return the methods for pairs of two students, a student and a teacher, two teachers."""
     g, h = scenario.student.activation, scenario.teacher.activation
     return tuple(chosen(method, pair) for pair in ((g, g), (g, h), (h, h)))
 
@@ -102,7 +102,7 @@ def products(
 def coefficients(scenario: Scenario, xp: ArrayModule = jnp) -> Float[AnyArray, "outputs n"]:
     """r_ca of the fields in τ_c - σ_c = Σ_a r_ca g_a(f_a): -s_K v_ci and s_M v*_cn.
 
-    xp: JAX, or NumPy, which has nothing to compile for a few numbers.
+    xp: the module of arrays, `jax.numpy` or `numpy`, which has nothing to compile.
     """
     s_K, s_M = scenario.output_scale
     v, teachers = (xp.asarray(c.weights) for c in (scenario.student, scenario.teacher))
@@ -126,7 +126,7 @@ Batch = tuple[tuple[Activation, Activation], list[Block], Method]
 
 
 def _batches(scenario: Scenario, blocks: list[Block], methods: tuple[Method, ...]) -> list[Batch]:
-    """Blocks of equal units together: one batch instead of three is a third of the compilation."""
+    """Group blocks with equal activations: one batch instead of three compiles in a third."""
     g, h = scenario.student.activation, scenario.teacher.activation
     if scenario.same_activation:
         return [((g, g), blocks, methods[0])]
@@ -141,13 +141,13 @@ def _products(
     j: np.ndarray,
     method: Method,
 ) -> Estimate:
-    """I2 of the fields i with the fields j."""
+    """Compute I2 of the fields i with the fields j."""
     pairs = jnp.stack([C[..., i, i], C[..., i, j], C[..., i, j], C[..., j, j]], axis=-1)
     return average("i2", activations, pairs.reshape(*pairs.shape[:-1], 2, 2), method)
 
 
 def _pairs(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and factor of all pairs of fields, block by block."""
+    """Return rows, columns and factors of all pairs of fields, block by block."""
     triples = [(i, j, factor) for rows, columns, factor in blocks for i in rows for j in columns]
     i, j, factors = zip(*triples, strict=True)
     return np.array(i), np.array(j), np.array(factors)

@@ -1,4 +1,4 @@
-"""The four ways to a Gaussian average, as values that can be handed to `i2`, `i3` and `i4`."""
+"""The methods for Gaussian averages, as values that `i2`, `i3` and `i4` take."""
 
 from typing import Any, ClassVar
 
@@ -28,12 +28,12 @@ class Method(Module):
     exact: ClassVar[bool] = False
 
     def supports(self, activations: Activations) -> bool:
-        """True if the method can average these units."""
+        """Return whether the method can average these units."""
         supported: bool = self.module.supports(activations)
         return supported
 
     def options(self) -> dict[str, int]:
-        """What the functions of the module take besides activations and covariance."""
+        """Return further arguments of the functions of the module."""
         return {}
 
     def average(self, kind: str, activations: Activations, C: Float[Array, "... n n"]) -> Estimate:

@@ -10,7 +10,7 @@ sums over pairs of these.  `PAIRS` is the table of them, with p the variance of 
     |u|,  |w|       √(pq) κ(c/√(pq)),    κ(ρ) = (2/π) [√(1−ρ²) + ρ asin ρ]
     erf,  erf       κ(c/ℓ),              κ(ρ) = (2/π) asin(ρ/2),    ℓ = √((1+p)(1+q))/2
 
-Pairs that are not there are odd times even, and vanish.  κ are ``oostwal2019`` eqs. (26) and (27)
+Other pairs are an odd times an even function, and vanish.  κ are ``oostwal2019`` eqs. (26) and (27)
 at norms one, the second without its linear part.
 """
 
@@ -74,7 +74,7 @@ def _erf_erf(p: Array, q: Array) -> TwoPoint:
 
 def _modulus_modulus(p: Array, q: Array) -> TwoPoint:
     root = jnp.sqrt(p * q)
-    # A field of variance zero is constant, and any unit of length will do.
+    # A field of variance zero is constant: any unit of length can be used.
     return TwoPoint(curved=(Curved(modulus_kernel, root, jnp.where(root > 0, root, 1.0)),))
 
 

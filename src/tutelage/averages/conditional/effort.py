@@ -17,7 +17,14 @@ from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray, Scalar
-from tutelage.averages.conditional.kernel import COINCIDE, PRIVATE, Given, Units, condition, layer
+from tutelage.averages.conditional.kernel import (
+    COINCIDE,
+    PRIVATE,
+    Given,
+    Units,
+    condition,
+    narrowest_transition,
+)
 from tutelage.averages.conditional.rules import FINEST, Judge, Lattice, Panels, Rule, line
 
 # Where single fields are looked at: twice as fine as the finest lattice.
@@ -121,7 +128,7 @@ class Choice(NamedTuple):
         fields, given = condition(jax.lax.stop_gradient(C), self.given), self.given
         left = _left_out(seen, C, fields)
         if self.kinks:
-            narrow = layer(self.units, C, fields)
+            narrow = narrowest_transition(self.units, C, fields)
             enough = (narrow >= PANELS[0].narrowest) & (left[1] < self.wanted)
             return Level(jnp.where(enough, 0, 1), 0.0, jnp.asarray(True))
         explained = jnp.sum(fields.B[given:] ** 2, axis=-1) > EXPLAINED * jnp.diagonal(C)[given:]
@@ -175,7 +182,7 @@ def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array,
     fields = condition(C, given)
     narrow = jnp.append(fields.s**2 / jnp.diagonal(C)[given:], 1.0)
     coincide = jnp.where(jnp.any(narrow < COINCIDE**2), np.sqrt(PRIVATE), 0.0)
-    width = layer(units, C, fields)
+    width = narrowest_transition(units, C, fields)
     return jnp.where(width < PANELS[-1].narrowest, width, 0.0) + coincide
 
 

@@ -27,18 +27,18 @@ from tutelage.averages.conditional.rules import Nodes, Rule
 from tutelage.averages.quadrature.rules import FARTHEST
 from tutelage.model import Scenario
 
-# Added to variances, relative to them: where fields coincide their conditional spread keeps a
-# derivative, and averages change by as little.
+# Relative increase of variances, which gives the conditional spread a derivative where fields
+# coincide, and changes averages by as little.
 PRIVATE = 1e-13
 # Fields whose conditional spread is smaller, relative to their own, count as the same field.
 COINCIDE = 1e-6
 # Of values of order one: below it ⟨g²⟩ - Σ h_n² is rounding.
 ROUNDING = 1e-15
-# No layer: wider than any field.
+# Width of a layer that does not exist: wider than any field.
 WIDEST = 1e6
-# Nodes of one and of two given fields at a time: the work on them stays in the cache.
+# Nodes per block with one and with two given fields: intermediate values fit in the cache.
 CHUNKS = {1: 32, 2: 128}
-# Where the sharpness of a unit is looked for.
+# Scales on which the sharpness of a unit is measured.
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
 
 
@@ -49,7 +49,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Units":
-        """Of the students and the teachers."""
+        """Return the activations of students and teachers."""
         g, h = scenario.student.activation, scenario.teacher.activation
         K, M = scenario.K, scenario.M
         return cls(((g, K + M),) if scenario.same_activation else ((g, K), (h, M)))
@@ -64,7 +64,7 @@ class Units(NamedTuple):
         return results
 
     def after(self, given: int) -> "Units":
-        """The units of the fields that are not given."""
+        """Return the units of the fields that are not given."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, max(count - left, 0)))
@@ -72,7 +72,7 @@ class Units(NamedTuple):
         return Units(tuple(runs))
 
     def until(self, given: int) -> "Units":
-        """The units of the fields that are given."""
+        """Return the units of the fields that are given."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, min(count, left)))
@@ -81,7 +81,7 @@ class Units(NamedTuple):
 
     @property
     def mirror(self) -> "Mirror | None":
-        """What is known of opposite fields; None where it is not of one kind."""
+        """The relation of values at opposite fields; None if units have different relations."""
         present = [(g, count) for g, count in self.runs if count]
         levels = [(g.even_part_level, count) for g, count in present]
         slopes = [(g.odd_part_slope, count) for g, count in present]
@@ -93,7 +93,7 @@ class Units(NamedTuple):
 
     @property
     def kinks(self) -> tuple[Any, ...]:
-        """Where some unit has a kink; at 0 if none has, where units change fastest."""
+        """Positions of kinks of any unit; 0 if there are none, where units change fastest."""
         found = tuple(dict.fromkeys(k.position for g, _ in self.runs for k in g.kinks))
         return found or (0.0,)
 
@@ -123,13 +123,13 @@ class Given(NamedTuple):
 
 
 def _column(numbers: list[tuple[Any, int]]) -> Float[Array, "rest 1"]:
-    """Each as often as its count says."""
+    """Repeat each value as often as its count says."""
     parts = [jnp.full((count, 1), x, dtype=jnp.float64) for x, count in numbers]
     return jnp.concatenate(parts)
 
 
 def condition(C: Float[Array, "n n"], given: int) -> Given:
-    """By elimination of the first fields."""
+    """Condition on the first fields, by elimination."""
     n = len(C)
     S = C + jnp.diag(PRIVATE * jnp.diagonal(C) + np.finfo(float).tiny)
     columns = []
@@ -167,7 +167,9 @@ def quadratic(
     """
     fields, others = condition(C, given), units.after(given)
     mirror = others.mirror if rule.symmetric else None
-    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields), half=mirror is not None)
+    nodes = rule.outer(
+        fields.B, units.kinks, narrowest_transition(units, C, fields), half=mirror is not None
+    )
     apart = Gamma[given:, given:] * (1 - np.eye(len(fields.s)))
     last = apart * fields.rho ** (rule.terms + 1)
 
@@ -205,12 +207,12 @@ def quadratic(
 
 
 def _beside(x: Array, opposite: Array) -> Array:
-    """At some nodes and at the opposite ones."""
+    """Stack values at nodes and at the opposite nodes."""
     return jnp.concatenate([x, opposite], axis=-1)
 
 
 def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array:
-    """Σ over all nodes that count, so many at a time that the work stays in the cache."""
+    """Sum over all nodes that count, in blocks that fit in the cache."""
     chunk = min(CHUNKS[nodes.y.shape[1]], len(nodes.y))
     missing = -len(nodes.y) % chunk
 
@@ -249,7 +251,7 @@ def _mehler(h: Float[Array, "n a p"], Gamma: Float[AnyArray, "a a"], rho: Array)
 def product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> Float[Array, ""]:
     """⟨g(f_1) h(f_2)⟩."""
     fields = condition(C, 1)
-    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    nodes = rule.outer(fields.B, units.kinks, narrowest_transition(units, C, fields))
 
     def given(g: Activation, m: Array, s: Array) -> Array:
         s = s[:, None]
@@ -294,7 +296,7 @@ def given_first(
         products = values @ (w * g(x))
         return jnp.concatenate([products, slopes @ (w * g.derivative(x)), curvature[None]])
 
-    nodes = rule.outer(fields.B, units.kinks, layer(units, C, fields))
+    nodes = rule.outer(fields.B, units.kinks, narrowest_transition(units, C, fields))
     sums = _in_chunks(at_nodes, nodes)
     products, slopes, curvature = sums[: len(C)], sums[len(C) : -1], sums[-1]
     if g.kinks:
@@ -305,7 +307,7 @@ def given_first(
 
 
 def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> Any:
-    """One covariance after the other, each with as many nodes as it needs."""
+    """Apply a function to one covariance after the other, each with the nodes it needs."""
     if C.ndim == 2:
         return function(C)
     results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))
@@ -322,7 +324,7 @@ def own_kinks(g: Activation) -> tuple[Any, ...]:
 
 
 def width(g: Activation) -> Float[Array, ""]:
-    """Over which g' changes at most: ∫|g''| / max |g''|; unbounded for a unit with kinks."""
+    """Return the width over which g' changes: ∫|g''| / max |g''|; unbounded with kinks."""
     if g.kinks:
         return jnp.asarray(WIDEST)
     curvature = jnp.abs(g.second_derivative(_SCALES))
@@ -330,10 +332,10 @@ def width(g: Activation) -> Float[Array, ""]:
     return jax.lax.stop_gradient(area / (jnp.max(curvature) + np.finfo(float).tiny) + 1e-6)
 
 
-def layer(units: Units, C: Float[Array, "n n"], fields: Given) -> Float[Array, ""]:
-    """The narrowest layer at the kinks of the given fields, in their standard deviations.
+def narrowest_transition(units: Units, C: Float[Array, "n n"], fields: Given) -> Float[Array, ""]:
+    """Return the narrowest width of a transition, in standard deviations of the given fields.
 
-    Sharp units have one, and so have fields with kinks that nearly depend on the given ones.
+    Sharp units have transitions, as do fields with kinks that nearly depend on the given ones.
     """
     given = fields.B.shape[1]
     spread = jnp.sqrt(jnp.diagonal(C) + np.finfo(float).tiny)
@@ -343,5 +345,5 @@ def layer(units: Units, C: Float[Array, "n n"], fields: Given) -> Float[Array, "
     if fields.s.size:
         widths.append(jnp.min(fields.s / spread[given:]))
     narrow = jnp.stack(widths)
-    # What is narrower than this cannot be told from fields that coincide.
+    # Narrower transitions cannot be distinguished from fields that coincide.
     return jax.lax.stop_gradient(jnp.min(jnp.where(narrow < COINCIDE, FARTHEST, narrow)))

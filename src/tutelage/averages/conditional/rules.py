@@ -32,7 +32,7 @@ class Nodes(NamedTuple):
     half: bool = False
 
     def coordinates(self, y: Array, w: Array | None) -> tuple[Array, Array]:
-        """Of some of the nodes, and their weights."""
+        """Return coordinates and weights of a slice of the nodes."""
         if w is not None:
             return y, w
         y = self.step * y
@@ -48,10 +48,10 @@ class Nodes(NamedTuple):
 REACH, FARTHER = {1: 8.5, 2: 7.0}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
 FEW_TERMS, REACH_FEW, REACH_MANY = 12, 7.7, 9.8
-# The nodes that judge others reach farther by as much, and are closer by these factors.
+# Nodes for the error of a rule reach farther by this, and are closer by these factors.
 INNER_FARTHER = 0.8
 CLOSER, CLOSER_GIVEN = 0.75, 0.9
-# No lattice is finer, but for judging.
+# Finest step of a lattice, except for estimates of errors.
 FINEST = 0.14
 
 
@@ -75,7 +75,7 @@ class Lattice(NamedTuple):
 
     @property
     def symmetric(self) -> bool:
-        """With every node of the given fields there is its opposite."""
+        """Whether nodes of the given fields come in opposite pairs: yes."""
         return True
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
@@ -127,7 +127,7 @@ class Panels(NamedTuple):
 
     @property
     def symmetric(self) -> bool:
-        """Nodes crowd at kinks."""
+        """Whether nodes of the given fields come in opposite pairs: no, they follow kinks."""
         return False
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
@@ -168,7 +168,7 @@ class Panels(NamedTuple):
         self, centre: Array, s: Array, kinks: Kinks, layer: Array, middle: bool = False
     ) -> tuple[Array, Array]:
         breaks = [(kink - centre) / s for kink in kinks]
-        # Nodes crowd at a kink that is within reach, and nowhere else.
+        # Nodes are dense only at kinks within reach.
         near = jnp.any(jnp.abs(jnp.stack(breaks)) < REACH[2])
         layer = jnp.where(near, jnp.clip(layer, self.narrowest, FARTHEST), FARTHEST)
         if middle:

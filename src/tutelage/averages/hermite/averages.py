@@ -31,12 +31,12 @@ from tutelage.averages.hermite.coefficients import Expansion, expand, expand_der
 from tutelage.averages.hermite.series import series
 
 EPSILON = float(np.finfo(float).eps)
-# A smaller variance counts as zero: the inverse square root of a larger one still has a
-# finite derivative in float64.
+# Smaller variances count as zero: the inverse square root of larger ones has a finite derivative
+# in float64.
 SMALLEST_VARIANCE = 1e-200
 # Covariances per step of I4, and numbers per step of its largest table (8 bytes each).
 TOGETHER, LARGEST_TABLE = 128, 4_000_000
-# Bytes of a term of the series: its four indices, which are in bounds, and what is picked by them.
+# Bytes per term of the series: its four indices and the numbers that they pick.
 TERM = 64
 # The largest n with a finite √n! in float64.
 MOST = 170
@@ -183,7 +183,7 @@ def _curved(dg: Expansion, dh: Expansion, h: Expansion, s_w: Array, rho: Array) 
     first = max(M, 1)
     left_out = s_w * jnp.sqrt((1 + 1 / first) * dg.tail * dh.below(first - 2).tail)
     left_out = left_out * jnp.abs(rho) ** first
-    if M == 0:  # the bound by √n c_n says nothing about n = 0
+    if M == 0:  # the bound by √n c_n does not hold for n = 0
         left_out = left_out + jnp.sqrt(dg.tail * h.square)
     return Estimate(_sum(f.values, c.values, rho), left_out + _coefficient_error(f, c, rho))
 
@@ -193,7 +193,7 @@ def _sum(f: Float[Array, "... n"], g: Float[Array, "... n"], rho: Array) -> Floa
 
 
 def _coefficient_error(f: Expansion, g: Expansion, rho: Array) -> Float[Array, "..."]:
-    """From the errors of the coefficients, and rounding of as many products."""
+    """Return the error from those of the coefficients, and the rounding of as many products."""
     a, b = jnp.abs(f.values), jnp.abs(g.values)
     count = a.shape[-1]
     each = a * g.error + b * f.error + f.error * g.error + 2 * count * EPSILON * a * b

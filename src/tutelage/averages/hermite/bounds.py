@@ -26,13 +26,13 @@ from jaxtyping import Array, Float
 from tutelage._jax import jnp
 from tutelage.averages.hermite.coefficients import NORM_ROUNDING, Expansion
 
-# Determinants of correlation matrices are sums of 24 products of numbers up to 1.
+# Rounding error of determinants of correlation matrices, sums of 24 products of numbers up to 1.
 DETERMINANT_ROUNDING = 1e-14
 # Products of coefficients with different powers decay more slowly later than they do first.
 SAFETY = 3.0
-# Below this order the shells are too few and too irregular.
+# Lowest order with enough and sufficiently regular shells.
 LOWEST_ORDER = 6
-# A slower decay than n^−p with this p is not taken for convergence.
+# A decay slower than n^−p with this p does not count as convergence.
 SLOWEST_POWER = 1.2
 # Where the last orders hold less than this part of what is left out (a polynomial whose degree
 # exceeds the order, say), they are no basis for an extrapolation.
@@ -61,7 +61,7 @@ def where_moderate(rho: Float[Array, "6 batch"], expansions: Four) -> Float[Arra
 
 
 def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> Array:
-    """What a positive series at orders N, N − 2, N − 4 still has to come; infinite if unclear.
+    """Extrapolate the rest of a positive series from orders N, N − 2, N − 4; infinite if unclear.
 
     Shells like n^−p at n = N − 1 and N − 3 leave N/(2(p − 1)) times the last one, more than
     any faster decay with the same ratio of shells.
@@ -76,7 +76,7 @@ def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> 
 
 
 def representative(expansions: Four, orders: int = 4) -> Array:
-    """Whether the last orders of every expansion tell of what comes after them."""
+    """Return whether the last orders of every expansion represent those after them."""
     answer = jnp.asarray(True)
     for e in expansions:
         last = jnp.sum(e.values[..., -orders:] ** 2, axis=-1)

@@ -21,7 +21,7 @@ from tutelage.activations.hermite import derivative_coefficients
 from tutelage.activations.panels import graded_edges, on_panels
 from tutelage.averages.quadrature.rules import panels
 
-# Norms only enter errors; relative to ‖f‖² this is what rounding and quadrature leave.
+# Norms only enter errors; this is their relative error, from rounding and quadrature.
 NORM_ROUNDING = 1e-13
 
 
@@ -36,12 +36,12 @@ class Expansion(NamedTuple):
 
     @property
     def tail(self) -> Float[Array, "..."]:
-        """⟨f²⟩ − Σ_{n≤N} c_n², from above: what the expansion leaves out."""
+        """Upper bound of ⟨f²⟩ − Σ_{n≤N} c_n², which the expansion leaves out."""
         left = self.square - jnp.sum(self.values**2, axis=-1)
         return jnp.maximum(left, 0.0) + NORM_ROUNDING * self.square
 
     def below(self, order: int) -> "Expansion":
-        """The same function to a lower order."""
+        """Return the expansion to a lower order."""
         keep = order + 1
         return self._replace(
             values=self.values[..., :keep],
@@ -51,13 +51,13 @@ class Expansion(NamedTuple):
 
 
 def expand(g: Activation, order: int, q: Float[Array, "..."]) -> Expansion:
-    """g itself, to the given order."""
+    """Expand g to the given order."""
     values, error = g.hermite(order, q)
     return Expansion(values, error, *_norms(g, 0, q), _present(g, order))
 
 
 def expand_derivative(g: Activation, order: int, q: Float[Array, "..."]) -> Expansion:
-    """g', to the given order: the coefficients of g shifted by one (weak derivative).
+    """Expand g' to the given order: the coefficients of g shifted by one (weak derivative).
 
     Without a closed form c_{n+1}/√q loses all digits at small q; there g' is projected.
     """
@@ -72,7 +72,7 @@ def expand_derivative(g: Activation, order: int, q: Float[Array, "..."]) -> Expa
 
 
 class _Derivative(Activation):
-    """g' of a smooth g as an activation of its own."""
+    """The derivative of a smooth activation, as an activation."""
 
     of: Activation
 

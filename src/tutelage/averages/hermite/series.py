@@ -25,7 +25,7 @@ Present = tuple[bool, ...]
 
 @lru_cache
 def _pairs_present(first: Present, second: Present) -> np.ndarray:
-    """True at (s, t) where some i has first[i + s] and second[i + t]."""
+    """Return a table, True at (s, t) where both first[i + s] and second[i + t] exist for some i."""
     found = np.zeros((len(first), len(second)), bool)
     for s in range(len(first)):
         for t in range(len(second)):
@@ -35,7 +35,7 @@ def _pairs_present(first: Present, second: Present) -> np.ndarray:
 
 @lru_cache
 def terms(present: tuple[Present, ...]) -> np.ndarray:
-    """All (j, k, m, n) with a contribution, one per row.
+    """Return all (j, k, m, n) with a contribution, one per row.
 
     Every n_i has its own largest order, one less than the length of its pattern.
     """
@@ -55,7 +55,7 @@ def series(
     rho: Float[Array, "6 batch"],
     present: tuple[Present, ...],
 ) -> Float[Array, " batch"]:
-    """The truncated series; the batch is the last axis, where it is contiguous.
+    """Sum the truncated series; the batch is the last axis, where memory is contiguous.
 
     Arguments:
         coefficients: √n! c_n of the four fields.
@@ -94,6 +94,6 @@ def _shifted(c: Float[Array, "n batch"]) -> Float[Array, "n n batch"]:
 
 
 def _pick(table: Float[Array, "s t batch"], row: np.ndarray, column: np.ndarray) -> Array:
-    """table[row, column] through one flat index, which compiles and runs five times faster."""
+    """Return table[row, column] by one flat index, which compiles and runs five times faster."""
     flat = (row * table.shape[1] + column).astype(np.int32)
     return table.reshape(-1, table.shape[-1])[flat]

@@ -30,18 +30,18 @@ from tutelage.averages.orthant.rows import Covariance, at, computed_once
 
 Number = Float[Array, "..."]
 Kind = tuple[int, int]
-Term = tuple[Any, Kind]  # a coefficient and what stands behind it
+Term = tuple[Any, Kind]  # a coefficient and the kind of its term
 Factor = list[Term]
 
 _CHUNK = 1024  # matrices; about a hundred numbers each
 
-# What a factor does with its field: z to some power, times sgn z to the power 0 or 1.
+# Powers of z and of sgn z (0 or 1) in a term of a factor.
 ONE, SIGN, FIELD, MODULUS = (0, 0), (0, 1), (1, 0), (1, 1)
 DELTA = (-1, 0)  # δ(z)
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
-    """True if every unit is piecewise linear or an error function."""
+    """Return whether every unit is piecewise linear or an error function."""
     return all(_supports(g.closed_form) for g in activations)
 
 
@@ -90,7 +90,7 @@ def slopes(
 
 
 def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"]) -> Estimate:
-    """A large batch in parts whose intermediate results stay in the cache: twice as fast."""
+    """Split a large batch so that intermediate results fit in the cache: twice as fast."""
     batch, matrix = C.shape[:-2], C.shape[-2:]
     size = math.prod(batch)
     if size <= _CHUNK:
@@ -103,19 +103,19 @@ def _in_chunks(average: Callable[[Array], Estimate], C: Float[Array, "... n n"])
 
 
 def _value(g: Activation) -> Factor:
-    """g as a sum of terms."""
+    """Return g as a sum of terms."""
     return _terms(g, {"line": FIELD, "modulus": MODULUS, "erf": SIGN, "constant": ONE})
 
 
 def _slope(g: Activation) -> Factor:
-    """g' as a sum of terms."""
+    """Return g' as a sum of terms."""
     if _is_noisy(g):
         return [(2.0 * c, kind) for c, kind in _terms(g, {"erf": DELTA})]
     return _terms(g, {"line": ONE, "modulus": SIGN}) or [(0.0, ONE)]
 
 
 def _terms(g: Activation, kinds: dict[str, Kind]) -> Factor:
-    """Coefficients of the terms of the closed form that are named, and what each becomes."""
+    """Return coefficients of the named terms of the closed form, and the kind of each term."""
     terms = form_of(g).terms
     return [(terms[name], kind) for name, kind in kinds.items() if name in terms]
 
@@ -147,7 +147,7 @@ def _average(
 def _merged(
     factors: list[Factor], units: list[Any], same: tuple[int, ...]
 ) -> tuple[list[Factor], np.ndarray]:
-    """One factor for each field, and the arguments at which these fields stand.
+    """Merge factors of the same field; also return the positions of the fields.
 
     Error functions keep a field each, because the noise of each is its own.
     """

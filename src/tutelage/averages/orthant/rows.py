@@ -56,7 +56,7 @@ def rows(C: Covariance) -> Rows:
     L = [[jnp.zeros_like(v[0]) for _ in range(4)] for _ in range(4)]
     exchanges: Exchanges = {}
     for k in range(4):
-        # The first pivot is free, all diagonals being alike: nothing to exchange.
+        # All diagonal entries are equal: any field can be the first pivot.
         for i in range(k + 1, 4) if k > 0 else ():
             larger = S[i, i].hi * v[k] > S[k, k].hi * v[i]
             _exchange(S, L, v, k, i, larger)
@@ -97,7 +97,7 @@ def _eliminate(S: Remainder, L: list[list[Number]], v: list[Number], k: int) -> 
 def _exchange(
     S: Remainder, L: list[list[Number]], v: list[Number], k: int, i: int, swap: Mask
 ) -> None:
-    """Let fields k and i change places where ``swap`` is true."""
+    """Exchange fields k and i where ``swap`` is true."""
 
     def exchanged(a: Number, b: Number) -> tuple[Number, Number]:
         return jnp.where(swap, b, a), jnp.where(swap, a, b)
@@ -116,7 +116,7 @@ def _exchange(
 
 
 def in_pivot_order(values: Entries, exchanges: Exchanges) -> Entries:
-    """Quantities of pairs of fields, rearranged as the rows are."""
+    """Rearrange quantities of pairs of fields as the rows are."""
     for (k, i), swap in exchanges.items():
         values = _exchange_pairs(values, k, i, swap)
     return values

@@ -22,7 +22,7 @@ from tutelage.averages.orthant.twofold import minor
 
 
 class Pairs(NamedTuple):
-    """What all moments need of the fields and of their pairs c < d (`pair_places`).
+    """Quantities of the fields and of their pairs c < d (`pair_places`), shared by all moments.
 
     unit: covariance of the fields in units of `amplitude`, powers of two.
     angles: θ_cd.
@@ -39,7 +39,7 @@ class Pairs(NamedTuple):
 
 @cache
 def pair_places(n: int) -> Int[np.ndarray, "n n"]:
-    """Where the pair (c, d) or (d, c) stands among the pairs c < d."""
+    """Return the position of the pair (c, d) or (d, c) among the pairs c < d."""
     place = np.zeros((n, n), dtype=int)
     place[np.triu_indices(n, 1)] = np.arange(n * (n - 1) // 2)
     return place + place.T
@@ -53,7 +53,7 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
     deviation = jnp.sqrt(jnp.diagonal(unit, axis1=-2, axis2=-1))
     variances, dot = unit[..., c, c] * unit[..., d, d], unit[..., c, d]
     determinant = jnp.maximum(minor(unit[..., c, c], dot, dot, unit[..., d, d]), 0.0)
-    # What is divided by the tangent vanishes with its square: the smallest floor will do.
+    # Numerators over the tangent vanish with its square: the smallest floor suffices.
     area = jnp.sqrt(determinant + 2e-30 * variances)
     sum_of_both = deviation[..., c] * deviation[..., d] + jnp.abs(dot)
     tangent = jnp.where(dot > 0, area / sum_of_both, sum_of_both / area)
@@ -77,7 +77,7 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
 
 
 def _normalized(C: Float[Array, "... n n"]) -> tuple[Array, Array]:
-    """As `tutelage.averages.orthant.averages.normalised`, for all fields at once."""
+    """Scale a covariance as `orthant.averages.normalised` does, all fields at once."""
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     zero = variance < 1e-290
     amplitude = power_of_two(jnp.sqrt(jnp.where(zero, 1.0, variance)))

@@ -76,15 +76,15 @@ def multiplied(*expansions: Expansion) -> Expansion:
     return dict(total)
 
 
-@dataclass(frozen=True, eq=False)  # one object for equal keys: compiled programs are found by it
+@dataclass(frozen=True, eq=False)  # equal keys are one object: it is the key of compiled programs
 class Moments:
-    """Which moments occur, sorted by kind: its name, its numbers, and fields and signs of each."""
+    """The moments that occur, by kind: its name, and fields and signs of each moment."""
 
     groups: tuple[tuple[str, np.ndarray, np.ndarray], ...]
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of moments."""
         return sum(len(members) for _, members, _ in self.groups)
 
 
@@ -139,7 +139,7 @@ class Sums(Module):
     def weights(
         self, factors: Float[np.ndarray, "rows sums_of_a_row"]
     ) -> Float[np.ndarray, "rows moments"]:
-        """How much of every moment Σ factor × sum has, over the sums of each row."""
+        """Return the coefficient of every moment in Σ factor × sum, over the sums of each row."""
         found = np.zeros((len(factors), self.moments.count))
         sums = np.argsort(self.order)
         for part in self.terms:
@@ -179,7 +179,7 @@ def _indices(keys: list[Key]) -> np.ndarray:
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _values(C: Float[Array, "... n n"], moments: Moments) -> Float[Array, "... moments"]:
-    """All moments, with pairs and tetrahedra that several of them have computed once."""
+    """Compute all moments; pairs and tetrahedra that several moments share are computed once."""
     pairs = shared.pairs_of(C)
     together = {
         "02": shared.sign_moments,

@@ -26,8 +26,8 @@ from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature.fields import Effort, Field, average, total
 
-# Per axis of integrals with 0, 1, …, 4 axes: what a millisecond (up to two axes) or some
-# tens of milliseconds (four) can pay for.
+# Nodes per axis of integrals with 0, 1, …, 4 axes: a millisecond for up to two axes, some tens of
+# milliseconds for four.
 DEFAULT_NODES = (0, 160, 160, 64, 52)
 # Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
 TOGETHER = 64
@@ -124,7 +124,7 @@ def i4(
 def _batched(
     one: Callable[[Array, Effort], Estimate], C: Array, nodes: int | None, together: int
 ) -> Estimate:
-    """`one` for every covariance of a batch, so many at a time that memory stays bounded."""
+    """Apply `one` to every covariance of a batch, in blocks that bound memory."""
     n = Effort(DEFAULT_NODES if nodes is None else (nodes,) * len(DEFAULT_NODES))
     batch = C.shape[:-2]
     if 0 in batch:

@@ -167,7 +167,7 @@ def _density_derivatives(x: Array, variance: Array, highest: int) -> list[Array]
 
 
 def _cleaned(conditional: Array, before: Array) -> Array:
-    """Rows of fields that the condition has fixed, up to rounding, become exactly zero."""
+    """Set rows of fields that are fixed by the condition, up to rounding, to zero."""
     free = jnp.diagonal(conditional) > RANK_TOLERANCE * before
     return jnp.where(free[:, None] & free[None], conditional, 0.0)
 
@@ -221,7 +221,7 @@ def _integral_tangent(
     estimate = _integral(fields, mean, C, effort=effort)
     axes = range(len(fields))
     slope = jnp.zeros(())
-    alone = effort._replace(judged=False)  # nobody sees the error of a derivative
+    alone = effort._replace(judged=False)  # derivatives have no error
     if d_mean is not None:
         for a in axes:
             slope += d_mean[a] * average(raise_orders(fields, a), mean, C, alone).value

@@ -24,13 +24,13 @@ from tutelage.averages.quadrature.rules import (
 
 
 def ordered_factor(fields: Sequence[Any], C: Array) -> tuple[Array, np.ndarray]:
-    """Fields with kinks first, their kinks then depend on few coordinates; and the factor."""
+    """Order fields with kinks first, so that kinks depend on few coordinates; also the factor."""
     order = np.argsort([not field.kinks for field in fields], kind="stable")
     return factor(C[np.ix_(order, order)]), order
 
 
 class Absolute(eqx.Module):
-    """|f| without regard to kinks, for the size of errors."""
+    """|f|, treated as a function without kinks, for the size of errors."""
 
     field: Callable[[Array], Array]
     kinks: tuple[Any, ...] = ()
@@ -47,7 +47,7 @@ class Grid(NamedTuple):
     L: Float[Array, "d d"]
 
     def sum(self, nodes: int, shifted: bool = False, finest: int | None = None) -> Float[Array, ""]:
-        """The integral with so many nodes per axis, and the layers that `finest` resolves."""
+        """Return the integral with ``nodes`` per axis, and the layers that `finest` resolves."""
         d = len(self.fields)
         narrowest = narrowest_layer(finest or nodes)
 
@@ -84,7 +84,7 @@ class Grid(NamedTuple):
         return bound * self._norms()
 
     def largest(self, nodes: int) -> Float[Array, ""]:
-        """Π_i max |f_i| within the reach of the nodes: what is cut off beyond starts there."""
+        """Return Π_i max |f_i| on the nodes, for the bound of the part that is cut off."""
         return jnp.prod(jnp.stack([jnp.max(jnp.abs(f)) for f in self._marginal(nodes)]))
 
     def _norms(self) -> Float[Array, ""]:
@@ -93,7 +93,7 @@ class Grid(NamedTuple):
         return jnp.prod(jnp.stack([jnp.sum(w * f**4) for f in self._marginal(64)])) ** 0.25
 
     def _marginal(self, nodes: int) -> list[Float[Array, " n"]]:
-        """Each f_i on the nodes of its own field."""
+        """Return each f_i on the nodes of its field."""
         y, _ = trapezoid(nodes, shifted=True)
         s = jnp.sqrt(jnp.sum(self.L**2, axis=-1))
         return [f(self.mean[i] + s[i] * y) for i, f in enumerate(self.fields)]

@@ -18,12 +18,12 @@ from tutelage._jax import jnp
 
 # Beyond 8.6 standard deviations lies less than 2⁻⁵³ of the mass.
 FARTHEST = 8.6
-# Remainders of a correlation matrix are known to a few units of 2⁻⁵³; what is smaller than
-# this is rounding, and dropping it changes no correlation by more.
+# Smaller remainders of a correlation matrix are rounding errors of a few units of 2⁻⁵³; dropping
+# them changes no correlation by more.
 RANK_TOLERANCE = 4e-15
 # Squares and cubes of the inverse standard deviation of larger variances stay below 1e308.
 SMALLEST_VARIANCE = 1e-100
-# In units of t = asinh(x/δ) a panel may be so many times its number of nodes long.
+# Longest panel in units of t = asinh(x/δ), per node.
 LONGEST_STRETCH = 0.4
 
 
@@ -39,12 +39,12 @@ def narrowest_layer(nodes: int) -> float:
 
 
 def first_node(nodes: int) -> float:
-    """Distance from a kink to the first node beside it, on a panel without a stretch."""
+    """Return the distance from a kink to the next node, on a panel without stretching."""
     return half_width(nodes) * float(_legendre(-(-nodes // 2))[0][0])
 
 
 def cut_off(nodes: int, axes: int) -> float:
-    """Mass beyond ±L on some axis, times L for growth there: what no grid can see."""
+    """Bound the integral beyond ±L on some axis: the mass there, times L for growth."""
     L = half_width(nodes)
     return axes * L * erfc(L / np.sqrt(2))
 
@@ -71,7 +71,7 @@ def _legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 def panels(
     breaks: list[Float[Array, ""]], layer: Float[Array, ""], nodes: int
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Gauss-Legendre on the pieces of [-L, L] between the breaks, about `nodes` in all.
+    """Return Gauss-Legendre rules on the intervals of [-L, L] between breaks, about `nodes` in all.
 
     In each half of a piece x = edge ± δ sinh(t) with δ the width of the narrowest `layer` at
     the edges: nodes are dense there at every scale from δ to 1 (Johnston and Elliott, Int. J.
