@@ -3,8 +3,8 @@
 Every function and method of the package is wrapped when its module is imported, and its check is
 made when it is first called: nine tenths of the functions are not called by a file of tests.
 Functions inside functions are left out, since each call of the outer one would make their checks
-again.  Whole numbers are allowed where numbers are.  Public functions refuse arguments themselves,
-with an `InputError`: of them the result is checked.
+again.  Public functions and constructors refuse arguments themselves, with an `InputError`: of a
+public function the result is checked.
 """
 
 import ast
@@ -13,22 +13,22 @@ import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
 import beartype
 import jaxtyping
 import numpy as np
 
+# Whole numbers are numbers; NumPy returns its own ones, also in the place of arrays without axes.
 CHECKS = beartype.BeartypeConf(
-    is_pep484_tower=True,
-    # NumPy returns its own numbers, also in the place of arrays without axes.
     hint_overrides=beartype.FrozenDict(
         {
-            np.ndarray: np.ndarray | np.generic,
             bool: bool | np.bool_,
             int: int | np.integer,
+            float: float | int | np.integer | np.floating,
+            np.ndarray: np.ndarray | np.generic,
         }
-    ),
+    )
 )
 PACKAGE = "tutelage"
 CHECKER = f"beartype {beartype.__version__}"
@@ -63,14 +63,15 @@ with_checked_result = functools.partial(with_checked_annotations, result_only=Tr
 
 def _resolved(function: Any) -> dict[str, Any]:
     """The annotations, without those that name what is imported for static checkers alone."""
-    hints = dict(function.__annotations__)
-    for name, hint in hints.items():
-        if isinstance(hint, str):
-            try:
-                hints[name] = eval(hint, function.__globals__)
-            except NameError:
-                hints[name] = Any
-    return hints
+
+    def resolved(hint: Any) -> Any:
+        holder = type("", (), {"__annotations__": {"hint": hint}})
+        try:
+            return get_type_hints(holder, function.__globals__)["hint"]
+        except NameError:
+            return Any
+
+    return {name: resolved(hint) for name, hint in function.__annotations__.items()}
 
 
 def _copy(function: Any, hints: dict[str, Any]) -> FunctionType:
@@ -91,9 +92,9 @@ class _Decorate(ast.NodeTransformer):
     """Put a decorator next to every function of a module or of a class."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        if node.returns or any(
-            isinstance(a, ast.arg) and a.annotation for a in ast.walk(node.args)
-        ):
+        arguments = (a for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        annotated = node.returns or any(a.annotation for a in arguments)
+        if annotated and node.name != "__init__":
             decorators = (x for d in node.decorator_list for x in ast.walk(d))
             names = {x.id for x in decorators if isinstance(x, ast.Name)}
             node.decorator_list.append(ast.Name(NAMES[bool(PUBLIC & names)], ast.Load()))

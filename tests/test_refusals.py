@@ -120,7 +120,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
         (lambda: tl.Scenario(batch=8), "Try: tl.online.evolve(scenario, start, learning_rate=0.5"),
         (lambda: tl.online.evolve(drift=1), "Try: tl.Scenario(student, teacher, drift="),
         (lambda: tl.Scenario(lable_noise=0.1), "Try: label_noise."),
-        (lambda: tl.online.evolve(weight_decay=1), "Try: tl.Scenario(student, teacher, weight_"),
+        (lambda: tl.online.evolve(label_noise=1), "Try: tl.Scenario(student, teacher, label_"),
         (
             lambda: tl.online.evolve(*[None] * 3, 100),
             "scenario, start, learning_rate. Try: until=1",

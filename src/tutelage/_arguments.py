@@ -74,7 +74,9 @@ def validated(function: Function) -> Function:
             kind = kinds.get(name, Any)
             if not fits(value, kind):
                 refuse(name, value, kind)
-            if isinstance(value, Rational) and float in (kind, *get_args(kind)):
+            if isinstance(value, np.ndarray) and value.ndim == 0 and kind is float:
+                call.arguments[name] = value[()]
+            elif isinstance(value, Rational) and float in (kind, *get_args(kind)):
                 call.arguments[name] = _as_number(name, value)
             elif isinstance(value, np.integer) and int in (kind, *get_args(kind)):
                 call.arguments[name] = int(value)

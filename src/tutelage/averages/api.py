@@ -117,7 +117,7 @@ def _average(
     return estimate if return_error else estimate.value
 
 
-def _units(activation: Units, count: int) -> Activations:
+def _units(activation: object, count: int) -> Activations:
     """Return one activation for every factor."""
     if isinstance(activation, Activation):
         return (check_one("activation", activation),) * count

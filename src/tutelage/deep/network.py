@@ -109,7 +109,7 @@ def as_jax(networks: Network) -> Network:
     return jax.device_put(networks)
 
 
-def _biases(biases: Sequence[Any], W: list[np.ndarray]) -> list[np.ndarray]:
+def _biases(biases: Any, W: list[np.ndarray]) -> list[np.ndarray]:
     b = [finite_array(f"biases[{i}]", array) for i, array in enumerate(biases)]
     wanted, received = [(A.shape[1],) for A in W], [a.shape for a in b]
     if wanted != received:

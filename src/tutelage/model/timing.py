@@ -190,7 +190,7 @@ def with_weight_decay(
     return Scheduled(first, rate.readout, value)
 
 
-def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[np.ndarray, " runs"]:
+def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[np.ndarray, "..."]:
     values = finite_array(argument, value)
     if not values.size:
         raise InputError(argument, "an empty array", "there has to be a run", "[0.5, 1.0]")
@@ -233,7 +233,7 @@ def _check_schedule(
         )
 
 
-def recorded_times(times: ArrayLike | None, until: float) -> Float[np.ndarray, " times"]:
+def recorded_times(times: ArrayLike | None, until: Any) -> Float[np.ndarray, " times"]:
     """Check the times to record: increasing from 0 or later to ``until``; by default 401 times."""
     finite_number("until", until, above=0.0, hint="until=100")
     if times is None:

@@ -113,7 +113,7 @@ def integrate(
         begin = np.pad(begin, (0, LANES - runs), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar, runs)
-        first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance))
+        first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance, float))
         unfinished = first.outcome == NEARLY_SOLVED
         if not np.any(unfinished):
             return first.of(runs)

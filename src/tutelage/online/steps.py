@@ -54,7 +54,7 @@ class Steps(NamedTuple):
 def steps(
     flow: Flow,
     start: Float[np.ndarray, " d"],
-    learning_rate: float,
+    learning_rate: float | Rate,
     until: float,
     *,
     tolerance: float = 1e-10,

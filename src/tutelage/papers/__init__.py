@@ -10,6 +10,7 @@ says in the ``SECTIONS`` of its modules what is drawn and computed for each part
 from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
@@ -69,7 +70,7 @@ def reproduce(papers: Iterable[str] = (), figure: str | None = None) -> list[Row
     return rows
 
 
-def _keys(papers: Iterable[str]) -> list[str]:
+def _keys(papers: Iterable[Any]) -> list[str]:
     keys = list(papers)
     for key in keys:
         if not isinstance(key, str) or key not in PAPERS:

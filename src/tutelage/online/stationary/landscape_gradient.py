@@ -35,6 +35,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.activations import GELU, Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.generalization import coefficients
@@ -84,12 +85,12 @@ class Landscape(eqx.Module):
         return self.moments.scenario
 
     @property
-    def couplings(self) -> Float[Array, "K n"]:
+    def couplings(self) -> Float[AnyArray, "K n"]:
         """G_ia."""
         r, K = self.output_weights, self.scenario.K
         return -r[:, :K].T @ r
 
-    def all_weights(self, W: Float[Array, "runs K n"]) -> Float[Array, "runs K+M n"]:
+    def all_weights(self, W: Float[Array, "runs K n"]) -> Float[Array, "runs fields n"]:
         """Weights of students and teachers."""
         M, r = self.teachers.shape
         B = jnp.zeros((M, W.shape[-1])).at[:, :r].set(self.teachers)
@@ -103,7 +104,7 @@ class Landscape(eqx.Module):
         slopes, along = self._terms(W, J)
         return slopes @ J + along * W
 
-    def jacobian(self, W: Float[Array, "runs K n"]) -> Float[Array, "runs K K+M"]:
+    def jacobian(self, W: Float[Array, "runs K n"]) -> Float[Array, "runs K fields"]:
         """A."""
         if self.kind == "other":
             return self.moments.jacobian(self._overlaps(W))
@@ -238,6 +239,6 @@ def errors(landscape: Landscape, W: Float[Array, "runs K n"]) -> Float[Array, " 
 
 
 @stored_jit
-def mean_jacobian(landscape: Landscape, W: Float[Array, "K n"]) -> Float[Array, "K K+M"]:
+def mean_jacobian(landscape: Landscape, W: Float[Array, "K n"]) -> Float[Array, "K fields"]:
     """A of one student."""
     return landscape.jacobian(W[None])[0]
