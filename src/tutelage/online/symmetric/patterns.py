@@ -75,9 +75,7 @@ class PatternAverages(eqx.Module):
     k: int = eqx.field(static=True)
 
     @abc.abstractmethod
-    def __call__(
-        self, kind: str, C: Float[Array, "... n n"]
-    ) -> Float[Array, "... targets p teachers"]:
+    def __call__(self, kind: str, C: Float[Array, "... n n"]) -> Float[Array, "..."]:
         """Return sums over all patterns with p further units, by the number of teachers."""
 
 
@@ -89,9 +87,7 @@ class SignPatterns(PatternAverages):
 
     sums: dict[str, Sums]
 
-    def __call__(
-        self, kind: str, C: Float[Array, "... n n"]
-    ) -> Float[Array, "... targets p teachers"]:
+    def __call__(self, kind: str, C: Float[Array, "... n n"]) -> Float[Array, "..."]:
         return self.sums[kind](C).reshape(*C.shape[:-2], *SHAPES[kind])
 
 
