@@ -84,7 +84,7 @@ def test_students_part_at_the_rate_of_the_eigenvalue(g, ratio):
         there, start, 0, until=times[-1], times=times, tolerance=1e-12, **options
     )
     apart = run.R.values[:, 0, 0] - run.R.values[:, 0, 1]
-    # What was not in the direction of the growing mode, a few percent, falls to a third each time.
+    # The part outside the growing mode, a few percent, falls by a factor of e in each interval.
     assert np.log(apart[1] / apart[0]) == pytest.approx(1.0, rel=5e-3)
     assert one["height"] == pytest.approx(fixed["height"], rel=1e-6)  # identical students: √ε
     law = layers.LAWS[g](v)

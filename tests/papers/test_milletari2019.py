@@ -17,7 +17,7 @@ from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     DIGITS,
     ONE,
-    STUCK,
+    STUCK_EPOCH,
     TEXT,
     TWO,
     classifier,
@@ -119,10 +119,10 @@ def test_the_epoch_of_a_level_is_found_between_records():
 def test_a_network_that_is_stuck_has_a_layer_that_is_dead():
     """8-2 and 10-2 alike: no example opens a unit of the first or of the second layer."""
     for hidden in (TWO, (10, 2)):
-        run = trained(TEXT, "linear", hidden, "ReLU", STUCK, 100, (STUCK,), ())
+        run = trained(TEXT, "linear", hidden, "ReLU", STUCK_EPOCH, 100, (STUCK_EPOCH,), ())
         p = float(run["labels"].mean())
         constant = -p * np.log(p) - (1 - p) * np.log(1 - p)
-        stuck = np.flatnonzero(run["loss"].sel(epoch=STUCK).values > 0.99 * constant)
+        stuck = np.flatnonzero(run["loss"].sel(epoch=STUCK_EPOCH).values > 0.99 * constant)
         assert len(stuck) > 10
         network, data = classifier(TEXT, "linear", hidden, "ReLU"), examples(TEXT, "linear")
         shape = ravel_pytree(network.initial(jax.random.key(0)))[1]

@@ -59,7 +59,7 @@ def claim(
 def _chance(excess: np.ndarray) -> float:
     """Return the p-value of the mean under a true mean of zero; NaN if a value is NaN.
 
-    By a t test; if all values are alike, by a sign test, which that leaves.
+    By a t test; by a sign test if all values are equal, where a t test is undefined.
     """
     from scipy.stats import ttest_1samp
 

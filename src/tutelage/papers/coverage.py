@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tutelage.papers.row import counted
 
 FILE = "contents.csv"
-LISTED = 6  # so many items of one verdict are named; more are counted
+LISTED = 6  # at most this many items of one verdict are named; more are counted
 # "Sec. III A", "eq. (5)", "eqs. (8) to (14)", "Fig. 2", "Theorem 6", as in items and notes.
 PLACE = re.compile(
     r"(?:Sec\.|App\.) (?:[IVX]+(?: [A-D]\b)?|\d+(?:\.\d+)*|[A-D]\b)"

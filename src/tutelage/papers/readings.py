@@ -59,10 +59,10 @@ def in_each_reading(
         verdict = "in our reading" if agrees else "differs"
     opening = _opening(on, verdict, {row.verdict for row in readings.values()})
     outcomes = [_outcome(name, row) for name, row in readings.items()]
-    told = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
+    full_note = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
     name, row = next(iter(readings.items()))
     words = f"{computed_text(row)} ({name})"
-    return replace(row, item=item, verdict=verdict, note=told, words=words)
+    return replace(row, item=item, verdict=verdict, note=full_note, words=words)
 
 
 def _opening(on: str, verdict: Verdict, outcomes: set[Verdict]) -> str:
@@ -75,8 +75,8 @@ def _opening(on: str, verdict: Verdict, outcomes: set[Verdict]) -> str:
 
 
 def _outcome(name: str, row: Row) -> str:
-    told = f"{name}: {computed_text(row)}, {row.verdict}."
-    return told if row.verdict == "agrees" or not row.note else f"{told} {row.note}"
+    outcome = f"{name}: {computed_text(row)}, {row.verdict}."
+    return outcome if row.verdict == "agrees" or not row.note else f"{outcome} {row.note}"
 
 
 def _together(verdicts: list[Verdict]) -> Verdict:

@@ -36,10 +36,10 @@ def digest(paper: str) -> str:
 
 def describe_origin(*datasets: xr.Dataset) -> str:
     """Return command, machine, versions and seed of datasets in words."""
-    return "; ".join(dict.fromkeys(_told(one.attrs) for one in datasets))
+    return "; ".join(dict.fromkeys(_describe(one.attrs) for one in datasets))
 
 
-def _told(attrs: Mapping[str, Any]) -> str:
+def _describe(attrs: Mapping[str, Any]) -> str:
     code = f"tutelage {attrs['tutelage_version']}, commit {attrs['commit']}"
     versions = f"{code}, jax {attrs['jax_version']}"
     made = f"{attrs['machine']}, {versions}, seed {attrs['seed']}"

@@ -140,8 +140,8 @@ def summary(verdicts: Iterable[str]) -> str:
     '3 rows: 2 agrees, 1 new'
     """
     counts = counted(verdicts)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return f"{sum(counts.values())} rows: {told}"
+    parts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return f"{sum(counts.values())} rows: {parts}"
 
 
 def compare(

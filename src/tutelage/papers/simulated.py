@@ -22,14 +22,14 @@ def correspondence(
     found = simulation.compare(theory, runs)
     deviation = getattr(found, found.rests_on)
     row = compare(paper, item, method(words, 0.0, found.threshold), deviation.standard_errors)
-    told = [f"{found.threshold:.1f} standard errors are allowed at the level 0.01."]
+    sentences = [f"{found.threshold:.1f} standard errors are allowed at the level 0.01."]
     if found.rests_on != "raw":
         raw = f"{found.raw.standard_errors:.1f} (p = {found.raw.p_value:.2g})"
-        told += [f"A bias of order 1/N is allowed for; without that the deviation is {raw}."]
+        sentences += [f"A bias of order 1/N is allowed for; without that the deviation is {raw}."]
     if found.left_out:
-        told += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
+        sentences += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
     words = f"{deviation.standard_errors:.2f} standard errors"
-    return replace(row, note=" ".join([*told, note]).strip(), words=words)
+    return replace(row, note=" ".join([*sentences, note]).strip(), words=words)
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:

@@ -188,7 +188,7 @@ def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
 
 
 def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
-    """ε_g over time of the most students, and of ReLU units with both layers trained."""
+    """Draw ε_g over time for the largest K, and of ReLU units with both layers trained."""
     last = dataset.isel(units=-1)
     for number, layers in enumerate(dataset["layers"].values):
         name = f"Erf, $K = {int(last.units)}$, {layers} layer{'s' if layers == 'both' else ''}"
@@ -264,7 +264,7 @@ def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
 
 
 def _over_drift(dataset: xr.Dataset, name: str, axes: Any, style: str, label: str) -> None:
-    """A curve for each kind of units, in its colour; open symbols where nobody specializes."""
+    """A curve for each kind of units, in its colour; open symbols where no student specializes."""
     decayed = "_with_decay" if name.endswith("_with_decay") else ""
     for number, unit in enumerate(dataset["unit"].values):
         one, colour = dataset.sel(unit=unit), f"C{number}"
@@ -286,7 +286,9 @@ def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
 def _with_names(axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, even: bool) -> None:
     axes.plot(x, y, "o" if even else "s", color="C0" if even else "C1")
     names = points["unit"].values
-    for place, k in enumerate(np.argsort(x)):  # on either side in turn, neighbours apart
+    for place, k in enumerate(
+        np.argsort(x)
+    ):  # labels alternate between the two sides, so that neighbours do not overlap
         short, at = str(names[k]).split(",")[0], (x[k], y[k])
         beside = (6, 3) if place % 2 else (-7, -9)
         side = "left" if place % 2 else "right"

@@ -26,7 +26,7 @@ RATES, DECAYS = (0.2, 1.5), 1.5
 SOLUTION = Overlaps(np.eye(2), np.eye(2), np.eye(2))
 NOTE = (
     "None of the papers has teachers that drift. ε_g of the stable state that continues the "
-    "solution. Second route: values beside the minimum, and a simulated run "
+    "solution. Second route: values next to the minimum, and a simulated run "
     "(tests/papers/test_beyond_readouts.py)."
 )
 

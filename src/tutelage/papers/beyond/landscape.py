@@ -110,7 +110,7 @@ def all_branches() -> list[xr.Dataset]:
 
 
 def _both_ways(s: Scenario, start: Overlaps, eta: float) -> xr.Dataset:
-    """A branch followed to smaller and to larger learning rates, as one."""
+    """Follow a branch to smaller and to larger learning rates, and join both parts."""
     down, up = (
         online.branch(s, start, eta, until=end, step=0.03, max_steps=400)
         for end in (LOWEST, HIGHEST)

@@ -1,4 +1,4 @@
-"""Students with more or fewer units than their teacher: where R stops to be uniform.
+"""Students with more or fewer units than their teacher: where R ceases to be uniform.
 
 K = 2 students, or M = 2 teachers, can be exchanged, which changes the sign of the deviations from
 R_in = R that lead away.  A cubic term is forbidden, as it is for K = M = 2, and the transition can

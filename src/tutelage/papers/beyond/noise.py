@@ -67,7 +67,7 @@ def earliest(K: float) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _vertex(K: float, nodes: int) -> tuple[float, float]:
-    """The minimum of the polynomial through α_c at so many nodes."""
+    """Return the minimum of the polynomial through α_c at a number of nodes."""
 
     betas = _nodes(nodes)
     loads = [_coexists(K, float(beta))[0] for beta in betas]

@@ -23,7 +23,10 @@ from tutelage.papers.section import Figure, Section
 
 UNITS = (*range(3, 13), 15, 20, 30, 50, 100, 200, 500, 1000)
 SHOWN = (3, 4, 5, 10)
-LIMITS = {"jump": 2 / 5, "width": 3 * math.pi / 20}  # of K jump and K² width
+LIMITS = {
+    "jump": 2 / 5,
+    "width": 3 * math.pi / 20,
+}  # units at which K · jump and K² · width are extrapolated
 LARGE_K = (500, 1000, 2000)  # larger K lose digits: the width is a difference of loads
 ASIDE = 1e-5  # of the width of coexistence: states on both sides of α_c
 NOTE = (

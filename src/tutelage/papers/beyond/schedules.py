@@ -25,7 +25,7 @@ NOTE = (
     "ReLU, K = M = 2, T = diag(1, 2), start of citton2025 Fig. 1, which has constant rates only. "
     "The error is what a tolerance a hundred times wider changes. The optimum is a local one: no "
     "schedule of as many pieces next to it is faster. Second route: the equations integrated "
-    "with the schedule, and with rates and switches beside it (tests/papers/test_beyond.py)."
+    "with the schedule, and with rates and switches next to it (tests/papers/test_beyond.py)."
 )
 
 

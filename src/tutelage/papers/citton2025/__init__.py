@@ -1,7 +1,7 @@
 """Citton, Richert and Biehl, The role of the learning rate (ESANN 2025).
 
 The averages of the equations of motion and the Hermite coefficients of the ReLU, the truncated
-series for the four-point average beside its exact value, the singular covariances the series
+series for the four-point average against its exact value, the singular covariances the series
 cannot treat, learning curves with simulations, the symmetric plateau against the learning rate,
 and the three learning rates at which behaviour changes.  All of Sec. 3 has K = M = 2 and
 T = diag(1, 2).

@@ -49,8 +49,8 @@ NOTE_LENGTH = (
     "The text does not list the learning rates of Fig. 2a. In units of α the plateau gets shorter "
     "from small ones on, is shortest near η = 0.9 and longer again beyond, up to 1.2, where the "
     "eigenvalue that leads away gets smaller; it is shorter there than at η = 0.25. The "
-    "length is the time within a tenth of the height; the time to half of the height behaves alike "
-    "(docs/online.md, tests/papers/test_citton2025.py)."
+    "length is the time within a tenth of the height; the time to half of the height behaves the "
+    "same way (docs/online.md, tests/papers/test_citton2025.py)."
 )
 
 
@@ -187,13 +187,13 @@ def _large_rates() -> Iterator[Row]:
 SECTIONS = (
     Section(
         "fig1",
-        "Figure 1: learning curves beside simulations",
+        "Figure 1: learning curves and simulations",
         "η = 1. (a) Q_ik, (b) R_in, (c) ε_g. Dashed: the equations; lines and bands: mean and "
         "standard deviation over 10 simulations with d = 1000, units named as in the theory. "
         "They agree on the way to the plateau. Simulations, whose first steps are not corrected "
         "here, leave it at random times from α ≈ 20 on, the equations at α = 57.",
         figure_1,
-        full="40 networks of all 1000 weights with corrected first steps beside them",
+        full="40 networks of all 1000 weights with corrected first steps in addition",
     ),
     Section(
         "fig2",

@@ -231,7 +231,7 @@ SECTIONS = (
     Section(
         "eq1",
         "Equation (1): the series for I4",
-        "The series cut at order 10 beside the exact average, with quadrature as the third route: "
+        "The series cut at order 10 against the exact average, with quadrature as the third route: "
         "at the start of Fig. 1, and on the plateau, where it does not converge.",
         equation_1,
     ),

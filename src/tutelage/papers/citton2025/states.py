@@ -54,9 +54,9 @@ CRITICAL = {
     "plateau_vanishes": ("no symmetric plateau above η", "1.2545", (1.2543, 1.2544)),
     "diverges": ("norms grow without bound above η", "1.2575", (1.2579, 1.2580)),
 }
-TENTH = 0.1  # below what the ReLU shows above η = 1.2175
-SCAN = 1e-3  # steps of learning rates, of which the printed numbers are middles
-PERFECT = 1e-9  # an error that is zero up to the averages'
+LARGE_RISE = 0.1  # below what the ReLU shows above η = 1.2175
+RATE_STEP = 1e-3  # steps of learning rates, of which the printed numbers are middles
+ZERO_ERROR = 1e-9  # below this ε_g is zero up to the error of the averages
 
 
 def critical(full: bool) -> Iterator[Row]:
@@ -70,22 +70,25 @@ def critical(full: bool) -> Iterator[Row]:
         for found, how in ways:
             value, error = (float(x) for x in getattr(found, name))
             item = f"Sec. 3, {words}{how}"
-            middle = method(f"{printed} ± 0.0005", float(printed), SCAN / 2)
+            middle = method(f"{printed} ± 0.0005", float(printed), RATE_STEP / 2)
             rows = {
                 "to the last digit": correct(
                     KEY, item, digits(printed), between, value, NOTE_3, error
                 ),
-                f"in steps of {SCAN:g}": compare(KEY, item, middle, value, error),
+                f"in steps of {RATE_STEP:g}": compare(KEY, item, middle, value, error),
             }
             yield in_each_reading(
-                item, "how finely learning rates were tried", rows, ours=[f"in steps of {SCAN:g}"]
+                item,
+                "how finely learning rates were tried",
+                rows,
+                ours=[f"in steps of {RATE_STEP:g}"],
             )
 
 
 def equilibria(full: bool) -> Iterator[Row]:
     """Sec. 3: solutions, the plateau, identical students, and what comes with larger η."""
     points = fixed_points(1.0)
-    solved = [p for p in points if p.stable and abs(p.generalization_error) < PERFECT]
+    solved = [p for p in points if p.stable and abs(p.generalization_error) < ZERO_ERROR]
     count = sum(_relabellings(np.asarray(p.overlaps.R)) for p in solved)
     item = "Sec. 3, stable fixed points at η = 1, with perfect alignment"
     yield compare(KEY, item, digits("2"), count)
@@ -148,7 +151,7 @@ def _no_rise(rates: np.ndarray, errors: np.ndarray, height: np.ndarray) -> Row:
     item = f"Sec. 3, Erf, ε_g does not rise below η_c, η = {tuple(rates.tolist())}"
     words = "[non-monotonic error] is not present in the same system with sigmoidal activation"
     rows = {
-        "by a tenth, as that of the ReLU": statement(KEY, item, words, rise < TENTH * height),
+        "by a tenth, as that of the ReLU": statement(KEY, item, words, rise < LARGE_RISE * height),
         "by more than 10⁻⁶": statement(KEY, item, words, rise < 1e-6),
     }
     ours = ["by a tenth, as that of the ReLU"]

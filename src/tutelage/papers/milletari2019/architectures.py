@@ -15,7 +15,7 @@ from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     ONE,
     SETTINGS,
-    STUCK,
+    STUCK_EPOCH,
     TWO,
     UNITS,
     Setting,
@@ -151,7 +151,7 @@ def stuck_runs() -> xr.Dataset:
 def _are_stuck(setting: Setting, data: str, network: Network, seed: int) -> np.ndarray:
     """Whether the loss is still within 1 % of that of the best constant output."""
     hidden, unit = network
-    run = trained(setting, data, hidden, unit, STUCK, CHUNK[data], (STUCK,), (), seed)
+    run = trained(setting, data, hidden, unit, STUCK_EPOCH, CHUNK[data], (STUCK_EPOCH,), (), seed)
     p = float(run["labels"].mean())
     constant = -p * np.log(p) - (1 - p) * np.log(1 - p)
-    return (run["loss"].sel(epoch=STUCK).values > 0.99 * constant).astype(float)
+    return (run["loss"].sel(epoch=STUCK_EPOCH).values > 0.99 * constant).astype(float)

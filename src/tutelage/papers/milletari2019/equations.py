@@ -234,7 +234,7 @@ def _gradient() -> Row:
 
 
 def _limits_of_factors() -> Iterator[Row]:
-    """βh = ±50, where exp(−|βh|) is below rounding beside 1; and |βh| ≪ 1."""
+    """βh = ±50, where exp(−|βh|) is below the rounding of 1; and |βh| ≪ 1."""
     half = closed_form("const. = 1/2", 0.5)
     points = (
         compare(KEY, f"h = {h:g}", half, float(gates.backpropagation_factor(TWO, 0.0, h)))

@@ -39,9 +39,9 @@ EVIDENCE = "docs/spectra.md, tests/papers/test_milletari2019.py"
 UNPRINTED = "where β begins, a β of the output, the decay of the learning rate, the epochs"
 COUNTED = f"what counts as negative, {UNPRINTED}"
 # What counts as negative, in units of the largest |λ|: more than rounding, or more than small.
-ROUNDING, LOOSE = 1e-12, 1e-5
+ROUNDING_TOLERANCE, LOOSE_TOLERANCE = 1e-12, 1e-5
 # What counts as near zero where a distribution is said to shrink.
-NEAR = 1e-3
+NEAR_ZERO = 1e-3
 
 NEGATIVE_NOTE = (
     "milletari2019, Sec. 3: at the end Swish has many negative eigenvalues, but small ones: "
@@ -60,7 +60,7 @@ DIGITS_WIDTH_NOTE = (
 )
 SHRINK_NOTE = (
     "milletari2019, Sec. 3: a larger and larger part of the eigenvalues of the ReLU comes close to "
-    "zero beside the largest, which is the singular distribution that the paper speaks of; the "
+    "zero relative to the largest: the singular distribution that the paper speaks of; the "
     "standard deviation follows the largest, and grows while the loss is high "
     f"({EVIDENCE})."
 )
@@ -154,7 +154,7 @@ class Claims:
         limit: float = 0.0,
         note: str = "",
     ) -> Row:
-        """A statement in the setting of the authors and in that of the text."""
+        """Decide a statement in the setting of the authors and in that of the text."""
         item = self.item(words)
         rows = {s.name: self.decided(item, samples, s, relation, limit) for s in SETTINGS}
         return with_note(in_each_reading(item, UNPRINTED, rows), note)
@@ -168,7 +168,7 @@ class Claims:
         note: str,
         ours: Collection[str] = (),
     ) -> Row:
-        """A statement in both settings, and by several measures in each, some of them ours."""
+        """Decide a statement in both settings, by several measures in each, some of them ours."""
         item = self.item(words)
         rows = {
             f"{setting.name}, {name}": self.decided(item, samples, setting, relation)
@@ -254,7 +254,7 @@ def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
 def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
     """γ ≠ 0 for ReLU at every epoch watched, and typically not for the others.
 
-    Of networks with two hidden layers so many are watched that "in general" is not "always".
+    Networks with two hidden layers are many enough to tell "in general" from "always".
     """
     note, when = (DIGITS_NOTE, "at the end") if data == "digits" else ("", "all along")
     claims = Claims(data, hidden, full)
@@ -315,7 +315,7 @@ def _spectra(data: str, full: bool) -> Iterator[Row]:
 
 def _shrinks(claims: Claims) -> Row:
     def far(λ: np.ndarray) -> np.ndarray:
-        return np.mean(np.abs(λ) > NEAR * np.abs(λ).max(axis=-1, keepdims=True), axis=-1)
+        return np.mean(np.abs(λ) > NEAR_ZERO * np.abs(λ).max(axis=-1, keepdims=True), axis=-1)
 
     def change(measure: Callable[[np.ndarray], np.ndarray]) -> Samples:
         def end_less_start(setting: Setting, seed: int) -> np.ndarray:
@@ -380,8 +380,8 @@ def _below_zero(λ: np.ndarray) -> np.ndarray:
 
 NEGATIVE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "λ < 0": _below_zero,
-    "λ < −10⁻¹² max|λ|": lambda λ: negative_fraction(λ, ROUNDING),
-    "λ < −10⁻⁵ max|λ|": lambda λ: negative_fraction(λ, LOOSE),
+    "λ < −10⁻¹² max|λ|": lambda λ: negative_fraction(λ, ROUNDING_TOLERANCE),
+    "λ < −10⁻⁵ max|λ|": lambda λ: negative_fraction(λ, LOOSE_TOLERANCE),
 }
 
 

@@ -30,10 +30,10 @@ OVERLAP_STYLES = {
     ("S", "unspecialized"): "--",
 }
 MARKERS = {"R": "o", "S": "s", "C": "o", "generalization_error": "o"}
-LAST = {("Erf", 2): 60.0, ("Erf", 5): 100.0, ("ReLU", 2): 15.0, ("ReLU", 10): 15.0}
-HIGHEST = {("Erf", 2): 0.1, ("Erf", 5): 0.05, ("ReLU", 2): 0.35, ("ReLU", 10): 0.35}  # ε_g
-FIRST_OVERLAPS = {"Erf": 30.0, "ReLU": 0.0}  # of Fig. 5
-LAST_OVERLAPS = {"Erf": 80.0, "ReLU": 30.0}
+LAST_LOAD = {("Erf", 2): 60.0, ("Erf", 5): 100.0, ("ReLU", 2): 15.0, ("ReLU", 10): 15.0}
+HIGHEST_ERROR = {("Erf", 2): 0.1, ("Erf", 5): 0.05, ("ReLU", 2): 0.35, ("ReLU", 10): 0.35}  # ε_g
+FIRST_LOAD_OF_FIG_5 = {"Erf": 30.0, "ReLU": 0.0}  # of Fig. 5
+LAST_LOAD_OF_FIG_5 = {"Erf": 80.0, "ReLU": 30.0}
 
 
 def architecture() -> Figure:
@@ -81,7 +81,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
     figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.0), layout="constrained")
     data: dict[str, xr.Dataset] = {}
     for row, K in zip(axes, units, strict=True):
-        curves, samples = _curve(g, K, 0.0, LAST[g.name, K]), sampled(g, K, full)
+        curves, samples = _curve(g, K, 0.0, LAST_LOAD[g.name, K]), sampled(g, K, full)
         if K == 2:  # R < S is R > S with the students exchanged
             curves = curves.sel(branch=curves["kind"] != "R < S")
         marks = transitions(g, K)
@@ -90,9 +90,9 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
         _symbols(row[0], samples, ("R", "S"), full)
         _symbols(row[1], samples, ("generalization_error",), full)
         finish(row[0])
-        row[1].set_ylim(0.0, HIGHEST[g.name, K])
+        row[1].set_ylim(0.0, HIGHEST_ERROR[g.name, K])
         for panel in row:
-            panel.set(title=f"{_name(g)}, K = {K}", xlim=(0.0, LAST[g.name, K]))
+            panel.set(title=f"{_name(g)}, K = {K}", xlim=(0.0, LAST_LOAD[g.name, K]))
         data |= {f"K{K}": curves, **{f"K{K}_from_{k}": v for k, v in samples.items()}}
     return Figure(figure, data)
 
@@ -122,7 +122,7 @@ def student_overlaps(full: bool) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
     data: dict[str, xr.Dataset] = {}
     for panel, (g, K) in zip(axes, ((Erf(), 5), (ReLU(), 10)), strict=True):
-        first, last = FIRST_OVERLAPS[g.name], LAST_OVERLAPS[g.name]
+        first, last = FIRST_LOAD_OF_FIG_5[g.name], LAST_LOAD_OF_FIG_5[g.name]
         curves, samples = _curve(g, K, first, last), sampled(g, K, full)
         order_parameters(curves, panel, which=["C"], transitions=transitions(g, K))
         inside = {

@@ -53,7 +53,7 @@ NOTE_SIGN = (
     ""
     "(tests/equilibrium/symmetric/test_transitions.py)."
 )
-ASIDE = 1e-6  # loads this far on either side of a transition show what it is
+LOAD_OFFSET = 1e-6  # loads this far on either side of a transition show what it is
 
 
 @cache
@@ -135,9 +135,9 @@ def cross_overlap() -> Row:
     def C(load: float) -> float:
         return at(Erf(), 5, load, "R < S").C
 
-    positive = brentq(C, unstable + ASIDE, unstable + 5.0, xtol=1e-10)
-    sides = C(positive - ASIDE) < 0 < C(positive + ASIDE)
-    exact = method("C < 0 below, C > 0 above", positive - unstable, ASIDE if sides else -1.0)
+    positive = brentq(C, unstable + LOAD_OFFSET, unstable + 5.0, xtol=1e-10)
+    sides = C(positive - LOAD_OFFSET) < 0 < C(positive + LOAD_OFFSET)
+    exact = method("C < 0 below, C > 0 above", positive - unstable, LOAD_OFFSET if sides else -1.0)
     item = "load at which C becomes positive, minus α_d(5), erf"
     none = closed_form("0", 0.0)
     return correct(KEY, item, none, exact, positive - unstable, NOTE_SIGN, error + 1e-10)
@@ -155,8 +155,10 @@ def _noted(g: Activation, K: float, name: str, note: str) -> tuple[float, str, f
 def _crossing(g: Activation, K: float) -> Published:
     """α_c from the states on both sides: below it one is lowest in βf, above it the other."""
     value = load(g, K, "coexists")[0]
-    kinds = [best(g, K, value + side).kind for side in (-ASIDE, ASIDE)]
-    error = ASIDE if kinds == ["unspecialized", "R > S"] else -1.0  # -1: met by nothing
+    kinds = [best(g, K, value + side).kind for side in (-LOAD_OFFSET, LOAD_OFFSET)]
+    error = (
+        LOAD_OFFSET if kinds == ["unspecialized", "R > S"] else -1.0
+    )  # no number meets a negative tolerance
     return method("equal free energies", value, error)
 
 
@@ -165,15 +167,17 @@ def _instability(g: Activation, K: float) -> Published:
     value = load(g, K, "unstable")[0]
     below, above = (
         any(s.kind == "unspecialized" for s in equilibrium.states(g, K, value + side))
-        for side in (-ASIDE, ASIDE)
+        for side in (-LOAD_OFFSET, LOAD_OFFSET)
     )
-    return method("R = S is a minimum only below", value, ASIDE if below and not above else -1.0)
+    return method(
+        "R = S is a minimum only below", value, LOAD_OFFSET if below and not above else -1.0
+    )
 
 
 def _specialization(g: Activation, K: float) -> Published:
     """|R - S| of the specialized state at α_c, where the unspecialized one is a minimum, too."""
     value = load(g, K, "coexists")[0]
-    sides = [at(g, K, value + side, "R > S") for side in (-ASIDE, ASIDE)]
+    sides = [at(g, K, value + side, "R > S") for side in (-LOAD_OFFSET, LOAD_OFFSET)]
     both = all(s.stable and at(g, K, s.load, "unspecialized").stable for s in sides)
     low, high = (s.R - s.S for s in sides)
     error = (high - low) / 2 if both else -1.0

@@ -33,7 +33,7 @@ class Size(NamedTuple):
 
 QUICK, FULL = Size(1600, 50, 4), Size(2000, 200, 8)
 # Of the two wells of Fig. 2, one has R - S = 0 and the other more than this from α_s on.
-WELL = 0.25
+WELL_SPECIALIZATION = 0.25
 
 TRAPPED_NOTE = (
     "It depends on N and on how the load is raised. In steps from α = 3 chains of N = 1600 stay; "
@@ -113,7 +113,7 @@ def trapped(full: bool) -> Iterator[Row]:
     """Sec. III A: beyond α_c, networks without prior knowledge stay unspecialized."""
     found = sampled(Erf(), 5, full)["random"]["specialization_of_runs"]
     beyond = found.sel(load=found["load"] > load(Erf(), 5, "coexists")[0])
-    inside = (beyond < WELL).mean("load").values
+    inside = (beyond < WELL_SPECIALIZATION).mean("load").values
     sizes = size(full)
     item = (
         f"Sec. III A, part of {sizes.runs} chains from random weights that are unspecialized at "

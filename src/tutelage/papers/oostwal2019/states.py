@@ -10,7 +10,7 @@ from tutelage.activations import Erf, ReLU, Sigmoid, Tanh
 from tutelage.equilibrium import State
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.error import PLATEAUS
-from tutelage.papers.oostwal2019.loads import ASIDE, at, best, load, transitions
+from tutelage.papers.oostwal2019.loads import LOAD_OFFSET, at, best, load, transitions
 from tutelage.papers.oostwal2019.measures import (
     NOTE_LINEAR,
     emerges,
@@ -52,23 +52,28 @@ def _regimes() -> Iterator[Row]:
     """(a) to (d): which minima there are, the lowest first."""
     appears, wins, ends = (load(ERF, 5, name)[0] for name in ("appears", "coexists", "unstable"))
     for item, words, loads, kinds in (
-        ("(a), α < α_s", "R = S only", np.linspace(0, appears - ASIDE, 20), ["unspecialized"]),
+        (
+            "(a), α < α_s",
+            "R = S only",
+            np.linspace(0, appears - LOAD_OFFSET, 20),
+            ["unspecialized"],
+        ),
         (
             "(b), α_s < α < α_c",
             "R = S is lowest, R > S a minimum",
-            np.linspace(appears + ASIDE, wins - ASIDE, 20),
+            np.linspace(appears + LOAD_OFFSET, wins - LOAD_OFFSET, 20),
             ["unspecialized", "R > S"],
         ),
         (
             "(c), α_c < α < α_d",
             "R > S is lowest, R = S a minimum",
-            np.linspace(wins + ASIDE, ends - ASIDE, 20),
+            np.linspace(wins + LOAD_OFFSET, ends - LOAD_OFFSET, 20),
             ["R > S", "unspecialized"],
         ),
         (
             "(d), α > α_d, up to 10⁶",
             "R > S is lowest, R < S a minimum",
-            np.geomspace(ends + ASIDE, 1e6, 20),
+            np.geomspace(ends + LOAD_OFFSET, 1e6, 20),
             ["R > S", "R < S"],
         ),
     ):
@@ -107,7 +112,7 @@ def rectified_regimes() -> Iterator[Row]:
     """Sec. III B."""
     yield mirrored(RELU)
     yield kink(RELU, 2, "coexists", "R > S", "0", 0.0)
-    loads = np.geomspace(load(RELU, 10, "unstable")[0] + ASIDE, 1e6, 20)
+    loads = np.geomspace(load(RELU, 10, "unstable")[0] + LOAD_OFFSET, 1e6, 20)
     found = ([s.kind for s in equilibrium.states(RELU, 10, a)] == ["R > S", "R < S"] for a in loads)
     item = "Sec. III B, minima beyond the transition, up to α = 10⁶, ReLU, K = 10"
     yield holds_in_cases(item, "R > S is lowest, R < S a minimum", found)
@@ -190,10 +195,10 @@ def rectified_plateau() -> Iterator[Row]:
 
 def student_overlaps() -> Iterator[Row]:
     """Fig. 5 and Sec. III C."""
-    loads = np.geomspace(load(ERF, 5, "appears")[0] + ASIDE, 1e6, 20)
+    loads = np.geomspace(load(ERF, 5, "appears")[0] + LOAD_OFFSET, 1e6, 20)
     negative = (at(ERF, 5, a, "R > S").C < 0 for a in loads)
     yield holds_in_cases("Fig. 5, C at R > S, up to α = 10⁶, erf, K = 5", "C < 0", negative)
-    loads = np.linspace(0.1, load(ERF, 5, "unstable")[0] - ASIDE, 20)
+    loads = np.linspace(0.1, load(ERF, 5, "unstable")[0] - LOAD_OFFSET, 20)
     negative = (at(ERF, 5, a, "unspecialized").C < 0 for a in loads)
     yield holds_in_cases("Fig. 5, C at R = S, α < α_d, erf, K = 5", "C < 0", negative)
     yield from _rectified_overlaps()
@@ -201,7 +206,7 @@ def student_overlaps() -> Iterator[Row]:
 
 def _positive_before(critical: float) -> Iterator[Row]:
     """Where C is positive at R = S before the transition, ReLU, K = 10."""
-    loads = np.linspace(0.2, critical - ASIDE, 30)
+    loads = np.linspace(0.2, critical - LOAD_OFFSET, 30)
     positive = np.array([at(RELU, 10, a, "unspecialized").C > 0 for a in loads])
     item = "Fig. 5, C at R = S changes its sign once before α_c, ReLU, K = 10"
     turns = [not positive[0], positive[-1], np.sum(np.diff(positive)) == 1]
@@ -221,11 +226,11 @@ def _rectified_overlaps() -> Iterator[Row]:
     """Fig. 5, right."""
     critical = load(RELU, 10, "coexists")[0]
     yield from _positive_before(critical)
-    peak = at(RELU, 10, critical - ASIDE, "unspecialized").C
+    peak = at(RELU, 10, critical - LOAD_OFFSET, "unspecialized").C
     elsewhere = [*np.linspace(0, critical - 0.01, 50), *np.geomspace(critical + 0.01, 1e6, 50)]
     item = "Fig. 5, C of the lowest state is largest at α_c, ReLU, K = 10"
     yield holds_in_cases(item, "maximum in α_c", (peak > best(RELU, 10, a).C for a in elsewhere))
-    after = np.geomspace(critical + ASIDE, 1e6, 20)
+    after = np.geomspace(critical + LOAD_OFFSET, 1e6, 20)
     item = "Fig. 5, C at R > S beyond α_c, up to α = 10⁶, ReLU, K = 10"
     yield holds_in_cases(item, "zero from above", (at(RELU, 10, a, "R > S").C > 0 for a in after))
     item = "Fig. 5, C at R < S, α = 30 to 10⁶, ReLU, K = 10"

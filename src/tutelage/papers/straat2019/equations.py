@@ -36,7 +36,7 @@ COVARIANCES = {
     "J2 = B2/2 (Fig. 3), x2 y2 x3": [[0.25, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 0.25]],
 }
 BELOW, ABOVE = (0.1, 0.5, 1.0, 1.5, 1.9), (2.1, 2.5)  # η_c = 2
-POLISHED = 1e-12  # rates that Newton's method leaves
+NEWTON_RESIDUAL = 1e-12  # residual of Newton's method
 
 
 def equation_5(full: bool) -> Iterator[Row]:
@@ -126,7 +126,7 @@ def single_unit(full: bool) -> Iterator[Row]:
     points = {eta: _solution(eta) for eta in (*BELOW, *ABOVE)}
     item, words = "Sec. 3, K = M = 1, η from 0.1 to 2.5", "fixed point (1, 1) for all meaningful η"
     states = np.array([[p.overlaps.R.item(), p.overlaps.Q.item()] for p in points.values()])
-    yield statement(KEY, item, words, np.abs(states - 1) < POLISHED)
+    yield statement(KEY, item, words, np.abs(states - 1) < NEWTON_RESIDUAL)
     first, second = [], []
     for eta in (0.1, 0.5, 1.5, 2.5):
         values, vectors = _eigen(eta)
@@ -188,7 +188,7 @@ SECTIONS = (
     Section(
         "perceptron",
         "Section 3: one unit",
-        "K = M = 1: the solution (R, Q) = (1, 1), the eigenvalues and eigenvectors beside it, and "
+        "K = M = 1: the solution (R, Q) = (1, 1), the eigenvalues and eigenvectors there, and "
         "the learning rate η_c = 2 above which it is unstable.",
         single_unit,
     ),

@@ -32,7 +32,7 @@ NOTE_4 = (
     "ε_g over the weights, found without the equations of motion, is there, too "
     "(tests/papers/test_papers.py)."
 )
-SHOWN = 80.0  # where R_22 is 0.94; the text does not say how far its curves go
+SHOWN_TIME = 80.0  # where R_22 is 0.94; the text does not say how far its curves go
 NOTE_3 = (
     "straat2019, Sec. 3, has Q_22 ≈ Q_33 ≈ Q_23 ≈ 0.25 in the text, and 0.24, 0.27 and 0.25 in its "
     "table, which the computed ones meet: the two students share the teacher as 0.485 and 0.515, "
@@ -176,10 +176,10 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
         # The run was integrated to 1e-9 for each step, and ended when nothing moved any more.
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
         item, printed = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}", digits("0.94")
-        shown = float(run["R"].sel(time=SHOWN, method="nearest").values[1, n - 1])
+        shown = float(run["R"].sel(time=SHOWN_TIME, method="nearest").values[1, n - 1])
         rows = {
             "at rest": correct(KEY, item, printed, exact, R[1, n - 1], NOTE_4),
-            f"ηα = {SHOWN:g}": compare(KEY, item, printed, shown),
+            f"ηα = {SHOWN_TIME:g}": compare(KEY, item, printed, shown),
         }
         yield in_each_reading(item, "when it is read off the curves", rows)
     mainly = "J_1 mainly specializes to B_1"
@@ -194,7 +194,7 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
 
 
 def sigmoidal(full: bool) -> Iterator[Row]:
-    """The abstract: where ReLU and sigmoidal units behave alike, and where they do not."""
+    """The abstract: where ReLU and sigmoidal units behave the same, and where they do not."""
     points = plateau_2(), fixed_point_near(fig_2_erf(), 20.0, "Erf")
     alike = [_symmetric(point) for point in points]
     one = [int(np.sum(point.eigenvalues.real > 0)) == 1 for point in points]
@@ -233,7 +233,7 @@ SECTIONS = (
     ),
     Section(
         "abstract",
-        "Abstract: ReLU beside sigmoidal units",
+        "Abstract: ReLU and sigmoidal units",
         "The runs of Figs. 2 to 4 with Erf instead of ReLU: the same plateau and escape for "
         "K = M = 2, other final states for K ≠ M.",
         sigmoidal,

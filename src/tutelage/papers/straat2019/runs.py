@@ -16,7 +16,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 
 RATES = (0.1, 0.5, 1.0, 1.5, 1.9, 2.1)  # of Fig. 1, right; a choice of ours
 RATE_2 = 0.1  # of Fig. 2
-AT_REST = 2000.0  # the slowest of the runs of Figs. 3 and 4 no longer moves by a printed digit
+LAST_TIME = 2000.0  # the slowest of the runs of Figs. 3 and 4 no longer moves by a printed digit
 ACTIVATIONS: dict[str, Activation] = {"ReLU": ReLU(), "Erf": Erf()}
 
 
@@ -72,13 +72,13 @@ def simulated_2(runs: int) -> xr.Dataset:
 
 
 @cache
-def fig_3(activation: str, until: float = AT_REST) -> xr.Dataset:
+def fig_3(activation: str, until: float = LAST_TIME) -> xr.Dataset:
     start = Overlaps(Q=np.diag([0.2, 0.3, 0.25]), R=_only_r_11(3, 2), T=np.eye(2))
     return online.evolve(scenario(3, 2, activation), start, learning_rate=0, until=until)
 
 
 @cache
-def fig_4(until: float = AT_REST, activation: str = "ReLU") -> xr.Dataset:
+def fig_4(until: float = LAST_TIME, activation: str = "ReLU") -> xr.Dataset:
     start = Overlaps(Q=0.2 * np.eye(2), R=_only_r_11(2, 3), T=np.eye(3))
     return online.evolve(scenario(2, 3, activation), start, learning_rate=0, until=until)
 

@@ -26,11 +26,11 @@ from tutelage.papers.straat2019.runs import (
 from tutelage.simulation import aligned, summary
 
 WORDS = "good correspondence"  # Sec. 4, of Figs. 1 and 2
-ON_PLATEAU = 100.0  # α of Fig. 2 at which every run is on the plateau
-LEFT_BY = 400.0  # α; what has left the plateau by then is at its end at α = 500
+PLATEAU_ALPHA = 100.0  # α of Fig. 2 at which every run is on the plateau
+LEFT_BY_ALPHA = 400.0  # α; what has left the plateau by then is at its end at α = 500
 NOTE_CURVES = (
     "straat2019 leaves the η² term out and gives no measure of the correspondence. The curves "
-    "drawn lie beside the mean of the simulations by at most this much, hardly to be seen; the "
+    "drawn differ from the mean of the simulations by at most this much, which is hardly seen; the "
     "equations with the term agree with it within errors (the row above, docs/simulation.md)."
 )
 
@@ -52,7 +52,7 @@ def figure_1(full: bool) -> Iterator[Row | Figure]:
     note = (
         f"Q falls first, to {lowest.item():.3f} at α = {lowest['time'].item():g}, and then grows."
     )
-    item = "Fig. 1, left, η = 0.1, R and Q at α = 200 beside the start"
+    item = "Fig. 1, left, η = 0.1, R and Q at α = 200 against those at the start"
     yield statement(KEY, item, "increase in both R and Q", rises, note)
     errors = fig_1_right()["generalization_error"].isel(time=-1).values
     slow = [errors[RATES.index(eta)] > errors[RATES.index(1.0)] for eta in (0.1, 1.9)]
@@ -138,9 +138,11 @@ def _specialization(runs: xr.Dataset) -> Iterator[Row]:
     """Decide which student takes which teacher, and how the error falls, in theory and runs."""
     count = runs.sizes["run"]
     simulated = [runs.isel(run=run) for run in range(count)]
-    left = [course for course in simulated if _passes(course, 0.7) <= LEFT_BY]
+    left = [course for course in simulated if _passes(course, 0.7) <= LEFT_BY_ALPHA]
     courses = [_in_alpha(fig_2()), *left]
-    note = f"{len(left)} of {count} runs have |R_11 - R_12| > 0.7 by α = {LEFT_BY:g}, and count."
+    note = (
+        f"{len(left)} of {count} runs have |R_11 - R_12| > 0.7 by α = {LEFT_BY_ALPHA:g}, and count."
+    )
     ends = np.array([course["R"].values[-1] for course in courses])
     taken, other = ends.max(axis=2) > 0.9, ends.min(axis=2) < 0.1
     item = f"Fig. 2, R_in at α = 500, larger and smaller one, theory and those of {count} runs"
@@ -160,7 +162,7 @@ def _passes(course: xr.Dataset, level: float) -> float:
 
 def _falls_with_onset(course: xr.Dataset) -> bool:
     """Nine tenths of the plateau's error are left at the onset, less than half of that later."""
-    times = (ON_PLATEAU, _passes(course, 0.1), _passes(course, 0.7))
+    times = (PLATEAU_ALPHA, _passes(course, 0.1), _passes(course, 0.7))
     error = course["generalization_error"]
     height, onset, later = (float(error.sel(time=t, method="nearest")) for t in times)
     return onset > 0.9 * height and later < 0.5 * onset
@@ -169,10 +171,10 @@ def _falls_with_onset(course: xr.Dataset) -> bool:
 def _correspondence(runs: xr.Dataset) -> Iterator[Row]:
     """Up to the plateau: when a run leaves it, and which unit takes which teacher, is chance."""
     count = runs.sizes["run"]
-    before = runs.sel(time=slice(0.0, ON_PLATEAU))
+    before = runs.sel(time=slice(0.0, PLATEAU_ALPHA))
     which = f"Fig. 2, N = 10⁴, η = 0.1, {count} runs"
     item = f"{which} to ηα = 10, deviation in standard errors"
-    yield correspondence(KEY, item, WORDS, fig_2(RATE_2, ON_PLATEAU), before)
+    yield correspondence(KEY, item, WORDS, fig_2(RATE_2, PLATEAU_ALPHA), before)
     curves = _in_alpha(fig_2()).interp(time=before["time"])
     distance = max(float(np.abs(before[name].mean("run") - curves[name]).max()) for name in "QR")
     item = f"{which} to ηα = 10, largest distance from the curves drawn"

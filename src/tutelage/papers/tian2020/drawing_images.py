@@ -53,7 +53,7 @@ def accuracies(dataset: xr.Dataset, multiple: int) -> tuple[float, float]:
 
 
 def specialization_on_images(dataset: xr.Dataset) -> Any:
-    """Draw `layer_correlations` of all multiples beside each other (tian2020, Fig. 8).
+    """Draw `layer_correlations` of all multiples side by side (tian2020, Fig. 8).
 
     Returns:
         An array of Axes, one for each multiple.

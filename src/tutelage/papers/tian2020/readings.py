@@ -58,9 +58,9 @@ def joined(name: str, stages: list[xr.Dataset]) -> xr.Dataset:
     """Join the stages of a training and reduce them to what is recorded."""
     runs = xr.concat(stages, "run", data_vars="minimal", combine_attrs="drop_conflicts")
     runs = runs.assign_coords(run=np.arange(runs.sizes["run"]))
-    told = {name: value for name, value in runs.attrs.items() if name != "computed_by"}
+    attributes = {name: value for name, value in runs.attrs.items() if name != "computed_by"}
     more = {"looks": len(stages), "runs": runs.sizes["run"], "seed": trainings.SEED}
-    return REDUCED[name](runs.drop_attrs()).assign_attrs(told | more)
+    return REDUCED[name](runs.drop_attrs()).assign_attrs(attributes | more)
 
 
 def figure(name: str, shown: Callable[[Data], Parts]) -> Callable[[bool], Parts]:

@@ -127,8 +127,8 @@ SECTIONS = (
         "Figure 3: strength and specialization of student nodes",
         "Every student node of 32 runs (one colour for each run) of two-layer students with 1, 2, "
         "5 and 10 times the ten nodes of the teacher, polarity p = 1: the norm of its fan-out "
-        f"against its best correlation with a teacher node. {_BOTH} Nodes that follow nobody have "
-        "small fan-outs if there are many; from a small start few follow nobody.",
+        f"against its best correlation with a teacher node. {_BOTH} Nodes that follow no teacher "
+        "node have small fan-outs if there are many; from a small start there are few of them.",
         figure("nodes", figures.nodes),
         _RECORDED,
         _on_records,
