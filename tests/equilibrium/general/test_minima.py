@@ -290,7 +290,7 @@ def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
     begins(*[symmetric] * 4)
     ends = descent.descend(landscape, load, jnp.asarray([symmetric] * 4))
     spectra = search._described(landscape, jnp.asarray(load), ends.place.z)[0]
-    assert np.max(spectra[:, 0]) < -0.1 and np.max(ends.step) < search.ARRIVED  # on a saddle
+    assert np.max(spectra[:, 0]) < -0.1 and np.max(ends.step) < search.CONVERGED_STEP  # on a saddle
     with pytest.raises(tl.InputError, match="no descent arrived"):
         minima(case, load, starts=4)
     begins(symmetric, *usual)

@@ -9,8 +9,8 @@ import tutelage as tl
 from tutelage import results
 from tutelage._checks import InputError
 from tutelage.equilibrium import learning_curve, states, transitions
-from tutelage.equilibrium.symmetric.branch import grid, step_by_step
 from tutelage.equilibrium.symmetric.theory import Point, theory_of
+from tutelage.equilibrium.symmetric.tracing import grid, step_by_step
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,13 @@ def _swappable(own: np.ndarray, other: np.ndarray, i: int, j: int, tolerance: fl
 
 
 def _special(R: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How far each overlap is from the mean of its row; of ± d the positive one counts more."""
+    """Return the distance of each overlap from the mean of its row; +d ranks above −d."""
     deviation = R - (R @ weights)[:, None] / np.sum(weights)
     return deviation**2 * (1 + 1e-3 * np.sign(deviation))
 
 
 def _matching(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One teacher for each student as far as they go."""
+    """Match each student to one teacher, as far as there are teachers."""
     return linear_sum_assignment(-_special(R, np.ones(R.shape[1])))
 
 
@@ -140,7 +140,7 @@ def _parts(
     """The group of teachers each group of students is assigned to, and the sign."""
     sizes = np.array([len(group) for group in teachers])
     if sorted(map(len, students)) == sorted(sizes):
-        # Groups of one size belong together: those that are left share what is left.
+        # The remaining groups share the remaining teachers.
         unlike = np.array([[len(s) != len(t) for t in teachers] for s in students])
         score = _special(mean, sizes)
         assigned = linear_sum_assignment(np.where(unlike, 1e3, -score))[1]

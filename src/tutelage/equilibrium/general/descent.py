@@ -9,10 +9,10 @@ from jaxtyping import Array, Bool, Float
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.general.landscape import Landscape
 
-MOST_STEPS = 300
+MAX_STEPS = 300
 # The second is relative to 1 + |z|: longer steps would jump out of narrow valleys.
 FIRST_STEP, LONGEST_STEP = 0.1, 0.3
-# A step of this size, relative to z, changes nothing that float64 can hold.
+# A step of this size, relative to z, is rounding.
 SMALLEST_STEP = 1e-14
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
@@ -47,7 +47,7 @@ def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> D
     """
     alpha = jnp.asarray(load, dtype=jnp.float64)
     now = _begun(landscape, alpha, starts)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         now = _advance(landscape, alpha, now)
         if bool(jnp.all(now.done)):
             break
@@ -79,7 +79,7 @@ def _stepped(landscape: Landscape, load: Array, now: Descent) -> Descent:
     better = new.value <= now.place.value + noise
     size = 1 + jnp.max(jnp.abs(now.place.z))
     step = length / size
-    # Newton's steps shrink until they are rounding, and then no more.
+    # Newton's steps shrink until they are rounding.
     settled = (step < SMALLEST_STEP) | ((step < 1e-10) & (step >= now.step))
     longer = jnp.minimum(2 * now.radius, LONGEST_STEP * size)
     taken = jnp.where(length > now.radius, longer, now.radius)

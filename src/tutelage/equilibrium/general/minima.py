@@ -18,12 +18,12 @@ from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
 from tutelage.runs.seed import check_seed
 
-# Newton steps end at rounding, 1e-14 or so; a descent that did not come this close found nothing.
-ARRIVED = 1e-8
-# Eigenvalues relative to the largest that count as zero: those of a state that is about to split.
-ZERO = 1e-9
-# Two descents into one minimum agree much better; different minima differ much more.
-SAME = 1e-6
+# Newton steps end at about 1e-14; a descent whose last step is longer has not converged.
+CONVERGED_STEP = 1e-8
+# Eigenvalues below this part of the largest are zero: the state is about to split.
+ZERO_EIGENVALUE = 1e-9
+# Descents into one minimum agree much better; different minima differ much more.
+SAME_MINIMUM_DISTANCE = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +57,7 @@ class Minimum(Finding):
     @property
     def stable(self) -> bool:
         """True for a local minimum in all overlaps; at a transition it is False (GLOSSARY.md)."""
-        return bool(self.eigenvalues[0] > ZERO * self.eigenvalues[-1])
+        return bool(self.eigenvalues[0] > ZERO_EIGENVALUE * self.eigenvalues[-1])
 
 
 @validated
@@ -129,12 +129,12 @@ def _distinct(
     n = len(R)
     names = [np.sort(x.reshape(n, -1), axis=1) for x in (Q, R)]
     signature = np.hstack([*names, spectra / (1 + np.abs(spectra[:, -1:]))])
-    lowest = spectra[:, 0] > -ZERO * np.abs(spectra[:, -1])
-    arrived = (steps < ARRIVED) & lowest & np.all(np.isfinite(signature), axis=1)
+    lowest = spectra[:, 0] > -ZERO_EIGENVALUE * np.abs(spectra[:, -1])
+    arrived = (steps < CONVERGED_STEP) & lowest & np.all(np.isfinite(signature), axis=1)
     groups: list[list[int]] = []
     for i in np.flatnonzero(arrived):
         for group in groups:
-            if np.max(np.abs(signature[i] - signature[group[0]])) < SAME:
+            if np.max(np.abs(signature[i] - signature[group[0]])) < SAME_MINIMUM_DISTANCE:
                 group.append(int(i))
                 break
         else:

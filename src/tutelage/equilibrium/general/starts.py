@@ -28,14 +28,14 @@ def _anywhere(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
 
 
 def _matched(landscape: Landscape, rng: np.random.Generator, negative: int) -> np.ndarray:
-    """All students near different teachers (as far as they go), some of them opposite."""
+    """Start students near different teachers, some of them opposite to theirs."""
     K, M = landscape.error.scenario.K, landscape.error.scenario.M
     signs = np.where(np.arange(K) < negative, -1.0, 1.0)
     return _near(landscape, rng, np.resize(rng.permutation(M), K), signs * rng.uniform(0.5, 0.9))
 
 
 def _chosen(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
-    """Any teacher for any student, at any distance."""
+    """Start each student at a random distance from a random teacher."""
     K, M = landscape.error.scenario.K, landscape.error.scenario.M
     signs = rng.choice([1.0, -1.0, 0.0], size=K, p=[0.6, 0.15, 0.25])
     return _near(landscape, rng, rng.integers(M, size=K), signs * rng.uniform(0.2, 0.98, size=K))

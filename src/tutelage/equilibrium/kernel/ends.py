@@ -21,7 +21,7 @@ from tutelage.equilibrium.kernel.table import Table
 
 LIMIT = 9.5  # φ(9.5) is below 1e-20
 HALVINGS, POINTS = 8, 12
-CHUNK = 2**17
+POINTS_PER_BLOCK = 2**17
 # Edges in units of the last one: steep functions change within 1/β of θ = 0.
 EDGES = np.array([0.0, 1 / 32, 1 / 8, 1 / 2, 1.0])
 
@@ -42,7 +42,7 @@ class Ends:
         self._cache.clear()
 
     def __call__(self, rho: np.ndarray, derivative: int) -> np.ndarray:
-        # Entries within the reach are not asked for; they only have to be harmless.
+        # Entries within the reach of the series are not used; any finite value will do.
         right = self._right(np.where(rho > 0, rho, self._reach), derivative)
         left = self._left(np.where(rho < 0, rho, -self._reach), derivative)
         return np.where(rho > 0, right, left)
@@ -95,9 +95,9 @@ def _with_derivatives(g: Activation, x: Any) -> tuple[Array, Array, Array]:
 
 
 def _in_chunks(g: Activation, x: np.ndarray) -> list[np.ndarray]:
-    """g and its two derivatives at x, in pieces of one size, so that they are compiled once."""
-    flat = np.zeros(-(-x.size // CHUNK) * CHUNK)
+    """Evaluate g and two derivatives at x in blocks of one size, which are compiled once."""
+    flat = np.zeros(-(-x.size // POINTS_PER_BLOCK) * POINTS_PER_BLOCK)
     flat[: x.size] = x.ravel()
-    parts = [_with_derivatives(g, piece) for piece in flat.reshape(-1, CHUNK)]
+    parts = [_with_derivatives(g, block) for block in flat.reshape(-1, POINTS_PER_BLOCK)]
     whole = (np.concatenate([np.asarray(p[k]) for p in parts]) for k in range(3))
     return [f[: x.size].reshape(x.shape) for f in whole]

@@ -187,7 +187,7 @@ class SeriesKernel(Kernel):
 
 
 def _sum(series: np.ndarray, rho: np.ndarray) -> np.ndarray:
-    """Σ a_n ρⁿ; products of ρ, which are twenty times faster than powers of it."""
+    """Return Σ a_n ρⁿ by products of ρ, twenty times faster than powers."""
     powers = np.cumprod(np.broadcast_to(rho[..., None], (*rho.shape, len(series) - 1)), axis=-1)
     return series[0] + powers @ series[1:]
 
@@ -219,12 +219,12 @@ def kernel_of(activation: Activation) -> Kernel:
 
 @functools.lru_cache(maxsize=64)
 def _series(activation: Activation) -> SeriesKernel:
-    """Kept, because tables of steep activations take a second to make."""
+    """Return a cached series kernel: a table of a steep activation takes a second."""
     return SeriesKernel(activation, hermite_data(activation))
 
 
 def check_correlation(argument: str, value: Any) -> np.ndarray:
-    """Correlations between −1 and 1."""
+    """Check that correlations lie between −1 and 1."""
     array = finite_array(argument, value)
     if np.any(np.abs(array) > 1):
         worst = array.flat[int(np.argmax(np.abs(array)))]

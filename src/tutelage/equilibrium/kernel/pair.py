@@ -23,8 +23,8 @@ from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_
 # have a kink and no closed form need more, and are then good to 1e-11.
 FEWEST_POINTS, MOST_POINTS = 64, 512
 ROUNDING = 1e-14
-# Coefficients are kept in multiples of so many.
-SEVERAL = 32
+# The number of coefficients is a multiple of this, so that few programs are compiled.
+COEFFICIENTS_PER_BLOCK = 32
 
 
 class PairKernel(eqx.Module):
@@ -46,7 +46,7 @@ class PairKernel(eqx.Module):
         return jax.jvp(self.first, (c,), (jnp.ones_like(c),))[1]
 
 
-class Curve(eqx.Module):
+class ScaledKernel(eqx.Module):
     """s κ(c/ℓ), with the κ of erf or of |x| (`tutelage.averages.two_point`)."""
 
     kappa: Callable = eqx.field(static=True)
@@ -55,7 +55,7 @@ class Curve(eqx.Module):
     largest: Float[Array, " q"]
 
     def derivative(self, c: Float[Array, "... q"], order: int) -> Float[Array, "... q"]:
-        """Of this order; 0 is the value itself."""
+        """Return the derivative of this order; 0 is the value."""
         # Rounding must not carry |c| beyond √q.
         largest, size, scale = (match_rank(x, c) for x in (self.largest, self.size, self.scale))
         rho = jnp.clip(c, -largest, largest) / size
@@ -67,13 +67,13 @@ class ClosedPair(PairKernel):
 
     level: Any
     linear: Any
-    curves: tuple[Curve, ...]
+    scaled_kernels: tuple[ScaledKernel, ...]
 
     def __init__(self, g: ClosedForm, h: ClosedForm, variances: Float[Array, " q"]):
         self.level, self.linear, curved = two_point(g, h, jnp.ones_like(variances), variances)
         largest = jnp.sqrt(variances)
-        self.curves = tuple(
-            Curve(kappa, jnp.broadcast_to(scale, variances.shape), size, largest)
+        self.scaled_kernels = tuple(
+            ScaledKernel(kappa, jnp.broadcast_to(scale, variances.shape), size, largest)
             for kappa, scale, size in curved
         )
 
@@ -88,7 +88,9 @@ class ClosedPair(PairKernel):
         return self._sum(c, 2)
 
     def _sum(self, c: Array, order: int) -> Array:
-        return sum((curve.derivative(c, order) for curve in self.curves), jnp.zeros_like(c))
+        return sum(
+            (scaled.derivative(c, order) for scaled in self.scaled_kernels), jnp.zeros_like(c)
+        )
 
 
 class Interpolated(PairKernel):
@@ -113,8 +115,10 @@ class Interpolated(PairKernel):
                 break
             points *= 2
         kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * ROUNDING)
-        # Lengths are compiled, and other units need others: few lengths, few programs.
-        self.coefficients = jnp.asarray(a[: SEVERAL * (1 + max(kept, default=0) // SEVERAL)])
+        # Each length is compiled anew: few lengths need few programs.
+        self.coefficients = jnp.asarray(
+            a[: COEFFICIENTS_PER_BLOCK * (1 + max(kept, default=0) // COEFFICIENTS_PER_BLOCK)]
+        )
 
     def value(self, c):
         return _clenshaw(self.coefficients, c / match_rank(_positive(self.sizes), c))
@@ -143,7 +147,7 @@ def pair_kernel(
 
 
 def _positive(sizes: Array) -> Array:
-    """A teacher of norm zero has a constant output, and any unit of length will do."""
+    """Replace variances of zero by one: the output of such a teacher is constant."""
     return jnp.where(sizes > 0, sizes, 1.0)
 
 

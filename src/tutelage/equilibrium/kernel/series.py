@@ -26,7 +26,7 @@ ORDERS = (128, 512, 4096)
 EPSILON = float(np.finfo(np.float64).eps)
 # Σ n² c_n² of N coefficients, each off by ε‖g‖ times some operations, is no better than this.
 COMPLETE = 1e-12
-# What two rules say of ⟨g²⟩ differs by less, relative to it, where they resolve g.
+# Relative difference of ⟨g²⟩ between two rules that both resolve g.
 RESOLVED = 1e-7
 # κ̃'(1/2) of less than this share of κ̃(1): the c_n of small n, whose squares decide where the
 # unspecialized state loses its stability, are rounding.
@@ -61,7 +61,7 @@ def hermite_data(g: Activation) -> SeriesData:
 
 
 def _check_resolved(g: Activation, square: float, order: int) -> None:
-    """Refuse what changes between the nodes: a finer rule has another ⟨g²⟩."""
+    """Refuse activations that change between the nodes: a finer rule has another ⟨g²⟩."""
     z, w = nodes(4 * order, [float(kink.position) for kink in g.kinks])
     difference = abs(float(w @ values_with_weight(g, z) ** 2) - square)
     if not difference <= RESOLVED * square:
@@ -74,7 +74,7 @@ def _check_resolved(g: Activation, square: float, order: int) -> None:
 
 
 def _check_spread(g: Activation, squares: np.ndarray, square: float) -> None:
-    """Refuse what oscillates so fast that κ̃ is rounding but next to ρ = ±1."""
+    """Refuse activations that oscillate so fast that κ̃ is rounding except next to ρ = ±1."""
     n, rest = np.arange(2, len(squares)), square - squares[0] - squares[1]
     if rest > COMPLETE * square and n @ (squares[2:] * 0.5 ** (n - 1.0)) < FAINTEST * rest:
         raise InputError(
@@ -126,7 +126,7 @@ def _coefficients(order: int, z: np.ndarray, wf: np.ndarray) -> np.ndarray:
 
 
 def _known(g: Activation, c: np.ndarray) -> np.ndarray:
-    """Put in what symmetry gives exactly; what is left of the rest is rounding below ε‖g‖."""
+    """Set coefficients that vanish by symmetry, or are below ε‖g‖, to zero."""
     c = np.where(np.abs(c) < 4 * EPSILON * np.linalg.norm(c), 0.0, c)
     if g.odd_part_slope is not None:
         c[1::2] = 0.0

@@ -58,7 +58,7 @@ class Table:
             return value * self._factor(derivative, rho, np.sqrt((1 - rho) * (1 + rho)))
 
     def _factor(self, derivative: int, rho: np.ndarray, sine: np.ndarray) -> np.ndarray:
-        """What κ̃ or its derivative has more than the stored function."""
+        """Return the factor between κ̃ or its derivative and the stored function."""
         if derivative < 2:
             return rho ** (2 - derivative)
         return sine ** (3.0 - 2 * derivative) if self.kinked else np.ones_like(sine)

@@ -1,11 +1,11 @@
-"""How much a correlated series is worth: autocorrelation time, effective size, standard error."""
+"""Statistics of a correlated series: autocorrelation time and standard error."""
 
 from typing import Any
 
 import numpy as np
 
 # Sokal's window: the sum of correlations ends at the first lag above five times its own value.
-WINDOW = 5.0
+WINDOW_FACTOR = 5.0
 
 
 def autocorrelation_time(series: Any) -> np.ndarray:
@@ -27,12 +27,12 @@ def autocorrelation_time(series: Any) -> np.ndarray:
     variance = covariance[..., :1]
     rho = np.divide(covariance, variance, out=np.zeros_like(covariance), where=variance > 0)
     tau = np.maximum(2 * np.cumsum(rho, axis=-1) - 1, 1.0)
-    long_enough = np.arange(n) >= WINDOW * tau
+    long_enough = np.arange(n) >= WINDOW_FACTOR * tau
     cut = np.where(np.any(long_enough, axis=-1), np.argmax(long_enough, axis=-1), n - 1)
     return np.take_along_axis(tau, cut[..., None], axis=-1)[..., 0]
 
 
 def standard_error(series: Any) -> np.ndarray:
-    """√(variance τ/n) of the mean over the last axis: n/τ numbers are worth n correlated ones."""
+    """Return √(variance τ/n), the standard error of the mean over the last axis."""
     x = np.asarray(series, dtype=np.float64)
     return np.sqrt(np.var(x, axis=-1) * autocorrelation_time(x) / x.shape[-1])

@@ -20,7 +20,7 @@ from tutelage.model import Scenario
 
 
 class ExampleSamples(NamedTuple):
-    """What is recorded after each move; chains of one set stand next to each other.
+    """Records after each move; chains of one set are neighbours.
 
     replica_overlap: J^a_i · J^b_k of the first two replicas of each set.
     """
@@ -67,7 +67,7 @@ class GibbsOfExamples(eqx.Module):
         return cls(error, teachers, inputs, clean + noise, replicas)
 
     def first(self, examples: int) -> "GibbsOfExamples":
-        """The same density with only the first examples of every set."""
+        """Return the density of the first examples of every set."""
         parts = self.inputs[:, :examples], self.labels[:, :examples]
         return GibbsOfExamples(self.error, self.teachers, *parts, self.replicas)
 
@@ -105,7 +105,7 @@ class GibbsOfExamples(eqx.Module):
         return beta / J.shape[-1] * forces.reshape(J.shape)
 
     def sample(self, J: Weights, acceptance: Float[Array, " chain"]) -> ExampleSamples:
-        """What is recorded of the weights."""
+        """Return the recorded quantities."""
         Q, R = self.overlaps(J)
         by_set = self._by_set(J)
         return ExampleSamples(

@@ -21,15 +21,15 @@ from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 
-MOVES = 12  # great-circle steps in one trajectory; together one to three radians
-STARTS = "random, teacher or Overlaps with Q_ii = 1"
+STEPS_PER_TRAJECTORY = 12  # great-circle steps in one trajectory; together one to three radians
+ALLOWED_STARTS = "random, teacher or Overlaps with Q_ii = 1"
 
 # Chains that learn the same examples.
 REPLICAS = 2
 LOAD_OF_EXAMPLES = {"long_name": "P/(KN)", "symbol": "α̃"}
 
-# Arrays of one kind that exist at a time: before and after a move, its momenta and forces.
-COPIES = 5
+# Arrays in memory at one time: weights before and after a move, momenta and forces.
+ARRAY_COPIES = 5
 
 
 @recorded
@@ -100,14 +100,14 @@ def sample(
 
 
 class Strength(NamedTuple):
-    """What multiplies the energy: the load α, or β with a number of examples."""
+    """Prefactor of the energy: the load α, or β with a number of examples."""
 
     strength: float
     examples: int | None = None
 
 
 def _strength(scenario: Scenario, load: Any, examples: Any, temperature: Any) -> Strength:
-    """Either a load, or examples with a temperature."""
+    """Check that there is either a load, or examples with a temperature."""
     given = "neither a load nor examples" if load is None else "a load and examples"
     _check_one_of(load, examples, temperature, given, ("examples=1000", "load"))
     if examples is None:
@@ -130,7 +130,7 @@ def _check_one_of(
 
 
 def _temperature(scenario: Scenario, temperature: Any) -> float:
-    """T > 0 from a number or the word for the temperature of the label noise."""
+    """Return T > 0 from a number, or from "bayes"."""
     if isinstance(temperature, str) and temperature == "bayes":
         if float(scenario.label_noise) == 0:
             raise InputError(
@@ -144,7 +144,7 @@ def _temperature(scenario: Scenario, temperature: Any) -> float:
 
 
 def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength) -> xr.Dataset:
-    """Runs, replicas and sweeps as dimensions."""
+    """Make a Dataset over runs, replicas and sweeps."""
     scenario = sampler.gibbs.error.scenario
 
     def split(x: Any) -> np.ndarray:  # (sweep, run · replica, …) -> (run, replica, sweep, …)
@@ -188,7 +188,7 @@ def _error_of_mean(table: np.ndarray) -> np.ndarray:
 
 
 def _of_sets(samples: ExampleSamples) -> dict[str, np.ndarray]:
-    """Means over sweeps and replicas, for each set of examples."""
+    """Return means over sweeps and replicas, per set of examples."""
     R, q = np.mean(samples.R, axis=0), np.mean(samples.replica_overlap, axis=0)
     invariant = np.sqrt(np.sum(samples.R**2, axis=(-2, -1)) / samples.R.shape[-2])
     of_chains = {
@@ -287,7 +287,7 @@ def hysteresis(
 
 
 def _counts(examples: Any) -> np.ndarray:
-    """Increasing whole numbers of examples, of at least one."""
+    """Check numbers of examples: whole, at least one, increasing."""
     numbers = increasing_array("examples", examples, at_least=1.0, hint="examples=[100, 200]")
     for number in numbers:
         if number != round(number):
@@ -298,14 +298,14 @@ def _counts(examples: Any) -> np.ndarray:
 
 
 def _means_of_sets(samples: ExampleSamples) -> dict[str, np.ndarray]:
-    """Means of one number of examples, for every set; and R − S."""
+    """Return the means of every set of examples, and R − S."""
     own = np.array([matched_overlaps(x) for x in np.mean(samples.R, axis=0)])
     specialization = (own[:, 0] - own[:, 1]).reshape(-1, REPLICAS).mean(axis=1)
     return {**_of_sets(samples), "specialization": specialization}
 
 
 class Sampler:
-    """The weights of all runs, and what is needed to move them."""
+    """Weights of all runs, with their density, step size and random key."""
 
     def __init__(
         self, scenario, dimension, sweeps, warm_up, runs, seed, start, method, examples=None
@@ -319,9 +319,9 @@ class Sampler:
         if n > N:
             raise InputError("dimension", repr(N), f"{n} vectors need at least {n} dimensions")
         K, M = scenario.K, scenario.M
-        check_memory("dimension", N, lambda N: 8 * N * (K * runs + M) * COPIES, "all weights")
+        check_memory("dimension", N, lambda N: 8 * N * (K * runs + M) * ARRAY_COPIES, "all weights")
         size = K * (K + M) + 2
-        record = lambda n: 8 * n * runs * size * COPIES  # noqa: E731
+        record = lambda n: 8 * n * runs * size * ARRAY_COPIES  # noqa: E731
         check_memory("sweeps", self.sweeps + self.warm_up, record, "what is recorded of them")
         self.key, to_start = jax.random.split(jax.random.key(seed))
         self.start = _start(scenario, start)
@@ -346,7 +346,7 @@ class Sampler:
         return examples / (K * N)
 
     def drawn(self, strength: float, examples: int | None = None) -> Any:
-        """Warm up and record; the next call goes on from here.
+        """Warm up, then record; the next call continues from the last weights.
 
         examples: how many of the examples of each set are learned, by default all.
         """
@@ -357,15 +357,21 @@ class Sampler:
         warm = 0.5 / np.sqrt(1 + np.arange(self.warm_up))
         gains = jnp.asarray(np.concatenate([warm, np.zeros(self.sweeps)]))
         self.J, step, samples = chain(
-            gibbs, jnp.asarray(strength), self.J, jnp.asarray(self.step), gains, key, MOVES
+            gibbs,
+            jnp.asarray(strength),
+            self.J,
+            jnp.asarray(self.step),
+            gains,
+            key,
+            STEPS_PER_TRAJECTORY,
         )
-        # Without a force every step is accepted, and longer ones would only go round again.
-        self.step = min(float(step), math.pi / MOVES)
+        # Without a force every step is accepted; longer ones would only circle the sphere again.
+        self.step = min(float(step), math.pi / STEPS_PER_TRAJECTORY)
         return jax.tree.map(lambda x: np.asarray(x)[len(warm) :], samples)
 
 
 def _start(scenario: Scenario, start: Any) -> Overlaps:
-    """A state of students of norm one."""
+    """Return the start as overlaps of students of norm one."""
     K, M, T = scenario.K, scenario.M, np.asarray(scenario.T)
     if isinstance(start, str) and start == "random":
         return Overlaps(Q=np.eye(K), R=np.zeros((K, M)), T=T)
@@ -374,7 +380,7 @@ def _start(scenario: Scenario, start: Any) -> Overlaps:
         size = np.sqrt(np.where(np.diag(T) > 0, np.diag(T), 1.0))
         return Overlaps((T / np.outer(size, size))[np.ix_(own, own)], (T / size[:, None])[own], T)
     if not isinstance(start, Overlaps):
-        raise InputError("start", repr(start), f"it has to be {STARTS}", 'start="random"')
+        raise InputError("start", repr(start), f"it has to be {ALLOWED_STARTS}", 'start="random"')
     if start.R.shape != (K, M) or not np.allclose(start.T, T, rtol=0, atol=1e-12):
         raise InputError("start", f"R of shape {start.R.shape}", "it has to fit the scenario")
     if np.max(np.abs(np.diagonal(np.asarray(start.Q)) - 1)) > 1e-9:
@@ -383,7 +389,7 @@ def _start(scenario: Scenario, start: Any) -> Overlaps:
 
 
 def _variables(samples: Samples, dims: tuple[str, ...]) -> dict[str, Any]:
-    """Runs first, sweeps second."""
+    """Make variables with the dimensions run and sweep."""
     Q, R, error, acceptance = (np.swapaxes(x, 0, 1) for x in samples)
     return {
         "Q": ((*dims, "student", "student_2"), Q),
@@ -394,7 +400,7 @@ def _variables(samples: Samples, dims: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _means(samples: Samples) -> dict[str, np.ndarray]:
-    """Means over the sweeps of one load, for every run."""
+    """Return means over the sweeps of one load, per run."""
     R = np.mean(samples.R, axis=0)
     own = np.array([matched_overlaps(x) for x in R])
     return {

@@ -10,16 +10,16 @@ from tutelage._jax import jax, jnp
 from tutelage._types import Scalar
 from tutelage.equilibrium.kernel.pair_error import PairError
 
-TARGET = 0.8  # acceptance to which the step is tuned while warming up
-JITTER = 0.3  # steps vary by this much, so that no trajectory is a full period of any mode
+TARGET_ACCEPTANCE = 0.8  # acceptance to which the step is tuned while warming up
+STEP_JITTER = 0.3  # steps vary by this much, so that no trajectory is a full period of any mode
 
 Weights = Float[Array, "run K N"]
-# One time for all runs, or one for each.
+# One time for all runs, or one per run.
 Time = Scalar | Float[Array, "run 1 1"]
 
 
 class Samples(NamedTuple):
-    """What is recorded after each move, one row for each run."""
+    """Records after each move, one row per run."""
 
     Q: Float[Array, "... run K K"]
     R: Float[Array, "... run K M"]
@@ -88,7 +88,7 @@ def chain(
     key: Array,
     moves: int,
 ) -> tuple[Weights, Float[Array, ""], Any]:
-    """As many moves as there are gains; all runs share one step size.
+    """Run one trajectory per gain; all runs share one step size.
 
     gains: by how much the logarithm of the step follows the acceptance; zero once samples count.
     moves: great-circle steps in one trajectory.
@@ -97,7 +97,7 @@ def chain(
     def sweep(state: tuple[Weights, Array], inputs: tuple[Array, Array]):
         (J, log_step), (key, gain) = state, inputs
         J, probability = _trajectory(density, strength, J, jnp.exp(log_step), key, moves)
-        log_step = log_step + gain * (jnp.mean(probability) - TARGET)
+        log_step = log_step + gain * (jnp.mean(probability) - TARGET_ACCEPTANCE)
         return (J, log_step), density.sample(J, probability)
 
     keys = jax.random.split(key, len(gains))
@@ -116,7 +116,9 @@ def _trajectory(
     runs, _, N = J.shape
     to_velocity, to_step, to_accept = jax.random.split(key, 3)
     v = _tangent(J, jax.random.normal(to_velocity, J.shape) / jnp.sqrt(N))
-    h = step * jax.random.uniform(to_step, (runs, 1, 1), minval=1 - JITTER, maxval=1 + JITTER)
+    h = step * jax.random.uniform(
+        to_step, (runs, 1, 1), minval=1 - STEP_JITTER, maxval=1 + STEP_JITTER
+    )
 
     def energy(J: Weights, v: Weights) -> Float[Array, " run"]:
         return N * (density.potential(J, strength) + 0.5 * jnp.sum(v**2, axis=(1, 2)))
@@ -128,7 +130,7 @@ def _trajectory(
         J, v = rotate(*state, h)
         return J, kick(J, v, h)
 
-    # Half a kick, then (rotation, kick) again and again; the last kick is half too long.
+    # Half a kick, then pairs of rotation and kick; the last kick is too long by a half.
     K_, v_ = jax.lax.fori_loop(0, moves, one, (J, kick(J, v, h / 2)))
     v_ = kick(K_, v_, -h / 2)
     gain = energy(J, v) - energy(K_, v_)
@@ -138,12 +140,12 @@ def _trajectory(
 
 
 def rotate(J: Weights, v: Weights, time: Time) -> tuple[Weights, Weights]:
-    """Along the great circle through J in the direction of v, for a time."""
+    """Move along the great circle through J in the direction of v, for a time."""
     speed = jnp.sqrt(jnp.sum(v**2, axis=-1, keepdims=True))
     cos, sin = jnp.cos(speed * time), jnp.sin(speed * time)
     moved = J * cos + v / jnp.maximum(speed, 1e-300) * sin
     J_, v_ = moved, v * cos - J * speed * sin
-    # Exact but for rounding, which would add up over many sweeps.
+    # Rounding would add up over many sweeps.
     J_ = J_ / jnp.sqrt(jnp.sum(J_**2, axis=-1, keepdims=True))
     return J_, _tangent(J_, v_)
 

@@ -6,39 +6,39 @@ from typing import Any
 import numpy as np
 
 from tutelage.averages import Estimate
-from tutelage.equilibrium.symmetric.pieces import Piece
-from tutelage.equilibrium.symmetric.theory import STEPS, Point, Theory
+from tutelage.equilibrium.symmetric.branches import Branch
+from tutelage.equilibrium.symmetric.theory import MAX_STEPS, Point, Theory
 from tutelage.solve.newton import newton
 
 EPSILON = float(np.finfo(np.float64).eps)
-# Newton's method leaves (d, c) some tens of roundings off; loads inherit them.
+# Newton's method solves for (d, c) to some tens of roundings, and so for loads.
 ROUNDINGS = 64.0
 # Free energies of states closer than this are compared by integrating their slopes.
-INTEGRATED_UP_TO = 0.1
-# Of V, relative: from here on Newton's method goes on to rounding by itself.
-ROUGHLY = 1e-6
+MAX_INTEGRATED_V = 0.1
+# Relative change of V below which one more Newton step reaches rounding.
+SWITCH_TOLERANCE = 1e-6
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def load_of(theory: Theory, point: Point) -> Estimate:
-    """α of a point of the specialized curve, with its rounding."""
+    """Return the load of a point of the specialized curve, with its rounding error."""
     load = float(theory.slope(point)[0])
     return Estimate(load, ROUNDINGS * EPSILON * load)
 
 
 def _is_close(fold: Point, unstable: Estimate | None) -> bool:
-    return abs(fold.V) < INTEGRATED_UP_TO and unstable is not None
+    return abs(fold.V) < MAX_INTEGRATED_V and unstable is not None
 
 
 def coexistence(
-    theory: Theory, piece: Piece, fold: Point, unstable: Estimate | None
+    theory: Theory, branch: Branch, fold: Point, unstable: Estimate | None
 ) -> tuple[Point, Estimate]:
-    """The state on the outer piece whose free energy is that of the unspecialized state."""
+    """Return the state on the outer branch whose free energy is that of the unspecialized state."""
     close = _is_close(fold, unstable)
     difference = _integrated if close else _difference
     # Next to V = 0 the load is α_0 + aV + bV², which turns at V = -a/2b, and the difference is
     # ∝ ∫ (a + 2bV) V² dV, which vanishes at -2a/3b.
-    last = theory.moved(4 / 3 * fold.V, fold) if close else _first_guess(theory, piece)
+    last = theory.moved(4 / 3 * fold.V, fold) if close else _first_guess(theory, branch)
     first, scale = last.V, abs(last.V * _rate(theory, last)) or 1.0
     inner, outer = sorted((fold.V, 4 * fold.V if close else math.copysign(1.0, fold.V)))
 
@@ -51,8 +51,8 @@ def coexistence(
     root = newton(
         excess,
         np.array([first]),
-        steps=STEPS,
-        tolerance=ROUGHLY,
+        steps=MAX_STEPS,
+        tolerance=SWITCH_TOLERANCE,
         allowed=lambda x: (inner < x[..., 0]) & (x[..., 0] < outer),
     )
     point = theory.moved(float(root.x[0]) if root.converged else first, last)
@@ -60,22 +60,22 @@ def coexistence(
     return point, Estimate(load, _error(theory, point, fold, load, unstable))
 
 
-def _first_guess(theory: Theory, piece: Piece) -> Point:
-    """Of the points that are known, the one after which the specialized state has won."""
-    points = Point(piece.V, piece.d, piece.c)
-    order = np.argsort(piece.load)
+def _first_guess(theory: Theory, branch: Branch) -> Point:
+    """Return the computed point next to which the specialized state gets the lower free energy."""
+    points = Point(branch.V, branch.d, branch.c)
+    order = np.argsort(branch.load)
     won = _difference(theory, points)[order] < 0
-    return piece.point(int(order[np.argmax(won)]))
+    return branch.point(int(order[np.argmax(won)]))
 
 
 def _rate(theory: Theory, point: Point) -> float:
-    """d/dV of the difference of free energies: the difference of errors times dα/dV."""
+    """Return d/dV of the difference of free energies: the difference of errors times dα/dV."""
     load, rate = theory.slope(point)
     return float(rate * _gap(theory, load, point))
 
 
 def _gap(theory: Theory, load: Any, point: Point) -> Any:
-    """By how much faster the free energy of a state grows with the load than that of R = S."""
+    """Return the difference in ∂(βf/K)/∂α between a state and the unspecialized one."""
     return theory.load_derivative(point) - theory.load_derivative(theory.unspecialized(load))
 
 
@@ -86,7 +86,7 @@ def _difference(theory: Theory, point: Point) -> Any:
 
 
 def _integrated(theory: Theory, point: Point) -> float:
-    """The same by d(βf/K)/dα = ε_g along both, from V = 0, where they are one.
+    """Return the difference of free energies as an integral of d(βf/K)/dα = ε_g from V = 0.
 
     Free energies of states that differ by V agree to V³, their errors to V²: the integral of the
     difference of errors keeps digits that the difference of free energies does not have.
@@ -99,7 +99,7 @@ def _integrated(theory: Theory, point: Point) -> float:
 def _error(
     theory: Theory, point: Point, fold: Point, load: float, unstable: Estimate | None
 ) -> float:
-    """Rounding of what was compared over its slope in α, or the bracket, whichever is less."""
+    """Return the rounding of the free energies over their slope in α, at most the bracket."""
     gap = abs(_gap(theory, load, point))
     size = 1 + abs(theory.free_energy(load, point)) + load * abs(theory.load_derivative(point))
     rounding = EPSILON * size

@@ -8,25 +8,25 @@ import xarray as xr
 from tutelage._checks import finite_array, increasing_array
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.pieces import (
-    Curve,
-    Piece,
+from tutelage.equilibrium.symmetric.branches import (
+    Branch,
+    BranchCurve,
     check_reach,
-    curve,
+    follow_branches,
     states_at,
 )
 from tutelage.equilibrium.symmetric.states import kind_of
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
-from tutelage.equilibrium.thermal.branches import check_loads_within, solution_of
 from tutelage.equilibrium.thermal.curve import learning_curve_of
 from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
-# Of one load, measured: the states of all branches, and what solving for them takes.
-BYTES = 1000
-# Loads at a time: more in one call would be long without a word.
-TOGETHER = 2000
+# Measured: the states of all branches at one load, and the memory to solve for them.
+BYTES_PER_LOAD = 1000
+# A larger block would delay the progress bar.
+LOADS_PER_BLOCK = 2000
 
 
 @recorded
@@ -40,7 +40,7 @@ def learning_curve(
     label_noise: float = 0.0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """All branches of site-symmetric states over the load α.
+    """Follow all branches of site-symmetric states over the load α.
 
     The specialized states lie on one curve, parametrised by V = R − S and cut where α turns, so
     that unstable parts and folds are found as well as minima.
@@ -50,7 +50,7 @@ def learning_curve(
         units: K: 1, 2, … or ``math.inf``.
         loads: values of α ≥ 0, increasing; of α̃ with a temperature.
         temperature, approximation, label_noise: as in `states`.
-        progress: whether to say how far it is and how long it will take.
+        progress: show a bar on a terminal.
 
     Returns:
         A Dataset over ``branch`` and ``load`` (write ``run["load"]``: ``run.load`` is a method of
@@ -75,28 +75,30 @@ def learning_curve(
     [True, False]
     """
     alpha = check_loads(loads)
-    check_memory("the number of loads", len(alpha), lambda n: BYTES * n, "the states of all loads")
+    check_memory(
+        "the number of loads", len(alpha), lambda n: BYTES_PER_LOAD * n, "the states of all loads"
+    )
     setting = setting_of(activation, units, temperature, approximation, label_noise)
     if setting is not None:
         solution = solution_of(activation, setting)
         check_loads_within(solution, "loads", float(alpha[-1]))
         return learning_curve_of(solution, alpha, progress)
     theory = theory_of(activation, units)
-    branches = curve(theory)
-    check_reach("loads", branches, float(alpha[-1]))
+    branch_curve = follow_branches(theory)
+    check_reach("loads", branch_curve, float(alpha[-1]))
     flat = ("unspecialized", theory.unspecialized(alpha))
     rows = [flat] if theory.has_flat_state else []
-    with Progress(progress, len(alpha) * len(branches.pieces), "states") as bar:
-        for piece in branches.pieces:
-            rows.append((kind_of(theory, piece.sign), _along(theory, piece, alpha, bar)))
-    return _dataset(theory, alpha, rows).merge(_parametric(theory, branches))
+    with Progress(progress, len(alpha) * len(branch_curve.branches), "states") as bar:
+        for branch in branch_curve.branches:
+            rows.append((kind_of(theory, branch.sign), _along(theory, branch, alpha, bar)))
+    return _dataset(theory, alpha, rows).merge(_parametric(theory, branch_curve))
 
 
-def _along(theory: Theory, piece: Piece, loads: np.ndarray, bar: Progress) -> Point:
-    """The states of a branch at all loads, some at a time."""
+def _along(theory: Theory, branch: Branch, loads: np.ndarray, bar: Progress) -> Point:
+    """Return the states of a branch at all loads, in blocks."""
     parts = []
-    for first in range(0, len(loads), TOGETHER):
-        parts.append(states_at(theory, piece, loads[first : first + TOGETHER]))
+    for first in range(0, len(loads), LOADS_PER_BLOCK):
+        parts.append(states_at(theory, branch, loads[first : first + LOADS_PER_BLOCK]))
         bar.add(len(parts[-1].V))
     return Point(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
@@ -125,7 +127,7 @@ def _dataset(theory: Theory, loads: np.ndarray, rows: list[tuple[str, Point]]) -
 
 
 def _values(theory: Theory, loads: np.ndarray, points: Point) -> dict[str, np.ndarray]:
-    """Everything about the states that are there; NaN and False elsewhere."""
+    """Return all reported values of the states; NaN and False where a branch has no state."""
     here = np.isfinite(points.V)
     found = {name: np.full(len(loads), np.nan) for name in "RSC"}
     found |= {
@@ -143,9 +145,9 @@ def _values(theory: Theory, loads: np.ndarray, points: Point) -> dict[str, np.nd
     return found | flags
 
 
-def _parametric(theory: Theory, branches: Curve) -> xr.Dataset:
-    """The whole curve at increasing V."""
-    parts = [np.array([p.V, p.d, p.c, p.load]) for p in branches.pieces]
+def _parametric(theory: Theory, branch_curve: BranchCurve) -> xr.Dataset:
+    """Return the specialized curve at increasing V."""
+    parts = [np.array([p.V, p.d, p.c, p.load]) for p in branch_curve.branches]
     table = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
     V, d, c, load = table[:, np.unique(table[0], return_index=True)[1]]
     R, S, C = theory.order(Point(V, d, c))
@@ -155,6 +157,6 @@ def _parametric(theory: Theory, branches: Curve) -> xr.Dataset:
 
 
 def check_loads(loads: Any) -> np.ndarray:
-    """Loads α ≥ 0, one or more, increasing."""
+    """Check loads: α ≥ 0, one or more, increasing."""
     row = np.atleast_1d(finite_array("loads", loads))
     return increasing_array("loads", row, at_least=0.0, hint="np.linspace(0, 100, 1001)")

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage.equilibrium.kernel.kernel import Kernel
-from tutelage.equilibrium.symmetric import branch
+from tutelage.equilibrium.symmetric import tracing
 from tutelage.equilibrium.symmetric.stability import (
     antisymmetric_block,
     pairs_block,
@@ -34,7 +34,7 @@ from tutelage.equilibrium.symmetric.stability import (
     trivial_block,
 )
 from tutelage.equilibrium.symmetric.theory import (
-    STEPS,
+    MAX_STEPS,
     TOLERANCE,
     Equations,
     Order,
@@ -102,7 +102,7 @@ class FiniteTheory(Theory):
         return (at.B > 0) & (at.KA > 0) & (divided(self.kernel, self.n, point.V, at.R, at.S)[0] > 0)
 
     def trace(self) -> Point:
-        return branch.trace(self)
+        return tracing.trace(self)
 
     def limit(self, V: np.ndarray) -> Point:
         """States of the specialized curve for large K, from which those of any K are found.
@@ -162,7 +162,7 @@ class FiniteTheory(Theory):
             return (value / size)[:, None], (slope / size)[:, None, None]
 
         root = newton(
-            residual, self._linear_kernel(loads)[:, None], steps=STEPS, tolerance=TOLERANCE
+            residual, self._linear_kernel(loads)[:, None], steps=MAX_STEPS, tolerance=TOLERANCE
         )
         c = root.x[:, 0]
         for i in np.flatnonzero(~root.converged):

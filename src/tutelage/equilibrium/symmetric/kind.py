@@ -37,14 +37,14 @@ from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.equilibrium.kernel.kernel import Kernel
-from tutelage.equilibrium.symmetric.pieces import FLAT, curve
+from tutelage.equilibrium.symmetric.branches import FLAT, follow_branches
 from tutelage.equilibrium.symmetric.theory import Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Kind, transitions_of
-from tutelage.equilibrium.thermal.branches import Solution, solution_of
 from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.solution import Solution, solution_of
 from tutelage.equilibrium.thermal.transitions import transitions_of as thermal_transitions_of
 
-ZERO = 1e-13  # c_n² below this part of Σ c_n² is rounding
+ZERO_SQUARE_FRACTION = 1e-13  # c_n² below this part of Σ c_n² is rounding
 ORDER = 40
 
 
@@ -104,10 +104,10 @@ def transition_kind(
     if setting is not None:
         return _at_temperature(solution_of(activation, setting))
     theory = theory_of(activation, units)
-    branches = curve(theory)
-    found = transitions_of(theory, branches)
+    branch_curve = follow_branches(theory)
+    found = transitions_of(theory, branch_curve)
     squares = _squares(theory.kernel)
-    slope = None if branches.start is None else float(theory.slope(branches.start)[1])
+    slope = None if branch_curve.start is None else float(theory.slope(branch_curve.start)[1])
     return TransitionKind(
         order=found.order,
         because=_because(theory, found.order, squares, slope),
@@ -121,7 +121,7 @@ def transition_kind(
 def _squares(kernel: Kernel) -> np.ndarray:
     """c_n², zero where they are rounding."""
     squares = kernel.squares(ORDER)
-    return np.where(squares > ZERO * np.sum(squares[1:]), squares, 0.0)
+    return np.where(squares > ZERO_SQUARE_FRACTION * np.sum(squares[1:]), squares, 0.0)
 
 
 def _at_temperature(solution: Solution) -> TransitionKind:

@@ -9,13 +9,13 @@ import numpy as np
 import xarray as xr
 
 from tutelage.activations import Activation
+from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches, states_at
 from tutelage.equilibrium.symmetric.curve import check_loads
-from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
-from tutelage.equilibrium.thermal.branches import solution_of
 from tutelage.equilibrium.thermal.curve import phases_of
 from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.solution import solution_of
 from tutelage.runs.provenance import recorded
 
 PHASES = (
@@ -36,7 +36,7 @@ def phases(
     approximation: str = "quenched",
     label_noise: float = 0.0,
 ) -> xr.Dataset:
-    """The state of lowest free energy at each load, and the loads between the phases.
+    """Return the state of lowest free energy at each load, and the loads between the phases.
 
     Args:
         activation: g of student and teacher.
@@ -66,13 +66,13 @@ def phases(
     if setting is not None:
         return phases_of(solution_of(activation, setting), alpha)
     theory = theory_of(activation, units)
-    branches = curve(theory)
-    found = transitions_of(theory, branches)
+    branch_curve = follow_branches(theory)
+    found = transitions_of(theory, branch_curve)
     lines = [found.appears, found.coexists, found.unstable]
     appears, coexists, unstable = (np.nan if e is None else float(e.value) for e in lines)
     # Comparisons with NaN are False: without a line the phase beyond it does not exist.
     beyond = sum((alpha > line).astype(int) for line in (appears, coexists, unstable))
-    points = _lowest(theory, branches, found, alpha)
+    points = _lowest(theory, branch_curve, found, alpha)
     R, S, _ = theory.order(points)
     specialization = np.asarray(R - S) if np.isfinite(theory.units) else np.asarray(R)
     return xr.Dataset(
@@ -89,13 +89,15 @@ def phases(
     )
 
 
-def _lowest(theory: Theory, branches: Curve, found: Transitions, loads: np.ndarray) -> Point:
+def _lowest(
+    theory: Theory, branch_curve: BranchCurve, found: Transitions, loads: np.ndarray
+) -> Point:
     """The state of lowest free energy at each load."""
     table = np.full((3, len(loads)), np.nan)
     won = np.zeros(len(loads), dtype=bool)
     if found.coexists is not None and found.specialized is not None:
         sign = -1 if found.specialized.R < found.specialized.S else 1
-        outward = [p for p in branches.pieces if p.outward and p.sign == sign]
+        outward = [p for p in branch_curve.branches if p.outward and p.sign == sign]
         won = loads > found.coexists.value
         table[:, won] = states_at(theory, outward[0 if sign < 0 else -1], loads[won])
     table[:, ~won] = theory.unspecialized(loads[~won])

@@ -20,11 +20,11 @@ from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
 from tutelage.equilibrium.symmetric.stability import is_positive
-from tutelage.equilibrium.symmetric.theory import STEPS, Point, Theory, theory_of
+from tutelage.equilibrium.symmetric.theory import MAX_STEPS, Point, Theory, theory_of
 from tutelage.runs.provenance import recorded
 from tutelage.solve.newton import newton
 
-# Of derivatives whose terms are of order 1/K; Newton's method goes on to rounding from here.
+# Of derivatives with terms of order 1/K, from which one more Newton step reaches rounding.
 TOLERANCE = 1e-10
 BYTES = 2000  # of one value, measured
 
@@ -76,7 +76,7 @@ def _lowest(theory: Theory, load: float, V: np.ndarray) -> Point:
         return _is_student(theory, Point(V, x[..., 0], x[..., 1]))
 
     x = np.where(allowed(start)[..., None], start, np.nan)
-    root = newton(slopes, x, steps=STEPS, tolerance=TOLERANCE, allowed=allowed)
+    root = newton(slopes, x, steps=MAX_STEPS, tolerance=TOLERANCE, allowed=allowed)
     found = root.converged & is_positive(slopes(root.x)[1])
     d, c = np.moveaxis(root.x, -1, 0)
     return Point(*(np.where(found, x, np.nan) for x in (V, d, c)))

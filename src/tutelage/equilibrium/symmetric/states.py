@@ -10,14 +10,19 @@ from tutelage._arguments import validated
 from tutelage._checks import finite_number
 from tutelage._findings import Finding
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.pieces import Curve, check_reach, curve, state_at
+from tutelage.equilibrium.symmetric.branches import (
+    BranchCurve,
+    check_reach,
+    follow_branches,
+    state_at,
+)
 from tutelage.equilibrium.symmetric.stability import Block
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
-from tutelage.equilibrium.thermal.branches import check_loads_within, solution_of
 from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
-# βf/K = α ε_g − s/K, with ε_g and s of order one, and so are its second derivatives.
+# Eigenvalues: βf/K = α ε_g − s/K with ε_g, s and their second derivatives of order one.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -109,7 +114,7 @@ def states(
     approximation: str = "quenched",
     label_noise: float = 0.0,
 ) -> tuple[State | ThermalState, ...]:
-    """Every minimum of the site-symmetric free energy, the lowest free energy first.
+    """List all minima of the site-symmetric free energy, the lowest free energy first.
 
     Args:
         activation: g, the same for student and teacher.
@@ -143,41 +148,41 @@ def states(
         check_loads_within(solution, "load", alpha)
         return tuple(s for s in extrema(solution, alpha) if saddles or s.site_stable)
     theory = theory_of(activation, units)
-    branches = curve(theory)
-    check_reach("load", branches, alpha)
-    found = stationary(theory, branches, alpha)
+    branch_curve = follow_branches(theory)
+    check_reach("load", branch_curve, alpha)
+    found = stationary(theory, branch_curve, alpha)
     listed = [s for s in found if saddles or s.site_stable]
     return tuple(sorted(listed, key=functools.cmp_to_key(_compare)))
 
 
 def _compare(a: State, b: State) -> int:
-    """By free energy; where symmetry makes them equal up to rounding, the larger R first."""
+    """Order states by free energy; if symmetry makes them equal, the larger R comes first."""
     difference = a.free_energy_per_unit - b.free_energy_per_unit
     equal = abs(difference) < ROUNDING * (1 + a.load)
     return int(np.sign(b.R - a.R if equal else difference))
 
 
-def stationary(theory: Theory, branches: Curve, load: float) -> list[State]:
-    """All stationary states at a load: the unspecialized one, and one on each piece it meets."""
+def stationary(theory: Theory, branch_curve: BranchCurve, load: float) -> list[State]:
+    """Return all stationary states at a load: the unspecialized one, and one per branch."""
     found = []
     if theory.has_flat_state:
         found.append(describe(theory, load, theory.unspecialized(load)))
-    for piece in branches.pieces:
-        point = state_at(theory, piece, load)
+    for branch in branch_curve.branches:
+        point = state_at(theory, branch, load)
         if point is not None and (point.V != 0 or not found):
             found.append(describe(theory, load, point))
     return found
 
 
 def kind_of(theory: Theory, V: float) -> str:
-    """The name of a state, from V; a single unit is compared with 0."""
+    """Name a state by the sign of V."""
     if V == 0:
         return "unspecialized"
     return f"R {'>' if V > 0 else '<'} {'0' if theory.units == 1 else 'S'}"
 
 
 def describe(theory: Theory, load: float, point: Point) -> State:
-    """A point as a state."""
+    """Make a `State` of a point."""
     R, S, C = (float(x) for x in theory.order(point))
     return State(
         kind=kind_of(theory, point.V),

@@ -19,15 +19,15 @@ from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
 from tutelage.solve.newton import newton
 
-# Beyond, what distinguishes K from infinity is of the size of rounding, which grows with K.
-MOST_UNITS = 10**6
-STEPS = 60
-# Of equations whose terms are of order one; Newton's method goes on to rounding from here.
+# For larger K the differences to K → ∞ are rounding.
+MAX_UNITS = 10**6
+MAX_STEPS = 60
+# Of residuals with terms of order one, from which one more Newton step reaches rounding.
 TOLERANCE = 1e-12
 CLOSEST = 1e-9  # 1 − |V| at the ends of the specialized curve
 # Within this |V| differences over V are integrals over the derivative: Gauss–Legendre with ten
 # points is exact to (|V|/2r)^20, r ≥ 0.1 the distance to a singularity at ±1 that matters.
-WITHIN = 0.02
+MAX_INTEGRATED_V = 0.02
 _X, _W = np.polynomial.legendre.leggauss(10)
 NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
 
@@ -127,7 +127,7 @@ class Theory(abc.ABC):
         return self.units > 1 or self.kernel.slope == 0
 
     def at(self, V: Any, guess: Point) -> Point:
-        """The states of the specialized curve at V, next to a guess; d and c NaN without one."""
+        """Solve for the states of the specialized curve at V; d and c are NaN where it fails."""
 
         def point(x: np.ndarray) -> Point:
             return Point(V, x[..., 0], x[..., 1])
@@ -141,12 +141,12 @@ class Theory(abc.ABC):
         return point(_root(residual, start, lambda x: self.is_inside(point(x))))
 
     def moved(self, V: float, point: Point) -> Point:
-        """The state at V next to a point, or that point where there is none."""
+        """Return the state at V next to a point, or that point if Newton's method fails."""
         found = self.at(V, point)
         return point if np.isnan(found.d) else found
 
     def at_load(self, load: Any, guess: Point) -> Point:
-        """The states at given loads, next to guesses of the same sign of V; NaN without one."""
+        """Solve for the states at given loads from guesses with one sign of V; NaN on failure."""
         side = np.sign(np.sum(guess.V))
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +161,7 @@ class Theory(abc.ABC):
         return Point(*np.moveaxis(_root(residual, np.stack(guess, -1), allowed), -1, 0))
 
     def slope(self, point: Point) -> tuple[Any, Any]:
-        """α and dα/dV on the specialized curve; infinite and NaN where there is no state."""
+        """Return α and dα/dV on the specialized curve; infinite and NaN where there is no state."""
         found = self.equations(point)
         turn = -_solved(found.J, found.along)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -187,14 +187,14 @@ class Theory(abc.ABC):
 
 
 def _root(residual: Any, start: np.ndarray, allowed: Any) -> np.ndarray:
-    """Roots next to the starts; NaN where there is no way, or a start lies outside."""
+    """Return roots next to the starts; NaN on failure, and where a start lies outside."""
     start = np.where(allowed(start)[..., None], start, np.nan)
-    root = newton(residual, start, steps=STEPS, tolerance=TOLERANCE, allowed=allowed)
+    root = newton(residual, start, steps=MAX_STEPS, tolerance=TOLERANCE, allowed=allowed)
     return np.where(root.converged[..., None], root.x, np.nan)
 
 
 def _solved(J: np.ndarray, F: np.ndarray) -> np.ndarray:
-    """J⁻¹F of two equations, shape (..., 2); no number where J is singular."""
+    """Return J⁻¹F of two equations, shape (..., 2); not finite where J is singular."""
     (a, b), (c, d) = np.moveaxis(J, (-2, -1), (0, 1))
     f, g = np.moveaxis(F, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,8 +202,8 @@ def _solved(J: np.ndarray, F: np.ndarray) -> np.ndarray:
 
 
 def divided(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
-    """D = [κ'(R) − κ'(S)]/V, and its derivatives in V and in U with the other held, n = 1/K."""
-    small = np.abs(V) < WITHIN
+    """Return D = [κ'(R) − κ'(S)]/V and its partial derivatives in V and U; n = 1/K."""
+    small = np.abs(V) < MAX_INTEGRATED_V
     if np.all(small) or not np.any(small):
         return (_integrated if np.all(small) else _differences)(kernel, n, V, R, S)
     found = np.empty((3, *V.shape))
@@ -227,13 +227,13 @@ def _integrated(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
 
 
 def theory_of(activation: Activation, units: Any) -> Theory:
-    """The theory for an activation and K = 1, 2, …, or ``math.inf``."""
+    """Return the theory for an activation and K = 1, 2, …, or ``math.inf``."""
     from tutelage.equilibrium.symmetric.finite import FiniteTheory
     from tutelage.equilibrium.symmetric.scalar import InfiniteTheory, SingleTheory
 
     infinite = isinstance(units, float) and units == math.inf
     whole = isinstance(units, Integral) and not isinstance(units, bool)
-    if not infinite and (not whole or not 1 <= int(units) <= MOST_UNITS):
+    if not infinite and (not whole or not 1 <= int(units) <= MAX_UNITS):
         raise InputError(
             "units",
             repr(units),

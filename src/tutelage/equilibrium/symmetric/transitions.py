@@ -11,20 +11,20 @@ from tutelage._arguments import validated
 from tutelage._findings import Finding
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
+from tutelage.equilibrium.symmetric.branches import Branch, BranchCurve, follow_branches, state_at
 from tutelage.equilibrium.symmetric.coexistence import EPSILON, ROUNDINGS, coexistence, load_of
-from tutelage.equilibrium.symmetric.pieces import Curve, Piece, curve, state_at
 from tutelage.equilibrium.symmetric.states import State, describe
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
-from tutelage.equilibrium.thermal.branches import solution_of
 from tutelage.equilibrium.thermal.setting import setting_of
+from tutelage.equilibrium.thermal.solution import solution_of
 from tutelage.equilibrium.thermal.transitions import (
     ThermalTransitions,
     transitions_of as thermal_transitions_of,
 )
 
 Kind = Literal["continuous", "discontinuous", "none"]
-# Beyond this multiple of the lowest load eigenvalues are too far apart for their signs.
-LARGEST = 1e6
+# Eigenvalues beyond this multiple of the lowest load differ too much for their signs.
+MAX_LOAD_FACTOR = 1e6
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +87,7 @@ def transitions(
     approximation: str = "quenched",
     label_noise: float = 0.0,
 ) -> Transitions | ThermalTransitions:
-    """Where a specialized state appears, wins, and is the only kind left.
+    """Find the loads at which a specialized state appears, is lowest, and is the only minimum.
 
     Args:
         activation: g, the same for student and teacher.
@@ -111,15 +111,15 @@ def transitions(
     if setting is not None:
         return thermal_transitions_of(solution_of(activation, setting))
     theory = theory_of(activation, units)
-    return transitions_of(theory, curve(theory))
+    return transitions_of(theory, follow_branches(theory))
 
 
-def transitions_of(theory: Theory, branches: Curve) -> Transitions:
-    """The transitions of a theory whose curve is known."""
-    lowest = _lowest(theory, branches)
-    found = _specialization(theory, branches, lowest)
+def transitions_of(theory: Theory, branch_curve: BranchCurve) -> Transitions:
+    """Return the transitions of a theory with a given specialized curve."""
+    lowest = _lowest(theory, branch_curve)
+    found = _specialization(theory, branch_curve, lowest)
     sign = -1 if lowest is not None and lowest.V < 0 else 1
-    opposite, opposite_stable, reasons = _opposite(theory, branches, sign)
+    opposite, opposite_stable, reasons = _opposite(theory, branch_curve, sign)
     return replace(
         found,
         opposite=opposite,
@@ -128,32 +128,32 @@ def transitions_of(theory: Theory, branches: Curve) -> Transitions:
     )
 
 
-def _specialization(theory: Theory, branches: Curve, lowest: Point | None) -> Transitions:
-    """All but where the state of the other sign is a minimum."""
+def _specialization(theory: Theory, branch_curve: BranchCurve, lowest: Point | None) -> Transitions:
+    """Return the transitions without the fields of the state of the other sign."""
     if lowest is None:
         return _nothing(theory)
     if not theory.has_flat_state:
-        return _jump_of_one_unit(theory, branches, lowest)
-    unstable = _unstable(theory, branches)
+        return _jump_of_one_unit(theory, branch_curve, lowest)
+    unstable = _unstable(theory, branch_curve)
     if lowest.V == 0:
-        return _continuous(theory, branches, lowest, unstable)
-    return _discontinuous(theory, branches, lowest, unstable)
+        return _continuous(theory, branch_curve, lowest, unstable)
+    return _discontinuous(theory, branch_curve, lowest, unstable)
 
 
-def _lowest(theory: Theory, branches: Curve) -> Point | None:
-    """The state of lowest load on the specialized curve: a fold, or V = 0.
+def _lowest(theory: Theory, branch_curve: BranchCurve) -> Point | None:
+    """Return the state of lowest load on the specialized curve: a fold, or V = 0.
 
     A single unit that grows from R = 0 jumps between states R > 0; states R < 0 lie on a curve of
     their own, at loads where κ'(R) < 0, and their free energy is never the lowest.
     """
-    candidates = [*branches.folds, *([branches.start] if branches.start else [])]
+    candidates = [*branch_curve.folds, *([branch_curve.start] if branch_curve.start else [])]
     if not theory.has_flat_state:
         candidates = [point for point in candidates if point.V > 0]
     return min(candidates, key=lambda p: theory.slope(p)[0], default=None)
 
 
-def _unstable(theory: Theory, branches: Curve) -> Estimate | None:
-    return None if branches.start is None else load_of(theory, branches.start)
+def _unstable(theory: Theory, branch_curve: BranchCurve) -> Estimate | None:
+    return None if branch_curve.start is None else load_of(theory, branch_curve.start)
 
 
 def _nothing(theory: Theory) -> Transitions:
@@ -167,9 +167,9 @@ def _nothing(theory: Theory) -> Transitions:
 
 
 def _continuous(
-    theory: Theory, branches: Curve, start: Point, unstable: Estimate | None
+    theory: Theory, branch_curve: BranchCurve, start: Point, unstable: Estimate | None
 ) -> Transitions:
-    """The load is lowest at V = 0 itself."""
+    """Describe a transition whose load is lowest at V = 0."""
     load = load_of(theory, start)
     state = describe(theory, load.value, start)
     return Transitions(
@@ -180,17 +180,17 @@ def _continuous(
         jump=0.0,
         width=0.0,
         slope=0.0,
-        exponent=_exponent(theory, branches, load.value),
+        exponent=_exponent(theory, branch_curve, load.value),
         specialized=state,
         unspecialized=state,
     )
 
 
-def _exponent(theory: Theory, branches: Curve, load: float) -> Estimate:
-    """d ln V/d ln(α − α_c) from V = 0.01 … 0.04; the error is the curvature of that line."""
+def _exponent(theory: Theory, branch_curve: BranchCurve, load: float) -> Estimate:
+    """Fit d ln V/d ln(α − α_c) to V = 0.01 … 0.04; the error is the curvature of that line."""
     V = np.array([0.01, 0.02, 0.04])
-    piece = max((p for p in branches.pieces if p.sign > 0), key=lambda p: p.V[-1])
-    near = piece.point(int(np.searchsorted(piece.V, V[0])))
+    branch = max((p for p in branch_curve.branches if p.sign > 0), key=lambda p: p.V[-1])
+    near = branch.point(int(np.searchsorted(branch.V, V[0])))
     loads = np.array([theory.slope(theory.moved(float(x), near))[0] for x in V])
     local = np.diff(np.log(V)) / np.diff(np.log(loads - load))
     # Corrections are of order V²: four times smaller for the first pair than for the second.
@@ -198,12 +198,12 @@ def _exponent(theory: Theory, branches: Curve, load: float) -> Estimate:
 
 
 def _discontinuous(
-    theory: Theory, branches: Curve, fold: Point, unstable: Estimate | None
+    theory: Theory, branch_curve: BranchCurve, fold: Point, unstable: Estimate | None
 ) -> Transitions:
-    """The load turns at V ≠ 0, and the state beyond the fold wins somewhat later."""
+    """Describe a transition that begins at a fold V ≠ 0."""
     appears = load_of(theory, fold)
-    piece = next(p for p in branches.pieces if p.outward and p.inner.V == fold.V)
-    point, coexists = coexistence(theory, piece, fold, unstable)
+    branch = next(p for p in branch_curve.branches if p.outward and p.inner.V == fold.V)
+    point, coexists = coexistence(theory, branch, fold, unstable)
     reasons = {"exponent": "the transition is discontinuous"}
     if unstable is None:
         why = "κ''(0) = 0: for K → ∞ the unspecialized state is stable at any load"
@@ -215,16 +215,16 @@ def _discontinuous(
         order="discontinuous",
         jump=abs(point.V),
         width=None if unstable is None else unstable.value - appears.value,
-        slope=float(theory.slope(branches.start)[1]) if branches.start else None,
+        slope=float(theory.slope(branch_curve.start)[1]) if branch_curve.start else None,
         specialized=describe(theory, coexists.value, point),
         unspecialized=describe(theory, coexists.value, theory.unspecialized(coexists.value)),
         reasons=reasons,
     )
 
 
-def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitions:
-    """Both states lie on the curve that begins at R = 0, before and after the folds."""
-    own = [p for p in branches.pieces if p.outward and p.sign > 0]
+def _jump_of_one_unit(theory: Theory, branch_curve: BranchCurve, fold: Point) -> Transitions:
+    """Describe a jump of a single unit between two states R > 0 of one curve."""
+    own = [p for p in branch_curve.branches if p.outward and p.sign > 0]
     after = next(p for p in own if p.inner.V == fold.V)
     before = min(own, key=lambda p: abs(p.inner.V))
     appears, ends = float(theory.slope(fold)[0]), float(np.max(before.load))
@@ -255,42 +255,43 @@ def _jump_of_one_unit(theory: Theory, branches: Curve, fold: Point) -> Transitio
 
 
 def _opposite(
-    theory: Theory, branches: Curve, sign: int
+    theory: Theory, branch_curve: BranchCurve, sign: int
 ) -> tuple[Estimate | None, Estimate | None, dict[str, str]]:
     """Where the state of the other sign is a minimum, among site-symmetric states and in all.
 
     With them, why they are None.
     """
-    pieces = [p for p in branches.pieces if p.outward and p.sign == -sign]
-    if not pieces:
+    branches = [p for p in branch_curve.branches if p.outward and p.sign == -sign]
+    if not branches:
         why = "there is no state of the other sign"
         return None, None, dict.fromkeys(("opposite", "opposite_stable"), why)
-    piece = min(pieces, key=lambda p: theory.slope(p.inner)[0])
-    stable = _becomes_stable(theory, piece)
-    why = f"some change of the overlaps lowers βf at every load up to {LARGEST:g} times the lowest"
-    return load_of(theory, piece.inner), stable, {} if stable else {"opposite_stable": why}
+    branch = min(branches, key=lambda p: theory.slope(p.inner)[0])
+    stable = _becomes_stable(theory, branch)
+    bound = f"{MAX_LOAD_FACTOR:g} times the lowest"
+    why = f"some change of the overlaps lowers βf at every load up to {bound}"
+    return load_of(theory, branch.inner), stable, {} if stable else {"opposite_stable": why}
 
 
-def _becomes_stable(theory: Theory, piece: Piece) -> Estimate | None:
-    """The end of the first stretch from large loads on which every eigenvalue is positive."""
-    points = Point(piece.V, piece.d, piece.c)
-    stable = theory.stable(piece.load, points)[0]
-    order = np.argsort(piece.load)[::-1]
-    order = order[piece.load[order] < LARGEST * np.min(piece.load)]
+def _becomes_stable(theory: Theory, branch: Branch) -> Estimate | None:
+    """Return the lowest load above which every eigenvalue is positive."""
+    points = Point(branch.V, branch.d, branch.c)
+    stable = theory.stable(branch.load, points)[0]
+    order = np.argsort(branch.load)[::-1]
+    order = order[branch.load[order] < MAX_LOAD_FACTOR * np.min(branch.load)]
     failing = np.flatnonzero(~stable[order])
     if not len(failing):
-        return load_of(theory, piece.inner)
+        return load_of(theory, branch.inner)
     last = int(failing[0])
     if last == 0:
         return None
-    inside, outside = piece.point(int(order[last - 1])), float(piece.V[order[last]])
+    inside, outside = branch.point(int(order[last - 1])), float(branch.V[order[last]])
 
     def lowest(V):
         point = theory.moved(float(V), inside)
         return describe(theory, theory.slope(point)[0], point).lowest_eigenvalue
 
     if lowest(outside) > -ROUNDINGS * EPSILON:  # next to V = 0, where the eigenvalue vanishes
-        return load_of(theory, piece.inner)
+        return load_of(theory, branch.inner)
     V = brentq(lowest, outside, inside.V, xtol=1e-15, rtol=1e-14)
     load = theory.slope(theory.moved(float(V), inside))[0]
     ends = theory.slope(inside)[0] - theory.slope(theory.moved(outside, inside))[0]

@@ -47,7 +47,7 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
         return own._replace(inverse=inverse, gradient=gradient)
 
     def free_energy(self, load: Any, point: Point) -> Any:
-        """βf/K − (α̃/2) ln(1 + 2βκ̃(1) + βς²): less what is common to all states at a load."""
+        """βf/K − (α̃/2) ln(1 + 2βκ̃(1) + βς²): without terms common to all states."""
         R = np.asarray(point.V, dtype=float)
         return load * self.load_derivative(point) - 0.5 * (np.log1p(-R) + np.log1p(R))
 
@@ -58,7 +58,7 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
 
     @property
     def common(self) -> float:
-        """What `load_derivative` leaves out: ½ ln(1 + β(2κ̃(1) + ς²)), at T = 0 without ½ ln β."""
+        """½ ln(1 + β(2κ̃(1) + ς²)), which `load_derivative` leaves out; at T = 0 without ½ ln β."""
         T, top = self.temperature, 2 * self.near.top + self.noise
         return 0.5 * (math.log1p(top / T) if T > 0 else math.log(top))
 

@@ -1,27 +1,27 @@
-"""Every branch of extrema over the load at a temperature, and which state wins."""
+"""Every branch of extrema over the load at a temperature, and the phases."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from tutelage.equilibrium.thermal.branches import Solution
+from tutelage.equilibrium.thermal.solution import Solution
 from tutelage.equilibrium.thermal.transitions import ThermalTransitions, transitions_of
 from tutelage.equilibrium.thermal.values import Values
 from tutelage.runs.progress import Progress
 
-LOADS_AT_ONCE = 2000
-REPORTED = tuple(name for name in Values._fields if name != "curvature")
+LOADS_PER_BLOCK = 2000
+REPORTED_NAMES = tuple(name for name in Values._fields if name != "curvature")
 
 
 def learning_curve_of(solution: Solution, loads: np.ndarray, progress: bool) -> xr.Dataset:
-    """A Dataset over ``branch`` and ``load``, NaN where a branch has no state."""
+    """Return a Dataset over ``branch`` and ``load``, NaN where a branch has no state."""
     columns = []
     with Progress(progress, len(loads) * len(solution.branches), "states") as bar:
         for branch in solution.branches:
             parts = []
-            for first in range(0, len(loads), LOADS_AT_ONCE):
-                parts.append(branch.values(loads[first : first + LOADS_AT_ONCE]))
+            for first in range(0, len(loads), LOADS_PER_BLOCK):
+                parts.append(branch.values(loads[first : first + LOADS_PER_BLOCK]))
                 bar.add(len(parts[-1].R))
             columns.append(Values(*(np.concatenate(x) for x in zip(*parts, strict=True))))
     everywhere = Values(*(np.stack(x) for x in zip(*columns, strict=True)))
@@ -29,7 +29,7 @@ def learning_curve_of(solution: Solution, loads: np.ndarray, progress: bool) -> 
     symmetric = np.isfinite(everywhere.R) & (annealed | (everywhere.replicon > 0))
     minimum = everywhere.curvature > 0
     data: dict[str, Any] = {
-        name: (("branch", "load"), getattr(everywhere, name)) for name in REPORTED
+        name: (("branch", "load"), getattr(everywhere, name)) for name in REPORTED_NAMES
     }
     data |= {
         "stable": (("branch", "load"), minimum & symmetric),
@@ -65,7 +65,7 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
 
 
 def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> np.ndarray:
-    """The branch that is occupied at each load.
+    """Return the number of the branch that is occupied at each load.
 
     Beyond coexistence it is the specialized minimum of lowest free energy, before it the state
     R = 0: that in which students agree, where there is one and q = 0 is unstable.
@@ -91,7 +91,7 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
 def _phases(
     found: ThermalTransitions, curve: xr.Dataset, winner: np.ndarray, loads: np.ndarray
 ) -> np.ndarray:
-    """The phase of each load in words."""
+    """Name the phase at each load."""
     kinds = curve["kind"].values[winner]
     words = np.where(np.char.startswith(kinds, "R "), "specialized", kinds).astype("<U40")
     if found.order == "discontinuous" and found.appears is not None:
@@ -105,7 +105,7 @@ def _phases(
 
 
 def _coordinates(solution: Solution, loads: np.ndarray) -> dict:
-    """α̃ and, where it is finite, α = α̃/T; the branches; and the setting."""
+    """Return the coordinates: α̃, α = α̃/T where it is finite, branches, and the setting."""
     setting = solution.setting
     coords: dict = {
         "branch": np.arange(len(solution.branches)),

@@ -97,7 +97,7 @@ class MinimizerTheory(InfiniteTheory):
         return np.copysign(np.inf, sign)
 
     def values(self, load: Any, point: Point) -> Values:
-        """What is reported of states at given loads."""
+        """Return the values of states at given loads."""
         load, R = np.broadcast_arrays(load, point.V)
         here = Point(R, np.zeros_like(R), np.zeros_like(R))
         y = self.stretch(here, load)

@@ -18,8 +18,8 @@ from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
 # Beyond this p nothing cancels, and the kernel itself has full relative accuracy at small ρ.
-TABULATED_UP_TO = 0.7
-POINTS = 20
+MAX_TABULATED_P = 0.7
+POINTS_PER_PANEL = 20
 PANELS = 8  # each four times as wide as the one before
 _X, _W = np.polynomial.legendre.leggauss(20)
 NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
@@ -47,17 +47,17 @@ class NearOne:
         self.top = float(kernel.tilde(1.0))
         self.slope = float(kernel.tilde_first(1.0))
         self.is_kinked = not math.isfinite(float(kernel.second(1.0)))
-        end = float(angle(TABULATED_UP_TO)) * (1 + 1e-12)
+        end = float(angle(MAX_TABULATED_P)) * (1 + 1e-12)
         self._edges = np.concatenate([[0.0], end * 4.0 ** np.arange(1 - PANELS, 1)])
         low, high = self._edges[:-1, None], self._edges[1:, None]
-        theta = (low + high + (high - low) * chebyshev_points(POINTS)) / 2
+        theta = (low + high + (high - low) * chebyshev_points(POINTS_PER_PANEL)) / 2
         values = np.stack(self._values(theta))
         self._coefficients = chebyshev_coefficients(np.moveaxis(values, -1, 0))
 
     def __call__(self, p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The drop κ̃(1) − κ̃, and κ̃' and κ̃'', at 1 − p."""
         p = np.asarray(p, dtype=float)
-        found, near = np.empty((3, *p.shape)), p < TABULATED_UP_TO
+        found, near = np.empty((3, *p.shape)), p < MAX_TABULATED_P
         if np.any(near):
             found[:, near] = self._from_table(p[near])
         if not np.all(near):
@@ -81,7 +81,7 @@ class NearOne:
             return np.stack([drop * p, first, second / np.sin(theta) if self.is_kinked else second])
 
     def _values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is tabulated: κ̃(1) − κ̃ is ∫_0^θ κ̃'(cos t) sin t dt."""
+        """Compute the tabulated functions; κ̃(1) − κ̃ is ∫_0^θ κ̃'(cos t) sin t dt."""
         t = theta[..., None] * NODES
         slopes = self.kernel.tilde_first(np.cos(t)) * np.sin(t)
         drop = theta * (slopes @ WEIGHTS) / (2 * np.sin(theta / 2) ** 2)

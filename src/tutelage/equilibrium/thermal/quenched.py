@@ -39,7 +39,7 @@ from tutelage.equilibrium.thermal.values import ReportsValues
 
 
 class Terms(NamedTuple):
-    """What the equations of a state (R, q) are made of.
+    """Terms of the equations of a state (R, q).
 
     p: 1 − q.
     gap: q − R².
@@ -136,7 +136,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         return follow_roots(self)
 
     def free_energy(self, load: Any, point: Point) -> Any:
-        """βf/K − (α̃/2) ln(1 + βκ̃(1)): less what is common to all states at a load."""
+        """βf/K − (α̃/2) ln(1 + βκ̃(1)): without terms common to all states at a load."""
         x = self.terms(point)
         entropy = 0.5 * (np.log(x.p) + x.gap / x.p)
         return load * self.load_derivative(point) - entropy
@@ -149,7 +149,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
 
     @property
     def common(self) -> float:
-        """What `load_derivative` leaves out: ½ ln(1 + βκ̃(1)), at T = 0 without ½ ln β."""
+        """The term that `load_derivative` leaves out: ½ ln(1 + βκ̃(1)), at T = 0 without ½ ln β."""
         T, top = self.temperature, self.near.top
         return 0.5 * (math.log1p(top / T) if T > 0 else math.log(top))
 

@@ -19,14 +19,14 @@ from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 Approximation = Literal["quenched", "annealed"]
 ThermalTheory = QuenchedTheory | AnnealedTheory
 # A temperature equal to the noise variance up to rounding is the Nishimori temperature.
-ROUNDING = 1e-14
+NISHIMORI_TOLERANCE = 1e-14
 # κ̃(1) in units of κ'(0) below which a unit is linear up to rounding.
-LINEAR = float(np.finfo(np.float64).eps)
+LINEAR_TOLERANCE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What fixes the free energy besides the load.
+    """Everything but the load that the free energy depends on.
 
     temperature: T ≥ 0.
     noise: ς², the variance of the labels.
@@ -46,7 +46,7 @@ class Setting:
     @property
     def is_bayes_optimal(self) -> bool:
         """Whether T = ς² and the free energy is quenched: q = R."""
-        same = abs(self.temperature - self.noise) <= ROUNDING * self.noise
+        same = abs(self.temperature - self.noise) <= NISHIMORI_TOLERANCE * self.noise
         return self.approximation == "quenched" and same
 
     @property
@@ -57,7 +57,7 @@ class Setting:
     @property
     def is_linear(self) -> bool:
         """Whether κ̃ vanishes: nothing is left to learn after the linear part."""
-        return float(self.kernel.tilde(1.0)) <= LINEAR * self.kernel.slope
+        return float(self.kernel.tilde(1.0)) <= LINEAR_TOLERANCE * self.kernel.slope
 
     @functools.cached_property
     def theory(self) -> ThermalTheory:
@@ -83,7 +83,7 @@ def setting_of(
     approximation: Any,
     label_noise: Any,
 ) -> Setting | None:
-    """The setting of arguments; None without a temperature, in the limit of high temperature."""
+    """Return the setting of arguments; None without a temperature."""
     if approximation not in ("quenched", "annealed"):
         raise InputError(
             "approximation",
@@ -101,7 +101,7 @@ def setting_of(
 
 
 def _temperature(value: Any, noise: float) -> float:
-    """T from a number or the word for the temperature of the label noise."""
+    """Return T from a number, or from "bayes"."""
     if isinstance(value, str) and value == "bayes":
         if noise == 0:
             raise InputError(
@@ -118,7 +118,7 @@ def _temperature(value: Any, noise: float) -> float:
 
 
 def _check_unused(approximation: str, noise: float) -> None:
-    """In the limit of high temperature noise is a constant, and both approximations agree."""
+    """Refuse arguments that change nothing in the limit of high temperature."""
     for argument, value, unused in (
         ("label_noise", noise, 0.0),
         ("approximation", approximation, "quenched"),
@@ -133,7 +133,7 @@ def _check_unused(approximation: str, noise: float) -> None:
 
 
 def _check_units(units: Any, approximation: str) -> None:
-    """At a finite temperature K → ∞."""
+    """Refuse finite numbers of units."""
     if not (isinstance(units, float) and units == math.inf):
         raise InputError(
             "units",

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 
 # Values of p per decade; decades below the smallest scale of p, which is min(1, T) (1 − R).
-PER_DECADE = 24
-MARGIN = 1e-4
+POINTS_PER_DECADE = 24
+SMALLEST_FRACTION = 1e-4
 # Smallest p/(1 − R²) at zero temperature: what lies below is the regime of χ = (1 − q)/T.
 SMALLEST_AT_ZERO = 1e-12
 # Relative distances of p from its largest value 1 − R², where q = R².
-CLOSEST_TO_SQUARE, NEAR_SQUARE = 1e-15, 150
+CLOSEST_TO_SQUARE, POINTS_NEAR_SQUARE = 1e-15, 150
 # Newton steps, or bisections where these would leave the bracket.
-STEPS = 80
+MAX_STEPS = 80
 # Two steps in a row below this, relative to d, end the iteration.
-NEARLY = 1e-13
+STEP_TOLERANCE = 1e-13
 # Width in R within which two roots meet; next to R = 0, where all loads are those of R = 0, none
 # is looked for.
-NARROWEST, SMALLEST = 1e-11, 2e-6
-PLACES = 30  # looked at together, which costs hardly more than one
+MEETING_WIDTH, SMALLEST_MEETING_R = 1e-11, 2e-6
+POINTS_PER_ROUND = 30  # in one batch, which costs hardly more than one
 # Steps towards the place where |F| is least: F itself is flat there.
-CUTS = 12
+REGULA_FALSI_STEPS = 12
 
 
 def follow_roots(theory: "QuenchedTheory") -> list[Point]:
-    """Curves of roots at increasing R: for R > 0, and for R < 0 where κ̃'(R)/R is positive."""
+    """Return curves of roots at increasing R: R > 0, and R < 0 where κ̃'(R)/R is positive."""
     grid = theory.grid()
     curves = []
     for R in (grid[grid <= 0], grid[grid >= 0]):
@@ -47,13 +47,13 @@ def follow_roots(theory: "QuenchedTheory") -> list[Point]:
 
 
 def _stretches(R: np.ndarray, good: np.ndarray) -> list[np.ndarray]:
-    """The parts of R on which a condition holds without a gap."""
+    """Split R into the intervals on which a condition holds."""
     cuts = np.flatnonzero(np.diff(good.astype(int))) + 1
     return [part for part, ok in zip(np.split(R, cuts), np.split(good, cuts), strict=True) if ok[0]]
 
 
 def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Curves through the roots of all R; two end where their roots meet."""
+    """Join the roots of all R to curves; two curves end where their roots meet."""
     done: list[list[tuple[float, float]]] = []
     going: list[list[tuple[float, float]]] = []
     at = roots(theory, R)
@@ -87,7 +87,7 @@ def _continued(going: list, R: float, here: np.ndarray, done: list) -> list:
 
 
 def _partners(few: np.ndarray, many: np.ndarray) -> tuple[int, ...]:
-    """Which roots of the longer row belong to those of the shorter one, order kept."""
+    """Match the roots of the shorter row to those of the longer one, in order."""
     choices = itertools.combinations(range(len(many)), len(few))
     return min(choices, key=lambda j: float(np.sum(np.abs(many[list(j)] - few))))
 
@@ -95,26 +95,28 @@ def _partners(few: np.ndarray, many: np.ndarray) -> tuple[int, ...]:
 def _towards_meeting(
     theory: "QuenchedTheory", left: float, right: float, count: int
 ) -> list[tuple[float, np.ndarray]]:
-    """Roots at places ever closer to where their number changes from `count`, on both sides."""
+    """Return roots on both sides of the R at which their number changes from `count`."""
     before, after = [], []
-    while right - left > NARROWEST and min(abs(left), abs(right)) > SMALLEST:
-        R = np.linspace(left, right, PLACES + 2)[1:-1]
+    while right - left > MEETING_WIDTH and min(abs(left), abs(right)) > SMALLEST_MEETING_R:
+        R = np.linspace(left, right, POINTS_PER_ROUND + 2)[1:-1]
         listed = list(zip(R.tolist(), roots(theory, R), strict=True))
-        first = next((i for i, (_, here) in enumerate(listed) if len(here) != count), PLACES)
+        first = next(
+            (i for i, (_, here) in enumerate(listed) if len(here) != count), POINTS_PER_ROUND
+        )
         if first > 0:
             left = listed[first - 1][0]
             before.append(listed[first - 1])
-        if first < PLACES:
+        if first < POINTS_PER_ROUND:
             right = listed[first][0]
             after.append(listed[first])
     return before + after[::-1]
 
 
 def roots(theory: "QuenchedTheory", R: np.ndarray) -> list[np.ndarray]:
-    """All d = ln[(1 − q)/(1 − R²)] that solve the equation at each R, increasing."""
-    span = -np.log(MARGIN * min(1.0, theory.temperature) or SMALLEST_AT_ZERO)
-    far = np.linspace(-span, -0.3, int(span / np.log(10) * PER_DECADE))
-    near = np.log1p(-np.geomspace(0.25, CLOSEST_TO_SQUARE, NEAR_SQUARE))
+    """Return all roots d = ln[(1 − q)/(1 − R²)] at each R, increasing."""
+    span = -np.log(SMALLEST_FRACTION * min(1.0, theory.temperature) or SMALLEST_AT_ZERO)
+    far = np.linspace(-span, -0.3, int(span / np.log(10) * POINTS_PER_DECADE))
+    near = np.log1p(-np.geomspace(0.25, CLOSEST_TO_SQUARE, POINTS_NEAR_SQUARE))
     d = np.broadcast_to(np.concatenate([far, near, [0.0]]), (len(R), len(far) + len(near) + 1))
     here = theory.equations(Point(R[:, None], d, 0.0))
     F, slope = here.F[..., 0], here.J[..., 0, 0]
@@ -140,7 +142,7 @@ def roots(theory: "QuenchedTheory", R: np.ndarray) -> list[np.ndarray]:
 def _nearest_to_zero(
     theory: "QuenchedTheory", R: np.ndarray, sign: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Where |F| is least between two places at which F has the same sign.
+    """Return the place where |F| is least, between two places with F of the same sign.
 
     Regula falsi for F' = 0, with the value at an end halved that stays (Illinois).
     """
@@ -149,7 +151,7 @@ def _nearest_to_zero(
         return sign * theory.equations(Point(R, d, 0.0)).J[..., 0, 0]
 
     falling, rising = slope(low), slope(high)
-    for _ in range(CUTS):
+    for _ in range(REGULA_FALSI_STEPS):
         with np.errstate(divide="ignore", invalid="ignore"):
             cut = (low * rising - high * falling) / (rising - falling)
         middle = np.where((cut > low) & (cut < high), cut, 0.5 * (low + high))
@@ -164,10 +166,10 @@ def _nearest_to_zero(
 def refined(
     theory: "QuenchedTheory", R: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """The root between two values of d, by Newton steps that stay between them."""
+    """Refine roots between two values of d, by bracketed Newton steps."""
     sign = np.sign(theory.equations(Point(R, low, 0.0)).F[..., 0])
     d, done = 0.5 * (low + high), False
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         found = theory.equations(Point(R, d, 0.0))
         F, slope = found.F[..., 0], found.J[..., 0, 0]
         before = sign * F > 0
@@ -176,7 +178,7 @@ def refined(
             step = d - F / slope
         inside = (step > low) & (step < high)
         new = np.where(inside, step, 0.5 * (low + high))
-        last = np.all(np.abs(new - d) <= NEARLY * np.abs(d))
+        last = np.all(np.abs(new - d) <= STEP_TOLERANCE * np.abs(d))
         d = new
         if last and done:
             break

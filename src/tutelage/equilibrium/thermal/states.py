@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tutelage._findings import Finding
-from tutelage.equilibrium.thermal.branches import Solution
 from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.solution import Solution
 
 # Free energies are sums of some terms of order one.
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+ROUNDING_TOLERANCE = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +85,7 @@ class ThermalState(Finding):
 
 
 def extrema(solution: Solution, load: float) -> list[ThermalState]:
-    """All extrema at a load: those with stable replica symmetry first, by their free energy."""
+    """Return all extrema at a load, in the order of `_compare`."""
     loads = np.array([load])
     found = []
     for branch in solution.branches:
@@ -107,13 +107,15 @@ def _compare(a: ThermalState, b: ThermalState) -> int:
         (a.free_energy_per_unit, b.free_energy_per_unit),
         (a.energy_per_unit, b.energy_per_unit),
     ):
-        if x != y and not math.isclose(x, y, rel_tol=ROUNDING, abs_tol=ROUNDING):
+        if x != y and not math.isclose(
+            x, y, rel_tol=ROUNDING_TOLERANCE, abs_tol=ROUNDING_TOLERANCE
+        ):
             return -1 if x < y else 1
     return int(np.sign(b.R - a.R))
 
 
 def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) -> ThermalState:
-    """One state with the reasons for what it does not have."""
+    """Make a `ThermalState`, with reasons for the values that it does not have."""
     T, reasons = setting.temperature, {}
     if T == 0:
         reasons["scaled_load"] = "α̃/T is infinite at T = 0"

@@ -10,27 +10,29 @@ from scipy.optimize import minimize_scalar
 
 from tutelage._findings import Finding
 from tutelage.averages import Estimate
+from tutelage.equilibrium.symmetric.branches import FLAT, Branch, BranchCurve
 from tutelage.equilibrium.symmetric.coexistence import (
     EPSILON,
     ROUNDINGS,
     coexistence,
     load_of,
 )
-from tutelage.equilibrium.symmetric.pieces import FLAT, Curve, Piece
 from tutelage.equilibrium.symmetric.theory import Point
-from tutelage.equilibrium.thermal.branches import Solution
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.solution import Solution
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
-# R at which the load is compared with that of R → 0: these multiples of several scales.
-WITHIN = np.array([1.0, 2.0, 4.0])
-SCALES = 0.005 / 4.0 ** np.arange(10)
+# The load is compared with that of R → 0 at these multiples of several scales of R.
+R_MULTIPLES = np.array([1.0, 2.0, 4.0])
+R_SCALES = 0.005 / 4.0 ** np.arange(10)
 # Relative error of the bend above which it is not reported.
-ROUGHEST = 0.1
-TINY = 1e-300
-LINEAR = "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
-BROKEN = (
+MAX_RELATIVE_ERROR = 0.1
+SMALLEST_DIVISOR = 1e-300
+NO_SPECIALIZATION = (
+    "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
+)
+NO_COEXISTENCE = (
     "below the Nishimori temperature T = ς² the state without order is a glass: equal replica "
     "symmetric free energies define no transition"
 )
@@ -71,7 +73,7 @@ class ThermalTransitions(Finding):
 
 
 def transitions_of(solution: Solution) -> ThermalTransitions:
-    """The transitions of a setting that is solved."""
+    """Return the transitions of a solution."""
     setting, curves = solution.setting, solution.curves
     theory, reasons = setting.theory, dict[str, str]()
     if setting.is_linear:
@@ -82,7 +84,7 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
     unstable = None if start is None else load_of(theory, start)
     if start is None:
         reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
-    lowest, piece = _lowest(setting, curves)
+    lowest, branch = _lowest(setting, curves)
     latest = math.inf if unstable is None else unstable.value
     continuous = unstable is not None and lowest >= latest * (1 - ROUNDINGS * EPSILON)
     bend = None
@@ -96,7 +98,9 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
         nowhere = "the load is quadratic in R only next to R = 0, within rounding"
         reasons.setdefault("bend", reasons.get("unstable", nowhere))
     appears = Estimate(lowest, ROUNDINGS * EPSILON * lowest)
-    coexists, jump = _coexistence(setting, curves[0], piece, continuous, appears, unstable, reasons)
+    coexists, jump = _coexistence(
+        setting, curves[0], branch, continuous, appears, unstable, reasons
+    )
     at = coexists or appears
     found = extrema(solution, at.value)
     agreement = _agreement(setting, reasons)
@@ -139,81 +143,83 @@ def _nothing(setting: Setting) -> ThermalTransitions:
         order="none",
         temperature=setting.temperature,
         approximation=setting.approximation,
-        reasons=dict.fromkeys(none, LINEAR),
+        reasons=dict.fromkeys(none, NO_SPECIALIZATION),
     )
 
 
-def _lowest(setting: Setting, curves: list[Curve]) -> tuple[float, Piece | None]:
-    """The lowest load of a specialized minimum R > 0, and its piece, None for R = q = 1."""
-    pieces = [p for c in curves for p in c.pieces if p.outward and p.sign > 0]
-    piece = min(pieces, key=lambda p: float(np.min(p.load)), default=None)
-    lowest = math.inf if piece is None else float(np.min(piece.load))
+def _lowest(setting: Setting, curves: list[BranchCurve]) -> tuple[float, Branch | None]:
+    """Return the lowest load of a specialized minimum R > 0, and its branch; None for R = q = 1."""
+    branches = [p for c in curves for p in c.branches if p.outward and p.sign > 0]
+    branch = min(branches, key=lambda p: float(np.min(p.load)), default=None)
+    lowest = math.inf if branch is None else float(np.min(branch.load))
     if setting.learns_perfectly and lowest > 1:
         return 1.0, None
-    return lowest, piece
+    return lowest, branch
 
 
 def _coexistence(
     setting: Setting,
-    curves: Curve,
-    piece: Piece | None,
+    curves: BranchCurve,
+    branch: Branch | None,
     continuous: bool,
     appears: Estimate,
     unstable: Estimate | None,
     reasons: dict[str, str],
 ) -> tuple[Estimate | None, float | None]:
-    """α̃_c and R there; None, with the reason, where equal free energies mean nothing."""
+    """Return α̃_c and R there; None, with a reason, where equal free energies mean nothing."""
     if continuous:
         return unstable, 0.0
-    if piece is None:  # R = q = 1, whose free energy is lower than any other as T → 0
+    if branch is None:  # R = q = 1, whose free energy is lower than any other as T → 0
         return appears, 1.0
     if setting.approximation == "quenched" and setting.temperature < setting.noise:
-        reasons["coexists"] = BROKEN
+        reasons["coexists"] = NO_COEXISTENCE
         return None, None
-    fold = next((f for f in curves.folds if f.V == piece.inner.V), None)
+    fold = next((f for f in curves.folds if f.V == branch.inner.V), None)
     if fold is None:
         reasons["coexists"] = "the specialized branch does not begin at a fold"
         return None, None
-    point, load = coexistence(setting.theory, piece, fold, unstable)
+    point, load = coexistence(setting.theory, branch, fold, unstable)
     return load, float(point.V)
 
 
 def _begins_symmetric(theory: Any, load: float, start: Point | None) -> bool:
-    """Whether Λ is not negative where the branch begins; on the Nishimori line it vanishes."""
+    """Return whether Λ ≥ 0 where the branch begins; on the Nishimori line Λ = 0."""
     replicon = float(theory.replicon(load, start))
     return math.isnan(replicon) or replicon >= -ROUNDINGS * EPSILON
 
 
-def _bend(theory: Any, curves: Curve, load: float) -> Estimate | None:
+def _bend(theory: Any, curves: BranchCurve, load: float) -> Estimate | None:
     """dα̃/d(R²) at R = 0, from the branch that begins there.
 
     The quadratic law holds up to some R, which vanishes with T: of several scales of R the one
     with the smallest error is used.  None where it is below all of them.
     """
-    pieces = [p for p in curves.pieces if p.V[0] == 0 and p.V[-1] > SCALES[-1] * WITHIN[-1]]
-    if not pieces:
+    branches = [
+        p for p in curves.branches if p.V[0] == 0 and p.V[-1] > R_SCALES[-1] * R_MULTIPLES[-1]
+    ]
+    if not branches:
         return None
-    piece = min(pieces, key=lambda p: abs(float(p.load[0]) - load))
-    found = [_bend_at(theory, piece, load, R) for R in SCALES]
-    best = min(found, key=lambda e: float(e.error / max(abs(e.value), TINY)))
-    return best if best.error < ROUGHEST * abs(best.value) else None
+    branch = min(branches, key=lambda p: abs(float(p.load[0]) - load))
+    found = [_bend_at(theory, branch, load, R) for R in R_SCALES]
+    best = min(found, key=lambda e: float(e.error / max(abs(e.value), SMALLEST_DIVISOR)))
+    return best if best.error < MAX_RELATIVE_ERROR * abs(best.value) else None
 
 
-def _bend_at(theory: Any, piece: Piece, load: float, scale: float) -> Estimate:
-    """The same at one scale of R, with two extrapolations whose difference is the error."""
-    points = [theory.at(float(R), _next_to(piece, float(R))) for R in scale * WITHIN]
-    slopes = np.array([theory.slope(p)[0] - load for p in points]) / (scale * WITHIN) ** 2
+def _bend_at(theory: Any, branch: Branch, load: float, scale: float) -> Estimate:
+    """Return dα̃/d(R²) at one scale of R; the error is the difference of two extrapolations."""
+    points = [theory.at(float(R), _next_to(branch, float(R))) for R in scale * R_MULTIPLES]
+    slopes = np.array([theory.slope(p)[0] - load for p in points]) / (scale * R_MULTIPLES) ** 2
     near, far = (4 * slopes[0] - slopes[1]) / 3, (4 * slopes[1] - slopes[2]) / 3
     error = 2 * abs(near - far) + ROUNDINGS * EPSILON * load / scale**2
     return Estimate(float(near), float(error) if np.isfinite(error) else math.inf)
 
 
-def _next_to(piece: Piece, R: float) -> Point:
-    return piece.point(int(np.argmin(np.abs(piece.V - R))))
+def _next_to(branch: Branch, R: float) -> Point:
+    return branch.point(int(np.argmin(np.abs(branch.V - R))))
 
 
 def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState | None:
-    """The specialized state of the transition: that with R next to the jump, or the largest R."""
+    """Return the specialized state with R next to the jump, or with the largest R."""
     if not states:
         return None
     key = (lambda s: -s.R) if jump is None else (lambda s: abs(s.R - jump))

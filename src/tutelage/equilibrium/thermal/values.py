@@ -1,4 +1,4 @@
-"""What is reported of a state, for all theories alike."""
+"""Reported values of a state, the same for all theories."""
 
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class ReportsValues:
     """Values of a theory with q < 1."""
 
     def values(self: Any, load: Any, point: Point) -> Values:
-        """What is reported of states at given loads."""
+        """Return the values of states at given loads."""
         load, R, d = np.broadcast_arrays(load, point.V, point.d)
         here = Point(R, d, np.zeros_like(d))
         missing = np.full(R.shape, np.nan)

@@ -12,24 +12,24 @@ from scipy.optimize import brentq
 
 from tutelage._checks import InputError
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.pieces import Curve, curve, states_at
+from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches, states_at
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.values import Values
 
 # Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled, and q = 0, where it begins.
-AGREEING = np.concatenate(
+LOG_P_GRID = np.concatenate(
     [np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-3, 150)), [0.0]]
 )
 
 
 @dataclass(frozen=True)
-class Branch:
-    """A family of extrema with at most one at each load.
+class ThermalBranch:
+    """A branch of extrema, with at most one per load.
 
     kind: "unspecialized" (R = q = 0), "agreeing" (R = 0 < q), "R > S" or "R < S".
-    theory: what computes its numbers.
+    theory: the theory that computes its values.
     points: loads -> states, NaN where there is none.
     """
 
@@ -38,7 +38,7 @@ class Branch:
     points: Callable[[np.ndarray], Point]
 
     def values(self, loads: np.ndarray) -> Values:
-        """The numbers of its states, NaN where there is none."""
+        """Return the values of its states, NaN where there is none."""
         points = self.points(loads)
         here = np.isfinite(points.V)
         columns = np.full((len(Values._fields), len(loads)), np.nan)
@@ -106,15 +106,15 @@ class LinearTheory:
 
 @dataclass(frozen=True)
 class Solution:
-    """Everything that is followed at one temperature.
+    """All curves and branches at one temperature.
 
     curves: the specialized curve of the theory, and at T = 0 with noise that of q → 1.
     branches: every branch of extrema.
     """
 
     setting: Setting
-    curves: list[Curve]
-    branches: list[Branch]
+    curves: list[BranchCurve]
+    branches: list[ThermalBranch]
 
     @property
     def theories(self) -> list[Any]:
@@ -124,59 +124,61 @@ class Solution:
 
 
 def solved(setting: Setting) -> Solution:
-    """Follow every branch of extrema of a setting."""
+    """Compute every branch of extrema of a setting."""
     if setting.is_linear:
-        flat = Branch("unspecialized", LinearTheory(setting), setting.theory.unspecialized)
-        return Solution(setting, [Curve([], [], None)], [flat])
+        flat = ThermalBranch("unspecialized", LinearTheory(setting), setting.theory.unspecialized)
+        return Solution(setting, [BranchCurve([], [], None)], [flat])
     theory, minimizers = setting.theory, setting.minimizers
     theories = [theory] if minimizers is None else [theory, minimizers]
-    curves = [curve(each) for each in theories]
-    found = [Branch("unspecialized", theory, theory.unspecialized)]
+    curves = [follow_branches(each) for each in theories]
+    found = [ThermalBranch("unspecialized", theory, theory.unspecialized)]
     if isinstance(theory, QuenchedTheory):
         found += _agreeing(theory)
     if minimizers is not None:
-        found.append(Branch("agreeing", minimizers, minimizers.agreeing))
+        found.append(ThermalBranch("agreeing", minimizers, minimizers.agreeing))
     for each, of_theory in zip(theories, curves, strict=True):
         found += _specialized(each, of_theory)
     if setting.learns_perfectly:
         perfect = PerfectTheory(theory.near.slope, setting.approximation == "quenched")
-        found.append(Branch("R > S", perfect, _beyond_one))
+        found.append(ThermalBranch("R > S", perfect, _beyond_one))
     return Solution(setting, curves, found)
 
 
 def _beyond_one(loads: np.ndarray) -> Point:
-    """R = 1 at loads above 1."""
+    """Return R = 1 at loads above 1, NaN below."""
     R = np.where(loads > 1, 1.0, np.nan)
     return Point(R, 0 * R, 0 * R)
 
 
-def _specialized(theory: Any, curves: Curve) -> list[Branch]:
-    """One branch for each monotonic piece of the curves."""
+def _specialized(theory: Any, curves: BranchCurve) -> list[ThermalBranch]:
+    """Return one thermal branch per branch of the curves."""
 
-    def along(piece: Any) -> Callable[[np.ndarray], Point]:
+    def along(branch: Any) -> Callable[[np.ndarray], Point]:
         def points(loads: np.ndarray) -> Point:
-            found = states_at(theory, piece, loads)
+            found = states_at(theory, branch, loads)
             return Point(*(np.where(found.V == 0, np.nan, x) for x in found))
 
         return points
 
     kinds = {1: "R > S", -1: "R < S"}
-    pieces = sorted(curves.pieces, key=lambda piece: -piece.sign)  # R > S first: it wins a tie
-    return [Branch(kinds[piece.sign], theory, along(piece)) for piece in pieces]
+    branches = sorted(
+        curves.branches, key=lambda branch: -branch.sign
+    )  # R > S first: it wins a tie
+    return [ThermalBranch(kinds[branch.sign], theory, along(branch)) for branch in branches]
 
 
-def _agreeing(theory: QuenchedTheory) -> list[Branch]:
+def _agreeing(theory: QuenchedTheory) -> list[ThermalBranch]:
     """States R = 0 < q, one branch for each stretch of ln(1 − q) on which α̃ is monotonic."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        loads = np.log(theory.agreeing_load(AGREEING))
+        loads = np.log(theory.agreeing_load(LOG_P_GRID))
     good = np.flatnonzero(np.isfinite(loads))
     if len(good) < 2:
         return []
-    d, loads = AGREEING[good], loads[good]
+    d, loads = LOG_P_GRID[good], loads[good]
     turns = np.flatnonzero(np.diff(np.sign(np.diff(loads))) != 0) + 1
     ends = [0, *turns, len(d) - 1]
     stretches = [slice(i, j + 1) for i, j in itertools.pairwise(ends)]
-    return [Branch("agreeing", theory, _inverse(theory, d[s], loads[s])) for s in stretches]
+    return [ThermalBranch("agreeing", theory, _inverse(theory, d[s], loads[s])) for s in stretches]
 
 
 def _inverse(
@@ -207,8 +209,8 @@ def _inverse(
 
 
 def check_loads_within(solution: Solution, argument: str, load: float) -> None:
-    """Refuse loads at which a state is the teacher up to rounding; at T = 0 it may be."""
-    outward = [p for p in solution.curves[0].pieces if p.outward]
+    """Refuse loads at which a state is the teacher up to rounding, for T > 0."""
+    outward = [p for p in solution.curves[0].branches if p.outward]
     reach = max((float(np.max(p.load)) for p in outward), default=math.inf)
     if solution.setting.temperature > 0 and load > reach:
         raise InputError(
@@ -225,7 +227,7 @@ def _stored(activation: Activation, *rest: Any) -> Solution:
 
 
 def solution_of(activation: Activation, setting: Setting) -> Solution:
-    """The solution of a setting, stored for the next call with the same activation."""
+    """Return the solution of a setting, cached per activation."""
     try:
         return _stored(activation, setting.temperature, setting.noise, setting.approximation)
     except TypeError:  # parameters that are arrays cannot be hashed

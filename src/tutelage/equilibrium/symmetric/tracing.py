@@ -14,11 +14,11 @@ from tutelage.equilibrium.symmetric.theory import CLOSEST, Point
 if TYPE_CHECKING:
     from tutelage.equilibrium.symmetric.finite import FiniteTheory
 
-CUTS = 31  # points at once on the way to the end of the curve
+POINTS_PER_ROUND = 31  # points at once on the way to the end of the curve
 
 
 def trace(theory: "FiniteTheory") -> Point:
-    """The specialized curve from V next to 1 down to where the load is infinite again."""
+    """Follow the specialized curve from V next to 1 down to where the load is infinite again."""
     V = grid(theory.K)
     exchanged = theory.units == 2 and theory.kernel.slope > 0
     found = np.array(followed(theory, V[V > 0] if exchanged else V)).reshape(-1, 3)[::-1]
@@ -41,7 +41,7 @@ def grid(K: float) -> np.ndarray:
 
 
 def followed(theory: "FiniteTheory", V: np.ndarray) -> list[Point]:
-    """Points at falling V: all at once, and one after the other from the first that is missing."""
+    """Solve at decreasing V: all points in one batch, then one by one from the first failure."""
     together = theory.at(V, theory.limit(V))
     missing = np.flatnonzero(~theory.is_state(together))
     good = int(missing[0]) if len(missing) else len(V)
@@ -50,7 +50,7 @@ def followed(theory: "FiniteTheory", V: np.ndarray) -> list[Point]:
 
 
 def step_by_step(theory: "FiniteTheory", here: Point, V: np.ndarray) -> list[Point]:
-    """Points at falling V, each found from the one before, up to the end of the curve."""
+    """Solve at decreasing V, each point from the one before, up to the end of the curve."""
     found = list[Point]()
     for next_V in V:
         following = _advance(theory, here, float(next_V))
@@ -62,7 +62,7 @@ def step_by_step(theory: "FiniteTheory", here: Point, V: np.ndarray) -> list[Poi
 
 
 def _advance(theory: "FiniteTheory", here: Point, V: float) -> Point:
-    """The point at V, through shorter steps where Newton's method needs them."""
+    """Return the point at V, by shorter steps where Newton's method needs them."""
     following = theory.at(V, here)
     if np.isfinite(following.d) or abs(V - here.V) < 1e-4:
         return following
@@ -71,10 +71,10 @@ def _advance(theory: "FiniteTheory", here: Point, V: float) -> Point:
 
 
 def _towards_the_end(theory: "FiniteTheory", inside: Point, outside: float) -> list[Point]:
-    """Points between a state and a V without one, ever closer to the last: the load grows."""
+    """Return points ever closer to the end of the curve, where the load diverges."""
     found = list[Point]()
     while abs(outside - inside.V) > CLOSEST * abs(outside):
-        V = np.linspace(inside.V, outside, CUTS + 2)[1:-1]
+        V = np.linspace(inside.V, outside, POINTS_PER_ROUND + 2)[1:-1]
         points = theory.at(V, inside)
         good = int(np.argmin([*theory.is_state(points), False]))
         found += [Point(*x) for x in zip(*(x[:good] for x in points), strict=True)]
