@@ -27,7 +27,7 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 # A process in the background ignores Ctrl-C, and so would all commands that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-progress.FIRST = 1e6  # how slow a machine is does not change what a test prints
+progress.FIRST_LINE_SECONDS = 1e6  # how slow a machine is does not change what a test prints
 gc.set_threshold(50_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")

@@ -52,10 +52,10 @@ def public():
     return found
 
 
-def returns_a_dataset(verb):
+def returns_a_dataset(function):
     import xarray as xr
 
-    annotation = inspect.isfunction(verb) and inspect.signature(verb).return_annotation
+    annotation = inspect.isfunction(function) and inspect.signature(function).return_annotation
     return annotation in (xr.Dataset, "xr.Dataset")
 
 
@@ -423,7 +423,7 @@ CALLS = {
     "sweeps.last": lambda: {"names": "generalization_error"},
     "sweeps.zipped": lambda: {"lists": {"label_noise": [0.0, 0.1]}},
     "sweeps.run": lambda: {
-        "verb": tl.generalization_error,
+        "function": tl.generalization_error,
         "over": {"label_noise": [0.0, 0.1], "activation": [tl.Erf()]},
         "scenario": NOISELESS,
         "overlaps": START,

@@ -11,10 +11,10 @@ FIXED = {"scenario": SCENARIO, "start": START, "until": 4.0, "times": [0.0, 2.0,
 GRID = {"learning_rate": [0.3, 0.5, 1.0], "weight_decay": [0.0, 0.01]}
 
 
-def study(over=GRID, verb=tl.online.evolve, **options):
+def study(over=GRID, function=tl.online.evolve, **options):
     """A sweep in this process."""
-    given = FIXED if verb is tl.online.evolve else {}
-    return tl.sweeps.run(verb, over, **{"workers": 1, **given, **options})
+    given = FIXED if function is tl.online.evolve else {}
+    return tl.sweeps.run(function, over, **{"workers": 1, **given, **options})
 
 
 def error_at(learning_rate, weight_decay, runs=8):

@@ -1,4 +1,4 @@
-"""Every public verb that returns a Dataset writes the same attributes and is computed again.
+"""Every public function that returns a Dataset writes the same attributes and is computed again.
 
 Their calls are those of `good_calls`; one that is missing fails here and in `test_refusals`.
 """
@@ -22,8 +22,10 @@ REFUSED = {
 
 VERBS = sorted(
     name
-    for name, verb in public().items()
-    if returns_a_dataset(verb) and not name.startswith("results.") and not name.endswith(".load")
+    for name, function in public().items()
+    if returns_a_dataset(function)
+    and not name.startswith("results.")
+    and not name.endswith(".load")
 )
 
 
@@ -34,10 +36,13 @@ def test_there_are_verbs_in_every_room_that_computes():
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_result_says_who_computed_it_and_from_what_and_is_computed_again(name, tmp_path):
-    made, verb = call(name), public()[name]
-    parameters, held = inspect.signature(verb).parameters, getattr(verb, "held", {})
+    made, function = call(name), public()[name]
+    parameters, from_variables = (
+        inspect.signature(function).parameters,
+        getattr(function, "from_variables", {}),
+    )
     assert made.attrs["computed_by"] == name
-    assert {*parameters} - {"checkpoint", "progress", *held} <= set(made.attrs)
+    assert {*parameters} - {"checkpoint", "progress", *from_variables} <= set(made.attrs)
     assert {"tutelage_version", "jax_version", "python_version"} <= set(made.attrs)
     results.save(made, tmp_path / "made.csv")
     xr.testing.assert_identical(results.load(tmp_path / "made.csv"), made)

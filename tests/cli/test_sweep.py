@@ -11,7 +11,7 @@ from tutelage._checks import InputError
 from tutelage.cli import study_file
 
 SMALL = """
-verb = "online.evolve"
+function = "online.evolve"
 keep = { last = ["generalization_error"] }
 [scenario]
 student = 1
@@ -38,7 +38,7 @@ def test_the_example_is_a_study(run, tmp_path):
     assert code == 0
     (tmp_path / "example.toml").write_text(out)
     given = study_file.read(tmp_path / "example.toml")
-    assert given["verb"] is tl.online.evolve and given["scenario"].K == 2
+    assert given["function"] is tl.online.evolve and given["scenario"].K == 2
     assert {name: len(x) for name, x in given["over"].items()} == {
         "learning_rate": 30,
         "weight_decay": 10,
@@ -93,9 +93,9 @@ def test_failures_are_told(run, file, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ("verb = 3", "verb in the file: got 3"),
+        ("function = 3", "function in the file: got 3"),
         ("nonsense = 3", "nonsense in the file: got an entry that is not known"),
-        ("verb =", "it is no TOML"),
+        ("function =", "it is no TOML"),
         ("[over]\nlearning_rate = 3", "it has to be a list or a range"),
         (
             "[over]\nweight_decay = { from = 0, to = 1, count = 3, spacing = 'log' }",
@@ -107,7 +107,7 @@ def test_failures_are_told(run, file, tmp_path):
     ],
 )
 def test_what_is_wrong_in_a_file_is_refused_in_words(tmp_path, wrong, words):
-    first = 'verb = "online.evolve"\n' if "verb" not in wrong else ""
+    first = 'function = "online.evolve"\n' if "function" not in wrong else ""
     rest = "" if "[over]" in wrong or "[[points]]" in wrong else "\n[over]\nlearning_rate = [1.0]\n"
     (tmp_path / "study.toml").write_text(first + wrong + rest)
     with pytest.raises(InputError, match="(?s)" + words.replace("[", r"\[")):
@@ -116,7 +116,7 @@ def test_what_is_wrong_in_a_file_is_refused_in_words(tmp_path, wrong, words):
 
 def test_points_of_a_file_are_rows_of_a_table(tmp_path):
     rows = "[[points]]\nactivation = 'erf'\nunits = 2\n[[points]]\nactivation = 'relu'\nunits = 3\n"
-    (tmp_path / "study.toml").write_text('verb = "equilibrium.transitions"\n' + rows)
+    (tmp_path / "study.toml").write_text('function = "equilibrium.transitions"\n' + rows)
     given = study_file.read(tmp_path / "study.toml")
     defaults = inspect.signature(tl.sweeps.run).parameters
     assert all(given[name] == defaults[name].default for name in ("keep", "seed"))
@@ -149,7 +149,7 @@ def test_what_is_wrong_in_a_call_is_refused_in_words(run, tmp_path, monkeypatch,
         ("retry", "true", "--retry"),
         ("start_over", "true", "--fresh"),
         ("checkpoint", '"run.npz"', "only the caller"),
-        ("verb", '"online.branch"', "at the top of the file"),
+        ("function", '"online.branch"', "at the top of the file"),
     ],
 )
 def test_a_study_file_cannot_set_options_of_the_command(

@@ -91,17 +91,17 @@ def test_on_logarithmic_axes_cells_and_contours_are_those_of_the_axes_as_drawn()
 
 
 @pytest.mark.parametrize(
-    ("verb", "names", "chosen"),
+    ("function", "names", "chosen"),
     [
         ("online.plateau", ["point_residual", "height", "height_error", "length"], "length"),
         ("online.fixed_point", ["residual", "generalization_error"], "generalization_error"),
         ("averages.i4", ["value_error", "value"], "value"),
     ],
 )
-def test_what_is_drawn_is_what_the_swept_function_is_about(verb, names, chosen):
+def test_what_is_drawn_is_what_the_swept_function_is_about(function, names, chosen):
     study = made_up(learning_rate=RATES)
     study = study.assign({name: study["generalization_error"] for name in names})
-    study = study[[*names, "outcome"]].assign_attrs(study.attrs | {"verb": verb})
+    study = study[[*names, "outcome"]].assign_attrs(study.attrs | {"function": function})
     drawn = tl.figures.sweep(study).get_ylabel()
     assert drawn == tl.figures.sweep(study, variable=chosen).get_ylabel()
     assert all(

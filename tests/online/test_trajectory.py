@@ -13,7 +13,7 @@ from tutelage._jax import jax, jnp
 from tutelage.model.layout import layout_of
 from tutelage.online import Flow, evolve, integration
 from tutelage.online.integration import _check_pace
-from tutelage.online.trajectory import _check_known
+from tutelage.online.trajectory import _check_averages
 from tutelage.solve.stepping import IntegratorState
 
 
@@ -293,11 +293,11 @@ def test_short_steps_of_a_divergence_are_told_from_those_of_stability():
 
 
 def test_averages_that_are_known_to_no_digit_are_refused_unless_they_were_asked_for():
-    _check_known(1e-3, None)
-    _check_known(5.0, "hermite")
+    _check_averages(1e-3, None)
+    _check_averages(5.0, "hermite")
     for error in (5.4, math.nan, math.inf):
-        with pytest.raises(InputError, match=r"averages are known to .* only"):
-            _check_known(error, None)
+        with pytest.raises(InputError, match=r"averages have an error of"):
+            _check_averages(error, None)
 
 
 def test_a_walk_in_pieces_is_the_walk(monkeypatch):
@@ -306,7 +306,7 @@ def test_a_walk_in_pieces_is_the_walk(monkeypatch):
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
     whole = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
     monkeypatch.setattr("tutelage.online.integration.FIRST_STEPS", 3)
-    monkeypatch.setattr("tutelage.online.integration.PATIENCE", 0.0)
+    monkeypatch.setattr("tutelage.online.integration.MAX_CALL_SECONDS", 0.0)
     pieces = tl.online.evolve(tl.Scenario(one, one), start, 1.0, until=20)
     assert pieces.identical(whole)
 

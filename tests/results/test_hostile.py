@@ -61,7 +61,7 @@ def swept() -> xr.Dataset:
         ("retry", True),
         ("progress", True),
         ("checkpoint", "somewhere"),
-        ("verb", "online.evolve"),
+        ("function", "online.evolve"),
         ("seed", 3),
     ],
 )
@@ -99,7 +99,7 @@ def test_no_file_sets_what_only_a_caller_may(argument, value, place, nested, tmp
         *("activations.Erf", "deep.images.cifar.Images", "runs.files.write", "x" * 100_000),
     ],
 )
-@pytest.mark.parametrize("place", ["computed_by", "type", "class", "verb", "nested"])
+@pytest.mark.parametrize("place", ["computed_by", "type", "class", "function", "nested"])
 def test_no_file_names_what_is_not_in_the_tables(name, place, monkeypatch):
     monkeypatch.setattr(
         public_names, "import_module", _only_known_modules(public_names.import_module)
@@ -110,7 +110,7 @@ def test_no_file_names_what_is_not_in_the_tables(name, place, monkeypatch):
         "computed_by": {"computed_by": name},
         "type": {"computed_by": "online.evolve", "scenario": json.dumps({"type": name})},
         "class": {"computed_by": "online.evolve", "scenario": json.dumps({"class": name})},
-        "verb": {"computed_by": "sweeps.run", "verb": name, "over": "{}", "fixed": "{}"},
+        "function": {"computed_by": "sweeps.run", "function": name, "over": "{}", "fixed": "{}"},
         "nested": {
             "computed_by": "online.evolve",
             "scenario": json.dumps({"dataset": {"computed_by": name}}),

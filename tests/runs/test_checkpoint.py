@@ -37,7 +37,7 @@ def test_content_is_made_when_it_is_written(tmp_path, monkeypatch):
     with Checkpoint(tmp_path / "work.npz", IDENTITY) as checkpoint:
         checkpoint.keep(content)
         assert not made
-        monkeypatch.setattr(room, "SECONDS", 0.0)
+        monkeypatch.setattr(room, "SECONDS_BETWEEN_SAVES", 0.0)
         checkpoint.keep(content)
         assert len(made) == 1
 

@@ -133,10 +133,10 @@ def test_folders_that_cannot_be_are_refused(tmp_path, monkeypatch, folder):
 
 def test_what_cannot_be_written_is_kept_elsewhere_or_said_not_to_be(tmp_path, monkeypatch):
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
-    words = files.kept_elsewhere(lambda path: path.write_text("kept"), "run.nc")
+    words = files.save_elsewhere(lambda path: path.write_text("kept"), "run.nc")
     (path,) = tmp_path.glob("tutelage-*/run.nc")
     assert words == f"kept in {path}" and path.read_text() == "kept"
-    assert files.kept_elsewhere(full, "run.nc").startswith("not kept")
+    assert files.save_elsewhere(full, "run.nc").startswith("not kept")
 
 
 def test_work_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, monkeypatch):

@@ -20,8 +20,8 @@ def log_of(monkeypatch):
     """What is written to stderr from now on, which is no terminal; the first line comes soon."""
     written = io.StringIO()
     monkeypatch.setattr("sys.stderr", written)
-    monkeypatch.setattr(progress, "FIRST", 0.05)
-    monkeypatch.setattr(progress, "BETWEEN", 0.05)
+    monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.05)
     return written
 
 
@@ -47,15 +47,15 @@ def test_short_work_and_work_that_nobody_watches_say_nothing(monkeypatch):
     log = log_of(monkeypatch)
     with Progress(False, 100):
         time.sleep(0.2)
-    monkeypatch.setattr(progress, "FIRST", 10.0)
+    monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 10.0)
     with Progress(True, 100):
         time.sleep(0.2)
     assert log.getvalue() == ""
 
 
 def test_long_work_that_nobody_watches_says_once_what_it_costs(monkeypatch):
-    monkeypatch.setattr(progress, "QUIET", 0.0)
-    monkeypatch.setattr(progress, "LONG", 1.0)
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LONG_REST_SECONDS", 1.0)
     with Progress(False, 1000, "epochs") as bar:
         bar.show(1)  # compiled
         time.sleep(0.1)

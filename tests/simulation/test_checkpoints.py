@@ -99,7 +99,7 @@ def test_an_interrupt_without_a_checkpoint_is_only_an_interrupt(tmp_path, monkey
 
 
 def test_checkpoints_are_written_now_and_then(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_SAVES", 0.0)
     saved, write = [], checkpoints._write
 
     def counted(path, content):

@@ -25,7 +25,7 @@ import sys
 sys.path.insert(0, {str(TESTS)!r})
 from studies import study
 from tutelage.sweeps import groups
-groups.SECONDS = 0.2
+groups.GROUP_SECONDS = 0.2
 study({OVER!r}, store=sys.argv[1], workers=sys.argv[2] if ":" in sys.argv[2] else int(sys.argv[2]))
 """
 # Seconds in which processes end that have lost what they worked for.

@@ -75,7 +75,7 @@ def computed(monkeypatch):
         monkeypatch.setattr(cluster, "connected", lambda _: connected)
         monkeypatch.setattr(cluster, "checked", lambda client, addresses: set(addresses))
         monkeypatch.setattr(distributed, "wait", workers.wait)
-        monkeypatch.setattr(engine, "LOOK", 0.0)
+        monkeypatch.setattr(engine, "POLL_SECONDS", 0.0)
         queue = Queue(list(range(count)), ["one shape"] * count, least)
         submitted = engine.by_workers(queue, lambda group: (tuple(group.numbers), ()), 2)
         results = {number: found for group, found in submitted for number in group.numbers}
@@ -87,13 +87,15 @@ def computed(monkeypatch):
 @pytest.mark.parametrize("least", [1, 4])
 @pytest.mark.parametrize("deadly", range(8))
 def test_a_point_that_ends_its_workers_is_given_up_and_no_other_point(computed, deadly, least):
-    """It may end `MOST_LOST` workers alone, and as many in a group with others before that."""
+    """It may end `MAX_LOST_WORKERS` workers alone, and as many in a group before that."""
     results, ended = computed(8, {deadly}, least)
     assert sorted(results) == list(range(8))
     assert [number for number, found in results.items() if found is None] == [deadly]
-    assert ended.count((deadly,)) == engine.MOST_LOST
+    assert ended.count((deadly,)) == engine.MAX_LOST_WORKERS
     together = [points for points in ended if len(points) > 1]
-    assert len(together) in (0, engine.MOST_LOST) and all(deadly in points for points in together)
+    assert len(together) in (0, engine.MAX_LOST_WORKERS) and all(
+        deadly in points for points in together
+    )
 
 
 def test_points_that_wait_behind_one_that_ends_its_workers_are_computed(computed):
@@ -101,4 +103,4 @@ def test_points_that_wait_behind_one_that_ends_its_workers_are_computed(computed
     deadly = {0, 1, 4, 5}
     results, ended = computed(8, deadly, 1)
     assert {number for number, found in results.items() if found is None} == deadly
-    assert [ended.count((number,)) for number in sorted(deadly)] == [engine.MOST_LOST] * 4
+    assert [ended.count((number,)) for number in sorted(deadly)] == [engine.MAX_LOST_WORKERS] * 4

@@ -15,7 +15,7 @@ from studies import FIXED, GRID, ONE, SCENARIO, START, error_at, study
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.runs import progress
-from tutelage.sweeps import compute, groups, pieces
+from tutelage.sweeps import combine, compute, groups
 from tutelage.sweeps.study import _check_result
 
 TWO = tl.Committee(2, tl.ReLU())
@@ -135,17 +135,17 @@ def test_results_of_several_sizes_have_what_they_lack_missing():
     assert np.isfinite(made.R[0, :, 0]).all()
 
 
-def test_no_argument_of_a_verb_is_hidden_by_one_of_a_sweep():
+def test_no_argument_of_a_function_is_hidden_by_one_of_a_sweep():
     own = {*inspect.signature(tl.sweeps.run).parameters} - {"seed", "progress", "fixed"}
-    for name, verb in public().items():
-        if inspect.isfunction(verb):
+    for name, function in public().items():
+        if inspect.isfunction(function):
             try:
-                _check_result(name, get_type_hints(verb).get("return"))
-            except InputError:  # no verb that can be swept
+                _check_result(name, get_type_hints(function).get("return"))
+            except InputError:  # no function that can be swept
                 continue
             # A part of channels, a number, is no `keep` of a sweep, which refuses it.
             known = {"keep"} if name == "deep.images.train_on_images" else set()
-            assert own & {*inspect.signature(verb).parameters} == known, name
+            assert own & {*inspect.signature(function).parameters} == known, name
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_several_findings_are_along_a_dimension_of_their_own():
         assert energies.values.tolist() == [state.free_energy_per_unit for state in states]
 
 
-def test_a_random_verb_has_a_seed_for_each_point_whichever_others_there_are():
+def test_a_random_function_has_a_seed_for_each_point_whichever_others_there_are():
     fixed = {"scenario": SCENARIO, "start": START, "dimension": 20, "until": 1.0, "runs": 2}
     made = study({"learning_rate": [0.5, 0.6]}, tl.simulation.chain, **fixed)
     key = '{"learning_rate": 0.6}'
@@ -255,8 +255,8 @@ def test_a_point_that_fails_is_a_result_and_the_others_are_computed(found):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"verb": print}, "verb: got"),
-        ({"verb": tl.figures.error}, "it has to compute a Dataset, a finding or a number"),
+        ({"function": print}, "function: got"),
+        ({"function": tl.figures.error}, "it has to compute a Dataset, a finding or a number"),
         ({"over": {"weight_decai": [0.1]}}, "Try: weight_decay"),
         ({"over": {"learning_rate": []}}, "at least one value"),
         ({"over": {"learning_rate": [0.5, 0.5]}}, "0.5 twice"),
@@ -330,6 +330,6 @@ def test_axes_of_arrays_in_findings_are_counted_from_1():
         labels=("R_11", "Q_11"),
         generalization_error=0.0,
     )
-    table = pieces.as_dataset(one)
+    table = combine.as_dataset(one)
     assert table.eigenvectors.dims == ("eigenvectors_1", "eigenvectors_2")
     assert table.eigenvalues.dims == ("eigenvalues_1",)

@@ -47,7 +47,7 @@ def test_the_same_call_computes_nothing_and_another_grid_only_what_is_new(store,
 
 def test_files_are_plain_netcdf_and_json(store):
     manifest = json.loads((store / "manifest.json").read_text())
-    assert manifest["identity"]["verb"] == "online.evolve"
+    assert manifest["identity"]["function"] == "online.evolve"
     (file,) = store.glob("*.nc")
     with xr.open_dataset(file, engine="scipy") as group:
         assert group.sizes["point"] == 6 and "generalization_error" in group
@@ -61,7 +61,7 @@ def test_other_arguments_are_refused_with_what_differs(store):
         study(store=store, keep="R")
     with pytest.raises(InputError, match=r"batch is 1 there and nothing now"):
         study({**GRID, "batch": [1, 2]}, store=store)
-    with pytest.raises(InputError, match=r"verb is online.evolve there"):
+    with pytest.raises(InputError, match=r"function is online.evolve there"):
         study({"units": [2]}, tl.equilibrium.transitions, activation=tl.Erf(), store=store)
 
 
@@ -212,7 +212,7 @@ def test_a_function_is_refused_by_a_store(tmp_path):
     made = study({"learning_rate": schedules})
     assert made.learning_rate.values.tolist() == [0, 1]
     assert not np.array_equal(made.R[0], made.R[1])
-    with pytest.raises(InputError, match="a store cannot tell a function"):
+    with pytest.raises(InputError, match="a store cannot distinguish functions"):
         study({"learning_rate": schedules}, store=tmp_path / "study")
 
 

@@ -14,12 +14,18 @@ from tutelage.deep.measures import correlation
 from tutelage.runs.provenance import recorded
 
 
-def _not_held(found: xr.Dataset) -> Any:
+def _not_in_the_dataset(found: xr.Dataset) -> Any:
     allowed = "a result does not hold the networks and the data"
     raise InputError("student", "a network of the user's", allowed, "tl.bridge.correlations again")
 
 
-@recorded(held={"student": _not_held, "teacher": _not_held, "data": _not_held})
+@recorded(
+    from_variables={
+        "student": _not_in_the_dataset,
+        "teacher": _not_in_the_dataset,
+        "data": _not_in_the_dataset,
+    }
+)
 def correlations(student: Any, teacher: Any, data: Any, *, layer: int = 1) -> xr.Dataset:
     """Correlation coefficients of the nodes of one layer of two networks on data.
 

@@ -112,7 +112,7 @@ class Files:
             return ""
         except OSError as problem:
             self._failed = True
-            words = files.kept_elsewhere(writing, path.name)
+            words = files.save_elsewhere(writing, path.name)
             say(f"{str(path)!r} could not be written ({files.reason(problem)}); {words}")
             return words
 
@@ -153,7 +153,7 @@ class Files:
         from tutelage import results
 
         result, _ = self._result  # type: ignore[misc]
-        return files.kept_elsewhere(lambda path: results.save(result, path), "result.nc")
+        return files.save_elsewhere(lambda path: results.save(result, path), "result.nc")
 
 
 def in_folder(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The file of a study: a verb, what is fixed, and what is swept, in TOML."""
+"""The file of a study: a function, what is fixed, and what is swept, in TOML."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from tutelage._checks import InputError, short_repr
 from tutelage.cli import options
 
-KEYS = ("verb", "keep", "seed", "scenario", "start", "fixed", "over", "points")
+KEYS = ("function", "keep", "seed", "scenario", "start", "fixed", "over", "points")
 # What is no argument of the function, and how it is given.
 OPTIONS = {
     "store": "tutelage sweep FILE.toml --store FOLDER",
@@ -16,7 +16,7 @@ OPTIONS = {
     "retry": "tutelage sweep FILE.toml --retry",
     "start_over": "tutelage sweep FILE.toml --fresh",
     "keep": 'keep = ["R"] at the top of the file',
-    "verb": 'verb = "online.evolve" at the top of the file',
+    "function": 'function = "online.evolve" at the top of the file',
     "over": "[over]",
 }
 MAX_COUNT = 1_000_000  # values of one argument
@@ -25,7 +25,7 @@ EXAMPLE = """\
 # The last error of two students over learning rate and weight decay, for three kinds of units.
 # Run it with: tutelage sweep study.toml --store study --plot heat.png
 
-verb = "online.evolve"      # any public function that returns a Dataset, findings or numbers
+function = "online.evolve"      # any public function that returns a Dataset, findings or numbers
 
 # What of each result is kept: names of variables, or the last value of curves.
 # Without a line here everything is.
@@ -69,24 +69,27 @@ def read(path: Path) -> dict[str, Any]:
     unknown = [key for key in content if key not in KEYS]
     if unknown:
         raise _refused(unknown[0], "an entry that is not known", f"there are {', '.join(KEYS)}")
-    if "verb" not in content or not isinstance(content["verb"], str):
+    if "function" not in content or not isinstance(content["function"], str):
         raise _refused(
-            "verb", short_repr(content.get("verb")), "it has to be a name", "online.evolve"
+            "function", short_repr(content.get("function")), "it has to be a name", "online.evolve"
         )
     if ("over" in content) == ("points" in content):
         raise _refused("over", "neither or both", "there is either [over] or [[points]]")
-    from tutelage.runs.public_names import function
+    from tutelage.runs.public_names import public_function
     from tutelage.sweeps.study import check_from_file
 
-    given: dict[str, Any] = {"verb": function(content["verb"], "verb"), "over": _over(content)}
+    given: dict[str, Any] = {
+        "function": public_function(content["function"], "function"),
+        "over": _over(content),
+    }
     fixed = {name: _value(name, x) for name, x in _table(content, "fixed").items()}
     for arguments in (fixed, given["over"]):
         _check_options(arguments)
-        check_from_file(given["verb"], arguments)
+        check_from_file(given["function"], arguments)
     given |= {name: x for name, x in fixed.items() if name not in given}
     if "scenario" in content:
         given["scenario"] = _scenario(_table(content, "scenario"))
-        starts = "start" in content or "start" in _arguments(given["verb"])
+        starts = "start" in content or "start" in _arguments(given["function"])
         if starts and "start" not in given["over"] and "start" not in given:
             given["start"] = _start(given["scenario"], _table(content, "start"))
     return given | {"keep": _keep(content.get("keep")), "seed": content.get("seed", 0)}
@@ -116,10 +119,10 @@ def _refused(
     return InputError(f"{name} in the file", received, allowed, hint)
 
 
-def _arguments(verb: Any) -> Mapping[str, Any]:
+def _arguments(function: Any) -> Mapping[str, Any]:
     import inspect
 
-    return inspect.signature(verb).parameters
+    return inspect.signature(function).parameters
 
 
 def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _tell_status(study: "xr.Dataset", folder: Path, as_json: bool) -> None:
     failed = int(np.sum(failures != "")) - missing
     groups = list(folder.glob("[0-9]*.nc"))
     numbers = {
-        "verb": str(study.attrs["verb"]),
+        "function": str(study.attrs["function"]),
         "points": len(failures),
         "done": len(failures) - missing - failed,
         "failed": failed,

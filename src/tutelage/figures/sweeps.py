@@ -116,16 +116,16 @@ def _chosen(dataset: xr.Dataset, variable: str | None) -> str:
             allowed = "there has to be one number at each point"
             hint = 'keep=tl.sweeps.last("generalization_error"), or dataset.isel(time=-1)'
             raise InputError("dataset", "curves or texts only", allowed, hint)
-        return _main(str(dataset.attrs.get("verb", "")), numbers)
+        return _main(str(dataset.attrs.get("function", "")), numbers)
     if variable not in numbers:
         allowed = f"one number at each point are {', '.join(numbers) or 'none'}"
         raise InputError("variable", repr(variable), allowed)
     return variable
 
 
-def _main(verb: str, numbers: list[str]) -> str:
+def _main(function: str, numbers: list[str]) -> str:
     """Return the name of the main result of the swept function."""
-    for name in (MAIN_RESULTS.get(verb, ""), "generalization_error"):
+    for name in (MAIN_RESULTS.get(function, ""), "generalization_error"):
         if name in numbers:
             return name
     candidates = [n for n in numbers if not any(n.endswith(end) for end in SECONDARY_ENDINGS)]

@@ -43,21 +43,26 @@ from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 from tutelage.runs.stored_jit import stored_jit
 
-# Up to this many runs with numbers of their own are computed by one program of this width, side by
-# side, each in a lane of vector instructions.
+# At most this many runs with per-run numbers are computed in parallel by one program of this width,
+# each in a lane of vector instructions.
 LANES = 16
-# The first one that serves computes the averages.
-WAYS: tuple[type[Moments], ...] = (ErfMoments, SignMoments, ConditionalMoments, SingleMoments)
+# The first one that supports a scenario and its method computes the averages.
+IMPLEMENTATIONS: tuple[type[Moments], ...] = (
+    ErfMoments,
+    SignMoments,
+    ConditionalMoments,
+    SingleMoments,
+)
 
 
 def moments(scenario: Scenario, method: Method | str | None = None, limit: bool = False) -> Moments:
-    """How the averages of a scenario are computed: the best exact way by default.
+    """Choose how the averages of a scenario are computed; by default the best exact method.
 
     limit: whether the terms in η² are left out.
     """
     method = chosen(method, (scenario.student.activation, scenario.teacher.activation))
-    ways: tuple[type[Moments], ...] = (FirstMoments, *WAYS) if limit else WAYS
-    return next(way(scenario, method) for way in ways if way.serve(scenario, method))
+    ways: tuple[type[Moments], ...] = (FirstMoments, *IMPLEMENTATIONS) if limit else IMPLEMENTATIONS
+    return next(way(scenario, method) for way in ways if way.supports(scenario, method))
 
 
 class Flow(Module):
@@ -65,7 +70,7 @@ class Flow(Module):
 
     scenario: who learns from whom.
     method: how averages are computed; the best exact one by default.
-    limit: whether it serves the limit η → 0 only, which takes less to prepare.
+    limit: whether only the limit η → 0 is needed, which takes less preparation.
     batch: b, examples for each step.
     readout_rate: η_v in units of η, at which the second layer learns; 0 keeps it fixed, and the
         state is Q and R.
@@ -93,50 +98,50 @@ class Flow(Module):
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
         self.trained = bool(readout_rate)
         self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
-        # As an array the number is data: another one needs no other program.
+        # An array is data of a program: another value needs no other program.
         self.batch = np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64)
         self.moments = moments(scenario, method, limit)
 
     @property
     def scenario(self) -> Scenario:
-        """Who learns from whom."""
+        """The scenario, with its numbers as arrays."""
         return self.moments.scenario
 
     @property
     def method(self) -> Method:
-        """How single averages are computed."""
+        """The method of single averages."""
         return self.moments.method
 
     @property
     def layout(self) -> Layout:
-        """The blocks of a state."""
+        """The blocks of a state vector."""
         scenario = self.scenario
         return layout_of(scenario.K, scenario.M, scenario.outputs if self.trained else 0)
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, "... d"]:
-        """The state with these overlaps and the scenario's readouts."""
+        """Return the state vector of a start, with the readout of the scenario."""
         blocks = {"Q": start.Q, "R": start.R}
         if self.trained:
             blocks["readout"] = self.scenario.student.weights
         return self.layout.vector({name: np.asarray(x) for name, x in blocks.items()})
 
     def overlaps(self, y: Float[AnyArray, "... d"], T: Any) -> Overlaps:
-        """The overlaps of states as vectors."""
+        """Return the overlaps of state vectors."""
         return self.layout.overlaps(y, T)
 
     def readout(self, y: Float[np.ndarray, " d"]) -> Float[np.ndarray, "outputs K"]:
-        """v of a state; the scenario's if it does not learn."""
+        """Return v of a state; that of the scenario if the second layer does not learn."""
         return self.layout.arrays(y).get("readout", np.asarray(self.scenario.student.weights))
 
     def coarse(self) -> "Flow":
-        """With fewer rules for averages to compile, where ``moments.resolves`` the state."""
+        """Return a flow with fewer rules to compile, for states that `resolves` accepts."""
         moments = self.moments.coarse()
         if moments is self.moments:
             return self
         return eqx.tree_at(lambda flow: flow.moments, self, moments)
 
     def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
-        """dQ/dα, dR/dα and dT/dα as `Overlaps`.
+        """Return dQ/dα, dR/dα and dT/dα as `Overlaps`.
 
         learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
             (not an array) is the limit η → 0.
@@ -148,7 +153,7 @@ class Flow(Module):
         return unchecked(change["Q"], change["R"], turning)
 
     def rates(self, y: Float[AnyArray, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
-        """dy/dα of states as vectors (`Layout`)."""
+        """Return dy/dα of state vectors (`Layout`)."""
 
         def one(moments: Moments, overlaps: Overlaps, y: Array, rate: Rate) -> Array:
             change = self._change(moments, overlaps, self.layout.arrays(y), rate)
@@ -165,17 +170,17 @@ class Flow(Module):
         return self.at_states(one, y, T, y, rate)
 
     def errors(self, y: Float[Array, "... d"], T: Any) -> Float[Array, "..."]:
-        """ε_g of states as vectors."""
+        """Return ε_g of state vectors."""
         return self.at_states(lambda moments, state: moments.generalization_error(state), y, T)
 
     def resolves(self, y: Float[Array, "... d"], T: Any) -> Bool[Array, "..."]:
-        """Whether the averages are right there."""
+        """Whether the averages are accurate at these states."""
         return self.at_states(lambda moments, state: moments.resolves(state), y, T)
 
     def at_states(
         self, function: Callable[..., Any], y: Float[Array, "... d"], T: Any, *more: Any
     ) -> Any:
-        """``function(moments, overlaps, …)``; with a second layer that learns, state by state."""
+        """Return ``function(moments, overlaps, …)``; state by state if the second layer learns."""
         if not self.trained:
             return function(self.moments, self.overlaps(y, T), *more)
         batch = y.shape[:-1]
@@ -196,7 +201,7 @@ class Flow(Module):
         return jax.tree.map(lambda x: x.reshape(*batch, *x.shape[1:]), found)
 
     def first_order(self, moments: Moments, overlaps: Overlaps, rate: Rate) -> dict[str, Array]:
-        """η ⟨δ_i y_n⟩, η ⟨δ_i x_k + δ_k x_i⟩ and, if v learns, η_v ⟨(τ_c - σ_c) g(x_i)⟩."""
+        """Return η ⟨δ_i y_n⟩, η ⟨δ_i x_k + δ_k x_i⟩ and, if v learns, η_v ⟨(τ_c - σ_c) g(x_i)⟩."""
         learned = {}
         if self.trained and rate.readout is not None:
             first, products = moments.first_orders(overlaps)
@@ -207,13 +212,13 @@ class Flow(Module):
         return {"R": y, "Q": x + jnp.swapaxes(x, -1, -2), **learned}
 
     def second_order(self, moments: Moments, overlaps: Overlaps, factor: Any) -> dict[str, Array]:
-        """⟨δ_i δ_k⟩ and what label noise adds to it, times a factor."""
+        """Return ⟨δ_i δ_k⟩ and the term of label noise, times a factor."""
         return {"Q": _over_units(factor) * moments.second_order(overlaps)}
 
     def _change(
         self, moments: Moments, overlaps: Overlaps, blocks: dict[str, Any], rate: Rate
     ) -> dict[str, Array]:
-        """The rate of change of every block."""
+        """Return the rate of change of every block."""
         first = self.first_order(moments, overlaps, rate)
         decay = {block.name: self._decay(block, rate) for block in self.layout.blocks}
         change = {name: term - decay[name] * blocks[name] for name, term in first.items()}
@@ -234,24 +239,24 @@ class Flow(Module):
 def readout_gradient(
     scenario: Scenario, products: Float[Array, "K n"]
 ) -> Float[Array, "outputs K"]:
-    """s_K ⟨(τ_c - σ_c) g(x_i)⟩ = s_K Σ_a r_ca ⟨g(x_i) g_a(f_a)⟩."""
+    """Return s_K ⟨(τ_c - σ_c) g(x_i)⟩ = s_K Σ_a r_ca ⟨g(x_i) g_a(f_a)⟩."""
     return scenario.output_scale[0] * small_product(coefficients(scenario), products.T)
 
 
 @stored_jit
 def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
-    """ε_g of states as vectors, compiled."""
+    """Return ε_g of state vectors; compiled."""
     return flow.errors(y, T)
 
 
 class Flows(Module):
-    """The right-hand sides of several runs whose scenarios differ in numbers.
+    """The right-hand side of several runs whose scenarios differ in numbers.
 
     batched: a `Flow` with a leading axis of runs on all of its arrays.
 
-    Runs are computed side by side, in vector instructions; where averages by conditioning take as
-    many nodes as each run needs, one after the other.  Up to `LANES` of them are one program, in
-    which the digits of a run do not depend on its place nor on the others.
+    Runs are computed in parallel, with vector instructions; with averages by conditioning, which
+    take as many nodes as each run needs, one by one.  Up to `LANES` runs are one program, in which
+    the digits of a run depend neither on its position nor on the other runs.
     """
 
     batched: Flow
@@ -272,12 +277,12 @@ class Flows(Module):
 
     @property
     def scenario(self) -> Scenario:
-        """Who learns from whom, with the numbers of all runs."""
+        """The scenario, with the numbers of all runs."""
         return self.batched.scenario
 
     @property
     def layout(self) -> Layout:
-        """The blocks of a state."""
+        """The blocks of a state vector."""
         return self.batched.layout
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, "runs d"]:
@@ -285,17 +290,17 @@ class Flows(Module):
         return self.batched.vector(start)
 
     @property
-    def few(self) -> bool:
-        """Whether the runs are computed by the program of `LANES` runs."""
+    def uses_lanes(self) -> bool:
+        """Whether the program of `LANES` runs computes them."""
         return len(self.batched.batch) <= LANES
 
     @property
     def serial(self) -> bool:
-        """Whether the runs are computed one after the other."""
+        """Whether the runs are computed one by one."""
         return self.batched.moments.one_by_one
 
     def rates(self, y: Float[AnyArray, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
-        """As `Flow`, with one entry of the leading axis for each run."""
+        """As `Flow.rates`, with a leading axis of runs."""
 
         def every(x: Any) -> Array:
             return jnp.broadcast_to(jnp.asarray(x, dtype=jnp.float64), y.shape[:1])
@@ -311,7 +316,7 @@ class Flows(Module):
         return self.over_runs(Flow.resolves, y, T)
 
     def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(flow, …)`` of every run."""
+        """Return ``function(flow, …)`` of every run."""
         arrays, static = eqx.partition(self.batched, eqx.is_array_like)
 
         def one(parts: tuple[Any, ...]) -> Any:
@@ -322,5 +327,5 @@ class Flows(Module):
 
 
 def _over_units(x: Any) -> Any:
-    """A number for each state, as a factor of its overlaps."""
+    """Reshape one number per state to a factor of its overlaps."""
     return x[..., None, None] if np.ndim(x) else x

@@ -1,4 +1,4 @@
-"""Adaptive integration of the equations, with a reason to stop."""
+"""Adaptive integration of the equations until a run ends, with the reason."""
 
 import copy
 import time
@@ -23,39 +23,38 @@ from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve import stepping
 from tutelage.solve.stepping import LARGEST_STEP_FACTOR, IntegratorState, initial_state
 
-# An error below this is rounding: averages of order one are right to 1e-16.
+# A generalization error below this is rounding.
 SOLVED = 1e-13
-# Where it is, overlaps are off by its root, and change by less than this share in a unit of time.
+# Relative rate of change of overlaps where the generalization error may be below SOLVED.
 SLOW = 1e-4
-# Norms beyond this do not come back: the η² terms have outgrown all others by then.
+# Larger norms grow without bound: the η² terms have outgrown all others.
 TOO_LARGE = 1e6
-# Rates of a few tolerances, in units of the learning rate, are errors of the integration: it
-# cannot tell any more where the run would go.  A plateau that is left in earnest is left with
-# larger ones; for a start closer to a saddle than that, choose a smaller tolerance.
+# Rates below this many tolerances, in units of the learning rate, are errors of the integration.
+# Runs that leave a plateau have larger rates; a start closer to a saddle needs a smaller tolerance.
 AT_REST = 10.0
-# A generalization error of less than so many tolerances is that of the integration: with two erf
-# units noise is as large as ε_g at 2.9 tolerances, with other units it is smaller.
+# Generalization errors below this many tolerances are errors of the integration: with two erf
+# units these are as large as ε_g at 2.9 tolerances, with other units smaller.
 NOISE = 10.0
-# With an error of less than this many tolerances a run at rest is on its way to a solution, and
-# goes on with a tolerance at which rounding is all that disturbs it.
+# A run at rest with an error below this many tolerances is close to a solution, and is continued
+# with the tolerance FINEST, where only rounding disturbs it.
 STILL_LEARNING = 1000.0
 FINEST = 1e-14
-# A run at rest is on a plateau if a disturbance would grow faster than this.
+# A run at rest is on a plateau if a disturbance grows faster than this.
 GROWS = 1e-9
 
-# Steps of the first compiled call, and of the first one with finer averages, which may take seconds
-# each; GROWTH times as many in the next one while a call takes so much less than PATIENCE seconds,
-# so that progress is seen and Ctrl-C heard.
-FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, PATIENCE = 64, 1, 16, 0.5
-# Programs belong to the number of recorded times: smaller numbers are filled up to this one, if the
-# records of all runs then take no more than MOST_BYTES.
-ROOM, MOST_BYTES = 512, 2**24
-# Averages of four fields in the steps of a first call that takes a few tenths of a second at most.
+# Steps of the first compiled call, and of the first call with finer averages, whose steps may take
+# seconds.  The next call has GROWTH times as many, as long as it takes less than MAX_CALL_SECONDS,
+# so that progress is printed and Ctrl-C handled.
+FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, MAX_CALL_SECONDS = 64, 1, 16, 0.5
+# The number of recorded times is a constant of a program: smaller numbers are padded to this one,
+# if the records of all runs then take at most MAX_PADDED_BYTES.
+MIN_RECORDED_TIMES, MAX_PADDED_BYTES = 512, 2**24
+# Averages of four fields in a first call of at most a few tenths of a second.
 FIRST_QUADRUPLES = 10**6
-# More steps than these take a quarter of an hour with the fastest equations, hours with most.
-MOST_STEPS = 1e8
-# A run that would grow so many times over in the time that is left is on its way to infinity.
-MANY_TIMES = 1e3
+# More steps take a quarter of an hour with the fastest equations, and hours with most others.
+MAX_STEPS = 1e8
+# A run that would grow by this factor in the remaining time diverges.
+DIVERGING_GROWTH = 1e3
 TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
@@ -65,7 +64,7 @@ UNRESOLVED, NEARLY_SOLVED = 4, 5
 
 
 class Trajectory(NamedTuple):
-    """States at the recorded times, the last state, its time, an index into OUTCOMES."""
+    """States at the recorded times, the last state, its time, and an index into OUTCOMES."""
 
     states: Float[np.ndarray, "... times d"]
     last: Float[np.ndarray, "... d"]
@@ -73,17 +72,20 @@ class Trajectory(NamedTuple):
     outcome: Int[np.ndarray, "..."]
 
     def of(self, runs: int) -> "Trajectory":
-        """The first so many runs, if there are several."""
+        """Return the first runs of several; a single run unchanged."""
         return Trajectory(*(x[:runs] for x in self)) if self.outcome.ndim else self
 
     def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:
-        """States of several runs; after its end one stays, or is missing if it has diverged."""
+        """Return states of several runs at all times.
+
+        After its end a run keeps its last state; a diverged run is missing (NaN).
+        """
         stays = (self.outcome != DIVERGED)[:, None]
         afterwards = np.where(stays, self.last, np.nan)[:, None]
         return np.where(self._late(times)[..., None], afterwards, self.states)
 
     def until_the_end(self, times: Float[np.ndarray, " times"]) -> tuple[np.ndarray, np.ndarray]:
-        """Times and states of one run, with its end if it has ended by itself."""
+        """Return times and states of one run, with its end if it has ended by itself."""
         early = ~self._late(times)
         times, states = times[early], self.states[early]
         if self.outcome != REACHED and (not len(times) or times[-1] < self.ended_at):
@@ -104,12 +106,13 @@ def integrate(
     tolerance: float,
     progress: bool = False,
 ) -> Trajectory:
-    """One run, or one for each entry of a leading axis of y0, of T and perhaps of the rate."""
+    """Integrate one run, or one per entry of a leading axis of y0, T and perhaps the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
     begin = np.zeros(y0.shape[:-1])
-    if isinstance(flow, Flows) and flow.few:
-        # Filled up with runs of no length: one program, and the same digits in any company.
-        flow, y0, teachers, rate = _filled((flow, y0, teachers, rate), LANES - runs)
+    if isinstance(flow, Flows) and flow.uses_lanes:
+        # Padded with runs that are at their end: one program for any number of runs, and the digits
+        # of a run do not depend on the other runs.
+        flow, y0, teachers, rate = _padded_runs((flow, y0, teachers, rate), LANES - runs)
         begin = np.pad(begin, (0, LANES - runs), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
         span = (times, np.asarray(until), bar, runs)
@@ -118,14 +121,14 @@ def integrate(
         if not np.any(unfinished):
             return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
-        # Outside of the covariances, where averages are not smooth, so fine a tolerance crawls.
+        # Outside the set of covariances averages are not smooth, and steps would become tiny.
         nearby = realizable(first.last, teachers.at(first.ended_at), flow.layout)
         rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times).of(runs)
 
 
-def _filled(parts: tuple[Any, ...], more: int) -> tuple[Any, ...]:
-    """With the last run so many times more, wherever there is an axis of runs."""
+def _padded_runs(parts: tuple[Any, ...], more: int) -> tuple[Any, ...]:
+    """Pad the run axis by repeating the last run."""
 
     def filled(x: Any) -> Any:
         return np.concatenate([x, *[x[-1:]] * more]) if np.ndim(x) else x
@@ -139,7 +142,7 @@ def _joined(
     unfinished: np.ndarray,
     times: Float[np.ndarray, " times"],
 ) -> Trajectory:
-    """Both stages of those runs that were unfinished after the first one."""
+    """Join both stages of the runs that were unfinished after the first one."""
     at_rest = np.isin(rest.outcome, (PLATEAU, NEARLY_SOLVED))
     settled = np.where(at_rest, CONVERGED, rest.outcome)
     late = unfinished[..., None] & (times > first.ended_at[..., None])
@@ -160,11 +163,11 @@ def _stage(
     t0: Any,
     tolerance: Any,
 ) -> Trajectory:
-    """One stage, of runs that begin before its end; a single one is a batch of one."""
+    """Integrate with one tolerance; a single run is a batch of one."""
     several, (times, until, bar, runs) = y0.ndim > 1, span
     if not several:
-        y0, t0, teachers = y0[None], t0[None], _alone(teachers)
-    count, times = len(times), _with_room(times, np.size(y0))
+        y0, t0, teachers = y0[None], t0[None], _batch_of_one(teachers)
+    count, times = len(times), _padded_times(times, np.size(y0))
     now = initial_state(np.asarray(y0), np.asarray(t0), len(times))
     now, averages = now._replace(running=now.t < until), flow.coarse()
     advance, steps = _advance(flow, len(now.t), rate), _first_steps(flow, len(now.t))
@@ -176,7 +179,7 @@ def _stage(
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
         bar.show(float(np.sum(np.where(np.asarray(now.running), now.t, until)[:runs])))
         _check_pace(before, now, float(until))
-        if not unresolved and GROWTH * (time.perf_counter() - begun) < PATIENCE:
+        if not unresolved and GROWTH * (time.perf_counter() - begun) < MAX_CALL_SECONDS:
             steps = GROWTH * steps
     trajectory = (np.asarray(now.records)[:, :count], now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
@@ -185,9 +188,9 @@ def _stage(
 def _advance(
     flow: Flow | Flows, runs: int, rate: Rate | Scheduled
 ) -> Callable[..., IntegratorState]:
-    """Return the compiled function that suits the moments, for runs that are computed at once."""
+    """Return the compiled function for these averages, this number of runs and this rate."""
     if isinstance(flow, Flows):
-        if flow.few:
+        if flow.uses_lanes:
             return _compiled_lanes
         flow = flow.batched
     if flow.moments.has_long_loops:
@@ -197,19 +200,19 @@ def _advance(
     return _compiled_one_kernel if is_small else _compiled
 
 
-def _with_room(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarray, " more"]:
-    """Append times that no run reaches, so that one program serves every number of times.
+def _padded_times(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarray, " more"]:
+    """Append times that no run reaches, so that one program serves many numbers of times.
 
     size: the number of entries of the states of all runs.
     """
-    room = max(ROOM, 2 ** (len(times) - 1).bit_length())
-    if 8 * size * room > MOST_BYTES:
+    room = max(MIN_RECORDED_TIMES, 2 ** (len(times) - 1).bit_length())
+    if 8 * size * room > MAX_PADDED_BYTES:
         return times
     return np.append(times, np.full(room - len(times), np.inf))
 
 
 def _first_steps(flow: Flow | Flows, runs: int) -> int:
-    """Steps of the first call: with few units they take so little time that one call is enough."""
+    """Return the number of steps of the first call; with few units one call is enough."""
     moments = flow.moments if isinstance(flow, Flow) else flow.batched.moments
     if moments.one_by_one:
         return FIRST_STEPS
@@ -218,7 +221,7 @@ def _first_steps(flow: Flow | Flows, runs: int) -> int:
 
 
 def _resumed(now: IntegratorState) -> IntegratorState:
-    """On the way again, with finer averages."""
+    """Resume runs that were paused for finer averages."""
     reason = np.asarray(now.reason)
     waits = reason == UNRESOLVED
     running: Any = np.asarray(now.running) | waits
@@ -227,7 +230,7 @@ def _resumed(now: IntegratorState) -> IntegratorState:
 
 
 def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> None:
-    """Refuse what would not end: the fastest change keeps the steps too short for so long a time.
+    """Refuse runs that would not end because stability keeps the steps too short.
 
     An explicit method is stable for steps of about 3/|λ|, λ the largest rate of decay, however
     little the solution changes.
@@ -238,7 +241,7 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
     then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
     left = until - float(np.min(np.asarray(now.t)[running]))
     grow = shortest > LARGEST_STEP_FACTOR * then  # as they do from a careful first one
-    if left > MOST_STEPS * shortest and not grow and not _escapes(before, now, until):
+    if left > MAX_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise ComputationError(
             "until",
             f"the run cannot reach {until:g}",
@@ -249,14 +252,14 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
 
 
 def _escapes(before: IntegratorState, now: IntegratorState, until: float) -> bool:
-    """Whether a run moves so fast that in the time that is left it would grow many times over.
+    """Whether a run grows so fast that it diverges within the remaining time.
 
-    Steps then become short because it diverges, in the end to nothing; and not for stability.
+    Its steps then shrink because it diverges, and not for stability.
     """
     t, y, then = np.asarray(now.t), np.asarray(now.y), np.asarray(before.y)
     speed = np.max(np.abs(y - then), axis=-1) / np.maximum(t - np.asarray(before.t), TINY)
     grown = speed * (until - t) / (1.0 + np.max(np.abs(y), axis=-1))
-    return bool(np.any(np.asarray(now.running) & (grown > MANY_TIMES)))
+    return bool(np.any(np.asarray(now.running) & (grown > DIVERGING_GROWTH)))
 
 
 @partial(stored_jit, options=ROUNDED_ALONE)
@@ -270,54 +273,54 @@ def _compiled_lanes(
     tolerance: Any,
     most: Any,
 ) -> IntegratorState:
-    """Compile runs so that the digits of each do not depend on its place."""
+    """Integrate runs so that the digits of each do not depend on its position."""
     rest = (times, until, tolerance, most)
     if not flow.serial:
-        return _walked(flow, begin, teachers, rate, *rest)
-    parts = (flow.batched, _exchanged(begin), teachers, rate)
+        return _integrated(flow, begin, teachers, rate, *rest)
+    parts = (flow.batched, _swap_stages_and_runs(begin), teachers, rate)
     every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
 
     def one(parts: Any) -> IntegratorState:
         flow, begin, teachers, rate = eqx.combine(parts, same)
-        begin = _exchanged(jax.tree.map(lambda x: x[None], begin))
-        found = _walked(flow, begin, _alone(teachers), rate, *rest)
-        return jax.tree.map(lambda x: x[0], _exchanged(found))
+        begin = _swap_stages_and_runs(jax.tree.map(lambda x: x[None], begin))
+        found = _integrated(flow, begin, _batch_of_one(teachers), rate, *rest)
+        return jax.tree.map(lambda x: x[0], _swap_stages_and_runs(found))
 
-    return _exchanged(jax.lax.map(one, every))
+    return _swap_stages_and_runs(jax.lax.map(one, every))
 
 
 @stored_jit
 def _compiled(*arguments: Any) -> IntegratorState:
-    return _walked(*arguments)
+    return _integrated(*arguments)
 
 
-# Where a step takes little time the calls of its kernels are most of it: a curve of two erf units
-# takes 0.6 instead of 2.5 ms, one of two ReLUs 2.5 instead of 11.7.
+# With few units most of the time of a step is spent to call kernels: a curve of two erf units takes
+# 0.6 instead of 2.5 ms, one of two ReLUs 2.5 instead of 11.7.
 @partial(stored_jit, as_one_kernel=True)
 def _compiled_one_kernel(*arguments: Any) -> IntegratorState:
-    return _walked(*arguments)
+    return _integrated(*arguments)
 
 
 # Vector instructions of the newer code generator: a curve of sixteen erf units in two fifths of
 # the time, for two more seconds of compilation.
 @partial(stored_jit, options={})
 def _compiled_long_loops(*arguments: Any) -> IntegratorState:
-    return _walked(*arguments)
+    return _integrated(*arguments)
 
 
-def _exchanged(now: IntegratorState) -> IntegratorState:
-    """With the axes of stages and of runs of the slopes exchanged."""
+def _swap_stages_and_runs(now: IntegratorState) -> IntegratorState:
+    """Exchange the axes of stages and runs of the slopes."""
     return now._replace(slopes=jnp.swapaxes(now.slopes, 0, 1))
 
 
-def _alone(teachers: Teachers) -> Teachers:
-    """Those of one run, as a batch of one."""
+def _batch_of_one(teachers: Teachers) -> Teachers:
+    """Return the teachers of one run as a batch of one."""
     batched = copy.copy(teachers)
     object.__setattr__(batched, "T", teachers.T[None])
     return batched
 
 
-def _walked(
+def _integrated(
     flow: Flow | Flows,
     begin: IntegratorState,
     teachers: Teachers,
@@ -330,7 +333,7 @@ def _walked(
     def rates(t: Array, y: Array) -> Array:
         return flow.rates(y, teachers.at(t), rate.at(t))
 
-    # Noise, decay and drift drive a run away from the solution: there the error says nothing.
+    # Noise, decay and drift drive a run away from the solution: a vanishing error is no end then.
     scenario = flow.scenario
     driven = [getattr(scenario, number.name) for number in NUMBERS if number.drives]
     stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven)) & (rate.decay is None)
@@ -339,7 +342,7 @@ def _walked(
         T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)
         pace = jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
         size = jnp.max(jnp.abs(y), axis=-1)
-        # The error is computed where it may have vanished; of each run, whatever others do.
+        # The error is computed only where it may have vanished.
         slow, at_rest = pace < SLOW * (1 + size), pace < AT_REST * tolerance
         error = jax.lax.cond(
             jnp.any(slow | at_rest),
@@ -355,5 +358,5 @@ def _walked(
         ]
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
-    # Steps that shrink to nothing are a divergence faster than the bound on the norms.
+    # Steps that shrink to zero are a divergence that is faster than the bound on the norms.
     return stepping.integrate(rates, ends, DIVERGED, begin, times, until, tolerance, most)

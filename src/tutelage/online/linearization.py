@@ -24,7 +24,7 @@ from tutelage.solve.continuation import System
 
 
 class Linearization(NamedTuple):
-    """f, ∂f/∂y and ∂f/∂η at (y, η)."""
+    """The values f, ∂f/∂y and ∂f/∂η at (y, η)."""
 
     rates: Float[np.ndarray, " d"]
     jacobian: Float[np.ndarray, "d d"]
@@ -32,7 +32,7 @@ class Linearization(NamedTuple):
 
 
 def linearized(flow: Flow, y: Float[np.ndarray, " d"], eta: float) -> Linearization:
-    """f and its derivatives; η = 0 is allowed without weight decay and drift."""
+    """Return f and its derivatives; η = 0 is allowed without weight decay and drift."""
     (f, F), (g, G) = first_order(flow, y), second_order(flow, y)
     decay = decays(flow) / (eta or 1.0)
     return Linearization(
@@ -41,7 +41,7 @@ def linearized(flow: Flow, y: Float[np.ndarray, " d"], eta: float) -> Linearizat
 
 
 def system(flow: Flow, share: int = 1) -> System:
-    """(y, η) -> f and [∂f/∂y, ∂f/∂η], for a curve of fixed points.
+    """Return the function (y, η) -> f and [∂f/∂y, ∂f/∂η], for a curve of fixed points.
 
     One student in place of ``share`` identical ones learns at η/share; time stays in units of 1/η.
     """
@@ -56,7 +56,7 @@ def system(flow: Flow, share: int = 1) -> System:
 def rates_and_jacobian(
     flow: Flow, rate: Rate, y: Float[np.ndarray, " d"]
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
-    """f and ∂f/∂y; in the limit η → 0 the second order is not computed."""
+    """Return f and ∂f/∂y; in the limit η → 0 the second order is not computed."""
     if not rate.limit:
         return linearized(flow, y, rate.first)[:2]
     (f, F), decay = first_order(flow, y), decays(flow)
@@ -64,26 +64,26 @@ def rates_and_jacobian(
 
 
 def decays(flow: Flow) -> Float[np.ndarray, " d"]:
-    """D, the rate at which every number of a state decays."""
+    """Return D, the rate of decay of every number of a state."""
     rates = [number for number in NUMBERS if number.is_rate]
     terms = [float(getattr(flow.scenario, n.name)) * flow.layout.factors(n.acts_on) for n in rates]
     return np.sum(terms, axis=0)
 
 
 def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """f_1 and its derivative."""
+    """Return f_1 and its derivative."""
     f, J = _first(flow, jnp.asarray(y))
     return np.asarray(f), np.asarray(J)
 
 
 def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """f_2 and its derivative."""
+    """Return f_2 and its derivative."""
     f, J = _second(flow, jnp.asarray(y))
     return np.asarray(f) / flow.batch, np.asarray(J) / flow.batch
 
 
-# Compiled apart: the limit η → 0 does not wait for the second order, which takes longer, and
-# the derivative with respect to η is known without any further compilation.
+# Compiled separately: the limit η → 0 does not need the second order, which compiles longer, and
+# the derivative with respect to η needs no further compilation.
 @stored_jit
 def _first(flow: Flow, y: Float[Array, " d"]):
     unit = Rate(1.0, limit=True, readout=flow.readout_rate)

@@ -1,4 +1,4 @@
-"""A run with every step that the integration takes, and with the exact slope of its error."""
+"""A run with all steps of its integration, and the exact slope of its error."""
 
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ from tutelage.online.flow import Flow, errors_of
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import IntegratorState, every_step
 
-# Relative to the start: a stable solution takes every run that came this close, and below a
-# hundred tolerances (1e-8 at most) the error is that of the integration.
+# Relative to the start: a stable solution attracts every run that is this close, and errors below a
+# hundred tolerances (at most 1e-8) are those of the integration.
 NEARLY_SOLVED = 1e-6
-# Relative to T: from here on the terms in η² have outgrown the others.
+# Relative to T: at larger norms the terms in η² have outgrown the others.
 TOO_LARGE = 1e6
-MOST_STEPS = 2**14
+MAX_STEPS = 2**14
 OUTCOMES = ("reached", "converged", "diverged")
 CONVERGED, DIVERGED = 1, 2
 
@@ -36,7 +36,7 @@ class Steps(NamedTuple):
     outcome: str
 
     def crossings(self, level: float) -> np.ndarray:
-        """Times at which the error passes a level, from cubics with the exact slopes."""
+        """Return times at which the error crosses a level, from cubics with the exact slopes."""
         above = self.error > level
         return np.array([self._crossing(j, level) for j in np.flatnonzero(above[1:] != above[:-1])])
 
@@ -61,10 +61,10 @@ def steps(
     longest: float = np.inf,
     solved: float | None = None,
 ) -> Steps:
-    """Integrate and keep every step; one compilation serves all learning rates and tolerances.
+    """Integrate and record every step; one program serves all learning rates and tolerances.
 
     learning_rate: η; the number 0 is the limit η → 0, with time in units of 1/η.
-    longest: no step takes more time.
+    longest: the longest step.
     solved: the error at which the run counts as converged; a millionth of the first by default.
     """
     y0 = jnp.asarray(start)
@@ -99,7 +99,7 @@ def _compiled(
         y = now.y[0]
         return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
-    # Steps that shrink to nothing are a divergence faster than the bound on the norms.
+    # Steps that shrink to zero are a divergence that is faster than the bound on the norms.
     seen, count, end = every_step(
         rates,
         ends,
@@ -109,6 +109,6 @@ def _compiled(
         until=until,
         tolerance=tolerance,
         longest=longest,
-        most=MOST_STEPS,
+        most=MAX_STEPS,
     )
     return seen, count, end.reason[0]

@@ -33,21 +33,21 @@ from tutelage.runs.coordinates import dataset, with_numbers
 from tutelage.runs.provenance import recorded
 from tutelage.runs.stored_jit import stored_jit
 
-# What the attribute averages_error is.
-BOUNDED = (
+# The attribute that explains averages_error.
+AVERAGES_ERROR_MEANING = (
     "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start; "
     "of several runs the largest"
 )
 
-# Averages are of order one: an error of this size leaves hardly a digit.
-UNKNOWN = 0.05
+# Averages are of order one: a larger error leaves hardly a digit.
+MAX_AVERAGES_ERROR = 0.05
 
-# Arrays that exist at a time: records as vectors, as overlaps and in the Dataset; and slopes of
-# all stages with the covariances of what they average.
-COPIES, SLOPES = 4, 100
-# Bytes of exact averages for each of the (K + M)⁴ quadruples of fields, as XLA allocates them:
-# 29 to 38 for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
-QUADRUPLE = 40
+# Memory of a run: copies of its records (as vectors, as overlaps and in the Dataset), and arrays of
+# the size of a covariance, in the stages of a step.
+RECORD_COPIES, COVARIANCES_PER_STEP = 4, 100
+# Bytes that XLA allocates for each of the (K + M)⁴ quadruples of fields in exact averages: 29 to 38
+# for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
+BYTES_PER_QUADRUPLE = 40
 
 LearningRate = float | Callable[[Any], Any] | ArrayLike
 
@@ -190,7 +190,7 @@ def _evolved(
     batch: int,
     method: Method | str | None,
 ) -> xr.Dataset:
-    """Integrate one run, or as many as ``runs`` says.
+    """Integrate one run, or several of the shape ``runs``.
 
     scenarios: one for all runs, or one per run.
     start, rate: one for all runs, or a leading axis of runs.
@@ -207,17 +207,17 @@ def _evolved(
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     error = _averages_error(flows, begin)
-    _check_known(error, method)
+    _check_averages(error, method)
     y0 = flow.vector(begin)
     drift = np.asarray([each.drift for each in several])
     teachers = Teachers(T, drift if isinstance(scenarios, list) else drift[0])
     times, until, tolerance, progress = span
     trajectory = integrate(flow, y0, teachers, rate, times, until, tolerance, progress)
-    _check_begun(flows, y0, T, trajectory)
+    _check_start_is_finite(flows, y0, T, trajectory)
     outcomes = _outcomes(flows, trajectory, teachers, rate)
     attrs = {
         "averages_error": error,
-        "averages_error_bounds": BOUNDED,
+        "averages_error_bounds": AVERAGES_ERROR_MEANING,
         "integration_error": NOISE * float(tolerance),
     }
     states = _dataset(flows, trajectory, teachers, times, outcomes, attrs)
@@ -229,15 +229,17 @@ def _evolved(
 
 
 def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) -> float:
-    """Records, slopes, and averages of all runs at once; those by conditioning are one by one."""
+    """Estimate the memory of a run; averages by conditioning are computed one by one."""
     K, n = scenario.K, scenario.K + scenario.M
     units = (scenario.student.activation, scenario.teacher.activation)
-    together = 0 if isinstance(chosen(method, units), Conditional) else QUADRUPLE * n**4
-    return 8 * (COPIES * times * K * n + SLOPES * n**2) + together
+    together = 0 if isinstance(chosen(method, units), Conditional) else BYTES_PER_QUADRUPLE * n**4
+    return 8 * (RECORD_COPIES * times * K * n + COVARIANCES_PER_STEP * n**2) + together
 
 
-def _check_begun(flows: list[Flow], y: np.ndarray, T: Any, trajectory: Trajectory) -> None:
-    """A run that ends before its first step, with no error to begin with, is no divergence."""
+def _check_start_is_finite(
+    flows: list[Flow], y: np.ndarray, T: Any, trajectory: Trajectory
+) -> None:
+    """Refuse a start whose error is not finite, where a run ends before its first step."""
     if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(flows, y, T))):
         return
     raise InputError(
@@ -248,19 +250,19 @@ def _check_begun(flows: list[Flow], y: np.ndarray, T: Any, trajectory: Trajector
     )
 
 
-def _check_known(error: float, method: Method | str | None) -> None:
-    """What is known to no digit is refused, unless a rough method was asked for."""
-    if method is None and not error < UNKNOWN:  # which NaN is not
+def _check_averages(error: float, method: Method | str | None) -> None:
+    """Refuse averages without a correct digit, unless a method was requested."""
+    if method is None and not error < MAX_AVERAGES_ERROR:  # which NaN is not
         raise InputError(
             "scenario and start",
-            f"units whose averages are known to {error:.2g} only",
-            f"{UNKNOWN:g} is the least: something in them changes faster than the nodes follow",
-            "kinks=... where they do, a smoother unit, or method='quadrature' to take what comes",
+            f"units whose averages have an error of {error:.2g}",
+            f"at most {MAX_AVERAGES_ERROR:g} is allowed: units change faster than the nodes resolve",
+            "kinks=[0.5] where they change, a smoother unit, or method='quadrature' for any error",
         )
 
 
 def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
-    """The largest of all runs."""
+    """Return the largest error of the averages of all runs at their starts."""
     if begin.Q.ndim == 2 or flows[0].method.exact:  # which is the same for every state
         return flows[0].moments.error(begin)
     runs = len(begin.Q)
@@ -271,7 +273,7 @@ def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
 
 
 def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
-    """() for one run, (n,) for several; the start has to fit the scenario."""
+    """Return () for one run or (n,) for several; validate that the start fits the scenario."""
     leading = start.leading if isinstance(start, Overlaps) else ()
     # Teachers may differ between runs, also if the scenario does not say so.
     any_teacher = bool(leading) and isinstance(scenario, Scenario) and scenario.T.ndim == 2
@@ -286,15 +288,15 @@ def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
         raise InputError(
             "start, learning_rate and numbers of the scenario",
             f"leading axes {leading}, {rates} and {scenario.leading}",
-            "there has to be one axis of runs, the same for all",
-            "one learning rate for each start; all pairs of two numbers by np.meshgrid and ravel, "
+            "they have to share one axis of runs",
+            "one learning rate per start; all pairs of two numbers by np.meshgrid and ravel, "
             "as docs/online.md does",
         )
     return next(iter(shapes), ())
 
 
 def _with_teachers(states: xr.Dataset, start: Overlaps) -> xr.Dataset:
-    """Add T of every run, if there is one per run, and drift does not change it."""
+    """Add the coordinate T if it differs between runs and drift does not change it."""
     if start.T.ndim == 2 or "teacher_overlaps" in states.coords:
         return states
     return states.assign_coords(
@@ -307,7 +309,7 @@ def _teachers_coordinates(dims: tuple[str, ...], T: np.ndarray) -> dict[str, Any
 
 
 def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
-    """What may differ between runs, by name."""
+    """Return the numbers that may differ between runs, by name."""
     return {
         "learning_rate": rate.first if isinstance(rate, Rate) else rate.function,
         "readout_rate": rate.readout,
@@ -317,7 +319,7 @@ def _numbers(scenario: Scenario, rate: Rate | Scheduled) -> dict[str, Any]:
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:
-    """Those of the students' units, and those of the teachers' that are not the same."""
+    """Return parameters of the students' units, and of the teachers' units where they differ."""
     students, teachers = (c.activation.per_run for c in (scenario.student, scenario.teacher))
     others = {n: x for n, x in teachers.items() if not np.array_equal(x, students.get(n, 0.0))}
     return {**students, **{f"teacher_{name}": x for name, x in others.items()}}
@@ -326,7 +328,7 @@ def _parameters(scenario: Scenario) -> dict[str, Any]:
 def _outcomes(
     flows: list[Flow], trajectory: Trajectory, teachers: Teachers, rate: Rate | Scheduled
 ) -> np.ndarray:
-    """Names of the outcomes; a run at rest has converged unless a disturbance would grow."""
+    """Return names of outcomes; a run at rest has converged unless a disturbance grows."""
     T = np.asarray(teachers.at(trajectory.ended_at))
     names = np.asarray(np.array(OUTCOMES)[trajectory.outcome], dtype="<U9")
     for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
@@ -370,31 +372,31 @@ def _dataset(
 def _errors_of_times(
     flows: list[Flow], y: np.ndarray, T: np.ndarray, count: int
 ) -> Float[np.ndarray, "..."]:
-    """ε_g of every state; of one run by the same program wherever it has ended.
+    """Return ε_g of every state; one program serves all ends of a single run.
 
-    count: the number of times that a run can have, its end included.
+    count: the largest number of times of a run, including its end.
     """
     if y.ndim > 2 or not len(y):
         return _errors(flows, y, T)
-    # One program for all numbers up to the next power of two.
+    # One program for all numbers of times up to the next power of two.
     rows = np.minimum(np.arange(2 ** (count - 1).bit_length()), len(y) - 1)
     return _errors(flows, y[rows], np.broadcast_to(T, (len(y), *T.shape[-2:]))[rows])[: len(y)]
 
 
 def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray, "..."]:
-    """ε_g of every state; missing where the state is."""
+    """Return ε_g of every state; NaN for missing states."""
     if len(flows) > 1:
         return np.stack([_errors([flow], *state) for flow, *state in zip(flows, y, T, strict=True)])
     present = np.all(np.isfinite(y), axis=-1)
     if not np.any(present):
         return np.full(present.shape, np.nan)
-    # One of those that are there in the place of those that are not: their number is no shape.
+    # Missing states are filled with a present one, so that their number is not a static shape.
     filled = np.where(present[..., None], y, y[tuple(np.argwhere(present)[0])])
     return np.where(present, _error(flows[0], filled, T), np.nan)
 
 
 def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """With the fewest rules that will do."""
+    """Return ε_g of states, by the fewest quadrature rules that are accurate."""
     error, resolved = _compiled_error(flow.coarse(), y, T)
     return np.asarray(error if np.all(np.asarray(resolved)) else _compiled_error(flow, y, T)[0])
 

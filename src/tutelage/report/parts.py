@@ -44,7 +44,7 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
         try:
             return _write(pieces, entry, full, folder)
         except OSError as problem:
-            elsewhere = files.kept_elsewhere(
+            elsewhere = files.save_elsewhere(
                 lambda path: _write(pieces, entry, full, path), entry.stem
             )
             words = f"{str(folder)!r} could not be written to ({files.reason(problem)})"

@@ -1,8 +1,8 @@
-"""Arrays from NumPy's files, read only after their headers were compared with their bytes.
+"""Read arrays from files of NumPy, after comparing headers with file sizes.
 
-A header of a few bytes can announce an array of any size, and a compressed archive can hold a
-thousand times its own size.  NumPy allocates first and fails later; `load_npy` and `load_npz`
-refuse before anything is allocated.  Pickled objects are refused: reading them can run code.
+A header of a few bytes can announce an array of any size, and a compressed archive can expand to a
+thousand times its size.  NumPy allocates first and fails later; `load_npy` and `load_npz` refuse
+before anything is allocated.  Pickled objects are refused: reading them can run code.
 """
 
 import io
@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-# An archive that is unpacked may take this many bytes, or this many times its own size.
+# An unpacked archive may take this many bytes, or this many times the size of the file.
 UNPACKED_BYTES = 32 * 2**20
 UNPACKED_FACTOR = 10
 MAX_MEMBERS = 10_000
@@ -24,17 +24,17 @@ COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class ArrayFileError(ValueError):
-    """A file that is no array of plain numbers or text, or not the one that its header says."""
+    """A file without an array of plain numbers or text, or with another size than its header."""
 
 
 def load_npy(path: Path) -> np.ndarray:
-    """Read a ``.npy`` file; raise `ArrayFileError` if that is not what it is."""
+    """Read a ``.npy`` file; raise `ArrayFileError` for any other file."""
     with path.open("rb") as stream:
         return _array(stream, path.stat().st_size)
 
 
 def load_npz(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of a ``.npz`` file; raise `ArrayFileError` if that is not what it is."""
+    """Read all arrays of a ``.npz`` file; raise `ArrayFileError` for any other file."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -83,7 +83,7 @@ def _array(stream: IO[bytes] | io.BufferedIOBase, file_bytes: int) -> np.ndarray
     if dtype.hasobject or dtype.fields is not None or dtype.kind not in "biufcSU":
         raise ArrayFileError(f"it holds {dtype}, neither numbers nor text")
     if math.prod(shape) * dtype.itemsize != file_bytes - stream.tell() or math.prod(shape) < 0:
-        raise ArrayFileError(f"its header says {shape} of {dtype}, which are other bytes")
+        raise ArrayFileError(f"its header says {shape} of {dtype}, which does not match its size")
     if dtype.itemsize == 0 and math.prod(shape) > file_bytes:
         raise ArrayFileError("it has more empty texts than bytes")
     array = np.frombuffer(stream.read(), dtype=dtype, count=math.prod(shape)).copy()

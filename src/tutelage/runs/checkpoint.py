@@ -1,8 +1,8 @@
-"""A file that long work is written to now and then, and goes on from.
+"""Checkpoints: files to which long work is saved from time to time, and from which it resumes.
 
-It says whose it is: work with other arguments refuses it, and leaves it as it is.  There is a
-whole one at any time (`tutelage.runs.files`).  If it cannot be written, because a disk is full,
-the work goes on without it and says so: what is lost is less than the work.
+A checkpoint records the arguments of its work; work with other arguments refuses it and leaves it
+unchanged.  The file is complete at any time (`tutelage.runs.files`).  If it cannot be written,
+because a disk is full, the work continues with a warning.
 """
 
 import hashlib
@@ -24,21 +24,21 @@ from tutelage.runs.arrays import load_npz
 Tree = TypeVar("Tree")
 Content = Mapping[str, Any]
 
-SECONDS = 30.0  # between two writings: one costs little, and little is lost since the last
+SECONDS_BETWEEN_SAVES = 30.0
 
 
 class Checkpoint:
-    """A file of some work, or none; refused at once if it belongs to other work.
+    """The checkpoint of some work; a file of other work is refused at once.
 
     with Checkpoint(path, identity) as checkpoint:
         kept = checkpoint.load()
         for … :
             checkpoint.keep(content)
 
-    Whatever ends the block early, an error or Ctrl-C, what was kept last is written before.
+    If an error or Ctrl-C ends the block early, the last state is written.
 
-    path: a file name, or None to keep nothing.
-    identity: what tells this work from other work; its values are compared as text.
+    path: a file name, or None for no checkpoint.
+    identity: the arguments that identify this work; values are compared as text.
     """
 
     def __init__(self, path: Any, identity: Mapping[str, Any]):
@@ -52,20 +52,20 @@ class Checkpoint:
             _check_same(theirs, self._identity, self._path)
 
     def load(self) -> dict[str, np.ndarray] | None:
-        """What was kept before, or None."""
+        """Return the saved state, or None."""
         return self._content
 
     def keep(self, content: Content | Callable[[], Content]) -> None:
-        """Remember the state of the work, and write it if the last writing was long ago.
+        """Update the state of the work, and write it if the last save was long ago.
 
-        content: arrays by name, or a function that gives them; it is called when they are written.
+        content: arrays by name, or a function that returns them, called when they are written.
         """
         self._pending = content
-        if time.monotonic() - self._saved > SECONDS:
+        if time.monotonic() - self._saved > SECONDS_BETWEEN_SAVES:
             self.save(content)
 
     def save(self, content: Content | Callable[[], Content]) -> None:
-        """Write now."""
+        """Write the state now."""
         self._pending = None
         if self._path is None:
             return
@@ -91,14 +91,14 @@ class Checkpoint:
 
 
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a tree of arrays, each with a name of its own."""
+    """Return the leaves of a tree of arrays by name."""
     import jax
 
     return {f"{name}_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
 
 
 def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
-    """The tree that `flat` has taken apart, in the shape of ``like``."""
+    """Undo `flat`: the tree of arrays with the structure of ``like``."""
     import jax
     import jax.numpy as jnp
 
@@ -108,23 +108,23 @@ def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
     return tree
 
 
-# What `digest` makes of arrays, which says nothing to people.
+# The form of the return values of `digest`, which messages leave out.
 DIGEST = re.compile("[0-9a-f]{16}")
 
 
 def digest(*arrays: Any) -> str:
-    """A short name of the contents of arrays."""
+    """Return a short hash of the contents of arrays."""
     return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
 
 def _checked_path(path: Any) -> Path | None:
-    """The path, if it can be written; None if nothing is to be kept."""
+    """Return the path, validated to be writable; None for no checkpoint."""
     hint = 'checkpoint="run.npz"'
     return None if path is None else files.check_writable("checkpoint", path, (), hint)
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """Whose it is, and what it holds; NumPy's files carry a checksum of every array."""
+    """Return identity and contents; files of NumPy have a checksum of every array."""
     try:
         content = load_npz(path)
         head = json.loads(str(content.pop("head")))
@@ -134,7 +134,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise InputError(
             "checkpoint",
             repr(str(path)),
-            "this file is no checkpoint, or a damaged one, and is left as it is",
+            "this file is not a checkpoint, or damaged; it stays unchanged",
             "another file name",
         ) from None
 

@@ -13,7 +13,7 @@ from tutelage.model.numbers import COORDINATES
 
 # Parameters of units, of the student and, where it has others, of the teacher.
 PARAMETERS = ("slope", "beta", "offset")
-# Numbers of which there may be one for each run.
+# Names of numbers that may differ between runs.
 NUMBERS = (
     *("learning_rate", "readout_rate"),
     *COORDINATES,
@@ -22,8 +22,8 @@ NUMBERS = (
 )
 
 
-# Coordinates that are stored for the next Dataset, and the size of the largest.
-STORED_COORDINATES, MAX_STORED_NUMBERS = 64, 10_000
+# Coordinates in the cache, and the largest length of one.
+MAX_CACHED_COORDINATES, MAX_CACHED_NUMBERS = 64, 10_000
 
 
 def dataset(
@@ -31,10 +31,10 @@ def dataset(
     coordinates: Mapping[str, Any],
     attrs: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Make a Dataset of arrays that nobody else has, in a third of the time of its constructor.
+    """Make a Dataset of new arrays, in a third of the time of its constructor.
 
-    Nothing is looked for in the arrays, and indexes are made once for equal coordinates. (xarray
-    imports Dask, if it is installed, to see whether a coordinate is one of its arrays: 0.3 CPU s.)
+    Arrays are not inspected, and indexes of equal coordinates are cached.  (xarray imports Dask, if
+    it is installed, to check whether a coordinate is a Dask array: 0.3 CPU s.)
 
     coordinates: the values of each dimension, or its name, values and attributes.
 
@@ -46,17 +46,17 @@ def dataset(
     for name, values in coordinates.items():
         _, array, attributes = values if isinstance(values, tuple) else (name, values, {})
         key = (name, array.tobytes(), array.dtype.str, tuple(attributes.items()))
-        make = _coordinate if array.size <= MAX_STORED_NUMBERS else _coordinate.__wrapped__
+        make = _coordinate if array.size <= MAX_CACHED_NUMBERS else _coordinate.__wrapped__
         indexes[name], indexed[name] = make(*key)
     data = {name: xr.Variable(*variable, fastpath=True) for name, variable in variables.items()}
     return xr.Dataset(data, coords=xr.Coordinates(indexed, indexes), attrs=attrs)
 
 
-@lru_cache(STORED_COORDINATES)
+@lru_cache(MAX_CACHED_COORDINATES)
 def _coordinate(
     name: str, content: bytes, dtype: str, attrs: tuple[tuple[str, Any], ...]
 ) -> tuple[PandasIndex, xr.Variable]:
-    """The index and the variable of a coordinate; several Datasets share its read-only values."""
+    """Return index and variable of a coordinate; Datasets share its read-only values."""
     index = PandasIndex(pd.Index(np.frombuffer(content, dtype), name=name), name)
     variable = index.create_variables()[name]
     variable.attrs = dict(attrs)
@@ -64,7 +64,7 @@ def _coordinate(
 
 
 def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
-    """With a coordinate of ``run`` for every number that has one value for each run.
+    """Add a coordinate along ``run`` for every number with one value per run.
 
     >>> runs = xr.Dataset({"error": ("run", [0.3, 0.1])})
     >>> rates = with_numbers(runs, {"learning_rate": np.array([0.5, 1.0]), "weight_decay": 0.0})
@@ -76,7 +76,7 @@ def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
 
 
 def indexed(dataset: xr.Dataset) -> xr.Dataset:
-    """The same, with an index by every such number; runs that share a value are found together.
+    """Add an index for every such number, so that runs are selected by it.
 
     >>> runs = xr.Dataset({"error": ("run", [0.3, 0.2, 0.1])})
     >>> numbers = {"learning_rate": np.array([0.5, 1.0, 1.0]), "weight_decay": np.array([0, 0, 1])}
@@ -84,7 +84,7 @@ def indexed(dataset: xr.Dataset) -> xr.Dataset:
     0.1
     """
     for name in NUMBERS:
-        there = name in dataset.coords and dataset[name].dims == ("run",)
-        if there and name not in dataset.xindexes:
+        is_coordinate = name in dataset.coords and dataset[name].dims == ("run",)
+        if is_coordinate and name not in dataset.xindexes:
             dataset = dataset.set_xindex(name)
     return dataset

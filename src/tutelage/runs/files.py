@@ -1,7 +1,7 @@
-"""Files that are there as a whole or not at all, whatever ends the work.
+"""Atomic files: complete or absent, whatever ends the work.
 
-Everything that the package writes is written under another name in the same folder, flushed to
-the disk, and only then takes its name: what was there before stays until then.
+A file is written under a temporary name in the same folder, flushed to the disk and then renamed;
+a previous file stays until then.
 """
 
 import errno
@@ -18,17 +18,17 @@ from typing import IO, Any
 
 from tutelage._checks import InputError
 
-# Says in a folder who works on it.
+# Name of the lock file of a folder.
 LOCK = "lock"
-# Temporary names of `_beside`: a dot, random digits, the suffix of the file that is written.
+# Temporary names of `_temporary_path`: a dot, random digits, the suffix of the file.
 RANDOM_BYTES = 6
 TEMPORARY_NAME = re.compile(rf"\.[0-9a-f]{{{2 * RANDOM_BYTES}}}(\.\w+)?")
 
 
 class NotWritten(OSError):
-    """Something could not be written, after all: why, and where else it is.
+    """A result could not be written; the message says why, and where it was saved instead.
 
-    result: what it was, for those who can still show it.
+    result: the result, so that callers can still show it.
     """
 
     def __init__(self, words: str, result: Any = None):
@@ -38,18 +38,17 @@ class NotWritten(OSError):
 
 @contextmanager
 def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
-    """A name to write to; the file takes the place of ``path`` when the block ends well.
+    """Yield a temporary name; the file replaces ``path`` when the block ends without an error.
 
-    The name ends as that of the file does, because many a library chooses the format by it.
+    The name has the suffix of the file, by which libraries choose the format.
 
     Args:
         path: the file.
-        follow_link: whether a link is kept and the file that it leads to is replaced, as for a
-            name that a user has typed.  In a folder that may come from somebody else the link
-            itself is replaced.
+        follow_link: whether to replace the target of a link, as for a name typed by a user.  In a
+            folder that may come from somebody else, the link itself is replaced.
     """
     path = Path(os.path.realpath(path)) if follow_link else Path(path)
-    temporary = _beside(path)
+    temporary = _temporary_path(path)
     try:
         yield temporary
         _flush(temporary)
@@ -63,14 +62,14 @@ def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes | str, *, follow_link: bool = True) -> Path:
-    """Bytes, or a text in UTF-8, as a file."""
+    """Write bytes, or a text in UTF-8, to a file."""
     with replacing(path, follow_link=follow_link) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
-def kept_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
-    """Write under this name to a new temporary folder instead; in words, where it is."""
+def save_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
+    """Write to a new temporary folder instead; return a phrase that says where."""
     folder = ""
     try:
         folder = tempfile.mkdtemp(prefix="tutelage-")
@@ -84,7 +83,7 @@ def kept_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
 def check_name(
     argument: str, path: Any, endings: Sequence[str], hint: str, *, exists: bool = False
 ) -> Path:
-    """A file name with one of the endings, if there are any; of a file, if it has to exist."""
+    """Validate a file name: its ending, and whether the file exists, if it has to."""
     ending = f" that ends in {' or '.join(endings)}" if endings else ""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InputError(argument, f"{path!r:.80}", f"it has to be a file name{ending}", hint)
@@ -100,7 +99,7 @@ def check_name(
 
 
 def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) -> Path:
-    """The path, if a file of this name can be written: found out before any work begins."""
+    """Validate before any work that a file of this name can be written."""
     checked = check_name(argument, path, endings, hint)
     problem = _problem(checked)
     if problem:
@@ -109,7 +108,7 @@ def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) 
 
 
 def check_folder(argument: str, folder: Any, hint: str) -> Path:
-    """The folder, made if it is not there; refused if nothing can be written to it."""
+    """Return a folder, created if missing; refuse one that cannot be written to."""
     if not isinstance(folder, str | os.PathLike) or not str(folder):
         raise InputError(argument, f"{folder!r:.80}", "it has to be the name of a folder", hint)
     checked = Path(folder)
@@ -124,7 +123,7 @@ def check_folder(argument: str, folder: Any, hint: str) -> Path:
 
 @contextmanager
 def locked(argument: str, folder: Path) -> Iterator[None]:
-    """The folder for this process alone, until it ends, however it ends; refused to a second one.
+    """Lock a folder for this process; refuse if another process has locked it.
 
     The system releases the lock of a process that is killed.
     """
@@ -147,8 +146,8 @@ def locked(argument: str, folder: Path) -> Iterator[None]:
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files of killed writers.
 
-    Only for a folder that is `locked`: every writer holds the lock, so that the writer of a
-    temporary file found now is dead.  Links and folders stay, whatever their names.
+    Only for a folder that is `locked`: every writer holds the lock, so the writer of a temporary
+    file has ended.  Links and folders stay.
     """
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # the probe of a process that waits for the lock
@@ -157,7 +156,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _opened_lock(argument: str, path: Path) -> IO[str]:
-    """Open the file of a lock, made if it is missing; never what a link leads to."""
+    """Open a lock file, created if missing; refuse links."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o644)
@@ -181,12 +180,12 @@ def _is_file(path: Path) -> bool:
 
 
 def reason(problem: Exception) -> str:
-    """What the system says of an error, without number and file."""
+    """Return the message of a system error, without number and file name."""
     return (isinstance(problem, OSError) and problem.strerror) or str(problem)
 
 
 def _problem(path: Path) -> str:
-    """Why no file can be written here; "" if one can."""
+    """Return the reason why no file can be written here, or ""."""
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -206,7 +205,7 @@ def _problem(path: Path) -> str:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a file could have this name, and none has; too long a name is an error."""
+    """Whether no file has this name; a name that is too long is an error."""
     try:
         os.stat(path)
         return False
@@ -215,16 +214,16 @@ def _is_free(path: Path) -> bool:
 
 
 def _try(folder: Path) -> None:
-    """Write a byte into a folder, as a disk that is full takes an empty file."""
-    probe = _beside(folder / "probe")
+    """Write a byte into a folder: a full disk accepts an empty file."""
+    probe = _temporary_path(folder / "probe")
     try:
         probe.write_bytes(b"0")
     finally:
         probe.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
-    """A name in the same folder, short so that it fits wherever that of the file does."""
+def _temporary_path(path: Path) -> Path:
+    """Return a temporary name in the same folder, short enough for any file system."""
     return path.with_name(f".{secrets.token_hex(RANDOM_BYTES)}{path.suffix}")
 
 

@@ -1,10 +1,10 @@
 """The user's folder of compiled programs.
 
-Compiling takes most of the time of a first curve, so a program is stored for the next process.  A
-compiled program is code: whoever can write to the folder can run anything as the user.  The folder
-and its files are therefore private to the user, and both are checked through open descriptors
-before anything is read, so that nobody can exchange them in between.  What is not private is not
-used; what is damaged is removed.  In both cases the program is compiled again, without a word.
+Compilation takes most of the time of a first curve, so programs are stored for later processes.  A
+compiled program is code: whoever can write to the folder can run anything as the user.  Folder and
+files are therefore private to the user, and both are checked through open descriptors before
+anything is read, so that nobody can exchange them in between.  Files that are not private are not
+used; damaged files are removed.  In both cases the program is compiled again, without a message.
 
 `tutelage.runs.stored_jit` says what is stored, and under which name.
 """

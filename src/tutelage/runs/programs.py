@@ -1,7 +1,7 @@
-"""Which calls share their compiled programs.
+"""Which calls share compiled programs.
 
-Real numbers and random seeds are data to a compiled program.  Whole numbers, words, types and the
-shapes of arrays are not, nor is whether a rate is 0: without a rate its terms are left out.
+Real numbers and random seeds are data of a compiled program.  Whole numbers, words, types and
+shapes of arrays are constants of it, and so is whether a rate is 0, which drops its terms.
 """
 
 import json
@@ -10,9 +10,9 @@ from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
-# Arguments of which the value 0 needs another program.
+# Arguments whose value 0 needs another program.
 RATES = ("learning_rate", "readout_rate", "drift")
-# Whole numbers that are data.
+# Whole numbers that are data of a program.
 DATA = ("seed", "batch", "until")
 
 

@@ -1,4 +1,4 @@
-"""Nothing waits in silence: a bar on a terminal, a line now and then in a log."""
+"""Progress of long work: a bar on a terminal, occasional lines in a log."""
 
 import sys
 import threading
@@ -7,22 +7,22 @@ import warnings
 from types import TracebackType
 from typing import Any
 
-# A log has its first line after so many seconds, and none for shorter work; then one now and then.
-FIRST, BETWEEN = 10.0, 30.0
-# Work that nobody has asked about says what it costs after so many seconds, if so many are left.
-QUIET, LONG = 60.0, 600.0
+# When a log gets its first line, and the next ones; shorter work prints none.
+FIRST_LINE_SECONDS, SECONDS_BETWEEN_LINES = 10.0, 30.0
+# If progress is not wanted, a warning comes after SILENT_SECONDS if LONG_REST_SECONDS are left.
+SILENT_SECONDS, LONG_REST_SECONDS = 60.0, 600.0
 
 
 class Progress:
-    """Says how much of all work is done and how long the rest will take, if asked to.
+    """Print how much of some work is done and how long the rest will take.
 
-    wanted: False for silence, but for a warning after a minute if the rest takes ten.
-    total: units of work, such as examples or epochs; None if it cannot be known.
+    wanted: if False, print nothing, except a warning after a minute if the rest takes ten.
+    total: units of work, such as examples or epochs; None if unknown.
     what: the name of the units, or of the work itself.
-    per_second: whether to say how many there are in a second, too.
+    per_second: whether to print units per second, too.
 
-    What is said comes from a thread of its own: also while one compiled call is under way.  How
-    long the rest takes is judged by what came after the first units, which compile programs.
+    A separate thread prints, also during a compiled call.  The time of the rest is estimated from
+    the speed after the first units, which compile programs.
 
     >>> with Progress(True, 3, "steps") as bar:  # short work: nothing in a log
     ...     bar.show(1)
@@ -42,7 +42,7 @@ class Progress:
         self._wanted, self._total, self._what = wanted, total, what
         self._per_second = per_second
         self._done = 0.0
-        self._first: tuple[float, float] | None = None  # when something was done first, and what
+        self._first: tuple[float, float] | None = None  # time and units of the first call of `show`
         self._bar: Any = None
         self._warned = False
         self._over = threading.Event()
@@ -60,16 +60,16 @@ class Progress:
             self._task = self._bar.add_task(self._what, total=self._total)
             self._bar.start()
         else:
-            threading.Thread(target=self._tell, daemon=True).start()
+            threading.Thread(target=self._print_lines, daemon=True).start()
         return self
 
     def start_from(self, done: float) -> None:
-        """So much was done before, as by a run that goes on from a checkpoint: it took no time."""
+        """Set the units that were done before, as by a run that resumes from a checkpoint."""
         self._first = (0.0, done)
         self.show(done)
 
     def show(self, done: float) -> None:
-        """Set how many units of work are done, in all runs together."""
+        """Set the number of finished units, summed over all runs."""
         self._done = done
         if self._first is None and done > 0:
             self._first = (time.monotonic() - self._begun, done)
@@ -79,17 +79,17 @@ class Progress:
             self._warn(time.monotonic() - self._begun)
 
     def add(self, units: float) -> None:
-        """So many more are done."""
+        """Add finished units."""
         self.show(self._done + units)
 
     def rename(self, what: str) -> None:
-        """Units with something to say about them, such as "points, 3 failed"."""
+        """Change the name of the units, for example to "points, 3 failed"."""
         self._what = what
         if self._bar is not None:
             self._bar.update(self._task, description=what)
 
     def words(self, seconds: float) -> str:
-        """What is done after so many seconds, and how long the rest will take."""
+        """Describe the finished work after some seconds, and the time of the rest."""
         if self._total is None:
             return f"{self._what}: {in_words(seconds)} so far"
         rest, (then, first) = "", self._first or (seconds, self._done)
@@ -104,28 +104,28 @@ class Progress:
         return f"{done} after {in_words(seconds)}{rest}"
 
     def _left(self, seconds: float) -> float | None:
-        """Seconds that the rest takes, once something has been done after the first units."""
+        """Estimate the seconds of the rest; None until there is work after the first units."""
         then, first = self._first or (seconds, self._done)
         if self._total is None or self._done <= first:
             return None
         return (seconds - then) * (self._total - self._done) / (self._done - first)
 
     def _warn(self, seconds: float) -> None:
-        """Say once what the rest costs, if that is much."""
+        """Warn once if the rest takes long."""
         left = self._left(seconds)
         if self._first is None or left is None or self._warned:
             return
-        if seconds - self._first[0] > QUIET and left > LONG:
+        if seconds - self._first[0] > SILENT_SECONDS and left > LONG_REST_SECONDS:
             self._warned = True
             words = f"{self.words(seconds)}; progress=True shows it as it goes on"
             warnings.warn(words, RuntimeWarning, stacklevel=3)
 
-    def _tell(self) -> None:
-        wait = FIRST
+    def _print_lines(self) -> None:
+        wait = FIRST_LINE_SECONDS
         while not self._over.wait(wait):
             words = self.words(time.monotonic() - self._begun)
             print(f"tutelage: {words}", file=sys.stderr, flush=True)
-            wait = BETWEEN
+            wait = SECONDS_BETWEEN_LINES
 
     def __exit__(
         self,
@@ -139,7 +139,7 @@ class Progress:
 
 
 def in_words(seconds: float) -> str:
-    """A time that people can read.
+    """Format a duration.
 
     >>> in_words(3.2), in_words(125), in_words(3 * 86400), in_words(1e12)
     ('3 s', '2 min', '72 h', '31688 years')
@@ -168,7 +168,7 @@ def _bar(total: float | None, console: Any, per_second: bool) -> Any:
     from rich.text import Text
 
     class Pace(ProgressColumn):
-        """Units in a second."""
+        """Units per second."""
 
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed

@@ -1,9 +1,9 @@
-"""Who has computed a result, and from what.
+"""Function and arguments that a result was computed with, as attributes of its Dataset.
 
-`recorded` writes the arguments of a verb into the attributes of the Dataset that it returns:
-numbers and text as they are, everything else as JSON.  An object of ours is its type and the
-arguments of its constructor, which are its attributes of the same names.
-`tutelage.runs.recompute` makes the arguments again.
+`recorded` writes the arguments of a function into the attributes of the Dataset that it returns:
+numbers and text unchanged, everything else as JSON.  An object of this package is written as its
+type and the arguments of its constructor, which are its attributes of the same names.
+`tutelage.runs.recompute` reads the arguments back.
 """
 
 import hashlib
@@ -22,39 +22,39 @@ from tutelage import __version__
 from tutelage._arguments import validated
 from tutelage.runs.public_names import UNRECORDED, name_of
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-# An array of more numbers than this does not belong into an attribute.
-MOST_NUMBERS = 10_000
-# Stands in the place of what cannot be written, with the reason.
+# Larger arrays are not written into attributes.
+MAX_WRITTEN_NUMBERS = 10_000
+# Marks a value that cannot be written, with the reason.
 UNWRITTEN = "not written"
 NEEDED = inspect.Parameter.empty
 
 
 def recorded(
-    verb: Verb | None = None,
+    function: Function | None = None,
     *,
     name: str | None = None,
-    held: Mapping[str, Callable[[xr.Dataset], Any]] | None = None,
+    from_variables: Mapping[str, Callable[[xr.Dataset], Any]] | None = None,
 ) -> Any:
-    """A verb whose Dataset says how to compute it again.
+    """Decorate a function so that its Dataset records how to compute it again.
 
-    The attributes are ``computed_by``, one for every argument but `checkpoint` and `progress`,
-    and the versions, beside those that the verb itself gives.
+    It adds the attributes ``computed_by``, one for every argument except `checkpoint` and
+    `progress`, and the versions.
 
     Args:
-        verb: a public function that returns a Dataset.
-        name: what a user calls it after ``tl.``; by default its room and its name.
-        held: for arguments that the Dataset holds as variables: how to make them from it.
+        function: a public function that returns a Dataset.
+        name: its name after ``tl.``; by default package and function name.
+        from_variables: functions of the Dataset, for arguments that it holds as variables.
     """
-    if verb is None:
-        return partial(recorded, name=name, held=held)
-    signature = inspect.signature(verb)
-    enter = validated(verb)
-    called = name or f"{verb.__module__.split('.')[1]}.{verb.__name__}"
-    left_out = {*UNRECORDED, *(held or ())}
+    if function is None:
+        return partial(recorded, name=name, from_variables=from_variables)
+    signature = inspect.signature(function)
+    enter = validated(function)
+    called = name or f"{function.__module__.split('.')[1]}.{function.__name__}"
+    left_out = {*UNRECORDED, *(from_variables or ())}
 
-    @wraps(verb)
+    @wraps(function)
     def computed(*args: Any, **options: Any) -> xr.Dataset:
         result = enter(*args, **options)
         call = signature.bind(*args, **options)
@@ -64,12 +64,12 @@ def recorded(
         result.attrs = {"computed_by": called, **result.attrs, **attrs, **versions()}
         return result  # type: ignore[no-any-return]
 
-    computed.held = dict(held or {})  # type: ignore[attr-defined]
+    computed.from_variables = dict(from_variables or {})  # type: ignore[attr-defined]
     return computed
 
 
 def versions() -> dict[str, str]:
-    """Of the package, of JAX and of Python."""
+    """Return the versions of the package, JAX and Python."""
     from tutelage._jax import jax  # not loaded to read a file
 
     return {
@@ -80,7 +80,7 @@ def versions() -> dict[str, str]:
 
 
 def attribute(value: Any) -> Any:
-    """A number or a text as it is, anything else as JSON.
+    """Return a number or a text unchanged, anything else as JSON.
 
     >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
     (0.5, 'gaussian', '[1, 2]', 'null')
@@ -92,7 +92,7 @@ def attribute(value: Any) -> Any:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text would be read as something else than itself."""
+    """Whether a text is valid JSON, so that it would not be read back as text."""
     try:
         json.loads(text)
         return True
@@ -101,7 +101,7 @@ def is_json(text: str) -> bool:
 
 
 def described(value: Any) -> Any:
-    """The value in numbers, text, lists and mappings.
+    """Describe a value by numbers, text, lists and mappings.
 
     >>> import tutelage as tl
     >>> described(tl.Swish(0.5))
@@ -129,20 +129,20 @@ def described(value: Any) -> Any:
 
 
 def unwritten(value: Any) -> dict[str, str]:
-    """What a file says in the place of a value that it cannot hold."""
+    """Return the mark for a value that a file cannot hold."""
     name = getattr(value, "__name__", getattr(value, "name", type(value).__name__))
     return {UNWRITTEN: f"the function {name!r}" if callable(value) else f"an object {name!r}"}
 
 
 def _array(array: np.ndarray) -> Any:
-    if array.size <= MOST_NUMBERS and array.dtype.kind in "biufUS":
+    if array.size <= MAX_WRITTEN_NUMBERS and array.dtype.kind in "biufUS":
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
     return {UNWRITTEN: f"an array of shape {array.shape}", "sha256": digest}
 
 
 def _object(value: Any) -> Any:
-    """The name of a value type and the arguments of its constructor."""
+    """Describe an object by the name of its type and the arguments of its constructor."""
     kind = type(value)
     name = name_of(kind)
     if name is None:
@@ -156,7 +156,7 @@ def _object(value: Any) -> Any:
 
 
 def constructor(kind: type) -> dict[str, Any]:
-    """The arguments of a constructor and their defaults."""
+    """Return the arguments of a constructor and their defaults."""
     fields = getattr(kind, "_fields", None)  # of a named tuple
     if fields:
         return {name: kind._field_defaults.get(name, NEEDED) for name in fields}  # type: ignore
@@ -165,6 +165,6 @@ def constructor(kind: type) -> dict[str, Any]:
 
 @cache
 def _parameters(method: Callable[..., Any]) -> dict[str, Any]:
-    """The arguments of a method and their defaults."""
+    """Return the arguments of a method and their defaults."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     return {parameter.name: parameter.default for parameter in parameters}

@@ -1,8 +1,8 @@
 """Names that a file may use: public functions that compute, and value types.
 
-A file writes a function as ``online.evolve`` and a type as ``activations.Erf``.  `function` and
-`value_type` look both up in the tables below and refuse every other name.  They import modules
-that the tables name, never a module that a file names.
+A file writes a function as ``online.evolve`` and a type as ``activations.Erf``.
+`public_function` and `value_type` look both up in the tables below and refuse every other name.
+They import modules that the tables name, never a module that a file names.
 """
 
 import inspect
@@ -36,15 +36,15 @@ VALUE_TYPES = {
         ("optimizers", "model.optimizers", "Momentum Muon Normalized Plain"),
         ("online", "online", "LinearSchedule Schedule SymmetricScenario SymmetricState"),
         ("spectra", "spectra", "Adam Classifier SGD"),
-        ("sweeps", "sweeps.keeping", "Last"),
+        ("sweeps", "sweeps.selection", "Last"),
     )
     for name in names.split()
 }
-# Arguments without influence on a result. No file records them.
+# Arguments without influence on a result, which are not recorded.
 UNRECORDED = ("checkpoint", "progress")
 
 
-def function(name: str, argument: str) -> Any:
+def public_function(name: str, argument: str) -> Any:
     """Return the public function that a file names."""
     package, _, last = name.rpartition(".")
     if package in COMPUTING:
@@ -80,14 +80,14 @@ def name_of(kind: type) -> str | None:
 
 
 def only_from_callers(function: Any) -> set[str]:
-    """Return the arguments of a function that no file may set: what it writes, reads and starts.
+    """Return the arguments of a function that no file may set.
 
     These are `UNRECORDED`, arguments annotated as a path, and those that the function itself
-    computes on a recomputation (`held` of `tutelage.runs.provenance.recorded`).
+    computes on a recomputation (`from_variables` of `tutelage.runs.provenance.recorded`).
     """
     hints = get_type_hints(function)
     paths = {name for name, kind in hints.items() if Path in (kind, *get_args(kind))}
-    return {*UNRECORDED, *paths, *getattr(function, "held", ())} - {"return"}
+    return {*UNRECORDED, *paths, *getattr(function, "from_variables", ())} - {"return"}
 
 
 def _module(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A result computed again, from its attributes alone."""
+"""Compute a result again from its attributes."""
 
 import inspect
 import json
@@ -10,7 +10,7 @@ import xarray as xr
 from tutelage._arguments import validated
 from tutelage._checks import REPR_LENGTH, InputError, short_repr
 from tutelage.runs.provenance import NEEDED, UNWRITTEN, constructor, is_json
-from tutelage.runs.public_names import function, only_from_callers, value_type
+from tutelage.runs.public_names import only_from_callers, public_function, value_type
 
 # Results that no function computes from arguments, with the reason.
 NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only its user can run again"}
@@ -18,16 +18,15 @@ NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only its user
 
 @validated
 def recompute(dataset: xr.Dataset) -> xr.Dataset:
-    """Compute a result again, by the verb and the arguments that its attributes name.
+    """Compute a result again, with the function and arguments in its attributes.
 
     Args:
-        dataset: from any public function that returns a Dataset, perhaps saved and loaded.  A
-            part that was selected from it is computed again as the whole.
+        dataset: a result of any public function that returns a Dataset; it may have been saved and
+            loaded.  A selected part is computed again as a whole.
 
     Raises:
-        InputError: if attributes are missing, or if an argument was a function (a schedule of
-            the user's, an activation made by ``from_function``) or a large array, which a file
-            does not hold.
+        InputError: if attributes are missing, or if an argument was a function (a user's schedule,
+            an activation made by ``from_function``) or a large array, which files do not hold.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -38,9 +37,9 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     """
     if not isinstance(dataset, xr.Dataset):
         raise InputError("dataset", repr(dataset), "it has to be a Dataset", "tl.results.load")
-    verb = _verb(dataset)
-    own = inspect.signature(verb).parameters
-    withheld = only_from_callers(verb) - set(verb.held)  # type: ignore[attr-defined]
+    function = _function(dataset)
+    own = inspect.signature(function).parameters
+    withheld = only_from_callers(function) - set(function.from_variables)  # type: ignore[attr-defined]
     call: dict[str, Any] = {}
     for parameter in (one for one in own.values() if one.name not in withheld):
         value = argument(dataset, parameter.name)
@@ -49,23 +48,25 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
             call |= value
         else:
             call[parameter.name] = value
-    return verb(**call)
+    return function(**call)
 
 
-def _check_keywords(given: Any, own: Mapping[str, Any], verb: str) -> None:
+def _check_keywords(given: Any, own: Mapping[str, Any], function: str) -> None:
     """Refuse keywords of a file that would replace arguments of the function itself."""
     if not isinstance(given, dict):
         raise InputError(
-            "dataset", short_repr(given), f"{verb} takes further arguments by their names"
+            "dataset", short_repr(given), f"{function} takes further arguments by their names"
         )
     replaced = [name for name in given if name in own]
     if replaced:
-        allowed = f"a file cannot set {replaced[0]} of {verb}: only the caller can"
-        raise InputError(replaced[0], short_repr(given[replaced[0]]), allowed, f"tl.{verb}(...)")
+        allowed = f"a file cannot set {replaced[0]} of {function}: only the caller can"
+        raise InputError(
+            replaced[0], short_repr(given[replaced[0]]), allowed, f"tl.{function}(...)"
+        )
 
 
 def argument(dataset: xr.Dataset, name: str) -> Any:
-    """An argument of the call that has computed a Dataset.
+    """Return an argument of the call that computed a Dataset.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())
@@ -74,9 +75,9 @@ def argument(dataset: xr.Dataset, name: str) -> Any:
     >>> argument(run, "scenario").student.activation.name
     'Erf'
     """
-    verb = _verb(dataset)
-    if name in verb.held:  # type: ignore[attr-defined]
-        return verb.held[name](dataset)  # type: ignore[attr-defined]
+    function = _function(dataset)
+    if name in function.from_variables:  # type: ignore[attr-defined]
+        return function.from_variables[name](dataset)  # type: ignore[attr-defined]
     if name not in dataset.attrs:
         raise InputError(
             "dataset", f"no attribute {name!r}", f"a result of {_name(dataset)} has one"
@@ -90,7 +91,7 @@ def _name(dataset: xr.Dataset) -> str:
     return str(dataset.attrs.get("computed_by", ""))
 
 
-def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
+def _function(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
     """Return the public function that computed a Dataset."""
     name = _name(dataset)
     if not name:
@@ -98,30 +99,30 @@ def _verb(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
         raise InputError("dataset", "no attribute 'computed_by'", allowed)
     if name in NOT_RECOMPUTED:
         raise InputError("dataset", f"a result of {name}", NOT_RECOMPUTED[name])
-    verb: Callable[..., xr.Dataset] = function(name, "dataset")
-    if not hasattr(verb, "held"):
+    function: Callable[..., xr.Dataset] = public_function(name, "dataset")
+    if not hasattr(function, "from_variables"):
         raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
-    return verb
+    return function
 
 
-def from_json(plain: Any, argument: str, verb: str) -> Any:
-    """Make the value that `described` has written as numbers, text, lists and mappings.
+def from_json(plain: Any, argument: str, function: str) -> Any:
+    """Make a value from its description by `described`.
 
     Args:
-        plain: what a file holds; from anybody.
+        plain: the description; a file may hold anything.
         argument: name of the argument, for messages.
-        verb: name of the function, for messages.
+        function: name of the function, for messages.
     """
     try:
-        return _from_json(plain, argument, verb)
+        return _from_json(plain, argument, function)
     except RecursionError:
         allowed = "it has to be an argument that was recorded"
         raise InputError(argument, "lists inside of lists without end", allowed) from None
 
 
-def _from_json(plain: Any, argument: str, verb: str) -> Any:
+def _from_json(plain: Any, argument: str, function: str) -> Any:
     if isinstance(plain, list):
-        return [_from_json(x, argument, verb) for x in plain]
+        return [_from_json(x, argument, function) for x in plain]
     if not isinstance(plain, dict):
         return plain
     if UNWRITTEN in plain:
@@ -129,7 +130,7 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
             argument,
             str(plain[UNWRITTEN])[:REPR_LENGTH],
             "a file holds its name, not what it does or contains",
-            f"tl.{verb} with the same arguments",
+            f"tl.{function} with the same arguments",
         )
     if "dataset" in plain:
         if not isinstance(plain["dataset"], dict):
@@ -140,7 +141,7 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
     if "class" in plain:
         return value_type(str(plain["class"]), argument)
     if "type" not in plain:
-        return {name: _from_json(x, argument, verb) for name, x in plain.items()}
+        return {name: _from_json(x, argument, function) for name, x in plain.items()}
     kind = value_type(str(plain["type"]), argument)
     given = {name: x for name, x in plain.items() if name != "type"}
     defaults = constructor(kind)
@@ -148,7 +149,7 @@ def _from_json(plain: Any, argument: str, verb: str) -> Any:
     if not needed <= set(given) <= set(defaults):
         allowed = f"{plain['type']} has {', '.join(defaults) or 'no arguments'}"
         raise InputError(argument, short_repr(plain), allowed)
-    arguments = {name: _from_json(x, argument, verb) for name, x in given.items()}
+    arguments = {name: _from_json(x, argument, function) for name, x in given.items()}
     try:
         return kind(**arguments)
     except InputError:

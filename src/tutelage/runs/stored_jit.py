@@ -4,12 +4,12 @@
 for all values of its arrays: it belongs to their shapes and to everything else in the arguments.
 `tutelage.runs.program_store` has the folder.
 
-A stored program is the same machine code that would be compiled again, so a result has the same
-digits with it and without it.  To this end its name is a hash of all that decides about the code:
-the source files of the package, the versions of JAX, equinox and NumPy, the options of the compiler
-and of JAX, the features of the processor, how many cores there are, and the arguments.  A program
-is not stored if its arguments have a function or a class from outside of this package, whose
-source is not known, or if it calls back into Python or into other libraries.
+A stored program is the machine code that would be compiled again, so that results have the same
+digits with it.  Its name is therefore a hash of everything that determines the code: the source
+files of the package, the versions of JAX, equinox and NumPy, the options of the compiler and of
+JAX, the features of the processor, the number of cores, and the arguments.  A program is not stored
+if its arguments contain a function or a class from outside of this package, whose source is not
+known, or if it calls back into Python or into other libraries.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ from tutelage.runs import program_store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Options of JAX that change what a program computes, or where; those that a version has.
+# Options of JAX, in this version, that change what a program computes, or where.
 OPTIONS = tuple(
     name
     for name in (
@@ -52,9 +52,9 @@ OPTIONS = tuple(
     )
     if hasattr(jax.config, name)
 )
-# A program with a call to another library holds an address that another process does not have.
+# A program that calls another library contains an address of this process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
-# Arrays of at most this many numbers go to a program together, as one array.
+# Arrays of at most this many numbers are passed to a program together, as one array.
 MAX_PACKED = 256
 ARRAY, NUMBERS, CONSTANT = "array", "numbers", "constant"
 PACKAGE = __name__.partition(".")[0]
@@ -63,7 +63,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class NotStorableError(Exception):
-    """An argument of which the next process cannot know whether it is the same."""
+    """An argument that cannot be identified by another process."""
 
 
 class Program(NamedTuple):
@@ -163,7 +163,7 @@ class StoredFunction:
         return program, program.call(arrays)
 
     def _jitted(self, leaves: list[Any], structure: Any) -> tuple[Any, list[Any]]:
-        """The function of a list of arrays, and a list that will have the structure of results."""
+        """Return the function of a list of arrays, and a list for the structure of its results."""
         slots = list(map(_slot, leaves))
         structures: list[Any] = []
 
@@ -181,7 +181,7 @@ class StoredFunction:
         return jax.jit(whole, compiler_options=self.options), structures
 
     def _name(self, leaves: list[Any], structure: Any) -> str | None:
-        """The name of the program's file: a hash of all that decides about its code."""
+        """Return the file name of a program: a hash of everything that determines its code."""
         function = f"{self.function.__module__}.{self.function.__qualname__}"
         options = [f"{name}={_option(name)}" for name in OPTIONS]
         try:
@@ -196,7 +196,7 @@ class StoredFunction:
 
 
 def _is_packed(x: Any) -> bool:
-    """Whether an argument goes to the program together with other small arrays of NumPy.
+    """Whether an argument is passed to the program together with other small arrays of NumPy.
 
     JAX takes five microseconds for each array of NumPy, as long as a step of an integration.
     """
@@ -204,21 +204,21 @@ def _is_packed(x: Any) -> bool:
 
 
 def _slot(x: Any) -> tuple[str, Any]:
-    """How an argument gets into a program, with the shape of numbers or the value of a constant."""
+    """Return how an argument is passed to a program, and the shape of numbers or a constant."""
     if _is_packed(x):
         return NUMBERS, x.shape
     return (ARRAY, None) if isinstance(x, ARRAYS) else (CONSTANT, x)
 
 
 def _unpacked(numbers: Any, shapes: list[tuple[int, ...]]) -> Iterator[Any]:
-    """Small arrays of these shapes from all of their numbers."""
+    """Yield small arrays of these shapes from one array of their numbers."""
     ends = np.cumsum([0, *map(math.prod, shapes)]).tolist()
     for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True):
         yield jax.lax.reshape(jax.lax.slice(numbers, (first,), (last,)), shape)
 
 
 def described(value: Any, constant: bool = False) -> str:
-    """Describe an argument in words that are the same in every process.
+    """Describe an argument by a text that is equal in all processes.
 
     Arrays are described by shape and dtype, those that are ``constant`` by their bytes as well.
 
@@ -256,7 +256,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _is_named(value: Any, through: Any = None) -> bool:
-    """Whether a name leads to this very object (or to what wraps it), as a closure's does not."""
+    """Whether the qualified name of an object refers to it, which is not so for a closure."""
     found: Any = sys.modules.get(value.__module__)
     for part in getattr(value, "__qualname__", "").split("."):
         found = getattr(found, part, None)
@@ -268,12 +268,12 @@ def _type_name(kind: Any) -> str:
 
 
 def _option(name: str) -> Any:
-    """An option of JAX, as it is at this place of the program."""
+    """Return the present value of an option of JAX."""
     return getattr(jax.config, name)
 
 
 def _can_be_stored() -> bool:
-    """Whether programs are stored by this package, and not already by JAX.
+    """Whether this package stores programs, and not JAX.
 
     XLA cannot write a program that JAX has read from its own cache: it leaves out the functions.
     """
@@ -283,13 +283,13 @@ def _can_be_stored() -> bool:
 
 @cache
 def _on_one_processor() -> bool:
-    """Whether all programs run on one and the same device, and that is a processor."""
+    """Whether the only device is a processor."""
     return jax.default_backend() == "cpu" and jax.device_count() == 1
 
 
 @cache
 def _environment() -> str:
-    """Describe all that decides about machine code and is the same for all programs."""
+    """Describe versions, options and processor, which all programs depend on."""
     versions = (jax.__version__, jaxlib.__version__, eqx.__version__, np.__version__)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     flags = os.environ.get("XLA_FLAGS", "")
@@ -298,7 +298,7 @@ def _environment() -> str:
 
 
 def _sources() -> tuple[str, ...]:
-    """A hash of every source file of the package, in one order."""
+    """Return a hash of all source files of the package."""
     digest, folder = hashlib.sha256(), Path(__file__).parents[1]
     for root, inner, files in os.walk(folder):
         inner.sort()
@@ -310,7 +310,7 @@ def _sources() -> tuple[str, ...]:
 
 
 def _cpu() -> str:
-    """The processor and its features: code for one of them may not run on another."""
+    """Describe the processor and its features: code for one may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
     except OSError:  # not Linux

@@ -30,12 +30,12 @@ WIDTH = 0.01
 POINTS = 400
 
 
-def _not_held(found: xr.Dataset) -> Any:
+def _not_in_the_dataset(found: xr.Dataset) -> Any:
     allowed = "a density does not hold the loss and its parameters"
     raise InputError("loss", "a function", allowed, "tl.spectra.density with the same loss")
 
 
-@recorded(held={"loss": _not_held, "parameters": _not_held})
+@recorded(from_variables={"loss": _not_in_the_dataset, "parameters": _not_in_the_dataset})
 def density(
     loss: Callable[[Any], Any],
     parameters: Any,

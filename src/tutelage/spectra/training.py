@@ -32,11 +32,11 @@ PATIENCE = 0.5
 TOGETHER = 500
 
 
-def _held(run: xr.Dataset) -> Examples:
+def _examples_of(run: xr.Dataset) -> Examples:
     return check_examples(run["inputs"].values, run["labels"].values, str(run.attrs["examples"]))
 
 
-@provenance.recorded(held={"examples": _held})
+@provenance.recorded(from_variables={"examples": _examples_of})
 def train(
     classifier: Classifier,
     examples: Examples,

@@ -1,12 +1,12 @@
 """Sweeps: any public function over many values of its arguments, on one machine or a cluster.
 
-`run` computes a function at all points of a study and returns one Dataset; `zipped` says which
-values belong together, `last` what of each result is kept, `load` reads what a store holds.
+`run` computes a function at all points of a study and returns one Dataset; `zipped` pairs values
+of several arguments, `last` selects the last values of each result, `load` reads a store.
 
-How it is done, a file for each step: `points` says which points there are, `scenarios` changes a
-part of a scenario, `groups` decides which points are worked on together, `compute` is what a
-worker does with a group, `pieces` makes one Dataset of many results, `store` keeps groups that are
-finished, `engine` hands groups to processes, and `study` brings these together.
+One file for each step: `points` lists the points, `scenarios` changes a part of a scenario,
+`groups` decides which points are computed together, `compute` computes a group, `selection` selects
+a part of each result, `combine` makes one Dataset of many results, `store` saves finished groups,
+`engine` hands groups to processes, and `study` joins these steps.
 
 Other packages may use the modules `cluster`, `engine`, `groups` and `study`.
 """

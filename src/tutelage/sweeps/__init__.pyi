@@ -1,3 +1,3 @@
-from .keeping import last as last
 from .points import zipped as zipped
+from .selection import last as last
 from .study import load as load, run as run

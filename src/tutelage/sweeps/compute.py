@@ -1,11 +1,12 @@
-"""What a worker does with a group of points.
+"""Compute a group of points.
 
-Points that differ in numbers only are one call of `online.trajectory.evolve_each`, up to `LANES` of
-them.  One compiled program computes any number of runs up to that, side by side, and rounds every
-operation by itself: a run gives the same bits whatever the others are, and at any place.
+Points of `online.evolve` that differ in real numbers only are one call of
+`online.trajectory.evolve_each`, up to `LANES` of them.  One compiled program computes up to `LANES`
+runs in parallel and rounds each operation separately: the bits of a run depend neither on the other
+runs nor on its position.
 
-Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs, and
-there a run is alone.
+Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs;
+these runs are computed one by one.
 """
 
 import hashlib
@@ -22,56 +23,63 @@ import xarray as xr
 
 from tutelage._checks import ComputationError, InputError
 from tutelage.model import Overlaps, Scenario
+from tutelage.model.numbers import NAMES
 from tutelage.runs.programs import program_of
-from tutelage.runs.public_names import function
-from tutelage.sweeps.keeping import kept
-from tutelage.sweeps.pieces import as_dataset, stacked, variables
+from tutelage.runs.public_names import public_function
+from tutelage.sweeps.combine import as_dataset, stacked, variables
 from tutelage.sweeps.points import identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
+from tutelage.sweeps.selection import selected
 
 RATES = ("learning_rate", "readout_rate")
 
 
 class Task(NamedTuple):
-    """What is the same at all points.
+    """The part of a study that is the same at all points.
 
-    verb: by its public name.
+    function: public name of the function.
     fixed: arguments that are not swept.
-    keep: what of each result.
-    seed: of the study, if the verb draws random numbers and nobody says which.
+    keep: the selected part of each result.
+    seed: of the study, if the function draws random numbers and its seed is not given.
     """
 
-    verb: str
+    function: str
     fixed: dict[str, Any]
     keep: Any
     seed: int | None
 
 
 def computed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> xr.Dataset:
-    """The results of a group along ``point``.
+    """Compute a group; return its results along ``point``.
 
-    points: key and values of each.
+    points: key and values of each point.
     """
     calls = [_attempt(lambda key=key, x=x: arguments(task, key, x)) for key, x in points]
     results: list[Any] = list(calls)
     every = [number for number, call in enumerate(calls) if not isinstance(call, str)]
-    for some in _together(task.verb, calls, every):
+    for some in _joint_calls(task.function, calls, every):
         for number, result in zip(some, _results(task, [calls[n] for n in some]), strict=True):
             results[number] = result
     return stacked(results)
 
 
 def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[xr.Dataset, float]:
-    """The same, and how many seconds it took."""
+    """Compute a group; return its results and the seconds it took."""
     begun = time.perf_counter()
     return computed(task, points), time.perf_counter() - begun
 
 
 def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the call at a point, with parts of the scenario in their place and a seed of its own."""
-    own = _parameters_of(task.verb)
+    """Return the arguments of the call at a point: with its parts of the scenario, and its seed."""
+    own = _parameters_of(task.function)
     given = {**task.fixed, **values}
-    parts = {name: x for name, x in given.items() if name not in own and name in PARTS}
+
+    def is_part(name: str, value: Any) -> bool:
+        """Whether a value belongs to the scenario; `evolve` itself has schedules of its numbers."""
+        is_number = "scenario" in own and name in NAMES and not callable(value)
+        return name in PARTS and (name not in own or is_number)
+
+    parts = {name: x for name, x in given.items() if is_part(name, x)}
     call = {name: x for name, x in given.items() if name not in parts}
     if parts:
         call["scenario"] = with_parts(call["scenario"], parts)
@@ -81,12 +89,12 @@ def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]
 
 
 @cache
-def _parameters_of(verb: str) -> tuple[str, ...]:
-    return tuple(inspect.signature(function(verb, "verb")).parameters)
+def _parameters_of(function: str) -> tuple[str, ...]:
+    return tuple(inspect.signature(public_function(function, "function")).parameters)
 
 
 def seed_of(seed: int, key: str) -> int:
-    """A seed for a point from that of the study and the point's values, wherever it stands.
+    """Return the seed of a point, from the seed of the study and the values of the point.
 
     >>> seed_of(0, '{"load": 1.0}') == seed_of(0, '{"load": 1.0}') != seed_of(0, '{"load": 2.0}')
     True
@@ -97,7 +105,7 @@ def seed_of(seed: int, key: str) -> int:
 
 
 def _attempt(work: Any) -> Any:
-    """The result, or why there is none."""
+    """Return the result of some work, or the message of its error."""
     try:
         return work()
     except (ComputationError, InputError) as problem:
@@ -106,30 +114,30 @@ def _attempt(work: Any) -> Any:
         return f"{type(problem).__name__}: {problem}"
 
 
-def _together(verb: str, calls: Sequence[Any], numbers: Sequence[int]) -> list[list[int]]:
-    """Which calls are one; those of other verbs are single ones."""
-    if verb != "online.evolve":
+def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) -> list[list[int]]:
+    """Partition calls into joint calls; calls of functions other than `evolve` stay single."""
+    if function != "online.evolve":
         return [[number] for number in numbers]
-    alike: dict[Hashable, list[int]] = defaultdict(list)
+    groups: dict[Hashable, list[int]] = defaultdict(list)
     for number in numbers:
-        alike[_joint(calls[number]) or number].append(number)
+        groups[_joint_key(calls[number]) or number].append(number)
     return [
         some[first : first + size]
-        for some in alike.values()
+        for some in groups.values()
         for size in [_runs_at_once(calls[some[0]])]
         for first in range(0, len(some), size)
     ]
 
 
 def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
-    """Of calls that go together; if that fails, of each alone."""
+    """Compute a joint call; if it fails, each of its calls by itself."""
 
     def result(found: Any) -> Any:
         if task.keep is None and not isinstance(found, xr.Dataset | list | tuple):
             return _attempt(lambda: variables(found))
-        return _attempt(lambda: kept(as_dataset(found), task.keep))
+        return _attempt(lambda: selected(as_dataset(found), task.keep))
 
-    if task.verb == "online.evolve" and _joint(calls[0]) is not None:
+    if task.function == "online.evolve" and _joint_key(calls[0]) is not None:
         found = _attempt(lambda: evolved(calls))
         if not isinstance(found, str):
             return [result(run) for run in found]
@@ -137,18 +145,20 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
             return [one for call in calls for one in _results(task, [call])]
         return [found]
     (call,) = calls
-    found = _attempt(lambda: function(task.verb, "verb")(**call))
+    found = _attempt(lambda: public_function(task.function, "function")(**call))
     return [found if isinstance(found, str) else result(found)]
 
 
-def _joint(call: Mapping[str, Any]) -> Hashable:
-    """Equal for calls of `evolve` that are computed together; None for one with several runs."""
+def _joint_key(call: Mapping[str, Any]) -> Hashable:
+    """Return a key, equal for calls of `evolve` that are joined; None for calls of several runs."""
     from tutelage.model.teachers import decorrelates
 
     scenario, start = call["scenario"], call["start"]
     if not (isinstance(scenario, Scenario) and isinstance(start, Overlaps)):
         return None
     if scenario.leading or start.leading or any(np.ndim(call.get(rate, 0.0)) for rate in RATES):
+        return None
+    if any(call.get(name) is not None for name in NAMES):  # schedules, which `evolve_each` lacks
         return None
     own = {name: call[name] for name in ("scenario", "start")}
     own |= {name: call[name] for name in RATES if name in call}

@@ -1,4 +1,4 @@
-"""Groups handed to whoever computes them: this process, or the workers of a Dask cluster."""
+"""Compute groups in this process, or on the workers of a Dask cluster."""
 
 import time
 import warnings
@@ -11,30 +11,30 @@ import numpy as np
 import xarray as xr
 
 from tutelage.sweeps import cluster
+from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.compute import Task, timed
 from tutelage.sweeps.groups import Group, Queue
-from tutelage.sweeps.pieces import FAILURE
 from tutelage.sweeps.points import POINT
 
 Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
-# What is called for a group: a function of the package that returns a result and its seconds.
+# The call for a group: a function of the package, which returns a result and its seconds.
 Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
-# Groups that each worker has: one that it works on, and one that waits for it.
-EACH = 2
-# Seconds between two looks at which workers there are.
-LOOK = 1.0
-# Workers that may be lost with a group, killed or out of memory, before it is given up.
-MOST_LOST = 3
+# Groups per worker: one in work and one waiting.
+GROUPS_PER_WORKER = 2
+# Interval at which the list of workers is read.
+POLL_SECONDS = 1.0
+# A group is given up after this many workers with it were killed or ran out of memory.
+MAX_LOST_WORKERS = 3
 KILLED = (
-    f"{MOST_LOST} workers were killed that had this point, the last {MOST_LOST - 1} with no other "
-    "work, perhaps for want of memory"
+    f"{MAX_LOST_WORKERS} workers with this point were killed, perhaps for lack of memory; "
+    f"the last {MAX_LOST_WORKERS - 1} of them had no other work"
 )
 
 
 def finished(
     task: Task, queue: Queue, values: Values, workers: int | str
 ) -> Iterator[tuple[Group, xr.Dataset]]:
-    """All groups of a queue, as they are finished."""
+    """Yield the groups of a queue as they are finished."""
     if workers == 1 or not len(queue):
         while group := queue.take():
             found, seconds = timed(task, values(group))
@@ -52,7 +52,7 @@ def finished(
 def on_worker(
     versions: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> tuple[xr.Dataset, float]:
-    """What a worker computes; refused by one that came later, with other versions."""
+    """Compute a group on a worker; refuse if the worker has other versions."""
     from distributed import get_worker
 
     if cluster.versions() != versions:
@@ -61,11 +61,11 @@ def on_worker(
 
 
 class _Raised(Exception):
-    """An error of what a worker computes, to be told from one of the way to it."""
+    """An error raised by the computation of a worker, not by the connection to it."""
 
 
 def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[Group, Any]]:
-    """Groups that workers have finished, and their results; None for one that ends its workers."""
+    """Yield finished groups and their results; None for a group that ends its workers."""
     if isinstance(workers, int):
         workers = min(workers, max(len(queue), 1))  # more would have nothing to do
     with cluster.connected(workers) as (client, revive):
@@ -74,7 +74,7 @@ def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[G
         except _Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
-            words = "the scheduler is gone; what was finished is kept in the store, if there is one"
+            words = "the scheduler is gone; finished points are in the store, if present is one"
             raise ConnectionError(words) from None
 
 
@@ -88,20 +88,20 @@ def _on_workers(
     lost: Counter[tuple[int, ...]] = Counter()
     while len(queue) or given:
         revive()
-        there = list(client.nthreads())
-        known |= cluster.checked(client, [address for address in there if address not in known])
-        there = [address for address in there if address in known]
-        queue.share(there)
-        for group in _taken_back(given, there):
+        present = list(client.nthreads())
+        known |= cluster.checked(client, [address for address in present if address not in known])
+        present = [address for address in present if address in known]
+        queue.share(present)
+        for group in _taken_back(given, present):
             if _is_hopeless(group, queue, lost):
                 yield group, None
-        _give(client, queue, work, there, given)
-        if not given:  # nobody is there yet
-            time.sleep(LOOK)
+        _give(client, queue, work, present, given)
+        if not given:  # no worker has connected yet
+            time.sleep(POLL_SECONDS)
             continue
         try:
             with client.as_current():
-                done = wait(list(given), timeout=LOOK, return_when="FIRST_COMPLETED").done
+                done = wait(list(given), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
         except Late:
             continue
         for future in done:
@@ -117,16 +117,16 @@ def _give(
     client: Any,
     queue: Queue,
     work: Work,
-    there: Sequence[str],
+    present: Sequence[str],
     given: dict[Any, tuple[Group, str]],
 ) -> None:
-    """Hand groups to workers that have less than they could."""
+    """Submit groups to workers that have fewer than they may."""
     load: Counter[str] = Counter()
     for busy_with, address in given.values():
-        load[address] += EACH if busy_with.alone else 1
-    for _ in range(EACH):
-        for address in there:
-            free = load[address] < EACH
+        load[address] += GROUPS_PER_WORKER if busy_with.alone else 1
+    for _ in range(GROUPS_PER_WORKER):
+        for address in present:
+            free = load[address] < GROUPS_PER_WORKER
             group = queue.take(address, idle=not load[address]) if free else None
             if group is not None:
                 function, arguments = work(group)
@@ -135,12 +135,12 @@ def _give(
                     warnings.filterwarnings("ignore", message="Sending large graph")
                     future = client.submit(function, *arguments, workers=[address], pure=False)
                 given[future] = (group, address)
-                load[address] += EACH if group.alone else 1
+                load[address] += GROUPS_PER_WORKER if group.alone else 1
 
 
-def _taken_back(given: dict[Any, tuple[Group, str]], there: Sequence[str]) -> list[Group]:
-    """Groups of workers that are not there any more."""
-    gone = [f for f, (_, address) in given.items() if address not in there and not f.done()]
+def _taken_back(given: dict[Any, tuple[Group, str]], present: Sequence[str]) -> list[Group]:
+    """Return the groups of workers that have disappeared."""
+    gone = [f for f, (_, address) in given.items() if address not in present and not f.done()]
     groups = [given.pop(future)[0] for future in gone]
     for future in gone:
         future.cancel()
@@ -148,12 +148,12 @@ def _taken_back(given: dict[Any, tuple[Group, str]], there: Sequence[str]) -> li
 
 
 def _is_hopeless(group: Group, queue: Queue, lost: Counter[tuple[int, ...]]) -> bool:
-    """Whether a single point has ended as many workers as it may; else it waits again.
+    """Whether a single point has ended MAX_LOST_WORKERS workers; other groups wait again.
 
-    A group that has is worked on point by point: the others are not to blame.
+    A larger group that has is split into its points.
     """
     lost[tuple(group.numbers)] += 1
-    if lost[tuple(group.numbers)] < MOST_LOST:
+    if lost[tuple(group.numbers)] < MAX_LOST_WORKERS:
         queue.again(group)
     elif len(group.numbers) > 1:
         queue.split(group)

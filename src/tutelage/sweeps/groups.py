@@ -1,8 +1,8 @@
-"""Which points are worked on together, and how many at a time.
+"""Which points are computed together, and how many at a time.
 
 Points whose values have the same shapes (`shapes`) are in the same groups, because a worker
-compiles once for all of them.  A group is as large as to take some seconds, by the time that the
-last ones have taken.  What a point gives does not depend on its group: see `compute`.
+compiles once for all of them.  The size of a group is chosen so that it takes a few seconds, judged
+by earlier groups.  The result of a point does not depend on its group: see `compute`.
 """
 
 from collections import defaultdict, deque
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from tutelage.runs.programs import program_of
 from tutelage.sweeps.points import Points
 
-# A group takes about so many seconds: its overhead of milliseconds is nothing then, and not much is
-# lost by a kill.  The first one of a shape compiles, and the next is at most so many times larger.
-SECONDS, GROWS = 5.0, 8
+# Target duration of a group: long against its overhead of milliseconds, short enough to lose little
+# by a kill.  The first group of a shape compiles; the next ones grow by at most MAX_GROWTH.
+GROUP_SECONDS, MAX_GROWTH = 5.0, 8
 
 
 class Group(NamedTuple):
     """Numbers of points, all of one shape.
 
-    alone: True after a worker was killed that had the group: the next worker has nothing else, so
-        that a second kill is due to this group and not to one that the worker was busy with.
+    alone: True after a worker with this group was killed: the next worker gets no other group, so
+        that a second kill is due to this group.
     """
 
     shape: Hashable
@@ -30,18 +30,16 @@ class Group(NamedTuple):
 
 
 def shapes(points: Points) -> list[str]:
-    """A text for each point that is equal for those which share what is compiled."""
+    """Return a text for each point, equal for points that share compiled programs."""
     return points.texts(lambda name, place: program_of({name: points.values[name][place]}))
 
 
 class Queue:
-    """Points that wait, by their shapes; groups are taken from it one after the other.
+    """Waiting points by shape, from which groups are taken.
 
-    numbers: of the points.
-    shapes: of all points.
-    least: points of a first group, and what the others are multiples of.
-
-    Those who `share` the work are told apart by their names.
+    numbers: the waiting points.
+    shapes: the shape of every point.
+    least: the size of a first group; sizes of later groups are multiples of it.
     """
 
     def __init__(self, numbers: list[int], shapes: list[str], least: int):
@@ -51,9 +49,9 @@ class Queue:
         self._again: deque[Group] = deque()
         self._size: dict[Hashable, int] = {}
         self._least, self._workers = least, 1
-        self._last: dict[Hashable, Hashable] = {}  # shape of each worker
-        self._first: dict[Hashable, tuple[int, float]] = {}  # points of a first group, its seconds
-        self._each: dict[Hashable, float] = {}  # seconds of a point in the last group
+        self._last: dict[Hashable, Hashable] = {}  # the shape that each worker has compiled
+        self._first: dict[Hashable, tuple[int, float]] = {}  # size and seconds of a first group
+        self._each: dict[Hashable, float] = {}  # seconds per point of the last group
 
     def __len__(self) -> int:
         again = sum(len(group.numbers) for group in self._again)
@@ -61,18 +59,18 @@ class Queue:
 
     @property
     def compilations(self) -> int:
-        """Shapes of which points wait."""
+        """The number of shapes with waiting points."""
         return sum(map(bool, self._waiting.values()))
 
     def share(self, workers: Collection[Hashable]) -> None:
-        """Who works now: what only others knew is known to nobody."""
+        """Set the names of the present workers; compiled programs of others are lost."""
         self._workers = max(len(workers), 1)
         self._last = {worker: x for worker, x in self._last.items() if worker in workers}
 
     def take(self, worker: Hashable = None, *, idle: bool = True) -> Group | None:
-        """The next group; of the shape that the worker knows, or of one that nobody works on.
+        """Take the next group: of the shape that the worker has compiled, or of one without worker.
 
-        Or of one that another works on, if compiling it once more takes less time than is left.
+        A shape of another worker is taken if compiling it again takes less time than its rest.
         Groups whose workers were killed come first, and wait for an idle worker.
         """
         if self._again:
@@ -92,34 +90,34 @@ class Queue:
         return Group(shape, [waiting.popleft() for _ in range(self._count(shape))])
 
     def _left(self, shape: Hashable) -> float:
-        """Seconds that the waiting points will take; a second each before one has been computed."""
+        """Estimate the seconds of the waiting points; one second each before any is computed."""
         return len(self._waiting[shape]) * self._each.get(shape, 1.0)
 
     def _compiles(self, shape: Hashable) -> float:
-        """Seconds that a first group has taken longer than a later one."""
+        """Estimate the seconds of compilation: of the first group, less those of its points."""
         count, seconds = self._first.get(shape, (0, 0.0))
         return seconds - count * self._each.get(shape, 0.0)
 
     def _count(self, shape: Hashable) -> int:
-        """As many as are known to take a few seconds; at the end less, so that all end together."""
+        """Return the size of the next group; at the end smaller, so that workers end together."""
         waiting = len(self._waiting[shape])
         share = -(-waiting // (2 * self._workers))
         size = min(self._size.get(shape, self._least), max(share, self._least))
         return min(-(-size // self._least) * self._least, waiting)
 
     def took(self, group: Group, seconds: float) -> None:
-        """How long a group has taken, by which the next ones are sized."""
+        """Record the duration of a group, which sets the size of the next ones."""
         count = len(group.numbers)
         self._first.setdefault(group.shape, (count, seconds))
         self._each[group.shape] = seconds / count
-        fitting = int(count * SECONDS / max(seconds, 1e-6))
+        fitting = int(count * GROUP_SECONDS / max(seconds, 1e-6))
         before = self._size.get(group.shape, self._least)
-        self._size[group.shape] = max(1, min(fitting, GROWS * before))
+        self._size[group.shape] = max(1, min(fitting, MAX_GROWTH * before))
 
     def again(self, group: Group) -> None:
-        """Put back a group that was taken and whose worker was killed."""
+        """Put back a group whose worker was killed."""
         self._again.append(group._replace(alone=True))
 
     def split(self, group: Group) -> None:
-        """Put back each point of a group as a group."""
+        """Put back the points of a group as groups of one point."""
         self._again.extend(Group(group.shape, [number], alone=True) for number in group.numbers)

@@ -1,4 +1,4 @@
-"""What a study will take, found by computing one group of it."""
+"""The cost of a study, estimated by computing one group of it."""
 
 import resource
 import sys
@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tutelage.sweeps.compute import Task, timed
-from tutelage.sweeps.groups import SECONDS, shapes
+from tutelage.sweeps.groups import GROUP_SECONDS, shapes
 from tutelage.sweeps.points import Points
 
 
 class Plan(NamedTuple):
-    """points: how many there are; compilations: how many programs they need, at most.
+    """The estimated cost of a study.
 
-    groups: in how many pieces they are computed.
-    seconds: what all of it takes a worker; with several it is shared.
-    compile_seconds: of it for the first points of a program.
-    result_bytes: of all results.
-    worker_bytes: of the process that has computed the first points.
+    points: number of points;  compilations: the largest number of programs;  groups: of groups.
+    seconds: of all work on one worker;  compile_seconds: the part of it that compiles.
+    result_bytes: size of all results.
+    worker_bytes: peak memory of the process that computed the first points.
     """
 
     points: int
@@ -30,9 +29,9 @@ class Plan(NamedTuple):
 
 
 def planned(task: Task, points: Points, numbers: Sequence[int], least: int) -> Plan:
-    """Of so many points that are to be computed; the first of them are, twice.
+    """Estimate the cost of some points.
 
-    The first time compiles, the second one does not.
+    The first points are computed twice: the first time compiles, the second does not.
     """
     if not numbers:
         return Plan(0, 0, 0, 0.0, 0.0, 0, _memory())
@@ -45,11 +44,11 @@ def planned(task: Task, points: Points, numbers: Sequence[int], least: int) -> P
     each, compiling = once / len(first), max(compiled - once, 0.0) * programs
     seconds = each * len(numbers) + compiling
     size = found.nbytes // len(first) * len(numbers)
-    groups = max(programs, -(-int(each * len(numbers)) // int(SECONDS)))
+    groups = max(programs, -(-int(each * len(numbers)) // int(GROUP_SECONDS)))
     return Plan(len(numbers), programs, groups, seconds, compiling, size, _memory())
 
 
 def _memory() -> int:
-    """Bytes that this process has needed at most."""
+    """Return the peak memory of this process in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,8 +1,8 @@
-"""The points of a study: which values each of the swept arguments takes, and at which point.
+"""The points of a study: the values of the swept arguments.
 
-A grid is a mapping of lists: every combination is a point.  A table, a pandas DataFrame, is a point
-for each row.  A point is known by its *key*, a text in JSON with its values, which stays the same
-wherever the point stands in a study.
+A grid is a mapping of lists: every combination is a point.  A table is a pandas DataFrame: every
+row is a point.  The *key* of a point is a text in JSON with its values; it does not depend on the
+position of the point in a study.
 """
 
 import json
@@ -29,9 +29,10 @@ POINT = "point"  # the dimension of a table
 
 @dataclass(frozen=True)
 class Points:
-    """values: of each swept argument, one after the other.
+    """The points of a study.
 
-    places: of each argument, which of its values each point has.
+    values: the list of values of each swept argument.
+    places: for each argument, the index of the value of every point.
     shape: of the grid; () for a table.
     """
 
@@ -43,11 +44,11 @@ class Points:
         return len(next(iter(self.places.values())))
 
     def at(self, number: int) -> dict[str, Any]:
-        """The values of a point."""
+        """Return the values of a point by argument."""
         return {name: self.values[name][at[number]] for name, at in self.places.items()}
 
     def texts(self, text: Any) -> list[str]:
-        """A text for each point, joined of those that a function makes of a name and a place."""
+        """Return a text for each point, joined from ``text(name, place)`` of its values."""
         each = {
             name: [f"{json.dumps(name)}: {text(name, i)}" for i in range(len(values))]
             for name, values in self.values.items()
@@ -56,7 +57,7 @@ class Points:
         return ["{" + ", ".join(parts) + "}" for parts in zip(*columns, strict=True)]
 
     def keys(self) -> list[str]:
-        """By which each point is known; a function, which nobody knows again, by its place."""
+        """Return the keys of all points; a function is identified by its index."""
 
         def text(name: str, place: int) -> str:
             plain = identity(self.values[name][place])
@@ -69,9 +70,9 @@ class Points:
         return tuple(self.values) if self.shape else (POINT,)
 
     def coordinates(self) -> dict[str, Any]:
-        """The swept arguments as coordinates; what is no number and no text is counted.
+        """Return the swept arguments as coordinates; values other than numbers and text by index.
 
-        Activations of one kind have their parameters beside them, as ``activation_slope``.
+        Parameters of activations of one class are coordinates too, as ``activation_slope``.
         """
         found = {}
         for name, values in self.values.items():
@@ -82,7 +83,7 @@ class Points:
         return found
 
     def written(self) -> dict[str, Any]:
-        """In numbers, text, lists and mappings; `read` makes the points again."""
+        """Return the points as numbers, text, lists and mappings, for `read`."""
         return {
             "table": not self.shape,
             "values": {name: [identity(x) for x in values] for name, values in self.values.items()},
@@ -90,13 +91,13 @@ class Points:
 
 
 def count_of(plain: Mapping[str, Any]) -> int:
-    """Count the points that `written` has written, without making them."""
+    """Count the points of `written`, without making them."""
     lengths = [len(values) for values in _lists(plain).values()]
     return max(lengths) if plain["table"] else math.prod(lengths)
 
 
 def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
-    """The values of written points; a file may hold anything in their place."""
+    """Return the lists of values of written points, validated: a file may hold anything."""
     lists = plain.get("values")
     usable = isinstance(lists, dict) and isinstance(plain.get("table"), bool)
     lists = lists if isinstance(lists, dict) else {}
@@ -106,7 +107,7 @@ def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
 
 
 def read(plain: Mapping[str, Any]) -> Points:
-    """Make the points that `written` has written."""
+    """Make points from the return value of `written`."""
     lists = _lists(plain)
     values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
     if plain["table"] and len(set(map(len, values.values()))) != 1:
@@ -115,14 +116,14 @@ def read(plain: Mapping[str, Any]) -> Points:
 
 
 def over_of(plain: Mapping[str, Any]) -> Any:
-    """The same, as a user gives it."""
+    """Make the argument ``over`` from the return value of `Points.written`."""
     points = read(plain)
     return dict(points.values) if points.shape else zipped(points.values)
 
 
 @validated
 def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
-    """Points from lists of equal length: the first values together, then the second ones.
+    """Pair lists of equal length: the first values are one point, the second values the next one.
 
     Args:
         lists: values by the names of the arguments.
@@ -139,7 +140,7 @@ def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def points_of(over: Any) -> Points:
-    """What a user gives as ``over``."""
+    """Make points from the argument ``over``, validated."""
     if isinstance(over, pd.DataFrame):
         columns = {name: [_plain(x) for x in over[name]] for name in over.columns}
         _check_names("over", columns)
@@ -166,7 +167,7 @@ def _grid(values: dict[str, list]) -> Points:
         texts = [json.dumps(x) for x in plain if is_known(x)]
         if len(set(texts)) < len(texts):
             twice = next(x for place, x in enumerate(texts) if x in texts[:place])
-            raise InputError(name, f"{twice:.60} twice", "each value of a grid stands there once")
+            raise InputError(name, f"{twice:.60} twice", "each value of a grid may occur once")
     places = np.indices(shape).reshape(len(shape), -1)
     return Points(values, dict(zip(values, places, strict=True)), shape)
 
@@ -179,7 +180,7 @@ def _table(columns: dict[str, list]) -> Points:
 
 
 def _listed(name: str, values: Any) -> list:
-    """Values one after the other; a list, or the entries of an array along its first axis."""
+    """Return values as a list: a list, or the entries of an array along its first axis."""
     array = hasattr(values, "__array__") and np.ndim(values) > 0
     plain = isinstance(values, Sequence | range | pd.Series) and not isinstance(values, str | bytes)
     if not (array or plain) or not len(values):
@@ -189,12 +190,12 @@ def _listed(name: str, values: Any) -> list:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy as one of Python."""
+    """Convert a number of NumPy to one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def identity(value: Any) -> Any:
-    """A value in numbers, text, lists and mappings; of a Dataset also its contents."""
+    """Describe a value by numbers, text, lists and mappings; a Dataset also by its checksum."""
     if isinstance(value, xr.Dataset):
         return {**described(value), "sha256": checksum.of(netcdf.content(value))}
     if isinstance(value, list | tuple):
@@ -203,7 +204,7 @@ def identity(value: Any) -> Any:
 
 
 def is_known(plain: Any) -> bool:
-    """Whether a value can be told from others by what is written of it: a function cannot."""
+    """Whether a description identifies a value; that of a function does not."""
     if isinstance(plain, dict):
         unknown = UNWRITTEN in plain and "sha256" not in plain
         return not unknown and all(map(is_known, plain.values()))
@@ -211,7 +212,7 @@ def is_known(plain: Any) -> bool:
 
 
 def _parameters(values: list) -> dict[str, np.ndarray]:
-    """Numbers in which activations of one kind differ."""
+    """Return the parameters in which activations of one class differ."""
     first = values[0]
     if not isinstance(first, Activation) or any(type(x) is not type(first) for x in values):
         return {}
@@ -224,7 +225,7 @@ def _parameters(values: list) -> dict[str, np.ndarray]:
 
 
 def _labels(values: list, distinct: bool) -> np.ndarray:
-    """Numbers, texts, names of activations; otherwise, or if these are not distinct, a count."""
+    """Return numbers, texts or names of activations as labels; indices if these are equal."""
     numbers = all(isinstance(x, int | float) for x in values)
     words = [x if isinstance(x, str) else getattr(x, "name", "") for x in values]
     labels = np.array(values if numbers else words)

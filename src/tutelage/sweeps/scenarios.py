@@ -1,8 +1,8 @@
-"""Parts of a scenario by their names: a study may sweep them as if they were arguments.
+"""Parts of a scenario, which a study may sweep as if they were arguments of the function.
 
-These are the arguments of `Scenario` and of `Committee`, as their constructors have them: a part
-that is added there can be swept.  ``units`` and ``activation`` are those of student and teacher;
-``student_units``, ``teacher_activation`` and so on are those of one of them.
+The parts are the arguments of the constructors of `Scenario` and `Committee`.  ``units`` and
+``activation`` set those of student and teacher; ``student_units``, ``teacher_activation`` and so
+on set those of one of them.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ PARTS = (
 
 
 def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
-    """The scenario with other parts.
+    """Return the scenario with other parts.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
@@ -53,11 +53,16 @@ def _with_parts(committee: Committee, network: str, parts: Mapping[str, Any]) ->
 
 
 def _of_more(scenario: Any) -> Any:
-    """The default, if there are other teachers and they were what they are by default."""
+    """Return T for another number of teachers: the default, if the present T is the default."""
     T = getattr(scenario, "T", None)
     if T is None:
         return scenario.teacher_overlaps  # (t, u), for any number of teachers
     if not np.array_equal(T, np.eye(len(T))):
-        allowed = "it is known for orthogonal teachers of norm 1 only what T is for more of them"
-        raise InputError("units", "another number of teachers", allowed, "teacher_overlaps, too")
+        allowed = "T for more teachers is known only if the present ones are orthogonal, of norm 1"
+        raise InputError(
+            "units",
+            "another number of teachers",
+            allowed,
+            "teacher_overlaps=np.eye(3), or sweep it, too",
+        )
     return None

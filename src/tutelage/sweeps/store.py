@@ -1,6 +1,6 @@
 """Finished groups in a folder: one NetCDF file for each, and a manifest in JSON.
 
-    study/manifest.json     verb, fixed arguments, what is kept, seed, versions; points asked for
+    study/manifest.json     function, fixed arguments, selection, seed, versions; points asked for
     study/000001.nc         the points of a group: a Dataset along ``point``, with their keys
     study/lock              who works on it
 
@@ -24,40 +24,40 @@ import xarray as xr
 from tutelage import results
 from tutelage._checks import InputError
 from tutelage.runs import files
-from tutelage.sweeps.pieces import FAILURE
+from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.points import POINT
 
 MANIFEST = "manifest.json"
 DAMAGED = ".damaged"
 NUMBERED = re.compile("[0-9]{6,9}")  # names of groups
-HINT = "another folder, or start_over=True (what is there is kept under another name)"
+HINT = "another folder, or start_over=True (the present store is renamed)"
 
 
 class Store:
-    """A folder with the finished points of a study; ``points`` are their keys, and where they are.
+    """A folder with the finished points of a study.
 
-    folder: made if it is not there.
-    identity: what has to be the same for points to be reused, by name.
+    folder: created if it is missing.
+    identity: values that have to be equal for points to be reused, by name.
     put_aside: whether damaged files are renamed; only for a process that holds the lock.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], *, put_aside: bool):
         self.folder = folder
-        there = manifest_of(folder)
-        if there is not None:
-            _check_same(folder, there["identity"], identity)
+        manifest = manifest_of(folder)
+        if manifest is not None:
+            _check_same(folder, manifest["identity"], identity)
         self.identity = dict(identity)
         self.groups = list(groups(folder, put_aside=put_aside))
 
     def begin(self, asked: Mapping[str, Any]) -> None:
-        """Write the manifest: what is computed, and the points asked for.  The lock is held."""
+        """Write the manifest: the study and its points.  Needs the lock."""
         files.remove_leftovers(self.folder)
         content = {"identity": self.identity, "points": asked}
         path = self.folder / MANIFEST
         files.write(path, json.dumps(content, indent=1), follow_link=False)
 
     def finished(self, retry: bool) -> dict[str, tuple[int, int]]:
-        """Which group has which point, and where; not those that failed, if these are retried."""
+        """Return group and position of each finished point; not of failed ones, if retried."""
         found = {}
         for number, group in enumerate(self.groups):
             for place, (key, failure) in enumerate(zip(keys(group), failures(group), strict=True)):
@@ -68,7 +68,7 @@ class Store:
         return found
 
     def add(self, group: xr.Dataset, keys: list[str]) -> None:
-        """Keep a finished group."""
+        """Save a finished group."""
         named = group.assign_coords({POINT: np.array(keys, dtype=str)})
         taken = (*_files(self.folder, ".nc"), *_files(self.folder, DAMAGED))
         last = max((int(path.stem) for path in taken), default=0)
@@ -86,7 +86,7 @@ def failures(group: xr.Dataset) -> list[str]:
 
 
 def manifest_of(folder: Path) -> dict[str, Any] | None:
-    """What a store says of itself; None if there is no store."""
+    """Read the manifest of a store; None if there is no store."""
     path = folder / MANIFEST
     if not path.exists():
         others = (
@@ -142,7 +142,7 @@ def _files(folder: Path, suffix: str) -> list[Path]:
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse points that were computed otherwise, and say what differs."""
+    """Refuse a store whose points were computed with other arguments or versions."""
     found = list(_differences("", there, now))
     if found:
         received = f"{str(folder)!r}, whose points were computed otherwise"
@@ -164,7 +164,7 @@ def _brief(plain: Any) -> str:
 
 
 def put_aside(folder: Path) -> None:
-    """Give a store another name, beside which a new one begins."""
+    """Rename a store, so that a new one can begin in its place."""
     if not folder.exists():
         return
     number = 1

@@ -1,4 +1,4 @@
-"""A study: a verb, the points at which it is computed, and the Dataset of all results."""
+"""A study: a function, the points at which it is computed, and the Dataset of all results."""
 
 import inspect
 import json
@@ -20,15 +20,14 @@ from tutelage.averages import Estimate
 from tutelage.runs import files
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import attribute, recorded
-from tutelage.runs.public_names import UNRECORDED, function, only_from_callers
+from tutelage.runs.public_names import UNRECORDED, only_from_callers, public_function
 from tutelage.runs.recompute import from_json
 from tutelage.runs.seed import check_seed
 from tutelage.sweeps import cluster, engine, store as stores
 from tutelage.sweeps.code import versions
+from tutelage.sweeps.combine import FAILURE, joined
 from tutelage.sweeps.compute import Task
 from tutelage.sweeps.groups import Group, Queue, shapes
-from tutelage.sweeps.keeping import check_keep
-from tutelage.sweeps.pieces import FAILURE, joined
 from tutelage.sweeps.plan import Plan, planned
 from tutelage.sweeps.points import (
     POINT,
@@ -41,13 +40,14 @@ from tutelage.sweeps.points import (
     read,
 )
 from tutelage.sweeps.scenarios import PARTS
+from tutelage.sweeps.selection import check_keep
 
 NOT_COMPUTED = "not computed yet"
 # A store is loaded if it has at most this many points for each finished one and for the first:
 # every point takes about a kilobyte, and a manifest of a few lines can ask for millions.
 MAX_MISSING_POINTS = 50_000
 RESULTS = (xr.Dataset, Finding, Estimate, float, np.ndarray)
-# Rooms whose functions save, draw and collect what was computed.
+# Packages whose functions save, draw and collect results.
 ELSEWHERE = ("results", "sweeps", "figures", "papers")
 
 
@@ -63,37 +63,37 @@ def _mapping(dataset: xr.Dataset, name: str) -> dict[str, Any]:
     return found
 
 
-def _verb(dataset: xr.Dataset) -> Any:
-    return function(str(dataset.attrs.get("verb", "")), "verb")
+def _function(dataset: xr.Dataset) -> Any:
+    return public_function(str(dataset.attrs.get("function", "")), "function")
 
 
 def _over(dataset: xr.Dataset) -> Any:
     over = _mapping(dataset, "over")
-    check_from_file(_verb(dataset), over.get("values", {}))
+    check_from_file(_function(dataset), over.get("values", {}))
     return over_of(over)
 
 
 def _fixed(dataset: xr.Dataset) -> Any:
     fixed = _mapping(dataset, "fixed")
-    check_from_file(_verb(dataset), fixed)
-    # One by one: a mapping that has the name of an argument is no value by itself.
+    check_from_file(_function(dataset), fixed)
+    # One by one: a mapping with the name of an argument is not a value.
     return {name: from_json(x, name, "sweeps.run") for name, x in fixed.items()}
 
 
-def check_from_file(verb: Any, arguments: Any) -> None:
-    """Refuse arguments that only a caller may give: of `run` itself, and paths of ``verb``."""
+def check_from_file(function: Any, arguments: Any) -> None:
+    """Refuse arguments that only a caller may give: of `run` itself, and paths of ``function``."""
     own = set(inspect.signature(run).parameters) - {"seed", "keep"}
-    for name in sorted({*own, *only_from_callers(verb)} & set(arguments)):
+    for name in sorted({*own, *only_from_callers(function)} & set(arguments)):
         allowed = f"a file cannot set {name}: only the caller of tl.sweeps.run can"
         raise InputError(
             name, short_repr(arguments[name]), allowed, f"tl.sweeps.run(..., {name}=...)"
         )
 
 
-# How `recompute` makes the arguments that are not attributes as they are. No file can set where
-# a study is stored, who computes it, and whether it begins again.
-HELD: dict[str, Callable[[xr.Dataset], Any]] = {
-    "verb": _verb,
+# How `recompute` makes arguments that are not plain attributes.  No file can set the store, the
+# workers, or whether a study starts over.
+FROM_VARIABLES: dict[str, Callable[[xr.Dataset], Any]] = {
+    "function": _function,
     "over": _over,
     "fixed": _fixed,
     "store": lambda _: None,
@@ -103,9 +103,9 @@ HELD: dict[str, Callable[[xr.Dataset], Any]] = {
 }
 
 
-@recorded(held=HELD)
+@recorded(from_variables=FROM_VARIABLES)
 def run(
-    verb: Callable[..., Any],
+    function: Callable[..., Any],
     over: Any,
     *,
     store: Path | None = None,
@@ -120,7 +120,7 @@ def run(
     """Compute a public function at many points, and put the results into one Dataset.
 
     Args:
-        verb: a public function that returns a Dataset, findings or numbers, such as
+        function: a public function that returns a Dataset, findings or numbers, such as
             ``tl.online.evolve``.
         over: values of its arguments: a mapping of lists, every combination of which is a point;
             or a table with a point in each row, a pandas DataFrame or `zipped`.  Parts of a
@@ -132,8 +132,8 @@ def run(
         keep: what of each result: None for everything, names of variables, or `last`.
         workers: processes that compute; None for one on each core of this machine, 1 for this
             process alone, or the address of a Dask scheduler, ``"tcp://HOST:PORT"``.
-        seed: of a verb that draws random numbers: every point has a seed of its own, made from this
-            one and its values.
+        seed: of a function that draws random numbers: the seed of each point is made from this
+            one and the values of the point.
         retry: whether points that failed are tried again.
         start_over: whether to compute all points anew; what was in the store is kept beside it.
         progress: whether to say how far it is and how long it will take.
@@ -167,7 +167,7 @@ def run(
     >>> errors["value"].dims, errors["activation"].values.tolist()
     (('activation', 'label_noise'), ['Erf', 'ReLU'])
     """
-    task, points = _prepared(verb, over, keep, seed, store, fixed)
+    task, points = _prepared(function, over, keep, seed, store, fixed)
     cluster.check_workers("workers", workers, "workers=2")
     folder = None if store is None else _folder(store, start_over)
     with ExitStack() as stack:
@@ -175,15 +175,17 @@ def run(
             stack.enter_context(files.locked("store", folder))
         groups, places = _computed(task, points, folder, retry, workers, progress)
     return _arranged(points, groups, places).assign_attrs(
-        verb=task.verb, over=json.dumps(points.written()), fixed=json.dumps(identity(dict(fixed)))
+        function=task.function,
+        over=json.dumps(points.written()),
+        fixed=json.dumps(identity(dict(fixed))),
     )
 
 
 def plan(
-    verb: Any, over: Any, *, keep: Any, seed: int, store: Path | None = None, **fixed: Any
+    function: Any, over: Any, *, keep: Any, seed: int, store: Path | None = None, **fixed: Any
 ) -> Plan:
-    """What `run` would take, found by computing the first points; nothing is written."""
-    task, points = _prepared(verb, over, keep, seed, store, fixed)
+    """Estimate the cost of `run` by computing the first points; nothing is written."""
+    task, points = _prepared(function, over, keep, seed, store, fixed)
     there: Mapping[str, Any] = {}
     if store is not None and Path(store).is_dir():
         there = _read_only(Path(store), task, points).finished(retry=False)
@@ -196,29 +198,29 @@ def _read_only(folder: Path, task: Task, points: Points) -> stores.Store:
 
 
 def _prepared(
-    verb: Any, over: Any, keep: Any, seed: int, store: Any, fixed: Mapping[str, Any]
+    function: Any, over: Any, keep: Any, seed: int, store: Any, fixed: Mapping[str, Any]
 ) -> tuple[Task, Points]:
-    """What is computed and where, after all checks that need no work."""
+    """Return task and points, after all checks that need no work."""
     points = points_of(over)
-    name = public_name(verb)
-    _check_arguments(verb, name, points, fixed)
+    name = public_name(function)
+    _check_arguments(function, name, points, fixed)
     check_keep(keep)
     check_seed(seed)
     if store is not None:
         _check_known(points, fixed)
-    return Task(name, dict(fixed), keep, seed if _draws(verb, points, fixed) else None), points
+    return Task(name, dict(fixed), keep, seed if _draws(function, points, fixed) else None), points
 
 
 def _least(task: Task) -> int:
-    """Points that are computed together in any case."""
+    """Return the smallest number of points that are computed together."""
     from tutelage.online.flow import LANES
 
-    return LANES if task.verb == "online.evolve" else 1
+    return LANES if task.function == "online.evolve" else 1
 
 
 @validated
 def load(store: Path) -> xr.Dataset:
-    """What a store holds of the points that were last asked for; the others are missing (NaN).
+    """Load the points of the last run of a store; unfinished points are missing (NaN).
 
     Args:
         store: the folder that `run` was given.
@@ -226,7 +228,7 @@ def load(store: Path) -> xr.Dataset:
     folder = Path(store)
     found = stores.manifest_of(folder) if folder.is_dir() else None
     if found is None:
-        raise InputError("store", repr(str(store)), "there is no study in it", "the store of a run")
+        raise InputError("store", repr(str(store)), "there is no study in it", 'store="study"')
     groups = list(stores.groups(folder, put_aside=False))
     places = {
         key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
@@ -248,7 +250,7 @@ def load(store: Path) -> xr.Dataset:
 def _computed(
     task: Task, points: Points, folder: Path | None, retry: bool, workers: Any, progress: bool
 ) -> tuple[list[xr.Dataset], dict[str, tuple[int, int]]]:
-    """All groups, and where in them each point is."""
+    """Compute all points; return groups, and group and position of each point."""
     keys = points.keys()
     store = None
     groups: list[xr.Dataset] = []
@@ -284,7 +286,7 @@ def _computed(
 
 
 def _say_failures(points: Points, groups: list[xr.Dataset], places: list[tuple[int, int]]) -> None:
-    """How many points failed, and which and why the first."""
+    """Warn about failed points, with the reason of the first."""
     every = [stores.failures(group) for group in groups]
     failed = [number for number, (group, place) in enumerate(places) if every[group][place]]
     if failed:
@@ -300,7 +302,7 @@ def _say_failures(points: Points, groups: list[xr.Dataset], places: list[tuple[i
 def _arranged(
     points: Points, groups: list[xr.Dataset], places: Mapping[str, tuple[int, int]]
 ) -> xr.Dataset:
-    """All results in the order of the study, a grid as a grid."""
+    """Return all results in the order of the study, with the dimensions of a grid."""
     nothing = xr.Dataset({FAILURE: (POINT, np.array([NOT_COMPUTED]))})
     blocks = [*(group.drop_vars(POINT, errors="ignore") for group in groups), nothing]
     keys = points.keys()
@@ -314,7 +316,7 @@ def _arranged(
 
 
 def _renamed(table: xr.Dataset, points: Points) -> xr.Dataset:
-    """Variables of the result that are called as what was swept get another name."""
+    """Rename variables of the result that have the name of a swept argument."""
     return table.rename(
         {n: f"result_{n}" for n in points.values if n in {*table.variables, *table.dims}}
     )
@@ -333,13 +335,13 @@ def _as_grid(table: xr.Dataset, points: Points) -> xr.Dataset:
 
 
 def _identity(task: Task, points: Points) -> dict[str, Any]:
-    """What has to be the same for a point of a store to be reused."""
-    signature = inspect.signature(function(task.verb, "verb"))
+    """Return everything that has to be equal for points of a store to be reused."""
+    signature = inspect.signature(public_function(task.function, "function"))
     defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
     left_out = {*UNRECORDED, *points.values, "seed" if task.seed is not None else ""}
     fixed = {n: x for n, x in {**defaults, **task.fixed}.items() if n not in left_out}
     return {
-        "verb": task.verb,
+        "function": task.function,
         "fixed": identity(fixed),
         "keep": identity(task.keep),
         "seed": task.seed,
@@ -347,25 +349,25 @@ def _identity(task: Task, points: Points) -> dict[str, Any]:
     }
 
 
-def public_name(verb: Any) -> str:
-    """``online.evolve`` of ``tl.online.evolve``."""
+def public_name(function: Any) -> str:
+    """Return the name of a public function, such as ``online.evolve``."""
     from importlib import import_module
 
-    parts = str(getattr(verb, "__module__", "")).split(".")
-    name = getattr(verb, "__name__", "")
-    if parts[0] == "tutelage" and inspect.isfunction(verb):
+    parts = str(getattr(function, "__module__", "")).split(".")
+    name = getattr(function, "__name__", "")
+    if parts[0] == "tutelage" and inspect.isfunction(function):
         for count in range(len(parts), 0, -1):
             room = import_module(".".join(parts[:count]))
-            if name in getattr(room, "__all__", ()) and getattr(room, name) is verb:
+            if name in getattr(room, "__all__", ()) and getattr(room, name) is function:
                 return ".".join([*parts[1:count], name])
     allowed = "it has to be a public function of the package"
-    raise InputError("verb", short_repr(verb), allowed, "tl.online.evolve")
+    raise InputError("function", short_repr(function), allowed, "tl.online.evolve")
 
 
-def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, Any]) -> None:
-    """Names and kinds of all arguments, before any work."""
-    own = {n: p for n, p in inspect.signature(verb).parameters.items() if n not in UNRECORDED}
-    kinds = get_type_hints(verb)
+def _check_arguments(function: Any, name: str, points: Points, fixed: Mapping[str, Any]) -> None:
+    """Check names and types of all arguments, before any work."""
+    own = {n: p for n, p in inspect.signature(function).parameters.items() if n not in UNRECORDED}
+    kinds = get_type_hints(function)
     _check_result(name, kinds.get("return"))
     twice = sorted(set(fixed) & set(points.values))
     if twice:
@@ -374,11 +376,13 @@ def _check_arguments(verb: Any, name: str, points: Points, fixed: Mapping[str, A
     for argument in (*points.values, *fixed):
         if argument not in own and argument not in parts:
             received = f"an argument that {name} does not have"
-            there = [*own, *(part for part in parts if part not in own)]
+            available = [*own, *(part for part in parts if part not in own)]
             if argument in WORKERS:
                 allowed = "processes and clusters are given by workers="
                 raise InputError(argument, received, allowed, WORKERS[argument])
-            raise unknown_name_error(argument, received, there, f"there is {', '.join(there)}")
+            raise unknown_name_error(
+                argument, received, available, f"there is {', '.join(available)}"
+            )
     needed = [n for n, p in own.items() if p.default is p.empty]
     for argument in needed:
         if argument not in fixed and argument not in points.values:
@@ -393,11 +397,11 @@ def _check_result(name: str, kind: Any) -> None:
     """Refuse a function that returns neither a Dataset nor findings, estimates, numbers, arrays."""
     if not _is_result(kind) or name.partition(".")[0] in ELSEWHERE:
         allowed = "it has to compute a Dataset, a finding or a number"
-        raise InputError("verb", f"tl.{name}", allowed, "tl.online.evolve")
+        raise InputError("function", f"tl.{name}", allowed, "tl.online.evolve")
 
 
 def _is_result(kind: Any, known: tuple[type, ...] = RESULTS) -> bool:
-    """Whether a sweep can store results of an annotation; each alternative of a union."""
+    """Whether a sweep can store results of an annotated type; of a union, all alternatives."""
     if get_origin(kind) in (list, tuple):
         return _is_result((*get_args(kind), None)[0], (Finding,))
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
@@ -409,13 +413,13 @@ def _is_class_of(kind: Any, known: tuple[type, ...]) -> bool:
     return isinstance(kind, type) and issubclass(kind, known)
 
 
-def _draws(verb: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
-    """Whether points need a seed of their own."""
-    return "seed" in inspect.signature(verb).parameters and "seed" not in points.values
+def _draws(function: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
+    """Whether each point needs a seed."""
+    return "seed" in inspect.signature(function).parameters and "seed" not in points.values
 
 
 def _folder(store: Any, start_over: bool) -> Path:
-    """The folder of the store, which exists then."""
+    """Return the folder of the store, created if it is missing."""
     folder = Path(store)
     if start_over:
         stores.put_aside(folder)
@@ -423,8 +427,8 @@ def _folder(store: Any, start_over: bool) -> Path:
 
 
 def _check_known(points: Points, fixed: Mapping[str, Any]) -> None:
-    """With a store, what cannot be told apart by what is written of it is refused."""
+    """Refuse values that a store cannot distinguish, such as functions."""
     for name, values in {**{n: [x] for n, x in fixed.items()}, **points.values}.items():
         if not all(is_known(identity(x)) for x in values):
-            allowed = "a store cannot tell a function from another one of its name"
+            allowed = "a store cannot distinguish functions of the same name"
             raise InputError(name, "a function", allowed, "store=None")

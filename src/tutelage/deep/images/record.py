@@ -22,7 +22,7 @@ def _no_images(dataset: xr.Dataset) -> Any:
     raise InputError("images", "images", allowed, "tl.deep.images.train_on_images with them")
 
 
-@provenance.recorded(name="deep.images.train_on_images", held={"images": _no_images})
+@provenance.recorded(name="deep.images.train_on_images", from_variables={"images": _no_images})
 def train_on_images(
     images: Any,
     hidden: Any = "64-64-64-64",

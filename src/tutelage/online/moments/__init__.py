@@ -1,4 +1,5 @@
 """The averages that the order-parameter equations need, and the ways to compute them.
 
-To add a way: a file with a `Moments` here, and its name in `tutelage.online.flow.WAYS`.
+To add a method: a file with a subclass of `Moments` here, and the class in
+`tutelage.online.flow.IMPLEMENTATIONS`.
 """

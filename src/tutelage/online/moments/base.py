@@ -1,4 +1,4 @@
-"""What the equations of motion ask of a way to compute their averages."""
+"""Interface of the averages in the equations of motion."""
 
 import abc
 from typing import ClassVar
@@ -14,22 +14,22 @@ from tutelage.averages.generalization import couplings, generalization_error, pr
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 
-# Closed forms lose some digits where fields nearly coincide, and are tested to be right to this.
+# Tested accuracy of closed forms, which lose some digits where fields nearly coincide.
 EXACT = 1e-10
 # Rounding of a sum over products of closed forms, relative to its largest term.
 SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 class Moments(Module):
-    """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario, by one way.
+    """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario.
 
-    scenario: who learns from whom, with its numbers as arrays (`tutelage._jax.numbers_to_arrays`).
+    scenario: with its numbers as arrays (`tutelage._jax.numbers_to_arrays`).
     method: how single averages are computed.
     """
 
     scenario: Scenario
     method: Method
-    # Whether states are worked on one after the other, each with as many nodes as it needs.
+    # Whether states are computed one by one, each with as many nodes as it needs.
     one_by_one: ClassVar[bool] = False
 
     def __init__(self, scenario: Scenario, method: Method):
@@ -37,11 +37,11 @@ class Moments(Module):
 
     @staticmethod
     @abc.abstractmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
-        """Whether this way is right for the scenario and the method."""
+    def supports(scenario: Scenario, method: Method) -> bool:
+        """Whether this class can compute the averages of the scenario with the method."""
 
     def without_shared_activation(self) -> "Moments":
-        """Return averages that do not rest on student and teacher having the same units."""
+        """Return averages that do not assume equal units of student and teacher."""
         scenario = self.scenario.without_shared_activation()
         return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
@@ -57,58 +57,58 @@ class Moments(Module):
 
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        """⟨δ_i v⟩ for all fields v, students first."""
+        """Return ⟨δ_i v⟩ for all fields v, students first."""
 
     def first_orders(
         self, overlaps: Overlaps
     ) -> tuple[Float[Array, "... K n"], Float[Array, "... K n"]]:
-        """⟨δ_i v⟩, and ⟨g(x_i) g_a(f_a)⟩, by which a second layer learns."""
+        """Return ⟨δ_i v⟩, and ⟨g(x_i) g_a(f_a)⟩, which a learning second layer needs."""
         method = None if self.method.exact else self.method
         return self.first_order(overlaps), products(self.scenario, overlaps, method)
 
     def with_readout(self, v: Float[Array, "outputs K"]) -> "Moments":
-        """The same for another second layer of the student."""
+        """Return the averages for another readout of the student."""
         scenario = self.scenario.with_readout(v)
         return eqx.tree_at(lambda moments: moments.scenario, self, scenario)
 
     def jacobian(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        """A_ia = ⟨∂δ_i/∂f_a⟩, of which ⟨δ_i v⟩ is A C."""
+        """Return A_ia = ⟨∂δ_i/∂f_a⟩; ⟨δ_i v⟩ is A C."""
         units, _ = _coefficients(self.scenario)
         return pairs.mean_jacobian(units, overlaps.covariance, couplings(self.scenario))
 
     @abc.abstractmethod
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
-        """⟨δ_i δ_k⟩ and what label noise adds to it."""
+        """Return ⟨δ_i δ_k⟩, with the term of label noise."""
 
     def generalization_error(self, overlaps: Overlaps) -> Float[Array, "..."]:
-        """ε_g of states, by a method that was asked for, or by the best exact one."""
+        """Return ε_g of states, by the requested method or else the best exact one."""
         method = None if self.method.exact else self.method
         return generalization_error(self.scenario, overlaps, method=method)
 
     def coarse(self) -> "Moments":
-        """The same averages with fewer rules to compile; `resolves` says where they are right."""
+        """Return averages with fewer rules to compile; `resolves` says where they are accurate."""
         return self
 
     def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:
-        """Whether the averages are right at these states."""
+        """Whether the averages are accurate at these states."""
         return jnp.ones(overlaps.leading, dtype=bool)
 
     @abc.abstractmethod
     def error(self, overlaps: Overlaps) -> float:
-        """A bound on the error of both at a state, in the largest entry."""
+        """Return a bound on the error of the entries of ⟨δ_i v⟩ and ⟨δ_i δ_k⟩ at a state."""
 
     def derivative_error(self, overlaps: Overlaps) -> float:
-        """The error of derivatives where student and teacher fields coincide, relative to them."""
+        """Return the relative error of derivatives where student and teacher fields coincide."""
         return SUM_ROUNDING if self.method.exact else self.error(overlaps)
 
 
 def exact_first_order(scenario: Scenario, overlaps: Overlaps) -> Float[Array, "... K n"]:
-    """⟨δ_i v⟩ of piecewise linear units and error functions."""
+    """Return ⟨δ_i v⟩ of piecewise linear units and error functions."""
     units, kinks = _coefficients(scenario)
     return pairs.first_order(units, overlaps.covariance, couplings(scenario), kinks=kinks)
 
 
 def _coefficients(scenario: Scenario) -> tuple[pairs.UnitCoefficients, bool]:
-    """Those of their units, and whether the students' have kinks."""
+    """Return the coefficients of all units, and whether the students' have kinks."""
     g, h = scenario.student.activation, scenario.teacher.activation
     return pairs.unit_coefficients([(g, scenario.K), (h, scenario.M)]), bool(g.kinks)

@@ -37,14 +37,14 @@ from tutelage.online.moments.base import SUM_ROUNDING, Moments
 ROUNDING = 1e-13
 
 
-# What is averaged, and how many fields are given: a row of A, ⟨δ_i²⟩, ⟨δ_i δ_k⟩.
+# Kinds of averages and the number of given fields: a row of A, ⟨δ_i²⟩, ⟨δ_i δ_k⟩.
 KINDS = {"row": 1, "square": 1, "pair": 2}
 
 
 class ConditionalMoments(Moments):
-    """For every unit, at any K and M.
+    """Averages by conditioning, for every unit and any K and M.
 
-    fine: whether panels are there for states that no lattice resolves.
+    fine: whether there are panels for states that no lattice resolves.
     """
 
     fine: bool = eqx.field(static=True)
@@ -56,7 +56,7 @@ class ConditionalMoments(Moments):
         self.fine = fine or any(bool(g.kinks) for g in units)
 
     @staticmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
+    def supports(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, Conditional)
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
@@ -111,11 +111,11 @@ class ConditionalMoments(Moments):
         return Units.of(self.scenario)
 
     def _given(self, kind: str) -> list[tuple[int, ...]]:
-        """Every student field, or every pair of them."""
+        """Return all student fields, or all pairs of them."""
         return list(combinations(range(self.scenario.K), KINDS[kind]))
 
     def _levels(self, C: Float[Array, "n n"]) -> dict[str, effort.Level]:
-        """What every average needs."""
+        """Return the level of every average."""
         seen = effort.survey(self._units, C)
         return {
             kind: jax.lax.map(
@@ -129,7 +129,7 @@ class ConditionalMoments(Moments):
         }
 
     def _resolved(self, C: Float[Array, "n n"]) -> Bool[Array, ""]:
-        """Whether a lattice serves everywhere."""
+        """Whether a lattice resolves all averages."""
         return jnp.all(jnp.concatenate([level.resolved for level in self._levels(C).values()]))
 
     def _choice(self, kind: str) -> effort.Choice:
@@ -143,7 +143,7 @@ class ConditionalMoments(Moments):
         return total
 
     def _rows(self, C: Array, kind: str) -> Array:
-        """One after the other, each with the rule that it needs."""
+        """Compute averages of one kind one by one, each with the rule that it needs."""
         seen, choice = effort.survey(self._units, C), self._choice(kind)
 
         def one(order: Int[Array, " n"]) -> Array:
@@ -159,8 +159,7 @@ class ConditionalMoments(Moments):
     def _with(
         self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
     ) -> tuple[Array, Array]:
-        """Of the given fields a row of A with one of ⟨g g_a⟩, or ⟨δ_i δ_k⟩; and what the series in
-        it leaves out."""
+        """Return a row of A and of ⟨g g_a⟩, or ⟨δ_i δ_k⟩, and the remainder of the series."""
         units, G, g = self._units, couplings(self.scenario), self.scenario.student.activation
         D, i, k = C[order][:, order], order[0], order[KINDS[kind] - 1]
         if kind == "row":
@@ -179,7 +178,7 @@ class ConditionalMoments(Moments):
         return quadratic(slopes_of, units, D, Gamma, noise, KINDS[kind], rule)
 
     def _change(self, C: Float[Array, "n n"], kind: str, levels: effort.Level) -> float:
-        """The largest change with the rules that judge those that are used, and what none sees."""
+        """Return the largest change from rules to finer ones, plus unresolved errors."""
         orders, largest = np.asarray(_orders(len(C), self._given(kind))), 0.0
         for place in np.unique(levels.rule):
             used = np.asarray(levels.rule) == place
@@ -210,7 +209,7 @@ def _both(
     orders: Any,
     kind: str,
 ) -> tuple[tuple[Array, Array], Array]:
-    """Rows with the rule of a level and with that which judges it, and what a series leaves out."""
+    """Return rows with the rule of a level and with a finer one, and remainders of series."""
     choice = moments._choice(kind)
     places = (place, int(choice.judged(place, 1)))
     (value, left_out), (other, _) = (
@@ -242,5 +241,5 @@ def _at(
 
 
 def _orders(fields: int, given: list[tuple[int, ...]]) -> Int[Array, "given n"]:
-    """All fields, the given ones first."""
+    """Return orders of all fields, the given ones first."""
     return jnp.array([[*first, *(a for a in range(fields) if a not in first)] for first in given])

@@ -16,7 +16,8 @@ is computed once, and takes about 50 floating-point operations.
 
 Pairs (a, b) are taken as (a, a + s) for s = 0 … n/2, indices modulo n: the terms of one s are made
 of slices of arrays, where lists of indices would not compile to vector instructions.  The pairs
-(i, k) are the last axis, filled up to a multiple of LANES, so that none is left to scalar code.
+(i, k) are the last axis, padded to a multiple of NUMBERS_PER_REGISTER, so that no scalar code
+is needed.
 
 Plain arithmetic is enough here: noise of variance 1 keeps every denominator away from 0, and where
 Σ is a difference of large numbers, at norms q ≫ 1, Λ is large, too.  An entry of ⟨δ_i δ_k⟩ is off
@@ -37,17 +38,17 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import upper_triangle
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
-# Numbers in a vector register: XLA uses 256 bits.
-LANES = 4
+# Numbers in a vector register of 256 bits, as XLA uses.
+NUMBERS_PER_REGISTER = 4
 # More shifts than these are a loop, not one expression.
 UNROLLED_SHIFTS = 8
 
 
 class ErfMoments(Moments):
-    """Exact, for error functions with any offsets."""
+    """Exact averages of error functions with any offsets."""
 
     @staticmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
+    def supports(scenario: Scenario, method: Method) -> bool:
         return isinstance(method, ErfClosedForm)
 
     @property
@@ -66,7 +67,7 @@ class ErfMoments(Moments):
         units, r = self._units, coefficients(self.scenario)
         output, r = jnp.sum(r * units.o[None], axis=-1), r * units.e[None]
         v = -r[:, :K]
-        i, k = (np.pad(x, (0, -len(x) % LANES)) for x in np.triu_indices(K))
+        i, k = (np.pad(x, (0, -len(x) % NUMBERS_PER_REGISTER)) for x in np.triu_indices(K))
         G, h = small_product(v.T, r), small_product(output[None], v)[0]
         constant = (jnp.outer(h, h) + self.scenario.label_noise**2 * small_product(v.T, v))[i, k]
         own, other, between = 1 + C[..., i, i], 1 + C[..., k, k], C[..., i, k]
@@ -95,7 +96,7 @@ def _sum_of_arcsines(
     G_i: Float[Array, "n pairs"],
     G_k: Float[Array, "n pairs"],
 ) -> Float[Array, "... pairs"]:
-    """Σ_ab G_ia G_kb asin ξ_ab, of which (a, b) and (b, a) are one term."""
+    """Return Σ_ab G_ia G_kb asin ξ_ab; (a, b) and (b, a) are one term."""
     n = C.shape[-1]
     half = n // 2
     a = np.arange(n + half) % n
@@ -109,7 +110,7 @@ def _sum_of_arcsines(
     )
 
     def terms(s: int | Array, count: int = n) -> Array:
-        """G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for the first a, and b = a + s."""
+        """Return G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for the first a, and b = a + s."""
         u_a, w_a, inverse_a, ia, ka = (x[..., :count, :] for x in fields)
         u_b, w_b, inverse_b, ib, kb = (
             jax.lax.dynamic_slice_in_dim(x, s, count, -2) for x in fields

@@ -14,10 +14,10 @@ MAX_FIELDS_OF_ONE_KERNEL = 16
 
 
 class FirstMoments(Moments):
-    """Exact, without the second order."""
+    """Exact averages of first order."""
 
     @staticmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
+    def supports(scenario: Scenario, method: Method) -> bool:
         return method.exact
 
     @property

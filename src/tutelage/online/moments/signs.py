@@ -46,7 +46,7 @@ class SignMoments(Moments):
         return eqx.tree_at(lambda m: m.weights, moments, None, is_leaf=lambda x: x is None)
 
     @staticmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
+    def supports(scenario: Scenario, method: Method) -> bool:
         units = (scenario.student.activation, scenario.teacher.activation)
         return isinstance(method, Orthant) and has_known_slopes(*units)
 
@@ -70,9 +70,9 @@ class SignMoments(Moments):
         return found[..., upper_triangle(self.scenario.K)]
 
     def _parts(self, G: Any, xp: Any) -> Any:
-        """What every one of the sums is multiplied by, shape (pairs, quadruples + 1).
+        """Return the factors of all sums, shape (pairs, quadruples + 1).
 
-        G: the couplings, of NumPy or of JAX;  xp: which of them.
+        G: the couplings;  xp: their array module, NumPy or JAX.
         """
         (i, k), (a, b) = np.triu_indices(self.scenario.K), np.triu_indices(G.shape[-1])
         one, other = G[i], G[k]
@@ -82,7 +82,7 @@ class SignMoments(Moments):
         return xp.concatenate([both, noise[:, None]], axis=-1)
 
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
-        """The same of every moment, by NumPy: JAX takes milliseconds for so many small steps."""
+        """Return the factors of all moments, by NumPy: JAX takes milliseconds for them."""
         with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
             G = couplings(self.scenario, np)
         return self.sums.weights(self._parts(G, np))
@@ -92,14 +92,14 @@ class SignMoments(Moments):
 
 
 def has_known_slopes(*units: Activation) -> bool:
-    """Piecewise linear with numbers, so that sums can be written out in moments."""
+    """Whether units are piecewise linear with known slopes."""
     forms = (g.closed_form for g in units)
     return all(form is not None and form.is_homogeneous and form.is_static for form in forms)
 
 
 @cache
 def _written_out(K: int, M: int, g: ClosedForm, h: ClosedForm) -> Sums:
-    """For every i <= k: I4(x_i, x_k, a, b) for a <= b, and ⟨g'(x_i) g'(x_k)⟩."""
+    """Return, for i <= k, the sums I4(x_i, x_k, a, b) for a <= b, and ⟨g'(x_i) g'(x_k)⟩."""
     values = [sums.value(g, i) for i in range(K)] + [sums.value(h, K + n) for n in range(M)]
     slopes = [sums.slope(g, i) for i in range(K)]
     products = [

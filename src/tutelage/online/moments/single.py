@@ -21,7 +21,7 @@ class SingleMoments(Moments):
     """One average for every triple and quadruple of fields."""
 
     @staticmethod
-    def serve(scenario: Scenario, method: Method) -> bool:
+    def supports(scenario: Scenario, method: Method) -> bool:
         return True
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
@@ -30,7 +30,7 @@ class SingleMoments(Moments):
         return self.three_point(overlaps)
 
     def three_point(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
-        """⟨δ_i v⟩ as a sum of I3, one for every triple of fields."""
+        """Return ⟨δ_i v⟩ as a sum of I3 over all triples of fields."""
         total = self._sum("i3", overlaps)
         return total.reshape(*total.shape[:-1], self.scenario.K, -1)
 
@@ -49,7 +49,7 @@ class SingleMoments(Moments):
         return Averages(units, self.method)
 
     def _sum(self, kind: str, overlaps: Overlaps, errors: bool = False) -> Array:
-        """Σ coefficient × average for every target, or a bound on the error of that."""
+        """Return Σ coefficient × average for every target, or a bound on its error."""
         total, C = jnp.zeros(()), overlaps.covariance
         for batch in _tuples(kind, self.scenario.K, self.scenario.M):
             factor, found = self._factors(kind, batch), self._averages.estimates(kind, batch, C)
@@ -59,7 +59,7 @@ class SingleMoments(Moments):
         return total
 
     def _factors(self, kind: str, batch: Batch) -> Float[Array, " count"]:
-        """G_ia of a triple, ½ (G_ia G_kb + G_ib G_ka) of a quadruple, -ς² G_ik of two slopes."""
+        """G_ia of triples, ½ (G_ia G_kb + G_ib G_ka) of quadruples, -ς² G_ik of two slopes."""
         G, f = couplings(self.scenario), batch.fields.T
         if kind == "i3":
             return G[f[0], f[2]]
@@ -70,7 +70,7 @@ class SingleMoments(Moments):
 
 @cache
 def _tuples(kind: str, K: int, M: int) -> list[Batch]:
-    """The averages of one kind, with their targets."""
+    """Return the averages of one kind, with their targets."""
     n, pairs = K + M, product(range(K), range(K))
     match kind:
         case "i3":  # (x_i, v, a) for the target (i, v)

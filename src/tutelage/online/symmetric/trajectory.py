@@ -24,7 +24,7 @@ from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
 from tutelage.online.integration import (
     DIVERGED,
     GROWS,
-    MOST_STEPS,
+    MAX_STEPS,
     NOISE,
     OUTCOMES,
     PLATEAU,
@@ -190,7 +190,7 @@ class ProgressCheck:
             return
         advance = max(float(t) - self._then, np.finfo(float).tiny) / LOOK
         left, self._then = self._until - float(t), float(t)
-        if left > MOST_STEPS * advance:
+        if left > MAX_STEPS * advance:
             raise ComputationError(
                 "until",
                 f"the run cannot reach {self._until:g}",

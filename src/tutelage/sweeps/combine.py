@@ -1,8 +1,7 @@
 """Many results as one Dataset, with a dimension ``point``.
 
 Results of equal shapes are stacked.  Where shapes differ, as Q does with the number of units, every
-dimension gets the labels of all results, and what a result does not have is missing: NaN for
-numbers, an empty text.
+dimension gets the labels of all results; entries that a result lacks are NaN, or an empty text.
 """
 
 import dataclasses
@@ -15,29 +14,29 @@ import xarray as xr
 
 from tutelage._findings import Finding
 from tutelage.model import Overlaps
-from tutelage.sweeps.keeping import ENDS
 from tutelage.sweeps.points import POINT
+from tutelage.sweeps.selection import END_VARIABLES
 
-# Why a point has no result; "" where it has one.
+# The variable that says why a point has no result; "" where it has one.
 FAILURE = "failure"
-# How the axes of overlaps are called everywhere.
+# Names of the axes of overlaps.
 AXES = {"Q": ("student", "student_2"), "R": ("student", "teacher")}
 Variable = tuple[tuple[str, ...], np.ndarray]
-Numbers = dict[str, Variable]  # a result without coordinates, which needs no Dataset of its own
+Numbers = dict[str, Variable]  # a result without coordinates
 
 
 def as_dataset(result: Any) -> xr.Dataset:
-    """A result of a public function: a Dataset as it is, a finding with a variable for each field.
+    """Convert a result of a public function to a Dataset; a finding gets one variable per field.
 
-    An `Estimate` is a number and its ``_error``; None is missing, and its ``_reason`` says why.
-    Several findings are along ``number``.
+    An `Estimate` becomes a number and its ``_error``; None becomes NaN and its ``_reason``.
+    Several findings are stacked along ``number``.
 
     >>> from tutelage.averages import Estimate
     >>> sorted(as_dataset(Estimate(2.0, 1e-9)).data_vars)
     ['value', 'value_error']
     """
     if isinstance(result, xr.Dataset):
-        ends = {name: result.attrs[name] for name in ENDS if name in result.attrs}
+        ends = {name: result.attrs[name] for name in END_VARIABLES if name in result.attrs}
         return result.assign(ends)
     if isinstance(result, list | tuple) and all(isinstance(x, Finding) for x in result):
         if not result:
@@ -48,7 +47,7 @@ def as_dataset(result: Any) -> xr.Dataset:
 
 
 def variables(result: Any) -> Numbers:
-    """A finding, an `Estimate` or a number: names, dimensions and arrays."""
+    """Return names, dimensions and arrays of a finding, an `Estimate` or a number."""
     return dict(_fields("", result) if isinstance(result, Finding) else _field("value", result))
 
 
@@ -64,7 +63,7 @@ def _fields(prefix: str, finding: Finding) -> Iterator[tuple[str, Variable]]:
 
 
 def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
-    """A variable, or several, for one field of a finding."""
+    """Yield the variables of one field of a finding."""
     if isinstance(value, Finding):
         yield from _fields(f"{name}_", value)
     elif isinstance(value, Overlaps):
@@ -91,17 +90,17 @@ def _array(name: str, value: Any) -> Variable:
 
 
 def stacked(results: Sequence[xr.Dataset | Numbers | str]) -> xr.Dataset:
-    """All results along ``point``; a text stands for one that failed, and says why."""
-    alike: dict[Hashable, list[int]] = defaultdict(list)
+    """Stack results along ``point``; a text in the place of a result is the reason of a failure."""
+    groups: dict[Hashable, list[int]] = defaultdict(list)
     for number, result in enumerate(results):
-        alike[_signature(result)].append(number)
-    blocks = [_block([results[number] for number in some]) for some in alike.values()]
-    order = np.argsort([number for some in alike.values() for number in some], kind="stable")
+        groups[_signature(result)].append(number)
+    blocks = [_block([results[number] for number in members]) for members in groups.values()]
+    order = np.argsort([number for members in groups.values() for number in members], kind="stable")
     return joined(blocks).isel({POINT: order})
 
 
 def _signature(result: xr.Dataset | Numbers | str) -> Hashable:
-    """Equal for results that can be stacked."""
+    """Return a key that is equal for results that can be stacked."""
     if isinstance(result, str):
         return ""
     if isinstance(result, dict):
@@ -112,7 +111,7 @@ def _signature(result: xr.Dataset | Numbers | str) -> Hashable:
 
 
 def _block(results: Sequence[Any]) -> xr.Dataset:
-    """Results of equal shapes, or failures."""
+    """Stack results of equal shapes, or failures."""
     if isinstance(results[0], str):
         return xr.Dataset({FAILURE: (POINT, np.array(results, dtype=str))})
     failure = {FAILURE: (POINT, np.full(len(results), "", dtype="<U1"))}
@@ -135,7 +134,7 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
 
 
 def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Blocks one after the other along ``point``; labels of a dimension are those of all blocks."""
+    """Concatenate blocks along ``point``, with the union of their labels along other dimensions."""
     if len(blocks) == 1:
         return blocks[0]
     dims = list(dict.fromkeys(dim for block in blocks for dim in block.sizes if dim != POINT))
@@ -152,7 +151,7 @@ def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def _labels(dim: Hashable, blocks: Sequence[xr.Dataset]) -> np.ndarray:
-    """All labels of a dimension; places, where it has none."""
+    """Return the union of the labels of a dimension; positions, if it has no labels."""
     each = [block.get_index(dim).to_numpy() for block in blocks]
     if all(np.array_equal(each[0], one) for one in each):
         return each[0]
@@ -162,12 +161,12 @@ def _labels(dim: Hashable, blocks: Sequence[xr.Dataset]) -> np.ndarray:
 def _joined(
     name: Hashable, blocks: Sequence[xr.Dataset], labels: Mapping[Hashable, np.ndarray]
 ) -> xr.Variable:
-    there = [block.variables[name] for block in blocks if name in block.variables]
-    dims = max((x.dims for x in there), key=len)
+    present = [block.variables[name] for block in blocks if name in block.variables]
+    dims = max((x.dims for x in present), key=len)
     count = sum(block.sizes[POINT] for block in blocks)
     shape = (count, *(len(labels[dim]) for dim in dims[1:]))
-    full = sum(x.size for x in there) == np.prod(shape, dtype=int)
-    made = _missing(shape, [x.dtype for x in there], full)
+    full = sum(x.size for x in present) == np.prod(shape, dtype=int)
+    filled = _missing(shape, [x.dtype for x in present], full)
     begin = 0
     for block in blocks:
         end = begin + block.sizes[POINT]
@@ -179,15 +178,15 @@ def _joined(
                 else np.arange(len(labels[dim]))
                 for dim in variable.dims[1:]
             ]
-            made[np.ix_(np.arange(begin, end), *places)] = variable.values
+            filled[np.ix_(np.arange(begin, end), *places)] = variable.values
         begin = end
-    return xr.Variable(dims, made, there[0].attrs)
+    return xr.Variable(dims, filled, present[0].attrs)
 
 
 def _missing(
     shape: tuple[int, ...], kinds: Sequence[np.dtype], full: bool | np.bool_
 ) -> np.ndarray:
-    """An array that holds these kinds, filled with what stands for nothing."""
+    """Return an array for values of these types, filled with NaN, 0 or empty text."""
     kind = np.result_type(*kinds)
     if kind.kind in "US":
         return np.full(shape, "", dtype=kind)

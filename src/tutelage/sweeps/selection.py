@@ -1,4 +1,4 @@
-"""What of each result is kept."""
+"""The part of each result that a sweep stores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import xarray as xr
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 
-# How a run ended is always kept: a number or a word for each point.
-ENDS = ("outcome", "ended_at")
+# Variables that are always stored: how a run ended.
+END_VARIABLES = ("outcome", "ended_at")
 HINT = 'keep=tl.sweeps.last("generalization_error"), or the names of variables'
 
 
@@ -24,11 +24,11 @@ class Last:
 
 @validated
 def last(names: str | Sequence[str]) -> Last:
-    """Of each run the last value of some variables, instead of the whole curves.
+    """Store the last value of some variables of each run, instead of whole curves.
 
     Args:
-        names: one variable, or several.  Of a run that has diverged it is the last value that was
-            recorded; its ``outcome`` is kept beside it.
+        names: one variable, or several.  For a run that has diverged, the last recorded value is
+            stored; its ``outcome`` is stored as well.
 
     >>> last("generalization_error")
     Last(names=('generalization_error',))
@@ -37,7 +37,7 @@ def last(names: str | Sequence[str]) -> Last:
 
 
 def check_keep(keep: Any) -> None:
-    """None for everything, names of variables, or `last`."""
+    """Refuse a selection other than None (everything), names of variables, or `last`."""
     if keep is None or isinstance(keep, Last):
         return
     if isinstance(keep, str | list | tuple):
@@ -47,11 +47,11 @@ def check_keep(keep: Any) -> None:
     raise InputError("keep", short_repr(keep), allowed, HINT)
 
 
-def kept(result: xr.Dataset, keep: Any) -> xr.Dataset:
-    """The part of a result that is asked for, and how it ended.
+def selected(result: xr.Dataset, keep: Any) -> xr.Dataset:
+    """Return the selected part of a result, and how the run ended.
 
     >>> run = xr.Dataset({"error": ("time", [0.5, 0.25, np.nan]), "Q": 1.0, "outcome": "diverged"})
-    >>> found = kept(run, last("error"))
+    >>> found = selected(run, last("error"))
     >>> sorted(found.data_vars), float(found.error)
     (['error', 'outcome'], 0.25)
     """
@@ -60,9 +60,9 @@ def kept(result: xr.Dataset, keep: Any) -> xr.Dataset:
     names = keep.names if isinstance(keep, Last) else _names("keep", keep)
     for name in names:
         if name not in result.variables:
-            there = f"the result has {', '.join(map(str, result.data_vars))}"
-            raise InputError("keep", repr(name), there, HINT)
-    ends = [name for name in ENDS if name in result.data_vars and name not in names]
+            available = f"the result has {', '.join(map(str, result.data_vars))}"
+            raise InputError("keep", repr(name), available, HINT)
+    ends = [name for name in END_VARIABLES if name in result.data_vars and name not in names]
     part = result[[*names, *ends]]
     return _at_the_end(part, names) if isinstance(keep, Last) else part
 
@@ -70,11 +70,11 @@ def kept(result: xr.Dataset, keep: Any) -> xr.Dataset:
 def _at_the_end(part: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     for name in names:
         if "time" not in part[name].dims:
-            allowed = "a last value is that of a curve over time"
+            allowed = "only a curve over time has a last value"
             raise InputError("keep", repr(name), allowed, f'keep="{name}"')
         curve = part[name].transpose("time", ...)
-        there = np.isfinite(curve.values).reshape(len(curve), -1).all(axis=1)
-        place = int(np.flatnonzero(there)[-1]) if there.any() else len(curve) - 1
+        finite = np.isfinite(curve.values).reshape(len(curve), -1).all(axis=1)
+        place = int(np.flatnonzero(finite)[-1]) if finite.any() else len(curve) - 1
         part = part.assign({name: curve.isel(time=place, drop=True)})
     return part.drop_dims("time", errors="ignore")
 
