@@ -256,7 +256,7 @@ def _check_averages(error: float, method: Method | str | None) -> None:
         raise InputError(
             "scenario and start",
             f"units whose averages have an error of {error:.2g}",
-            f"at most {MAX_AVERAGES_ERROR:g} is allowed: units change faster than the nodes resolve",
+            f"at most {MAX_AVERAGES_ERROR:g} is allowed: units change faster than nodes resolve",
             "kinks=[0.5] where they change, a smoother unit, or method='quadrature' for any error",
         )
 
