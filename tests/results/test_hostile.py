@@ -344,7 +344,7 @@ def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_pat
     assert (tmp_path / "bomb.npz").stat().st_size < MEGABYTE
     with bounded_memory(MEGABYTE), pytest.raises(InputError, match=r"unpack to \d+ times"):
         tl.spectra.load_examples(tmp_path / "bomb.npz")
-    with bounded_memory(MEGABYTE), pytest.raises(InputError, match="no checkpoint"):
+    with bounded_memory(MEGABYTE), pytest.raises(InputError, match="not a checkpoint"):
         Checkpoint(tmp_path / "bomb.npz", {})
 
 
@@ -363,7 +363,7 @@ def test_an_archive_that_names_another_compression_is_refused(method, tmp_path):
     path.write_bytes(bytes(content))
     with pytest.raises(arrays.ArrayFileError):
         arrays.load_npz(path)
-    with pytest.raises(InputError, match="no checkpoint"):
+    with pytest.raises(InputError, match="not a checkpoint"):
         Checkpoint(path, {})
 
 

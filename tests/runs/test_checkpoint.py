@@ -79,7 +79,7 @@ def test_trees_come_back_in_their_shape():
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
     path = tmp_path / "work.npz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="no checkpoint"):
+    with pytest.raises(InputError, match="not a checkpoint"):
         Checkpoint(path, IDENTITY)
     assert path.read_bytes() == content
 

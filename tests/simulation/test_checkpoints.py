@@ -153,7 +153,7 @@ def test_a_checkpoint_of_another_scenario_is_refused(tmp_path, first):
 def test_a_file_that_is_no_checkpoint_is_left_alone(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("important")
-    with pytest.raises(tl.InputError, match=r"checkpoint: .*no checkpoint"):
+    with pytest.raises(tl.InputError, match=r"checkpoint: .*not a checkpoint"):
         simulated(checkpoint=file)
     assert file.read_text() == "important"
 

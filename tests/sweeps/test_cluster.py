@@ -120,7 +120,7 @@ def test_processes_compute_on_cores_unless_a_gpu_is_asked_for_and_share_it(
 
 
 def test_an_address_where_nobody_answers_and_dask_that_is_not_there_are_refused(monkeypatch):
-    monkeypatch.setattr(cluster, "ANSWERS", 0.5)
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
         study(OVER, workers="tcp://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "distributed", None)

@@ -168,7 +168,7 @@ def test_a_checkpoint_of_other_images_is_refused(images, tmp_path):
     with pytest.raises(InputError, match=r"checkpoint: got .*another file name"):
         ImageStudy(other, **SMALL, checkpoint=tmp_path).teacher()
     (tmp_path / "teacher.npz").write_bytes(b"something else")
-    with pytest.raises(InputError, match="no checkpoint"):
+    with pytest.raises(InputError, match="not a checkpoint"):
         ImageStudy(images, **SMALL, checkpoint=tmp_path).teacher()
 
 
