@@ -7,7 +7,7 @@ from tutelage._checks import InputError
 
 
 def check_seed(seed: Any) -> int:
-    """A whole number from 0 to 2⁶³ - 1, which is what generators take.
+    """Validate a seed: a whole number from 0 to 2⁶³ - 1.
 
     >>> check_seed(7)
     7

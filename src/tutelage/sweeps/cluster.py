@@ -79,7 +79,7 @@ def _client(address: str) -> Iterator[Any]:
         # Not the default client of this process: xarray and others would ask it for locks.
         client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as problem:
-        allowed = f"no Dask scheduler answers versions_there ({problem})"
+        allowed = f"no Dask scheduler answers there ({problem})"
         raise InputError("workers", repr(address), allowed, '"tcp://HOST:8786"') from None
     try:
         yield client

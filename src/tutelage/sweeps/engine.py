@@ -74,7 +74,7 @@ def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[G
         except _Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
-            words = "the scheduler is gone; finished points are in the store, if present is one"
+            words = "the scheduler is gone; finished points are in the store, if there is one"
             raise ConnectionError(words) from None
 
 

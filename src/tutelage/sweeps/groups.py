@@ -18,7 +18,7 @@ GROUP_SECONDS, MAX_GROWTH = 5.0, 8
 
 
 class Group(NamedTuple):
-    """Numbers of points, all of one shape.
+    """A group: the indices of its points, which have one shape.
 
     alone: True after a worker with this group was killed: the next worker gets no other group, so
         that a second kill is due to this group.

@@ -76,11 +76,11 @@ class Averages(Module):
         return isinstance(self.method, Orthant | Hermite)
 
     def sums(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Array:
-        """Σ weight × average for every target."""
+        """Return Σ weight × average for every target."""
         return self.estimates(kind, batch, C).value @ jnp.asarray(batch.weights).T
 
     def estimates(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Estimate:
-        """Every average of the batch; ``kind`` is "i3", "i4" or "slopes"."""
+        """Return all averages of the batch; ``kind`` is "i3", "i4" or "slopes"."""
         units = tuple(self.units[batch.teachers[a]] for a in ARGUMENTS[kind])
         covariances = C[..., batch.fields[:, :, None], batch.fields[:, None, :]]
         method = self._method(kind, units, batch)
@@ -90,7 +90,7 @@ class Averages(Module):
         return function(units, covariances, **options, **method.options())
 
     def _method(self, kind: str, units: tuple[Activation, ...], batch: Batch) -> Method:
-        """The series serves where nothing else does, as in citton2025: four different fields."""
+        """Return the method of a batch: the series only for four different fields (citton2025)."""
         if isinstance(self.method, Hermite) and Orthant().supports(units):
             different = batch.same == (0, 1, 2, 3)
             return self.method if kind == "i4" and different else Orthant()
