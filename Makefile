@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help reproduce explore test test-all test-oldest test-newest browser ask-browser torch \
-	check format bench docs clean
+	check format coverage bench docs dist clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -99,6 +99,15 @@ check: .venv/dev.stamp ask-browser  ## formatting, lint, types, and the document
 format: .venv/dev.stamp  ## rewrite the sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+coverage: .venv/test.stamp ask-browser  ## which lines the fast tests run, as a table
+	$(PIP_INSTALL) coverage
+	$(BIN)/python -m coverage run -m pytest -n 0
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
+
+dist: .venv/base.stamp  ## wheel and source archive, in dist/
+	$(PIP_INSTALL) hatchling
+	$(BIN)/python -m hatchling build -d dist
 
 bench: .venv/bench.stamp  ## accuracy and speed, as tables, also of programs written in an afternoon
 	@set -e; for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script; done
