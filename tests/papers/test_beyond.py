@@ -389,7 +389,7 @@ def test_every_section_has_a_figure_and_numbers_with_errors(tmp_path):
 
 
 def test_recorded_networks_leave_the_plateau_after_the_steps_of_the_map():
-    data = recorded.kept("beyond", "optimizers")
+    data = recorded.load_recorded("beyond", "optimizers")
     theory = data["steps"].sel(batch=float(data["network_batch"]))
     deviation = np.abs(data["network_steps"] - theory) / data["network_error"]
     measured = deviation.values[np.isfinite(deviation.values)]
@@ -402,7 +402,7 @@ def test_recorded_networks_leave_the_plateau_after_the_steps_of_the_map():
 @pytest.mark.parametrize("batch", [1.0, 100.0])
 @pytest.mark.parametrize("name", beyond_optimizers.OPTIMIZERS)
 def test_the_recorded_map_of_optimizers_is_computed_again(name, batch):
-    data = recorded.kept("beyond", "optimizers")
+    data = recorded.load_recorded("beyond", "optimizers")
     case, optimizer = beyond_optimizers.CASES[0], beyond_optimizers.OPTIMIZERS[name]
     here = data.sel(case=case.label, optimizer=name, batch=batch)
     rate, goal = float(here["learning_rate"]), beyond_optimizers.level(case)
