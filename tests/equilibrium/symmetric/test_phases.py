@@ -60,3 +60,10 @@ def test_bad_input_is_refused():
         phases("Swish", 2, [1.0])
     with pytest.raises(InputError, match="loads"):
         phases(tl.Swish(1.0), 2, [2.0, 1.0])
+
+
+def test_loads_beyond_rounding_are_refused_and_not_missing():
+    """Beyond them a specialized state is the teacher up to rounding, and has no number."""
+    for setting in ({}, {"temperature": 0.1}):
+        with pytest.raises(tl.InputError, match="rounding"):
+            tl.equilibrium.phases(tl.ReLU(), math.inf, [1.0, 1e12], **setting)

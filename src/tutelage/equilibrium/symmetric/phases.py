@@ -9,13 +9,18 @@ import numpy as np
 import xarray as xr
 
 from tutelage.activations import Activation
-from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches, states_at
+from tutelage.equilibrium.symmetric.branches import (
+    BranchCurve,
+    check_reach,
+    follow_branches,
+    states_at,
+)
 from tutelage.equilibrium.symmetric.curve import check_loads
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.symmetric.transitions import Transitions, transitions_of
 from tutelage.equilibrium.thermal.curve import phases_of
 from tutelage.equilibrium.thermal.setting import setting_of
-from tutelage.equilibrium.thermal.solution import solution_of
+from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
 from tutelage.runs.provenance import recorded
 
 PHASES = (
@@ -64,9 +69,12 @@ def phases(
     alpha = check_loads(loads)
     setting = setting_of(activation, units, temperature, approximation, label_noise)
     if setting is not None:
-        return phases_of(solution_of(activation, setting), alpha)
+        solution = solution_of(activation, setting)
+        check_loads_within(solution, "loads", float(alpha[-1]))
+        return phases_of(solution, alpha)
     theory = theory_of(activation, units)
     branch_curve = follow_branches(theory)
+    check_reach("loads", branch_curve, float(alpha[-1]))
     found = transitions_of(theory, branch_curve)
     lines = [found.appears, found.coexists, found.unstable]
     appears, coexists, unstable = (np.nan if e is None else float(e.value) for e in lines)

@@ -108,7 +108,7 @@ def _temperature(value: Any, noise: float) -> float:
                 "temperature",
                 "'bayes' without label noise",
                 "the Bayes-optimal temperature is the variance of the label noise",
-                "label_noise=0.3, or temperature=0, its limit",
+                "label_noise=0.3",
             )
         return noise**2
     if not is_number(value):

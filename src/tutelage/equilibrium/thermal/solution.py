@@ -217,7 +217,7 @@ def check_loads_within(solution: Solution, argument: str, load: float) -> None:
             argument,
             f"{load:g}",
             f"beyond {reach:.3g} a state is the teacher up to rounding",
-            "a smaller load: the numbers change no more",
+            f"{reach:.3g}",
         )
 
 
