@@ -89,14 +89,14 @@ def _outcome(verdicts: Mapping[str, str]) -> str:
     """Count the rows that agree, and name the others.
 
     >>> _outcome({"a": "agrees", "b": "agrees", "c": "depends"})
-    '2 agrees; depends: c'
+    '2 agrees. depends: c'
     """
     parts = []
     for verdict, count in counted(verdicts.values()).items():
         items = [item for item, one in verdicts.items() if one == verdict]
         named = verdict != "agrees" and count <= LISTED
-        parts.append(f"{verdict}: {', '.join(items)}" if named else f"{count} {verdict}")
-    return "; ".join(parts)
+        parts.append(f"{verdict}: {'; '.join(items)}" if named else f"{count} {verdict}")
+    return ". ".join(parts)
 
 
 def cited(text: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 `recursion_error` (Lemma 1), `mixtures` and `pieces` (Corollary 1), `interpolation` and `disguise`
 (Theorem 1), `alignment` (Theorems 2 and 3), `noisy_recovery` (Theorem 5), `mean_push` (Theorem 6)
-and `escape_time`, `descent`, `growth` and `symmetric_flow` (Theorem 7).
+and `escape_time`, `descent`, `growth` and `symmetric_flow` (Theorem 7).  `independence` has the
+linear programme of Theorems 2 to 5 in their own direction, and of Lemmas 2, 3, 5 and 6.
 
 Arguments are not validated here: students and teachers have the same depth, inputs and outputs.
 """
