@@ -333,3 +333,12 @@ def test_axes_of_arrays_in_findings_are_counted_from_1():
     table = combine.as_dataset(one)
     assert table.eigenvectors.dims == ("eigenvectors_1", "eigenvectors_2")
     assert table.eigenvalues.dims == ("eigenvalues_1",)
+
+
+def test_a_number_is_a_part_of_the_scenario_and_a_schedule_an_argument():
+    """`evolve` takes schedules of the weight decay under the name of the scenario's number."""
+    constant = study({"learning_rate": [0.5], "weight_decay": [0.2]})
+    schedule = study({"learning_rate": [0.5]}, weight_decay=lambda t: 0.2 + 0 * t)
+    for name in ("R", "Q"):  # both to the tolerance of the integration
+        exact, found = constant[name].squeeze(), schedule[name].squeeze()
+        np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-8)

@@ -217,7 +217,7 @@ def _dataset(below: bytes) -> xr.Dataset:
     return xr.Dataset(variables, coordinates, attrs)
 
 
-def _check_head(sizes: Sizes, columns: Mapping[str, Column], table_bytes: int) -> None:
+def _check_head(sizes: Mapping[str, Any], columns: Mapping[str, Column], table_bytes: int) -> None:
     """Compare what the head announces with the bytes below it, before anything is allocated."""
     if not all(_is_count(size) for size in sizes.values()):
         raise ValueError("sizes have to be whole numbers")
