@@ -34,6 +34,7 @@ STARTS, SEED = 60, 0
 ON_BRANCH = 2e-2
 # Rates and kinds of starts of the runs: students small or large, with a small or large preference.
 RUN_RATES = (0.1, 0.5, 1.0, 1.2, 1.25, 1.256, 1.26, 1.29)
+CHANGING = 1.256  # from here on runs do not all end at the solution
 # Size of the random part orthogonal to the teachers, of that along them, and of the solution.
 START_KINDS = {
     "small": (0.3, 1e-3, 0.0),
@@ -212,8 +213,9 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
     for number, count in enumerate(visited, start=1):
         note = f"{NOTE} {runs} runs at η = {', '.join(map(str, RUN_RATES))}."
         yield found(f"Branch {number}: runs that linger next to it", float(count), 0.0, note)
-    for i, eta in enumerate(RUN_RATES):
+    for i in np.flatnonzero(np.array(RUN_RATES) >= CHANGING):
         for k, kind in enumerate(START_KINDS):
+            eta = RUN_RATES[i]
             solved, diverged = (int(data["branches"][x][i, k]) for x in ("solved", "diverged"))
             words = f"η = {eta}, starts {kind}: of {RUNS_PER_KIND} runs, those that"
             yield found(f"{words} reach the solution", float(solved), 0.0, NOTE)
