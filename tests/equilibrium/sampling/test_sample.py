@@ -28,7 +28,7 @@ def scenario(K, M, activation, T=None):
 
 
 def mean_and_error(values):
-    """Of a series with runs first and sweeps second; further axes are kept."""
+    """Return the mean and error of a series over (run, sweep, …)."""
     values = np.moveaxis(np.asarray(values), 1, -1)
     errors = standard_error(values)
     return values.mean(axis=(0, -1)), np.sqrt(np.mean(errors**2, axis=0) / len(values))

@@ -1,4 +1,4 @@
-"""The block structure of a state: which units play the same part, and what that is called."""
+"""The block structure of a state: groups of units with equal overlaps, and their names."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -72,9 +72,9 @@ def exchangeable(T: Any) -> list[list[int]]:
 
 
 def canonical_order(overlaps: Overlaps) -> Overlaps:
-    """The same state with exchangeable teachers and the students renamed, matching units first.
+    """Renumber the students and exchangeable teachers of a state, matching units first.
 
-    Students stand in the order of the teachers they are assigned to, one each as far as they
+    Students have the order of the teachers they are assigned to, one each as far as they
     go: R > S and R < S states have their special overlaps on the diagonal.
     """
     Q, R, T = (np.asarray(x) for x in (overlaps.Q, overlaps.R, overlaps.T))

@@ -1,4 +1,4 @@
-"""Downhill from many starts at once: Newton's method that saddles do not attract."""
+"""Descents from many starts in one batch, by a Newton method that avoids saddles."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where a descent is, how far its next step may go, and the length of the last full one.
+    """State of a descent: its place, the bound on its next step, and the last full step.
 
     step: relative to z; at a minimum the accuracy.
     """
@@ -39,7 +39,7 @@ class Descent(NamedTuple):
 
 
 def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> Descent:
-    """The bottom below each start.
+    """Return the minimum below each start.
 
     Steps are -|H|⁻¹ ∇βf, with the absolute values of the eigenvalues of H (Dauphin et al. 2014):
     Newton's near a minimum, away from saddles everywhere else.  They are cut to a radius that

@@ -1,4 +1,4 @@
-"""Where the search for minima begins: students near teachers, opposite to them, or anywhere."""
+"""Starts of the search for minima: students near teachers, opposite to them, or at random."""
 
 import numpy as np
 

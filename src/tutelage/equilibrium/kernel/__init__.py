@@ -1,1 +1,1 @@
-"""The kernel κ(ρ): what an activation contributes to the free energy."""
+"""The kernel κ(ρ) of an activation, on which the free energy depends."""

@@ -1,4 +1,4 @@
-"""What an activation contributes to the free energy: its kernel κ(ρ) and three derivatives.
+"""The kernel κ(ρ) of an activation and its first three derivatives.
 
     κ(ρ) = ⟨g(u) g(w)⟩ = Σ_n c_n² ρⁿ        for unit norms and correlation ρ,
 
@@ -82,8 +82,10 @@ class Kernel(abc.ABC):
 
 
 class ClosedKernel(Kernel):
-    """g(x) = o + m x + d |x| + e erf(x/√2): κ̃ = d² κ̃[|x|] + e² κ̃[erf], as c_n with n ≥ 2 are
-    those of |x| for even n and those of erf for odd n."""
+    """The kernel of g(x) = o + m x + d |x| + e erf(x/√2): κ̃ = d² κ̃[|x|] + e² κ̃[erf].
+
+    For n ≥ 2 only |x| contributes to c_n of even n, and only erf to c_n of odd n.
+    """
 
     def __init__(self, form: ClosedForm):
         m, d, e, o = (0.0 if x is None else float(x) for x in form)

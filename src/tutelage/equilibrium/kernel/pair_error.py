@@ -23,7 +23,7 @@ class PairError(eqx.Module):
 
     (oostwal2019 eq. (25) with Q_ii = 1, there with G_ik = -s_K² and G_in = s_K s_M), G of
     `tutelage.averages.generalization.couplings`; ε_0 holds the pairs of a unit with itself and of
-    two teachers.  Pairs stand in one vector: Q_ik for i < k, then R_in row by row.
+    two teachers.  Pairs are stored in one vector: Q_ik for i < k, then R_in row by row.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())

@@ -18,7 +18,7 @@ WIDTH = math.pi / 16
 
 
 def chebyshev_points(count: int) -> np.ndarray:
-    """Where polynomials are fitted: cos π(k + ½)/n."""
+    """Chebyshev points cos π(k + ½)/n."""
     return np.cos(math.pi * (np.arange(count) + 0.5) / count)
 
 

@@ -38,7 +38,7 @@ class Density(Protocol):
         """−∂u/∂J."""
 
     def sample(self, J: Weights, acceptance: Float[Array, " run"]) -> Any:
-        """What is recorded after a move."""
+        """Return the records after a move."""
 
 
 class Gibbs(eqx.Module):
@@ -66,7 +66,7 @@ class Gibbs(eqx.Module):
         return load * self.error.scenario.K * self.generalization_error(J)
 
     def sample(self, J: Weights, acceptance: Float[Array, " run"]) -> Samples:
-        """What is recorded of the weights."""
+        """Return the recorded quantities."""
         return Samples(*self.overlaps(J), self.generalization_error(J), acceptance)
 
     def force(self, J: Weights, load: Scalar) -> Weights:

@@ -1,4 +1,4 @@
-"""Where two states have the same free energy."""
+"""Coexistence: the load at which two states have the same free energy."""
 
 import math
 from typing import Any

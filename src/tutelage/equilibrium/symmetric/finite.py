@@ -56,7 +56,7 @@ class Overlap(NamedTuple):
 
 
 class FiniteTheory(Theory):
-    """One activation and a number of units from 2 on."""
+    """Theory of one activation and a finite number of units K ≥ 2."""
 
     def __init__(self, kernel: Kernel, units: int):
         self.kernel, self.units = kernel, float(units)
@@ -153,7 +153,7 @@ class FiniteTheory(Theory):
         return Point(*(x.reshape(np.shape(load))[()] for x in (0 * d, d, c)))
 
     def _unspecialized(self, loads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """d and c by Newton's method from the linear kernel, or between brackets if it fails."""
+        """Solve for d and c by Newton's method, or by bisection where it fails."""
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             value, slope, d = self._excess(loads, x[:, 0])
@@ -234,7 +234,7 @@ class FiniteTheory(Theory):
         return np.diag(energy) + mean + (K - 1) * rest
 
     def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
-        """Of all representations that K units have."""
+        """Return the blocks of all representations of K units."""
         K, at = self.K, self.overlap(point)
         k2 = self.kernel.second(np.stack([at.R, at.S, at.C]))
         a, b, U, V = K / at.KA, 1 / at.B, 1 + self.n * point.d, point.V

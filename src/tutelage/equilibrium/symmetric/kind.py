@@ -1,4 +1,4 @@
-"""What the Hermite coefficients of an activation say about its transition.
+"""The kind of a transition, from the Hermite coefficients of the activation.
 
 For K → ∞ the curve of specialized states is explicit (`large_k`),
 

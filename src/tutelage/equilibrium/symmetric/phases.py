@@ -1,4 +1,4 @@
-"""Phases: which state wins at each load.
+"""Phases: the state of lowest free energy at each load.
 
 A phase diagram is a sweep of `phases` over activations.
 """

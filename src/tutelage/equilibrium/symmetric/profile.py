@@ -63,7 +63,7 @@ def free_energy(activation: Activation, units: Any, load: float, specialization:
 
 
 def _lowest(theory: Theory, load: float, V: np.ndarray) -> Point:
-    """The states of lowest free energy at each V; NaN where there is none."""
+    """The states of lowest free energy at each V; NaN where no state exists."""
     if not isinstance(theory, FiniteTheory):
         inside = np.where(np.abs(V) < 1, V, np.nan)
         return Point(inside, 0 * inside, 0 * inside)

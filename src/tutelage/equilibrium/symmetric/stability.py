@@ -30,7 +30,7 @@ SWEEPS = 30
 
 
 class Block(NamedTuple):
-    """One representation: its name, its dimension, and the eigenvalues, each so many times."""
+    """One representation: its name, its dimension, and its eigenvalues with their multiplicity."""
 
     representation: str
     multiplicity: float
@@ -104,7 +104,7 @@ def pairs_block(load: Any, V: Any, b: Any, k2_S: Any, k2_C: Any) -> np.ndarray:
 
 
 def antisymmetric_block(load: Any, b: Any, k2_S: Any) -> np.ndarray:
-    """X antisymmetric without row sums: Y = 0."""
+    """Block of antisymmetric X with vanishing row sums: Y = 0."""
     return _matrix(b - load * k2_S)
 
 

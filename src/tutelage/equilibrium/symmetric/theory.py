@@ -81,7 +81,7 @@ class Theory(abc.ABC):
         """The specialized curve, at increasing V."""
 
     def sheets(self) -> list[Point]:
-        """Curves of specialized states at increasing V; several where V does not name a state."""
+        """Curves of specialized states at increasing V; several if a V has several states."""
         return [self.trace()]
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""Where hidden units specialize: loads α at which the landscape of βf changes, and how."""
+"""Specialization transitions: the loads α at which the minima of βf change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -39,7 +39,8 @@ class Transitions(Finding):
     jump: |R − S| of the specialized state at ``coexists``.
     width: ``unstable`` − ``appears``, how long both states coexist.
     slope: dα/d(R − S) at R = S.  Permutation symmetry forbids a cubic term in R − S only for
-        K = 2; for K ≥ 3 the slope does not vanish, and the side with the falling load wins.
+        K = 2; for K ≥ 3 the slope does not vanish, and the state on the side with the falling
+        load has the lower free energy.
     exponent: of |R − S| ∝ (α − α_c)^exponent, fitted; None if the transition is discontinuous.
     specialized, unspecialized: the two states at ``coexists``.
     opposite: where the state of the other sign (R < S if R > S appears; R < 0 of a single unit)
@@ -257,7 +258,7 @@ def _jump_of_one_unit(theory: Theory, branch_curve: BranchCurve, fold: Point) ->
 def _opposite(
     theory: Theory, branch_curve: BranchCurve, sign: int
 ) -> tuple[Estimate | None, Estimate | None, dict[str, str]]:
-    """Where the state of the other sign is a minimum, among site-symmetric states and in all.
+    """Return the loads from which the state of the other sign is a minimum.
 
     With them, why they are None.
     """

@@ -60,7 +60,7 @@ class Terms(NamedTuple):
 
 
 class QuenchedTheory(ReportsValues, InfiniteTheory):
-    """States (R, q) at a temperature T ≥ 0; V is R, d is ln[(1−q)/(1−R²)], and c = 0.
+    """Theory of states (R, q) at a temperature T ≥ 0; V is R, d is ln[(1−q)/(1−R²)], and c = 0.
 
     noise: the variance ς² of the labels.
     """

@@ -1,4 +1,4 @@
-"""Temperature, label noise and approximation as arguments, and the theories that they name."""
+"""Settings: temperature, label noise and approximation, and the theories they select."""
 
 import functools
 import math

@@ -69,7 +69,7 @@ def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, n
 
 
 def _continued(going: list, R: float, here: np.ndarray, done: list) -> list:
-    """Append the roots at R to the curves that come from the left; end and begin pairs."""
+    """Append the roots at R to the curves; curves end or begin where the number changes."""
     if len(here) == len(going):
         for curve, d in zip(going, here, strict=True):
             curve.append((R, float(d)))

@@ -30,7 +30,7 @@ class ThermalBranch:
 
     kind: "unspecialized" (R = q = 0), "agreeing" (R = 0 < q), "R > S" or "R < S".
     theory: the theory that computes its values.
-    points: loads -> states, NaN where there is none.
+    points: loads -> states, NaN where no state exists.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class ThermalBranch:
     points: Callable[[np.ndarray], Point]
 
     def values(self, loads: np.ndarray) -> Values:
-        """Return the values of its states, NaN where there is none."""
+        """Return the values of its states, NaN where no state exists."""
         points = self.points(loads)
         here = np.isfinite(points.V)
         columns = np.full((len(Values._fields), len(loads)), np.nan)
@@ -163,7 +163,7 @@ def _specialized(theory: Any, curves: BranchCurve) -> list[ThermalBranch]:
     kinds = {1: "R > S", -1: "R < S"}
     branches = sorted(
         curves.branches, key=lambda branch: -branch.sign
-    )  # R > S first: it wins a tie
+    )  # of equal free energies R > S comes first
     return [ThermalBranch(kinds[branch.sign], theory, along(branch)) for branch in branches]
 
 

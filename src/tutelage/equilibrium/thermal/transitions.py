@@ -1,4 +1,4 @@
-"""Where hidden units specialize at a finite temperature."""
+"""Specialization transitions at a finite temperature."""
 
 import math
 from collections.abc import Mapping
