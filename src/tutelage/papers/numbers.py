@@ -9,7 +9,7 @@ ROUNDED_ZERO = 1e-13
 
 
 def computed_text(row: Row) -> str:
-    """Format the computed number of a row with its uncertainty; a sentence has words instead.
+    """Format the computed number of a row with its uncertainty, or return its words.
 
     >>> from tutelage.papers.row import found
     >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))

@@ -98,7 +98,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
 
 
 def large_networks() -> Figure:
-    """Fig. 4: R > 0 and R < 0, and the one error of both."""
+    """Fig. 4: R of the branches R > 0 and R < 0, and their common error."""
     import matplotlib.pyplot as plt
 
     from tutelage.figures import order_parameters

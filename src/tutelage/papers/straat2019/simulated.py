@@ -97,7 +97,7 @@ def figure_2(full: bool) -> Iterator[Row | Figure]:
 
 
 def _drawn_2(runs: xr.Dataset) -> Figure:
-    """Teachers named as in the theory: who takes which, and when, is chance."""
+    """Draw Fig. 2, with teachers renamed as in the theory: a run may exchange them."""
     from tutelage.figures import error, overlaps
 
     axes, theory = panels(), _in_alpha(fig_2())
@@ -169,7 +169,7 @@ def _falls_with_onset(course: xr.Dataset) -> bool:
 
 
 def _correspondence(runs: xr.Dataset) -> Iterator[Row]:
-    """Up to the plateau: when a run leaves it, and which unit takes which teacher, is chance."""
+    """Compare runs with the theory up to the plateau; when a run leaves it is random."""
     count = runs.sizes["run"]
     before = runs.sel(time=slice(0.0, PLATEAU_ALPHA))
     which = f"Fig. 2, N = 10⁴, η = 0.1, {count} runs"

@@ -54,7 +54,7 @@ def runs() -> xr.Dataset:
 
 
 def rows() -> Iterator[Row]:
-    """Exponential growth, early and at all times."""
+    """Decide whether the ratio grows exponentially, early and at all times."""
     data = runs()
     slope = data["ln_ratio"].differentiate("time")
     early = slope.sel(time=slice(*EARLY))
