@@ -191,7 +191,39 @@ RATES, DECAYS = list(np.linspace(0.5, 3.0, 7)), [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
 TRAININGS = {"ReLU": spectra(), "Swish, one trained β for each unit": spectra(1)}
 GATE = tl.gates.Gate([0, 1])
 
+
+def controlled():
+    """Three controls that cross, with the curves of `run`."""
+    time = np.linspace(0.0, 60.0, 121)
+    rate = 1 + np.exp(-time / 20) * np.cos(time / 4)
+    return run().assign(
+        learning_rate=("time", rate),
+        readout_rate=("time", 0.3 + 0.2 * np.sin(time / 9)),
+        weight_decay=("time", 0.5 * np.exp(-time / 30)),
+    )
+
+
+def optimizer_steps():
+    """Steps of four optimizers over batches, with schedules and networks."""
+    names, batch = ["plain", "momentum", "normalized", "muon"], np.geomspace(0.1, 100, 6)
+    steps = np.array([40, 55, 60, 15])[:, None] * (1 + 1 / batch)
+    steps[2, 0] = np.inf
+    over = ("optimizer", "batch")
+    return xr.Dataset(
+        {
+            "steps": (over, steps),
+            "scheduled_steps": (over, 0.8 * steps),
+            "network_steps": ("optimizer", 1.05 * steps[:, 2]),
+            "network_error": ("optimizer", 0.05 * steps[:, 2]),
+            "network_batch": float(batch[2]),
+        },
+        coords={"optimizer": names, "batch": batch},
+    )
+
+
 EVERY = {
+    "control": lambda: figures.control(controlled()),
+    "optimizer_map": lambda: figures.optimizer_map(optimizer_steps()),
     "overlaps": lambda: figures.overlaps(run()),
     "overlaps of five units": lambda: figures.overlaps(run(5, 5)),
     "overlaps of eight units": lambda: figures.overlaps(run(8, 8)),
