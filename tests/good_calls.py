@@ -376,7 +376,9 @@ CALLS = {
     "figures.branch": lambda: {"dataset": made("online.branch")},
     "figures.caption": lambda: {"axes": tl.figures.error(theory())},
     "figures.comparison": lambda: {"result": made("simulation.compare")},
-    "figures.control": lambda: {"dataset": made("online.best_control").curve},
+    "figures.control": lambda: {
+        "dataset": theory().assign(learning_rate=("time", [1.0, 0.8, 0.5]))
+    },
     "figures.optimizer_map": lambda: {"dataset": optimizer_steps()},
     "figures.critical_load": lambda: {"datasets": [made("gates.specialization_loads")]},
     "figures.eigenvalue_animation": lambda: {

@@ -212,8 +212,8 @@ SECTIONS = (
         "Optimizers on the plateau",
         "Steps with the mean gradient of bN new examples until ε_g is half of its value on the "
         "plateau, over b, each at its best constant learning rate (lines) and with the best of "
-        "three shapes of schedules (dashed); bars: networks of N = 600 inputs at b = 0.3, mean "
-        "and standard error. " + NOTE,
+        "three shapes of schedules (dashed); squares with bars: networks of N = 400 inputs with "
+        "K = M = 2 at b = 1, mean of 8 runs and standard error. " + NOTE,
         compute,
         "the map again, in about five minutes",
     ),
