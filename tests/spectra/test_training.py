@@ -45,7 +45,7 @@ def test_a_run_does_not_depend_on_how_many_there_are(batch):
         np.testing.assert_allclose(alone[name][0], batch[name][0], atol=1e-12)
 
 
-def test_runs_and_seeds_begin_apart(batch):
+def test_runs_and_seeds_have_different_starts(batch):
     starts = batch["loss"].values[:, 0]
     other = train(SWISH, LINE, runs=1, seed=6, **SHORT)["loss"].values[0, 0]
     assert len({*starts.round(9), round(float(other), 9)}) == 4

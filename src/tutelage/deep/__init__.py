@@ -3,7 +3,7 @@
 `teacher`, `student` and `network` build networks, `train` trains many students at once, of one or
 several widths; `correlations`, `recovery_rate`, `mean_correlation` and `focus_shifts` say who
 follows whom, `networks` takes the trained networks out of a result, `prune` takes out the nodes
-that follow nobody.
+that follow no teacher node.
 
 `deep.images` trains students of a convolutional teacher on CIFAR-10.
 """

@@ -123,7 +123,7 @@ def test_correlations_are_those_of_numpy(monkeypatch):
         assert np.all(ρ[~alive] == 0)
 
 
-def test_a_channel_that_is_never_active_follows_nobody():
+def test_a_channel_that_is_never_active_follows_no_teacher_channel():
     net = network()
     biases = (net.biases[0] - np.array([1e6, 0, 0, 0]), *net.biases[1:])
     ρ = channel_correlations(net._replace(biases=biases), net, images())[0]

@@ -124,7 +124,7 @@ def test_the_dataset_has_every_run_and_epoch(study):
     assert bool(different.all())
 
 
-def test_images_are_not_kept_with_what_was_learned_from_them(study):
+def test_results_do_not_store_the_training_images(study):
     assert (
         study.attrs["computed_by"] == "deep.images.train_on_images" and study.attrs["keep"] == 0.5
     )

@@ -34,7 +34,7 @@ def test_a_file_is_enough_to_train_again(tmp_path, options):
     assert again.attrs == saved.attrs
 
 
-def test_small_rows_are_kept_and_large_ones_refused():
+def test_small_rows_are_stored_and_large_ones_refused():
     sizes = {"outputs": 3, "epochs": 1, "runs": 2}
     rows = np.random.default_rng(0).normal(size=(60, 4))
     saved = tl.deep.train(2, 2, inputs=4, data=rows, **sizes)

@@ -93,7 +93,7 @@ def test_a_step_goes_down_the_automatic_derivative(hidden):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_no_run_depends_on_those_beside_it(fresh, monkeypatch):
+def test_no_run_depends_on_other_runs_of_its_batch(fresh, monkeypatch):
     """On a CPU every run is a group, on a GPU all are one."""
     what, groups = begun(4, fresh)
     after = learned(what, groups)

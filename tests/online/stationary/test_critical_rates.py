@@ -215,7 +215,7 @@ def test_the_plateau_of_three_erf_units_is_that_of_small_rates():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("eta", [1.9, 2.1])
-def test_above_two_a_single_relu_ends_beside_the_solution(eta):
+def test_above_two_a_single_relu_ends_next_to_the_solution(eta):
     """Nothing explodes at η = 2: a stable state with a finite error takes the run instead."""
     scenario, start = single(tl.ReLU())
     end = evolve(scenario, start, eta, until=3000.0).isel(time=-1)

@@ -62,8 +62,9 @@ def added_unit(
     >>> minimum = tl.online.landscape(scenario, starts=4).isel(level=0)
     >>> best = tl.Overlaps(Q=minimum.Q, R=minimum.R, T=scenario.T)
     >>> path = tl.online.added_unit(scenario, best, until=400)
-    >>> print(f"{path.generalization_error[0]:.4f} {path.generalization_error[-1]:.4f}")
-    0.0817 0.0000
+    >>> before, after = path.generalization_error.values[[0, -1]]
+    >>> print(f"{before:.4f} {after:.4f}")
+    0.0883 0.0000
     """
     check_fits("start", scenario, start, batches=((),))
     check_landscape(scenario)
