@@ -206,6 +206,7 @@ def test_a_diagram_over_temperatures_has_the_lines_of_the_transitions():
     setting = {"activation": tl.ReLU(), "units": math.inf, "label_noise": 0.3}
     over = {"temperature": temperatures}
     found = tl.sweeps.run(tl.equilibrium.phases, over, loads=loads, workers=1, **setting)
+    assert set(found.coords) == {"temperature", "load", "label_noise"}
     axes = tl.figures.temperature_diagram(found)
     drawn = lines(axes)
     for name, label in (("coexists", r"$\tilde\alpha_c$"), ("agreement", r"$\tilde\alpha_g$")):

@@ -50,6 +50,7 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
     at = {name: curve[name].values[winner, np.arange(len(loads))] for name in (
         "R", "generalization_error", "training_error", "replica_symmetric",
     )}  # fmt: skip
+    coords = _coordinates(solution, loads)
     return xr.Dataset(
         {
             "phase": ("load", _phases(found, curve, winner, loads)),
@@ -60,7 +61,8 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
             **lines,
             "order": found.order,
         },
-        coords={name: x for name, x in _coordinates(solution, loads).items() if name != "branch"},
+        # In a sweep over temperatures the temperature is a dimension.
+        coords={name: x for name, x in coords.items() if name not in ("branch", "temperature")},
     )
 
 
