@@ -52,9 +52,12 @@ WITHOUT_PROMOTION = (
     "gates",
     "model",
     "online",
+    "results",
+    "runs",
     "simulation",
     "solve",
     "spectra",
+    "sweeps",
 )
 
 
