@@ -177,12 +177,11 @@ def test_the_setting_with_a_plateau():
     system, bounds = Controlled(flow, {}, ("learning_rate",)), jnp.asarray([[0.0, 3.0]])
     greedy = float(greedy_controls(system, y, bounds)[0])
     assert abs(greedy - float(best.schedule(end))) < 0.02
-    # Networks with the same schedule.
-    times = np.linspace(0, 20, 21)
-    theory = tl.online.evolve(GRADED, GRADED_START, best.schedule, until=20, times=times)
-    runs = tl.simulation.chain(
-        GRADED, GRADED_START, best.schedule, dimension=10**6, until=20, times=times, runs=20
-    )
+    # Networks with the same schedule, until they are on the plateau.
+    options = {"until": 10, "times": np.linspace(0, 10, 21)}
+    theory = tl.online.evolve(GRADED, GRADED_START, best.schedule, **options)
+    options |= {"dimension": 10_000, "runs": 20}
+    runs = tl.simulation.chain(GRADED, GRADED_START, best.schedule, **options)
     assert tl.simulation.compare(theory, runs).agrees
 
 
