@@ -29,27 +29,24 @@ def specialization(
         epoch: a recorded one; the last by default.
 
     Returns:
-        The Axes.  The horizontal axis is 1 - ρ, logarithmic, with recovered nodes on the right;
-        each run has a colour and a symbol.
+        The Axes.  The horizontal axis is 1 - ρ, logarithmic, with recovered nodes on the right.
+        All runs look the same.
     """
     check_training(dataset, f"strength_{layer}", {"run", "epoch", f"student_{layer}"})
     axes = new_axes(axes)
     now = dataset.isel(epoch=-1) if epoch is None else dataset.sel(epoch=epoch)
+    style = {"color": colour(0), "alpha": 0.6, "fillstyle": "none"}
     for run in range(now.sizes["run"]):
         one = now.isel(run=run)
         ρ, y = one[f"student_correlation_{layer}"].values, one[f"strength_{layer}"].values
-        style = {"color": colour(run), "marker": MARKERS[run % len(MARKERS)], "fillstyle": "none"}
-        axes.plot(
-            np.maximum(1 - ρ, MIN_DISTANCE), y, linestyle="none", markeredgewidth=0.8, **style
-        )
+        axes.plot(np.maximum(1 - ρ, MIN_DISTANCE), y, "o", markeredgewidth=0.8, **style)
     strength = r"$\sqrt{E[\beta_{kk}]}$" if f"strength_{layer + 1}" in dataset else r"$\|v_k\|$"
     axes.set(xlabel=r"$1-\rho$, $\rho$ the best correlation", ylabel=strength, xscale="log")
     axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * MIN_DISTANCE))
     add_to_caption(
         axes,
         "Every student node: strength of its fan-out against its best correlation with a teacher "
-        f"node; those beyond 1 - {MIN_DISTANCE:g} are drawn there. Colours and symbols are the "
-        f"{now.sizes['run']} runs.",
+        f"node, of all {now.sizes['run']} runs; nodes beyond 1 - {MIN_DISTANCE:g} are drawn there.",
     )
     return finish(axes)
 
