@@ -1,4 +1,4 @@
-"""Every figure, drawn from made-up data: no physics, and as much in each picture as it can hold."""
+"""Every figure drawn from made-up data, with as many curves as it can hold."""
 
 import json
 import math

@@ -23,7 +23,7 @@ def client(address: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator:
-    """For one file: while it is there, no other may run an event loop."""
+    """A browser for one file of tests: while it is open, no other event loop can run."""
     sync = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     with sync.sync_playwright() as playwright:
         one = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))

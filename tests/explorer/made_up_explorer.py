@@ -1,4 +1,4 @@
-"""A server with made-up curves that speaks as the explorer's does: the page alone is under test.
+"""A server with made-up curves and the interface of the explorer, for tests of the page alone.
 
 `python tests/explorer/made_up_explorer.py` serves it on port 8001.
 """
@@ -27,14 +27,14 @@ POLICY = (
 
 
 def plotly() -> Path:
-    """The script that the package plotly brings."""
+    """Return the script of the package plotly."""
     found = find_spec("plotly")
     assert found and found.origin, "there is no plotly here: pip install 'tutelage[explore]'"
     return Path(found.origin).parent / "package_data/plotly.min.js"
 
 
 def number(name, label, symbol, minimum, maximum, default, **more):
-    """A parameter that is a number."""
+    """Return a numeric parameter."""
     words = {"name": name, "label": label, "symbol": symbol, "help": f"The {label}."}
     span = {"minimum": minimum, "maximum": maximum, "default": default}
     return (
@@ -366,7 +366,7 @@ DRAW = {
 
 
 def checked(query):
-    """The state of a view from the words of a query."""
+    """Return the state of a view from a query."""
     view = next(v for v in VIEWS if v["name"] == query["view"])
     state = {}
     for p in view["parameters"]:
@@ -382,7 +382,7 @@ def checked(query):
 
 
 class Server(ThreadingHTTPServer):
-    """Counts what is asked; `delay` seconds before each picture."""
+    """Server that counts requests; each picture takes `delay` seconds."""
 
     daemon_threads = True
 

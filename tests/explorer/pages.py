@@ -1,4 +1,4 @@
-"""The explorer's page in a browser: what it shows, and what it complains of."""
+"""Helpers for tests of the page in a browser."""
 
 import time
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ LONG = 60_000  # ms; a busy machine
 
 
 class Watched:
-    """A page, and what it complains of: messages, errors, requests to others."""
+    """A page with a record of its console messages, errors and requests to other hosts."""
 
     def __init__(self, context, own: str):
         self.complaints: list[str] = []
@@ -34,14 +34,14 @@ class Watched:
 
 
 def settled(page) -> None:
-    """Wait until what was asked for is drawn."""
+    """Wait until the requested pictures are drawn."""
     page.evaluate(FRAMES)
     page.locator("#stage[aria-busy=false] .plot .main-svg, #figures .card").first.wait_for()
     page.evaluate(FRAMES)
 
 
 def until(page, condition):
-    """Wait until a condition holds; what it gives.  It is asked again while the page goes on."""
+    """Wait until a condition holds; return its value."""
     end = time.monotonic() + LONG / 1000
     while not (value := condition()):
         assert time.monotonic() < end, "it has not come to hold"
@@ -50,7 +50,7 @@ def until(page, condition):
 
 
 def number(page, label):
-    """What the table beside the picture says now; `until` waits for it."""
+    """Return the values of a row of the table next to the picture."""
     return page.locator("#numbers tr", has_text=label).locator("td").all_inner_texts()
 
 
@@ -72,7 +72,7 @@ def drawn(page, panel=0):
 
 
 def faults(page):
-    """What axe-core finds seriously wrong."""
+    """Return the serious accessibility problems that axe-core finds."""
     found = find_spec("axe_core_python")
     assert found and found.origin
     page.evaluate((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A server for the tests of the explorer, in a process of its own."""
+"""A server in a separate process, for the tests of the explorer."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ START = "from tutelage.cli import main; main()"
 
 @contextlib.contextmanager
 def explorer(*options: str, started: list | None = None) -> Iterator[str]:
-    """``tutelage explore`` at a free port; gives the printed address, and ends it.
+    """Run ``tutelage explore`` at a free port; yield the printed address, and stop it.
 
     The address has the token, unless ``--token none`` is among the options.
 
@@ -57,7 +57,7 @@ def explorer(*options: str, started: list | None = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def entered(address: str, timeout: float = 120) -> Iterator[httpx.Client]:
-    """A client that has opened the printed address, and so has the cookie."""
+    """Return a client with the cookie of the printed address."""
     with httpx.Client(base_url=address.partition("?")[0], timeout=timeout) as one:
         assert one.get(address).status_code == 303
         yield one

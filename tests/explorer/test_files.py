@@ -1,4 +1,4 @@
-"""Files that the page shows: only those of its folders, whatever they hold."""
+"""The page shows only files of its folders, whatever their content."""
 
 import json
 import os
@@ -19,7 +19,7 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """A report and a folder of trainings, and a folder that nobody may see."""
+    """A report, a folder of trainings, and a folder that must not be shown."""
     made = {name: tmp_path / name for name in ("report", "given", "hidden")}
     for folder in (*made.values(), made["report"] / "figures", made["report"] / "parts"):
         folder.mkdir()
@@ -73,7 +73,7 @@ HEAD = "# tutelage table\n# column epoch: int64\n# column eigenvalues: float64\n
 
 
 def malformed(folder):
-    """Files that are no trainings, by their names."""
+    """Files that are not trainings, by name."""
     whole = training_files.training()
     odd = {
         "text.nc": whole.drop_vars("eigenvalues").assign(eigenvalues=("epoch", ["a", "b", "c"])),
@@ -99,7 +99,7 @@ def test_malformed_files_are_refused_in_words_without_a_path(folders):
 
 
 def test_a_reader_that_fails_is_refused_in_words(folders, monkeypatch):
-    """Whatever a reader raises: tables with odd headers have raised six kinds of errors."""
+    """Tables with malformed headers have raised six types of exceptions."""
     (folders["given"] / "odd.csv").write_text("odd")
     for kind in (StopIteration, KeyError, RecursionError, OverflowError):
         monkeypatch.setattr(tl.results, "load", lambda path, kind=kind: _raise(kind(str(path))))

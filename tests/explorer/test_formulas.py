@@ -1,4 +1,4 @@
-"""Formulas are read by a grammar: what they mean, and what they refuse."""
+"""Formulas: their values, parities and kinks, and what the grammar refuses."""
 
 import math
 

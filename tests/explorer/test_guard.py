@@ -1,4 +1,4 @@
-"""Who may ask: nobody but this machine's own page, or whoever has the token."""
+"""Requests are allowed from the explorer's own page and with the token only."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ async def _nothing(scope, receive, send):
 
 
 def asked(headers, *, method="GET", path="/api/picture", query="", token=None, public=False):
-    """Status and headers of the answer."""
+    """Return status and headers of the answer."""
     scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
     scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
     told = []

@@ -1,4 +1,4 @@
-"""The page in a browser: what it draws, asks for and says, with made-up curves behind it."""
+"""The page in a browser: drawings, requests and messages, with made-up curves."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def pages(browser, server):
-    """One page for each width and colour scheme: the script that draws is loaded once for each."""
+    """Open one page per width and colour scheme, because loading Plotly is slow."""
     made = {}
 
     def page_of(options):
@@ -58,7 +58,7 @@ def pages(browser, server):
 
 @pytest.fixture
 def opened(pages, server):
-    """Show an address; at the end the page has complained of nothing and asked nobody else."""
+    """Open an address; finally check that there were no errors or requests to other hosts."""
     used = []
 
     def open_(words: str, **options):
@@ -79,7 +79,7 @@ def opened(pages, server):
 
 
 def asked_for(server, path="/api/picture"):
-    """What the page has asked the server for, as dictionaries."""
+    """Return the queries that the page has sent, as dictionaries."""
     found = [urlsplit(one) for one in server.asked]
     return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in found if f.path == path]
 
@@ -429,7 +429,7 @@ def test_no_two_curves_of_a_panel_look_alike(scheme, opened):
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_formulas_of_the_heading_are_seen_whole(size, opened):
-    """What is cut off is seen where nothing is: numerators above, ends of equations beside."""
+    """A screenshot does not change when overflowing parts are made visible."""
     for view in NAMES:
         page = opened(f"view={view}", **size)
         formula = page.locator("#formula")
@@ -464,7 +464,7 @@ def test_the_last_number_of_an_axis_is_seen(opened):
 
 
 def test_every_point_of_a_curve_is_drawn(opened):
-    """Plotly leaves out points that hardly bend a line; the corners could be seen."""
+    """Plotly simplifies lines by default, which leaves visible corners."""
     page = opened("view=online")
     curve = page.locator(".plot").nth(1)
     path = curve.locator(".scatterlayer .js-line").first.get_attribute("d")
@@ -473,7 +473,7 @@ def test_every_point_of_a_curve_is_drawn(opened):
 
 
 def test_curves_on_top_of_each_other_are_one_with_both_names(opened):
-    """R12 and R21 part only at small α, which logarithms show."""
+    """R12 and R21 differ at small α only, which a logarithmic axis shows."""
     page = opened("view=activation")
     assert drawn(page, 2)["names"] == ["R12, R21", "R22"]
     legend = page.get_by_label("curves of On top of each other")

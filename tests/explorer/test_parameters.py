@@ -1,4 +1,4 @@
-"""States are checked once, before anything is computed."""
+"""States are validated once, before anything is computed."""
 
 import math
 

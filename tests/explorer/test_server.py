@@ -1,4 +1,4 @@
-"""A running server: what it answers, to whom, and what it survives."""
+"""A running server: its answers, its access rules, and its robustness."""
 
 import asyncio
 import importlib
@@ -157,7 +157,7 @@ def test_the_head_of_a_request_has_a_time_limit(address):
 
 
 async def raw(address, target):
-    """Status and content of the answer to a request that is written by hand."""
+    """Return status and content of the answer to a raw request."""
     at = urlsplit(address)
     cookie = f"Cookie: tutelage_token_{at.port}={at.query.removeprefix('token=')}\r\n"
     reader, writer = await asyncio.open_connection(at.hostname, at.port)
@@ -177,7 +177,7 @@ PATHS = ["/api/picture", "/api/data", "/api/runs", "/api/progress", "/%2e%2e/x",
 
 
 def malformed(rng):
-    """A request that nobody would send."""
+    """An invalid request."""
     parts = [
         f"{rng.choice(NAMES)}={rng.choice(VALUES)}" for _ in range(rng.choice([0, 1, 1, 2, 5]))
     ]
@@ -285,7 +285,7 @@ def test_a_run_that_cannot_be_says_so(client):
 
 
 def children(pid):
-    """Processes that another one has started."""
+    """Return the child processes of a process."""
     listed = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Pictures have the numbers of the library, and what is copied gives them again."""
+"""Pictures have the numbers of the library, and the copied code reproduces them."""
 
 import json
 import math
@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 
 
 def drawn(name, **given):
-    """State and picture as the page has them."""
+    """Return state and picture as the page receives them."""
     view = VIEWS[name]
     state = state_of(view.PARAMETERS, {key: str(value) for key, value in given.items()})
     return state, json.loads(as_json(view.draw(state)))
@@ -116,7 +116,7 @@ def test_copied_code_gives_states_and_transitions(given):
 
 
 def test_the_error_has_a_logarithmic_axis():
-    """On a linear one the plateau of erf units cannot be seen."""
+    """On a linear axis the plateau of erf units would be invisible."""
     for name, given in (("online", {"activation": "erf", "until": 30}),
                         ("transitions", {"K": 2, "load": 30.0}), ("activation", {})):  # fmt: skip
         axes = {panel["name"]: panel["y"] for panel in drawn(name, **given)[1]["panels"]}

@@ -1,4 +1,4 @@
-"""Every view as it is computed, wide and narrow, light and dark; runs; a page from the disk."""
+"""All views with real results, wide and narrow, light and dark; runs; an exported page."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Processes that compute: who waits for whom, and what ends them.
+"""The pool of workers: assignment of requests, and ends of workers.
 
 The processes here are small: they do what the state says and know nothing of physics.
 """
@@ -199,7 +199,7 @@ def test_what_a_process_was_at_when_it_was_killed_is_done_by_another():
 
 
 async def killed(pool):
-    """Kill all processes, and wait until others have taken their places."""
+    """Kill all workers, and wait until they are replaced."""
     before = list(pool.workers)
     for worker in before:
         worker.process.kill()
@@ -267,7 +267,7 @@ def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
 
 
 def test_networks_get_a_further_process_where_others_take_long(monkeypatch):
-    """A page with a slow plateau was waited for, for minutes."""
+    """Networks once waited for minutes for the slow plateau of another page."""
     monkeypatch.setattr(worker_pool, "EXTRA_AFTER_SECONDS", 0.1)
     monkeypatch.setattr(worker_pool, "EXTRA_IDLE_SECONDS", 0.2)
 

@@ -1,4 +1,4 @@
-"""A training that was never done."""
+"""Made-up training files."""
 
 import numpy as np
 import xarray as xr

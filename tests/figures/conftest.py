@@ -1,4 +1,4 @@
-"""Pictures are closed after each test."""
+"""Close all figures after each test."""
 
 import matplotlib.pyplot as plt
 import pytest

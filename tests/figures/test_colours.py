@@ -1,4 +1,4 @@
-"""Colours: seen on white, and told apart by colour-blind readers.
+"""Colours: contrast with white, and differences for colour-blind readers.
 
 Two simulations of dichromats, each with formulas of its own: Machado, Oliveira and Fernandes
 (IEEE TVCG 15, 1291 (2009)), a matrix in linear RGB; Viénot, Brettel and Mollon (Color Res. Appl.
@@ -61,13 +61,13 @@ SIGHTS |= {f"{name}, Viénot": np.linalg.inv(LMS) @ matrix @ LMS for name, matri
 
 
 def linear(colour):
-    """Light of a colour of sRGB."""
+    """Return the linear RGB values of an sRGB colour."""
     c = np.array(to_rgb(colour))
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
 def lab(light):
-    """CIE L*a*b* of linear RGB."""
+    """Return CIE L*a*b* of linear RGB."""
     t = XYZ @ np.clip(light, 0, 1) / WHITE
     f = np.where(t > (6 / 29) ** 3, np.cbrt(t), t / (3 * (6 / 29) ** 2) + 4 / 29)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
@@ -82,7 +82,7 @@ def contrast(colour):
 
 
 def test_the_formulas_have_their_known_values():
-    """L* = 53.24 for red of sRGB, 100 for white; grey is seen as grey by everybody."""
+    """L* = 53.24 for red of sRGB, 100 for white; grey stays grey in all simulations."""
     assert lab(linear("red")) == pytest.approx([53.24, 80.09, 67.20], abs=0.02)
     assert lab(linear("white")) == pytest.approx([100, 0, 0], abs=0.01)
     assert contrast("white") == pytest.approx(1.0) and contrast("black") == pytest.approx(21.0)

@@ -1,4 +1,4 @@
-"""Students of finite width: what is drawn is what is in the Dataset."""
+"""Figures of students of finite width draw the values of the Dataset."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Figures of equilibrium: what is drawn is what was computed."""
+"""Figures of equilibrium draw the computed values."""
 
 import math
 from itertools import pairwise
@@ -50,7 +50,7 @@ def test_a_style_is_that_of_one_curve_and_one_kind_of_state(erf_curves):
 
 
 def test_with_styles_of_their_own_curves_are_named_one_by_one(erf_curves):
-    """A style says the kind of a state only where all symbols have it."""
+    """The style tells the kind of a state only if it is equal for all symbols."""
     axes = tl.figures.order_parameters(erf_curves, styles={("S", "R > S"): "-."})
     named = {text.get_text() for text in axes.get_legend().get_texts()}
     assert {"$R$, $R > S$", "$S$, $R > S$", "$R = S$"} <= named
@@ -81,7 +81,7 @@ def test_a_phase_diagram_has_its_critical_line():
 
 
 def diagram_of(loads):
-    """Three lines that differ, without any theory."""
+    """Made-up phase diagram with three different lines."""
     made = {name: ("activation", y) for name, y in zip(LINES, LOADS, strict=True)}
     phase = (("activation", "load"), np.full((2, len(loads)), "unspecialized"))
     coords = {"activation_beta": ("activation", [1.0, 2.0]), "load": loads}
@@ -98,7 +98,7 @@ def test_the_three_lines_of_a_phase_diagram_can_be_told_apart_without_colour():
 
 
 def test_areas_of_phases_end_at_the_lines_and_not_between_the_sampled_loads():
-    """Every area between two lines has the colour of its phase, at any place."""
+    """Every area between two lines has the colour of its phase everywhere."""
     axes = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 3)))
     areas = [area.get_paths()[0] for area in axes.collections]
     for β in (1.1, 1.7):
@@ -139,7 +139,7 @@ def test_loads_in_a_geometric_series_have_a_logarithmic_axis():
 
 
 def sampled():
-    """A Dataset of the right form, without any sampling."""
+    """Made-up results of sampling."""
     draw = np.random.default_rng(0).uniform(size=(2, 2, 5, 3))
     dims = ("direction", "load", "run")
     return xr.Dataset(
@@ -183,7 +183,7 @@ def test_an_unknown_quantity_is_refused():
 
 
 def test_at_a_temperature_unstable_replica_symmetry_is_grey():
-    """ReLU below the Nishimori temperature: the branch turns stable within the picture."""
+    """ReLU below the Nishimori temperature: the branch becomes stable within the range of loads."""
     setting = {"temperature": 0.05, "label_noise": 0.316}
     loads = np.linspace(0, 2.6, 53)
     curve = tl.equilibrium.learning_curve(tl.ReLU(), np.inf, loads, **setting)

@@ -1,4 +1,4 @@
-"""Pictures of gates: every β a curve, limits as lines, bars as long as they should be."""
+"""Figures of gates: one curve per β, lines for limits, correct lengths of bars."""
 
 import math
 
@@ -31,7 +31,7 @@ def test_every_beta_is_a_curve_with_its_name(which):
 
 
 def test_without_noise_a_step_has_no_line_across_it():
-    """Between two fields of the grid nothing is known of the place of the jump."""
+    """The position of the jump between two grid points is unknown."""
     grid = np.linspace(-2, 2, 40)
     axes = gate_activations(tl.gates.curves(TWO, [math.inf], grid), which="expectation")
     h, s = axes.lines[0].get_data()

@@ -1,4 +1,4 @@
-"""Both styles: no text on text, none cut, no legend on data, for every figure."""
+"""Layout of every figure in both styles: no overlapping or cut text, no legend on data."""
 
 import inspect
 from io import BytesIO
@@ -27,7 +27,7 @@ def test_every_figure_is_among_those_drawn_here():
 
 
 def drawn_texts(figure, monkeypatch):
-    """All texts that are really drawn, with their boxes in pixels."""
+    """Return all drawn texts with their bounding boxes in pixels."""
     texts, draw = [], Text.draw
 
     def recording(self, renderer):
@@ -44,7 +44,7 @@ def drawn_texts(figure, monkeypatch):
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_figure_is_legible_in_both_styles(style, name, monkeypatch):
-    """One drawing per figure and style: drawing is what costs time."""
+    """Each figure is drawn once per style, because drawing is slow."""
     with tl.figures.style(style):
         axes = EVERY[name]()
         words = tl.figures.caption(axes)
@@ -91,7 +91,7 @@ def check_sizes(figure, boxes, style):
 
 
 def test_every_figure_takes_axes_or_a_size():
-    """One picture is drawn on the Axes of the caller, several panels have a size."""
+    """A single picture takes Axes, several panels take a size."""
     for name in {name.partition(" ")[0] for name in EVERY}:
         parameters = inspect.signature(getattr(tl.figures, name)).parameters
         assert {"axes", "figsize"} & set(parameters), name
@@ -128,7 +128,7 @@ def test_the_style_does_not_outlast_a_figure():
 
 
 def test_a_figure_drawn_later_has_the_style_of_its_making():
-    """Ticks are made when a figure is drawn, after the style has ended."""
+    """Matplotlib creates ticks when a figure is drawn, after the end of the style."""
     with tl.figures.style("paper"):
         axes = EVERY["error"]()
     axes.figure.savefig(BytesIO())
@@ -145,7 +145,7 @@ def test_both_are_styles_of_matplotlib_by_name():
 
 
 def test_paper_differs_from_the_defaults_wherever_screen_does():
-    """So that `default_style` does not take its settings for defaults."""
+    """Otherwise `default_style` would replace settings of the style "paper"."""
     from tutelage.figures.style import _settings
 
     screen, paper = _settings("screen"), _settings("paper")

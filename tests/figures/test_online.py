@@ -1,4 +1,4 @@
-"""Pictures of learning: every curve is there, with the symbol of the papers."""
+"""Figures of on-line learning: all curves, symbols and captions."""
 
 import json
 
@@ -15,7 +15,7 @@ from tutelage.simulation import compare, summary
 
 
 def made_up(K=2, M=3, runs=0):
-    """A Dataset of the right form, without any learning."""
+    """Made-up overlaps and errors."""
     time = np.linspace(0.0, 1.0, 5)
     run, shape = (("run",), (runs,)) if runs else ((), ())
     draw = np.random.default_rng(0).uniform
@@ -252,7 +252,7 @@ def test_a_comparison_is_drawn_with_its_verdict():
 
 
 def test_a_comparison_draws_the_deviations_on_which_the_verdict_rests():
-    """The largest one is that of the test, and the band ends at its threshold."""
+    """The largest deviation is that of the test, and the band ends at its threshold."""
     found = compare(CURVE, RUNS)
     last = figures.comparison(found)[-1]
     drawn = np.concatenate([line.get_ydata() for line in last.lines])
@@ -298,7 +298,7 @@ def test_every_number_has_its_own_symbol(name, symbol):
 
 
 def test_runs_with_different_numbers_are_curves_of_their_own():
-    """A batch of weight decays is no sample of which a mean could be drawn."""
+    """Runs with several weight decays are not averaged."""
     one = tl.Committee(1, tl.ReLU())
     scenario = tl.Scenario(one, one, weight_decay=np.array([0.0, 0.1]))
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])

@@ -1,4 +1,4 @@
-"""Pictures of simulations: honest distributions, and both exponents."""
+"""Figures of simulations: distributions of escape times, and both exponents."""
 
 import numpy as np
 import pytest

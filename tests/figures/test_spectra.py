@@ -1,4 +1,4 @@
-"""Figures of trainings and spectra draw what the Datasets hold."""
+"""Figures of trainings and spectra draw the values of the Datasets."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +12,7 @@ from tutelage.figures.eigenvalues import EigenvalueScale
 
 
 def made_up(runs=6, seed=0):
-    """A training of six networks with 40 parameters that has never taken place."""
+    """Made-up training of six networks with 40 parameters."""
     random = np.random.default_rng(seed)
     epochs = np.array([0, 10, 100])
     scales = np.array([10.0, 1.0, 0.1])[:, None]

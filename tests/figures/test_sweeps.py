@@ -1,4 +1,4 @@
-"""Pictures of studies: curves, maps, panels, tables; what they leave out."""
+"""Figures of studies: curves, maps, panels, tables, and missing points."""
 
 import json
 
@@ -12,7 +12,7 @@ from tutelage._checks import InputError
 
 
 def made_up(**axes):
-    """A study that nobody has computed; one point has diverged and one has failed."""
+    """Made-up study with one diverged and one failed point."""
     shape = tuple(map(len, axes.values()))
     numbers = np.random.default_rng(0).uniform(0.01, 1.0, shape)
     outcome = np.full(shape, "reached", dtype="<U9")

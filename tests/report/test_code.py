@@ -1,4 +1,4 @@
-"""What is kept of a report depends on the code that a section uses, and on no other."""
+"""Stored results of a report expire if the code of their section changes, and only then."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ OWN = "papers/oostwal2019/sections.py"
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory):
-    """Whether the digest of a section changes with an addition to a file, in another folder."""
+    """Return a function: does an addition to a file change the digest of a section?"""
 
     def found(section, file, text="\nANOTHER = 1\n"):
         folder = tmp_path_factory.mktemp("sources")
@@ -44,7 +44,7 @@ def test_what_a_section_uses_computes_it_again(changed, file):
 @pytest.mark.parametrize(
     ("section", "file"),
     [
-        ("fig4", "figures/equilibrium.py"),  # imported inside a function, by a name of the door
+        ("fig4", "figures/equilibrium.py"),  # imported inside a function, by a lazily loaded name
         ("eq20", "equilibrium/symmetric/transitions.py"),  # equilibrium.transitions, an attribute
     ],
 )

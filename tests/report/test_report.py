@@ -1,4 +1,4 @@
-"""The report: computed once, kept whole, the same after an interruption, complete in one file."""
+"""The report: computed once, stored completely, equal after an interruption, one file."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tutelage.report import version
 
 
 def content(folder):
-    """All files, by their names."""
+    """Return the contents of all files by name."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -201,7 +201,7 @@ def test_the_page_opens_without_an_error_or_a_request(made, tmp_path):
 
 @needs_chromium
 def test_the_page_fits_on_a_telephone(made, tmp_path):
-    """Its summary was cut at 400 pixels, and a path in a note made all of it wider than that."""
+    """At 400 pixels the summary was cut, and a path in a note widened the page."""
     report.build(folder=tmp_path / "report")
     assert widest(tmp_path / "report" / "index.html", tmp_path, ".summary, html", 400) <= 400
 

@@ -1,4 +1,4 @@
-"""What a result is named by."""
+"""Keys of stored results."""
 
 from tutelage.papers import Entry, Paper, sections
 from tutelage.papers.section import Section
@@ -28,6 +28,6 @@ def test_a_section_of_one_size_has_one_key():
 
 
 def test_images_that_have_arrived_are_used():
-    """Figure 8 of tian2020 is missing without the images, and is not kept as that."""
+    """A missing figure 8 of tian2020 is not stored, and is computed once the images exist."""
     (figure,) = sections(["tian2020"], "8")
     assert figure.section.outside is tian2020_cifar.outside

@@ -1,4 +1,4 @@
-"""The report of all papers, as a newcomer makes it."""
+"""The report of all papers, made by the command."""
 
 from collections import Counter
 
@@ -40,7 +40,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 def test_every_row_has_the_verdict_of_the_table(whole):
-    """A row that changes, comes or goes; tests/verdicts.py says how the table is changed."""
+    """Changed, new and missing rows fail; tests/verdicts.py updates the table."""
     assert verdicts.of_rows(whole[1]) == verdicts.expected()
     assert all(row["note"] for row in whole[1] if row["verdict"] != "agrees")
     assert verdicts.wrong_citations(whole[1]) == []

@@ -1,10 +1,9 @@
-"""Processes that compute for the server, and the order in which they do.
+"""Pool of worker processes: it assigns requests to workers and enforces time limits.
 
-A request goes to a process that has compiled its program before, if one is free; what takes long
-never has the last process, and finite networks that would wait for it get a further process; what
-nobody waits for any more is ended when its process is needed; and nothing takes longer than it may.
-After processes were killed, a request is answered or refused within `RECOVERY_SECONDS`.  The server
-itself computes nothing and is never busy.
+A request goes to a free worker that has already compiled its program, if there is one.  Slow tasks
+never take the last worker; finite networks that would wait for them get an extra worker.  A request
+that no client waits for is stopped when its worker is needed.  After workers were killed, a request
+is answered or refused within `RECOVERY_SECONDS`.  The server itself computes nothing.
 """
 
 import asyncio
@@ -22,29 +21,30 @@ from typing import Any, NamedTuple
 from tutelage.explorer import frames
 from tutelage.explorer.pictures import as_json
 
-# Seconds that a request may take in all, by its task: compiling takes most of it.
+# Largest seconds of a request by task; most of it is compilation.
 LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
-SHORT = 60.0  # for all other tasks
-LONG = frozenset({"details", "runs", "drawn"})  # tasks that never have the last process
-WAITING = 30.0  # seconds that a request waits for a process, those that take long ten times that
-MOST_WAITING = 200
-# Networks that a reader has asked for wait so long for the tasks of other pages; then a further
-# process starts, and ends when it has been idle.
+DEFAULT_LIMIT_SECONDS = 60.0  # seconds, for all other tasks
+SLOW_TASKS = frozenset({"details", "runs", "drawn"})  # slow tasks, which never take the last worker
+MAX_WAIT_SECONDS = (
+    30.0  # seconds that a request waits for a worker; ten times as long for slow tasks
+)
+MAX_WAITING_JOBS = 200
+# Finite networks wait this long for the tasks of other pages; then an extra worker starts, which
+# ends after it has been idle.
 EXTRA_AFTER_SECONDS, EXTRA_IDLE_SECONDS = 2.0, 60.0
-# A request whose process was killed, or that a process computes which took the place of a killed
-# one, is answered or refused within this time.
+# After this time a request is refused if its worker was killed or replaces a killed one.
 RECOVERY_SECONDS = 25.0
-GIGABYTES = 6.0
-# A process that knows a program, or compiles it now, is waited for so long before another one
-# compiles it, too.
-WORTH_WAITING, WORTH_COMPILING = 1.0, 15.0
-# Programs stay in memory: a process that has so many is replaced.
-MOST_KNOWN = 60
-# A stale request is left alone so long: it is likely to end by itself, and to end it costs a start.
-PATIENCE = 1.0
-GRACE = 0.5  # seconds that a process has to stop by itself
-TICK = 0.1
-BY_ITSELF = "the process that computed this has ended, perhaps for lack of memory; try again"
+MEMORY_GIGABYTES = 6.0
+# Seconds to wait for a worker that has compiled a program, or is compiling it, before another
+# worker compiles it as well.
+WAIT_IF_COMPILED_SECONDS, WAIT_IF_COMPILING_SECONDS = 1.0, 15.0
+# Compiled programs stay in memory: a worker with this many is replaced.
+MAX_COMPILED_PROGRAMS = 60
+# Seconds before a stale request is stopped: it often ends by itself, and a restart is expensive.
+STALE_SECONDS = 1.0
+GRACE_SECONDS = 0.5  # a stopped worker may take to end by itself
+TICK_SECONDS = 0.1
+WORKER_ENDED = "the process that computed this has ended, perhaps for lack of memory; try again"
 RECOVERING = (
     "processes have ended, perhaps for lack of memory, and new ones have to compile this again, "
     f"which takes longer than {RECOVERY_SECONDS:g} s; try again in a moment"
@@ -63,11 +63,11 @@ START = (
 
 
 class Cancelled(Exception):
-    """A newer request has taken the place of this one, or somebody has stopped it."""
+    """The request was replaced by a newer one, or stopped by the client."""
 
 
 class Answer(NamedTuple):
-    """status: of HTTP; compiled: whether something was."""
+    """status: HTTP status; compiled: whether a program was compiled."""
 
     status: int
     body: bytes
@@ -76,11 +76,11 @@ class Answer(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """Something to compute.
+    """A task for a worker.
 
-    owner: client and slot; a newer number of the same owner takes its place.
-    program: what is compiled for it.
-    tell: called with what is known before the end.
+    owner: client and slot; a request with a higher number of the same owner replaces it.
+    program: key of the compiled program.
+    tell: callback for intermediate results.
     """
 
     task: str
@@ -96,29 +96,29 @@ class Job:
     begun: float = 0.0
     stale: bool = False
     again: bool = False
-    refuse_at: float = math.inf  # when it is refused because processes were killed
+    refuse_at: float = math.inf  # time of its refusal after workers were killed
     answer: asyncio.Future[Answer] = field(default_factory=asyncio.Future)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a process knows that has done such a thing before."""
+        """Return the key of the compiled programs that the job needs."""
         return (self.view, self.task, self.program)
 
     @property
     def patience(self) -> float:
-        """Seconds that it may wait for a process, where processes are ready."""
-        return WAITING * (10 if self.task in LONG else 1)
+        """Return the seconds that the job may wait for a worker."""
+        return MAX_WAIT_SECONDS * (10 if self.task in SLOW_TASKS else 1)
 
     @property
     def limit(self) -> float:
-        """Seconds that it may take."""
-        return LIMITS.get(self.task, SHORT)
+        """Return the seconds that the job may take."""
+        return LIMITS.get(self.task, DEFAULT_LIMIT_SECONDS)
 
     def cancel(self) -> None:
         self.stale = True
         if not self.answer.done():
             self.answer.set_exception(Cancelled())
-            self.answer.exception()  # nobody may be there to hear of it
+            self.answer.exception()  # avoids a warning if no client waits
 
     def finish(self, answer: Answer) -> None:
         if not self.answer.done():
@@ -126,30 +126,30 @@ class Job:
 
 
 def refused(status: int, error: str) -> Answer:
-    """An answer that says why there is none."""
+    """Return an answer with the reason of a refusal."""
     return Answer(status, as_json({"error": error, "parameter": None}))
 
 
 class Worker:
-    """One process: ready or not, what it does, and the programs it has compiled."""
+    """A worker process: its state, its job, and the programs that it has compiled."""
 
     def __init__(self, process: asyncio.subprocess.Process):
         self.process = process
         self.ready = False
         self.job: Job | None = None
         self.known: set[tuple[Any, ...]] = set()
-        self.ended = ""  # why the server has ended it, in words
-        self.replaces_killed = False  # and has answered nothing yet
-        self.extra = False  # it is not started again after its end
+        self.ended = ""  # reason why the server stopped it
+        self.replaces_killed = False  # until its first answer
+        self.extra = False  # an extra worker is not restarted
         self.idle_since = time.monotonic()
 
     @classmethod
     async def started(cls) -> "Worker":
-        code = START.format(path=[*sys.path], most=GIGABYTES)
+        code = START.format(path=[*sys.path], most=MEMORY_GIGABYTES)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the server, which ends them all
+            start_new_session=True,  # the server handles Ctrl-C and stops its workers
             env={**os.environ, "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")},
         )  # fmt: skip
         return cls(process)
@@ -159,17 +159,17 @@ class Worker:
         return self.ready and self.job is None and not self.ended
 
     def is_worth(self, job: Job, waited: float) -> bool:
-        """Whether it will soon be free and know the program, so that nobody else compiles it."""
+        """Return whether waiting for this worker is faster than compiling the program elsewhere."""
         if self.job is None or self.ended:
             return False
         if job.key in self.known:
-            return waited < WORTH_WAITING
-        return self.job.key == job.key and waited < WORTH_COMPILING
+            return waited < WAIT_IF_COMPILED_SECONDS
+        return self.job.key == job.key and waited < WAIT_IF_COMPILING_SECONDS
 
     def is_stale(self, now: float) -> bool:
-        """Whether it is at something that nobody wants, and has had its time to end by itself."""
+        """Return whether its job is stale and did not end by itself in time."""
         job = self.job
-        return job is not None and job.stale and not self.ended and now - job.begun > PATIENCE
+        return job is not None and job.stale and not self.ended and now - job.begun > STALE_SECONDS
 
     def begin(self, job: Job) -> None:
         self.job, job.begun = job, time.monotonic()
@@ -183,28 +183,28 @@ class Worker:
             self._send({"stop": self.job.id})
 
     def end(self, why: str) -> None:
-        """At once; what it was doing is answered with the reason."""
+        """Kill the process; its job is answered with the reason."""
         self.ended = self.ended or why
-        # Not `process.kill()`, which asks for the exit code before it kills: of a process that has
-        # just ended it takes the code away from asyncio, which then prints "Unknown child process".
+        # Not `process.kill()`, which polls the exit code first: for a process that has just ended
+        # it takes the code away from asyncio, which then prints "Unknown child process".
         if self.process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, signal.SIGKILL)
 
     async def gone(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for the end of the process; return its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return await self.process.wait()
 
     def _send(self, header: dict[str, Any]) -> None:
         assert self.process.stdin is not None
-        with suppress(OSError, RuntimeError):  # it has just ended, which its reader will notice
+        with suppress(OSError, RuntimeError):  # it has just ended, which the reader notices
             self.process.stdin.write(frames.packed(header))
 
 
 class Pool:
-    """All processes, and what waits for one."""
+    """All workers, and the queue of requests."""
 
     def __init__(self, count: int):
         self.count = count
@@ -216,12 +216,12 @@ class Pool:
         self._closing = asyncio.Event()
 
     def start(self) -> None:
-        """Start all processes; they compute as soon as they are ready."""
+        """Start all workers."""
         lives = [self._life() for _ in range(self.count)]
         self._tasks = [asyncio.create_task(life) for life in (*lives, self._watch())]
 
     async def close(self) -> None:
-        """End all processes, and everybody who waits."""
+        """Stop all workers, and cancel all waiting requests."""
         self._closing.set()
         for job in [*self.waiting, *(w.job for w in self.workers if w.job)]:
             job.cancel()
@@ -233,11 +233,11 @@ class Pool:
         await asyncio.gather(*lives, *extra, watch, return_exceptions=True)
 
     async def ask(self, job: Job) -> Answer:
-        """The answer to a request; `Cancelled` if a newer one has taken its place."""
+        """Return the answer to a request; raise `Cancelled` if a newer one replaces it."""
         if job.number < self.latest.get(job.owner, job.number):
             raise Cancelled
         self._note(job)
-        if len(self.waiting) >= MOST_WAITING:
+        if len(self.waiting) >= MAX_WAITING_JOBS:
             return refused(503, "too many requests are waiting; try again in a moment")
         for older in self._of(job.owner):
             self._discard(older)
@@ -250,19 +250,19 @@ class Pool:
             raise
 
     def _note(self, job: Job) -> None:
-        """The latest number of each client and slot, of as many as are likely to come back."""
+        """Record the latest number of each client and slot, for a bounded number of clients."""
         self.latest.pop(job.owner, None)
         self.latest[job.owner] = job.number
         if len(self.latest) > 1000:
             self.latest.pop(next(iter(self.latest)))
 
     def _of(self, owner: tuple[str, str]) -> list[Job]:
-        """What waits or runs for a client and slot."""
+        """Return the waiting and running jobs of a client and slot."""
         running = [worker.job for worker in self.workers if worker.job is not None]
         return [job for job in (*self.waiting, *running) if job.owner == owner and not job.stale]
 
     def _discard(self, job: Job) -> None:
-        """Nobody wants it any more; a process that is at it goes on until it is needed."""
+        """Cancel a job; a worker that runs it continues until it is needed."""
         job.cancel()
         if job in self.waiting:
             self.waiting.remove(job)
@@ -271,14 +271,14 @@ class Pool:
                 worker.ask_to_stop()
 
     def stop(self, owner: tuple[str, str]) -> int:
-        """End what runs for a client and slot; how many there were."""
+        """Cancel the jobs of a client and slot; return their number."""
         jobs = self._of(owner)
         for job in jobs:
             self._discard(job)
             for worker in self.workers:
                 if worker.job is job:
                     loop = asyncio.get_running_loop()
-                    loop.call_later(GRACE, self._end_if_still, worker, job)
+                    loop.call_later(GRACE_SECONDS, self._end_if_still, worker, job)
         return len(jobs)
 
     def _end_if_still(self, worker: Worker, job: Job) -> None:
@@ -286,7 +286,7 @@ class Pool:
             worker.end("stopped")
 
     def progress(self, owner: tuple[str, str]) -> dict[str, Any]:
-        """What is being done for a client and slot, and for how long."""
+        """Return the status of a client and slot as a text, with the elapsed time."""
         now = time.monotonic()
         for job in self._of(owner):
             worker = next((w for w in self.workers if w.job is job), None)
@@ -300,7 +300,7 @@ class Pool:
         return {"state": "idle", "seconds": 0.0, "message": ""}
 
     def _why_waiting(self) -> str:
-        """What the processes do instead, in words."""
+        """Return a text on the tasks of the busy workers."""
         if not any(worker.ready for worker in self.workers):
             return "starting"
         tasks = [worker.job.task for worker in self.workers if worker.job is not None]
@@ -310,7 +310,7 @@ class Pool:
         return f"waiting for a process: the others compute {busy}{more}" if busy else "starting"
 
     def _assign(self) -> None:
-        """Give waiting requests to free processes, in the order in which they came."""
+        """Assign waiting requests to free workers, in the order of arrival."""
         for job in list(self.waiting):
             worker = self._choice(job)
             if worker is not None:
@@ -319,7 +319,7 @@ class Pool:
 
     def _choice(self, job: Job) -> Worker | None:
         free = [worker for worker in self.workers if worker.free]
-        if not free or (job.task in LONG and self._is_last(free)):
+        if not free or (job.task in SLOW_TASKS and self._is_last(free)):
             return None
         for worker in free:
             if job.key in worker.known:
@@ -330,24 +330,28 @@ class Pool:
         return min(free, key=lambda worker: len(worker.known))
 
     def _is_last(self, free: list[Worker]) -> bool:
-        long = sum(worker.job is not None and worker.job.task in LONG for worker in self.workers)
+        long = sum(
+            worker.job is not None and worker.job.task in SLOW_TASKS for worker in self.workers
+        )
         count = self.count + any(worker.extra and worker.ready for worker in self.workers)
         return count > 1 and long >= count - 1
 
     async def _watch(self) -> None:
-        """Look after limits: of time, of patience."""
+        """Enforce the time limits, periodically."""
         while True:
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_SECONDS)
             now = time.monotonic()
             for worker in self.workers:
                 job = worker.job
-                if job is not None and now - job.begun > LIMITS.get(job.task, SHORT):
-                    seconds = f"{LIMITS.get(job.task, SHORT):g} s"
+                if job is not None and now - job.begun > LIMITS.get(
+                    job.task, DEFAULT_LIMIT_SECONDS
+                ):
+                    seconds = f"{LIMITS.get(job.task, DEFAULT_LIMIT_SECONDS):g} s"
                     worker.end(f"this takes longer than {seconds}, the most a request may take")
             ready = any(worker.ready for worker in self.workers)
             words = "all processes are busy" if ready else "no process could be started in time"
             for job in list(self.waiting):
-                if now - job.asked > (job.patience if ready else WAITING):
+                if now - job.asked > (job.patience if ready else MAX_WAIT_SECONDS):
                     self.waiting.remove(job)
                     job.finish(refused(503, f"{words}; try again in a moment"))
             self._refuse_late(now)
@@ -357,9 +361,9 @@ class Pool:
             self._end_extra(now)
 
     def _refuse_late(self, now: float) -> None:
-        """Refuse what is late because processes were killed; a process that is at it goes on.
+        """Refuse requests that are late because workers were killed.
 
-        What it compiles is there for the next request.
+        A worker that runs such a request continues, so that its program is compiled for the next.
         """
         running = [worker.job for worker in self.workers if worker.job is not None]
         for job in [job for job in (*self.waiting, *running) if now > job.refuse_at]:
@@ -369,7 +373,7 @@ class Pool:
             job.stale = True
 
     def _start_extra(self, now: float) -> None:
-        """One further process, where networks wait for tasks of other pages."""
+        """Start an extra worker if finite networks wait for tasks of other pages."""
         late = [
             job.task == "runs" and now - job.asked > EXTRA_AFTER_SECONDS for job in self.waiting
         ]
@@ -377,7 +381,7 @@ class Pool:
             self._extra = asyncio.create_task(self._life(extra=True))
 
     def _end_extra(self, now: float) -> None:
-        """End one process too many, once it has been idle."""
+        """Stop an extra worker after it has been idle."""
         if self._extra is not None and self._extra.done():
             self._extra = None
         if self._extra is None or len(self.workers) <= self.count:
@@ -387,17 +391,17 @@ class Pool:
                 worker.end("it was not needed any more")
 
     def _make_room(self, now: float) -> None:
-        """End what nobody waits for, if somebody waits for its process."""
-        wanted = [job for job in self.waiting if now - job.asked > TICK]
+        """Stop stale jobs if other requests wait for their workers."""
+        wanted = [job for job in self.waiting if now - job.asked > TICK_SECONDS]
         stale = [worker for worker in self.workers if worker.is_stale(now)]
         for worker, job in zip(stale, wanted, strict=False):
-            # One that compiles what is waited for is at work for it, too.
+            # A worker that compiles the program of a waiting request is not stopped.
             assert worker.job is not None
             if worker.job.key != job.key or worker.job.key in worker.known:
                 worker.end("stopped")
 
     async def _life(self, extra: bool = False) -> None:
-        """Run one process; start the next one after its end, unless it is an extra one."""
+        """Run one worker; restart its process when it exits, unless it is an extra one."""
         killed = False
         while not self._closing.is_set():
             begun = time.monotonic()
@@ -406,14 +410,14 @@ class Pool:
             self.workers.append(worker)
             if not self._closing.is_set():
                 await self._listen(worker)
-            worker.end(BY_ITSELF)
+            worker.end(WORKER_ENDED)
             self.workers.remove(worker)
             self._lost(worker, await worker.gone())
-            killed = worker.ended == BY_ITSELF
+            killed = worker.ended == WORKER_ENDED
             if extra:
                 return
             if not worker.ready and time.monotonic() - begun < 5.0:
-                with suppress(asyncio.TimeoutError):  # not a thousand times a second
+                with suppress(asyncio.TimeoutError):  # limits the rate of restarts
                     await asyncio.wait_for(self._closing.wait(), 1.0)
 
     async def _listen(self, worker: Worker) -> None:
@@ -430,9 +434,9 @@ class Pool:
             self._assign()
 
     async def _told(self, worker: Worker, job: Job, header: dict[str, Any], body: bytes) -> None:
-        worker.replaces_killed, job.refuse_at = False, math.inf  # it answers
+        worker.replaces_killed, job.refuse_at = False, math.inf  # the worker has answered
         if header["kind"] == "event":
-            if header["event"] == "traces":  # whatever had to be compiled is
+            if header["event"] == "traces":  # compilation is finished
                 worker.known.add(job.key)
             if job.tell is not None and not job.stale:
                 await job.tell(header["event"], body)
@@ -441,15 +445,15 @@ class Pool:
             worker.known.add(job.key)
         worker.job, worker.idle_since = None, time.monotonic()
         job.finish(Answer(header["status"], body, header["compiled"]))
-        if len(worker.known) >= MOST_KNOWN:
+        if len(worker.known) >= MAX_COMPILED_PROGRAMS:
             worker.end("another process takes its place")
 
     def _lost(self, worker: Worker, code: int) -> None:
-        """Its process has ended while it was at something, which another one may try once more."""
+        """Handle the loss of a worker; its job is retried once by another worker."""
         job, worker.job = worker.job, None
         if job is None:
             return
-        if worker.ended == BY_ITSELF and not job.again and not job.stale:
+        if worker.ended == WORKER_ENDED and not job.again and not job.stale:
             job.again = True
             job.asked = time.monotonic()
             job.refuse_at = job.asked + RECOVERY_SECONDS
