@@ -113,7 +113,7 @@ def test_a_program_is_compiled_by_one_process_only():
 
 
 def test_a_process_with_many_programs_is_replaced(monkeypatch):
-    monkeypatch.setattr(worker_pool, "MOST_KNOWN", 2)
+    monkeypatch.setattr(worker_pool, "MAX_COMPILED_PROGRAMS", 2)
 
     async def three(pool):
         return [(await pool.ask(job(program=name))).body for name in "abc"]
@@ -137,7 +137,7 @@ def test_a_newer_request_takes_the_place_of_an_older_one():
 
 
 def test_a_stale_request_is_ended_where_its_process_is_needed(monkeypatch):
-    monkeypatch.setattr(worker_pool, "PATIENCE", 0.1)
+    monkeypatch.setattr(worker_pool, "STALE_SECONDS", 0.1)
 
     async def dragging(pool):
         stale = asyncio.create_task(pool.ask(job(client="c", number=1, program="b", sleeps=20)))
@@ -164,7 +164,7 @@ def test_nothing_takes_longer_than_it_may(monkeypatch):
 
 
 def test_nobody_waits_for_ever(monkeypatch):
-    monkeypatch.setattr(worker_pool, "WAITING", 0.2)
+    monkeypatch.setattr(worker_pool, "MAX_WAIT_SECONDS", 0.2)
 
     async def busy(pool):
         slow = asyncio.create_task(pool.ask(job(sleeps=20)))
@@ -252,7 +252,7 @@ def test_without_a_kill_a_request_has_its_whole_time(monkeypatch):
 
 def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
     monkeypatch.setattr(worker_pool, "START", "import time; time.sleep(20)")
-    monkeypatch.setattr(worker_pool, "WAITING", 0.2)
+    monkeypatch.setattr(worker_pool, "MAX_WAIT_SECONDS", 0.2)
 
     async def asked():
         pool = Pool(1)
