@@ -15,6 +15,7 @@ from tutelage.figures.text import SYMBOLS, add_to_caption, finish
 LINEAR_CURVATURE = 1e-3
 ZERO = 1e-7  # a fixed point is stable if all eigenvalues are below minus this (tutelage.online)
 MAX_LABELLED = 24
+MIN_LABEL_DISTANCE = 0.08  # of two labels, relative to the range of errors
 IDENTICAL = -1  # in the place of an index
 
 
@@ -61,15 +62,18 @@ def landscape(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) -
 
 
 def _name_levels(axes: Any, errors: np.ndarray, names: np.ndarray) -> None:
-    """Write the families at the right, as long as the lines stay apart."""
+    """Write the families to the right of their levels, without overlap."""
+    from matplotlib import rcParams
+
     span = max(float(np.ptp(errors)), 1e-12)
     last = -np.inf
     for error, name in zip(errors[:MAX_LABELLED], names[:MAX_LABELLED], strict=True):
-        if error - last < 0.045 * span:
+        if error - last < MIN_LABEL_DISTANCE * span:
             continue
         axes.annotate(
             str(name), (1.0, error), xycoords=("axes fraction", "data"), xytext=(4, 0),
-            textcoords="offset points", va="center", fontsize="x-small", annotation_clip=False,
+            textcoords="offset points", va="center", annotation_clip=False,
+            fontsize=rcParams["legend.fontsize"],
         )  # fmt: skip
         last = error
 
@@ -110,7 +114,7 @@ def curvatures(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) 
         axes.set_yscale("symlog", linthresh=LINEAR_CURVATURE)
     axes.set_ylim(top=2 * max(np.max(h), np.max(outward)))
     axes.set_xticks(places, [str(x) for x in levels["family"].values])
-    axes.tick_params(axis="x", labelrotation=90, labelsize="x-small")
+    axes.tick_params(axis="x", labelrotation=90)
     axes.set_ylabel("curvature")
     add_to_caption(axes, "Curvatures at stationary points of the error, sorted by error.")
     return finish(axes)
