@@ -222,24 +222,6 @@ def added_unit():
     return run(3, 5, gain=0.123).assign(direction=("student", np.ones(3)))
 
 
-def controlled():
-    time = run()["time"]
-    names = ("learning_rate", "readout_rate", "weight_decay")
-    schedules = {
-        name: ("time", np.exp(-time.values / s)) for name, s in zip(names, (9, 20, 50), strict=True)
-    }
-    return run().assign(schedules)
-
-
-def steps_to_leave():
-    batch, optimizer = [0.1, 1.0, 10.0, 100.0], ["SGD", "Momentum", "Adam", "Muon"]
-    steps = np.outer([4.0, 3.0, 2.0, 1.0], 1e4 / np.sqrt(batch))
-    one = xr.Dataset({"steps": (("optimizer", "batch"), steps)}, {"batch": batch})
-    networks = {"network_steps": ("optimizer", steps[:, 1]), "network_error": 100.0}
-    more = {"scheduled_steps": 0.7 * one["steps"], "network_batch": 1.0, **networks}
-    return one.assign(more).assign_coords(optimizer=optimizer)
-
-
 RATES, DECAYS = list(np.linspace(0.5, 3.0, 7)), [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
 TRAININGS = {"ReLU": spectra(), "Swish, one trained β for each unit": spectra(1)}
 GATE = tl.gates.Gate([0, 1])
@@ -294,8 +276,6 @@ EVERY = {
     "curvatures": lambda: figures.curvatures(levels(), saddles=True),
     "all_branches": lambda: figures.all_branches([branch_of_minima(s) for s in (0.1, 0.2, 0.4)]),
     "opening": lambda: figures.opening(added_unit()),
-    "control": lambda: figures.control(controlled()),
-    "optimizer_map": lambda: figures.optimizer_map(steps_to_leave()),
     "escapes": lambda: figures.escapes(escapes()),
     "finite_size": lambda: figures.finite_size(sizes()),
     "order_parameters": lambda: figures.order_parameters(
