@@ -1,5 +1,6 @@
 """What notebooks show: well-formed tables with the numbers of scenarios, overlaps and findings."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -30,10 +31,14 @@ def test_values_are_shown_as_tables(name):
 
 def test_cells_are_shaded_by_their_numbers():
     cells = ET.fromstring(matrix_table("R", [[1.0, -0.5], [0.0, 0.25]])).iter("td")
-    colours = [cell.attrib["style"].partition("(")[2].rstrip(")").split(", ") for cell in cells]
-    shades = [float(colour[3]) for colour in colours]
-    assert shades == pytest.approx([0.55, 0.28, 0.0, 0.14], abs=0.006)
-    assert colours[0][0] == "178" and colours[1][0] == "33"  # red is positive, blue negative
+    texts = [re.search(r"rgb\((\d+), (\d+), (\d+)\)", cell.attrib["style"]) for cell in cells]
+    one, half, zero, quarter = (tuple(map(int, text.groups())) for text in texts)
+    assert zero == (255, 255, 255) and one[0] > one[2] and half[0] < half[2]  # red, blue
+    assert one[1] < quarter[1] < 255  # the larger, the darker
+    for red, green, blue in (one, half, quarter):  # black text stands out, WCAG 2
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+                  for c in (red / 255, green / 255, blue / 255)]  # fmt: skip
+        assert (np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05) / 0.05 > 4.5
 
 
 def test_text_is_escaped_and_no_matrix_is_too_large():

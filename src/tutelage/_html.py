@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 MAX_CELLS = 10  # in a row or a column of a matrix
-POSITIVE, NEGATIVE = "178, 24, 43", "33, 102, 172"  # red and blue of RdBu, readable in grey too
-STRONGEST_SHADE = 0.55  # keeps dark text readable
+POSITIVE, NEGATIVE = (178, 24, 43), (33, 102, 172)  # red and blue of RdBu
+STRONGEST_SHADE = 0.55  # keeps black text readable, also on dark pages
 
 
 def rows_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -44,7 +44,8 @@ def matrix_table(name: str, values: Any) -> str:
 def _cell(value: float, largest: float) -> str:
     shade = STRONGEST_SHADE * abs(value) / largest
     colour = POSITIVE if value > 0 else NEGATIVE
-    return f'<td style="background: rgba({colour}, {shade:.2f})">{value:.4g}</td>'
+    mixed = ", ".join(str(round(255 - shade * (255 - channel))) for channel in colour)
+    return f'<td style="background: rgb({mixed}); color: black">{value:.4g}</td>'
 
 
 def side_by_side(parts: Iterable[str]) -> str:
