@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_up_runs import ensemble, theory
+from scipy.optimize import linear_sum_assignment
 
 import tutelage as tl
 from tutelage import figures
 from tutelage._checks import InputError
+from tutelage.figures.line_styles import best_assignment
 from tutelage.simulation import compare, summary
 
 
@@ -308,3 +310,11 @@ def test_runs_with_different_numbers_are_curves_of_their_own():
         r"$\gamma = 0$",
         r"$\gamma = 0.1$",
     ]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 4), (4, 2), (5, 5), (3, 6)])
+def test_the_assignment_of_students_to_teachers_is_that_of_scipy(shape):
+    R = np.random.default_rng(7).normal(size=shape)
+    rows, columns = best_assignment(R)
+    assert len(set(rows)) == len(set(columns)) == min(shape)
+    assert R[rows, columns].sum() == pytest.approx(R[linear_sum_assignment(-R)].sum(), rel=1e-14)

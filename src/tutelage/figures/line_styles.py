@@ -5,10 +5,10 @@ with more units than there are dash patterns, only the range of each group of ov
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from tutelage.figures.style import colour
 from tutelage.figures.text import MAX_LABELS
@@ -79,8 +79,21 @@ def assigned_pairs(curves: Sequence[Curve]) -> set[str]:
         R[c.first, c.second] = finite[-1] if len(finite) else 0.0
         names[c.first, c.second] = c.name
     R = R + 1e-9 * np.max(np.abs(R)) * np.eye(*shape)
-    pairs = linear_sum_assignment(-R)
-    return set(names[pairs])
+    return set(names[best_assignment(R)])
+
+
+def best_assignment(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the one-to-one pairs with the largest sum of entries."""
+    if max(R.shape) > MAX_STYLED_UNITS:
+        from scipy.optimize import linear_sum_assignment  # 0.4 s that a picture of few units saves
+
+        return linear_sum_assignment(-R)
+    if R.shape[0] > R.shape[1]:
+        columns, rows = best_assignment(R.T)
+        return rows, columns
+    rows = np.arange(R.shape[0])
+    choices = np.array(list(permutations(range(R.shape[1]), R.shape[0])))
+    return rows, choices[np.argmax(R[rows, choices].sum(axis=1))]
 
 
 class CoincidingCurves(NamedTuple):
