@@ -27,14 +27,25 @@ def relu_kernel():
     )
 
 
+def leaky_kernel(slope):
+    """κ, κ' and κ'' of (1 + slope) x/2 + (1 − slope) |x|/2, from that of |x|; slope is a float."""
+    odd, even = ((1 + mp.mpf(slope)) / 2) ** 2, 2 / mp.pi * ((1 - mp.mpf(slope)) / 2) ** 2
+    return (
+        lambda r: odd * r + even * (mp.sqrt(1 - r**2) + r * mp.asin(r)),
+        lambda r: odd + even * mp.asin(r),
+        lambda r: even / mp.sqrt(1 - r**2),
+    )
+
+
 KERNELS = {"Erf": erf_kernel(), "ReLU": relu_kernel()}
 
 
 class Landscape:
     """βf(R, S, C) = αKε_g − s for one kernel and K units."""
 
-    def __init__(self, name, K):
-        self.kappa, self.first, self.second = KERNELS[name]
+    def __init__(self, kernel, K):
+        found = KERNELS[kernel] if isinstance(kernel, str) else kernel
+        self.kappa, self.first, self.second = found
         self.K = K
 
     def error(self, R, S, C):
@@ -72,7 +83,7 @@ class Landscape:
             ]
         )  # fmt: skip
 
-    def coexistence(self, start):
+    def coexistence(self, start, tolerance=1e-40):
         """α, R, S, C of the specialized and x, C of the unspecialized state, at equal βf."""
 
         def equations(a, R, S, C, x, C0):
@@ -80,7 +91,7 @@ class Landscape:
             difference = self.free_energy(a, R, S, C) - self.free_energy(a, x, x, C0)
             return [*self.gradient(a, R, S, C), flat[0], flat[2], difference]
 
-        return mp.findroot(equations, start, tol=1e-40, maxsteps=60)
+        return mp.findroot(equations, start, tol=tolerance, maxsteps=60)
 
     def instability(self, start):
         """α, R = S and C where the unspecialized state has α B κ''(R) = 1."""

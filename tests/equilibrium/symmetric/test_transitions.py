@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
-from equilibrium.equilibrium_reference import Landscape
+from equilibrium.equilibrium_reference import Landscape, leaky_kernel
+from mpmath import mp
 
 import tutelage as tl
 from tutelage._jax import jnp
@@ -31,6 +32,21 @@ def test_loads_are_those_of_the_exact_free_energy(name, K):
     assert honest(found.coexists, exact.coexistence(start)[0])
     start = (found.unstable.value, flat.R, flat.C)
     assert honest(found.unstable, exact.instability(start)[0])
+
+
+@pytest.mark.parametrize(
+    ("slope", "K"), [(0.1, 5), (0.97, 3), (0.97, 5), (0.97, 10), (0.99, 5), (0.999, 5)]
+)
+def test_errors_of_nearly_linear_units_are_neither_too_small_nor_too_large(slope, K):
+    """Errors are 64 roundings of the load, and the load is off by fewer."""
+    found = transitions(tl.LeakyReLU(slope), K)
+    special, flat = found.specialized, found.unspecialized
+    start = (found.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
+    with mp.workdps(50):  # free energies of slope 0.999 agree in ten more digits than of erf
+        exact = Landscape(leaky_kernel(slope), K).coexistence(start, tolerance=mp.mpf(10) ** -60)
+        wrong = abs(float(mp.mpf(found.coexists.value) - exact[0]))
+    rounding = np.finfo(float).eps * found.coexists.value
+    assert wrong <= found.coexists.error <= 100 * max(wrong, rounding)
 
 
 @pytest.mark.parametrize(("name", "K"), [("Erf", 5), ("ReLU", 10)])

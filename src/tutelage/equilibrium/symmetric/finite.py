@@ -62,6 +62,7 @@ class FiniteTheory(Theory):
         self.kernel, self.units = kernel, float(units)
         self.K, self.n = float(units), 1.0 / units
         self.tilde_at_one = float(kernel.tilde(1.0))
+        self.size = _size_of_unknowns(kernel)
 
     def overlap(self, point: Point) -> Overlap:
         """R, S, C, KA and B of a point; no difference of large numbers is taken."""
@@ -156,15 +157,14 @@ class FiniteTheory(Theory):
         """Solve for d and c by Newton's method, or by bisection where it fails."""
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            value, slope, d = self._excess(loads, x[:, 0])
-            size = 1 + np.abs(d) + 1 / loads
+            value, slope, d = self._excess(loads, self.size * x[:, 0])
+            scale = 1 + np.abs(d) + 1 / loads
             slope = np.where(slope > 0, slope, np.nan)  # falling, it leads to another root
-            return (value / size)[:, None], (slope / size)[:, None, None]
+            return (value / scale)[:, None], (self.size * slope / scale)[:, None, None]
 
-        root = newton(
-            residual, self._linear_kernel(loads)[:, None], steps=MAX_STEPS, tolerance=TOLERANCE
-        )
-        c = root.x[:, 0]
+        start = self._linear_kernel(loads)[:, None] / self.size
+        root = newton(residual, start, steps=MAX_STEPS, tolerance=TOLERANCE)
+        c = self.size * root.x[:, 0]
         for i in np.flatnonzero(~root.converged):
             c[i] = self._bracketed(float(loads[i]))
         return self._excess(loads, c)[2], c
@@ -247,3 +247,16 @@ class FiniteTheory(Theory):
         if K > 2:
             found["[K-2, 1, 1]"] = antisymmetric_block(load, b, k2[1])
         return found
+
+
+def _size_of_unknowns(kernel: Kernel) -> float:
+    """Return κ''(0)/κ'(0), the size of d and c (`FiniteTheory.limit`), or 1 if it is larger.
+
+    Newton's method stops at steps that are rounding relative to 1 + |x|.  For nearly linear units
+    d and c are far below 1; in units of their size all their digits are found.  A power of two
+    rounds nothing.
+    """
+    if kernel.slope == 0:
+        return 1.0
+    ratio = float(kernel.second(0.0)) / kernel.slope
+    return 2.0 ** math.floor(math.log2(ratio)) if 0 < ratio < 1 else 1.0

@@ -71,6 +71,7 @@ class Theory(abc.ABC):
 
     kernel: Kernel
     units: float
+    size: float = 1.0  # of d and c, where it is below 1
 
     @abc.abstractmethod
     def unspecialized(self, load: Any) -> Point:
@@ -130,14 +131,14 @@ class Theory(abc.ABC):
         """Solve for the states of the specialized curve at V; d and c are NaN where it fails."""
 
         def point(x: np.ndarray) -> Point:
-            return Point(V, x[..., 0], x[..., 1])
+            return Point(V, self.size * x[..., 0], self.size * x[..., 1])
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = self.equations(point(x))
-            size = 1 + np.abs(x[..., :1])
-            return found.F / size, found.J / size[..., None]
+            scale = 1 + np.abs(self.size * x[..., :1])
+            return found.F / scale, self.size * found.J / scale[..., None]
 
-        start = np.stack(np.broadcast_arrays(guess.d, guess.c, V)[:2], -1)
+        start = np.stack(np.broadcast_arrays(guess.d, guess.c, V)[:2], -1) / self.size
         return point(_root(residual, start, lambda x: self.is_inside(point(x))))
 
     def moved(self, V: float, point: Point) -> Point:
