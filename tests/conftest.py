@@ -68,6 +68,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     jax.config.update("jax_numpy_dtype_promotion", "strict" if strict else "standard")
 
 
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Doctests of the sources, which come after the tests, run as in the session of a user."""
+    jax.config.update("jax_numpy_rank_promotion", "allow")
+    jax.config.update("jax_numpy_dtype_promotion", "standard")
+
+
 def pytest_report_header() -> str:
     return (
         f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}, "

@@ -109,7 +109,7 @@ def test_optax_makes_the_same_steps():
     """Newton–Schulz iterations that converge, (1.5, -0.5, 0), give the polar factor of Muon."""
     from tutelage.simulation.optimizer_steps import direction, initial_memory
 
-    G = np.random.default_rng(1).standard_normal((2, 5))
+    G = jnp.asarray(np.random.default_rng(1).standard_normal((2, 5)))
     optimizer = tl.optimizers.Muon(epsilon=1e-20)
     ours, _ = direction(optimizer, G, initial_memory(optimizer, G))
     theirs = optax.contrib.muon(

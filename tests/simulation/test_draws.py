@@ -133,8 +133,8 @@ def test_a_rejected_try_changes_no_other_lane():
 @pytest.mark.parametrize("freedom", [2, 5, 100, 10**4, 10**7])
 def test_the_test_without_logarithms_accepts_only_what_the_exact_one_does(freedom):
     d = freedom / 2 - 1 / 3
-    x = np.linspace(-9, 9, 2001)[:, None]
-    u = np.concatenate([np.linspace(1e-3, 0.999, 500), 1 - np.geomspace(1e-11, 1e-3, 500)])[None]
+    x = jnp.linspace(-9, 9, 2001)[:, None]
+    u = jnp.concatenate([jnp.linspace(1e-3, 0.999, 500), 1 - np.geomspace(1e-11, 1e-3, 500)])[None]
     quick, exact = draws._surely_accepted(d, x, u), draws._accepted(d, x, u)
     assert not np.any(quick & ~exact)
 

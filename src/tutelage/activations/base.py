@@ -55,6 +55,11 @@ class Activation(Module):
         return None
 
     @property
+    def is_line_times_distribution(self) -> bool:
+        """Whether g(x) = x Φ(x), Φ the Gaussian distribution function (GELU)."""
+        return False
+
+    @property
     def kinks(self) -> tuple[Kink, ...]:
         """Every delta function of g'': g'' = second_derivative + Σ jump δ(x − position)."""
         form = self.closed_form

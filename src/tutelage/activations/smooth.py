@@ -70,6 +70,10 @@ class GELU(Activation):
     """g(x) = x Φ(x), Φ the Gaussian distribution function; g'' = (2 − x²) φ(x)."""
 
     @property
+    def is_line_times_distribution(self) -> bool:
+        return True
+
+    @property
     def odd_part_slope(self) -> float:
         return 0.5
 

@@ -55,7 +55,7 @@ class Momentum(Optimizer):
 
     >>> import tutelage as tl
     >>> tl.optimizers.Momentum(0.9)
-    Momentum(momentum=0.9, epsilon=None)
+    Momentum(momentum=0.9)
     """
 
     @validated

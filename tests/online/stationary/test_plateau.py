@@ -120,7 +120,7 @@ def test_a_single_unit_has_no_plateau_and_that_is_said(rate):
     scenario = tl.Scenario(one, one)
     found = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), rate)
     assert found.point is found.height is found.length is None
-    assert "without lingering beside a saddle" in found.reasons["length"]
+    assert "without lingering at a saddle" in found.reasons["length"]
     assert f"none: {found.reasons['length']}" in repr(found)
 
 

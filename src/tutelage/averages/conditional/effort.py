@@ -144,7 +144,7 @@ class Choice(NamedTuple):
         panels = len(self.series) if self.fine else len(self.series) - 1
         return Level(jnp.where(resolved, _first(inner < self.wanted), panels), step, resolved)
 
-    def judged(self, level: AnyArray, judge: Judge) -> AnyArray:
+    def judged(self, level: int | AnyArray, judge: Judge) -> AnyArray:
         """The place of the rule that shows the error: lattices do so themselves."""
         first = 0 if self.kinks else len(self.series)
         return jnp.where(level >= first, level + judge, level)

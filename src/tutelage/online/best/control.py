@@ -23,6 +23,7 @@ import xarray as xr
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer, short_repr
 from tutelage._findings import Finding
+from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
@@ -300,14 +301,13 @@ def _greedy(search: Search, knots: int) -> BestControl:
     if search.error is not None:
         end = greedy_end(system, search.y0, search.bounds, ends, 2 * end, search.error)
     states, controls = greedy_run(system, search.y0, end * ends, search.bounds)
-    value = float(system.log_error(states[-1]))
+    before, last = (float(system.log_error(jnp.asarray(y))) for y in states[-2:])
     finer = np.sort(np.concatenate([ends, 0.5 * (ends[:-1] + ends[1:])]))
     other = greedy_run(system, search.y0, end * finer, search.bounds)[0][-1]
-    inexact = abs(float(system.log_error(other)) - value)
-    slope = float(np.abs(np.diff([float(system.log_error(y)) for y in states[-2:]])[0]))
-    slope /= end * (ends[-1] - ends[-2])
+    inexact = abs(float(system.log_error(jnp.asarray(other))) - last)
+    slope = abs(last - before) / (end * (ends[-1] - ends[-2]))
     time = number(end, 0.0 if search.error is None else inexact / max(slope, 1e-12))
-    error = number(np.exp(value), np.exp(value) * inexact)
+    error = number(np.exp(last), np.exp(last) * inexact)
     return _result(search, end * ends, controls, (end * ends, states), time, error, None)
 
 

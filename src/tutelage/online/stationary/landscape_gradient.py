@@ -36,7 +36,7 @@ from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray
-from tutelage.activations import GELU, Activation
+from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.orthant.angle import angle
@@ -172,7 +172,7 @@ class Landscape(eqx.Module):
 def _kind(scenario: Scenario) -> Kind:
     units = (scenario.student.activation, scenario.teacher.activation)
     forms = [g.closed_form for g in units]
-    if all(isinstance(g, GELU) for g in units):
+    if all(g.is_line_times_distribution for g in units):
         return "gelu"
     if all(f is not None and f.is_homogeneous for f in forms):
         return "lines"
