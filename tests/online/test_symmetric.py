@@ -261,12 +261,12 @@ def test_divergence_is_an_outcome():
     assert run.Q[-1] <= 1e6 * (1 + 1e-6)
 
 
-# The door ------------------------------------------------------------------------------------
+# Bad input -----------------------------------------------------------------------------------
 
 
 def refused(message, state=STATE, scenario=None):
     with pytest.raises(tl.InputError, match=message):
-        SymmetricFlow(scenario or full(3, tl.Erf()))(state, 0)
+        SymmetricFlow(scenario or full(3, tl.Erf())).checked(state)
 
 
 def test_impossible_states_are_refused():
