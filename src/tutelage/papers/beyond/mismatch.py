@@ -5,11 +5,11 @@ R_in = R that lead away.  A cubic term is forbidden, as it is for K = M = 2, and
 be continuous; for K, M ≥ 3 the symmetry allows one.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import brentq
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
@@ -45,36 +45,70 @@ CASES = (
 )
 STARTS = 12
 SCANNED = {False: 5, True: 15}
-MOST_STEPS = 8  # of the search, each of which leaves a twentieth of the way to go, or less
-PRECISE = 1e-4  # relative to the load
+CLOSE = 1e-2  # relative to the load; nearer to it the bottom is too flat for descents to arrive
 UNIFORM = "unspecialized"
+ROUNDINGS = 4 * float(np.finfo(np.float64).eps)  # of the sum of three terms
+SMALL = 1e-6
+
+
+class Onset(NamedTuple):
+    """Where the uniform state loses its stability: α with its rounding error, R and C."""
+
+    load: float
+    error: float
+    R: float
+    C: float
+
+
+def onset(case: Case) -> Onset:
+    """Solve for the load at which deviations from a uniform R begin to grow.
+
+    All R_in are R and all Q_ij are C.  With A = 1 + (K−1)C − KMR², the uniform state has
+
+        ακ'(R) = R/A,      αKκ'(C) = 1/A − 1/(1−C),
+
+    and deviations of R whose rows and columns add up to zero cost (1/(1−C) − ακ''(R))/2 each,
+    which vanishes at the onset.  C follows from q = Rκ''(R)/κ'(R), and what is left is
+
+        κ'(R) = Rκ''(R) + KRκ'(C).
+    """
+    kernel, K, M = equilibrium.kernel_of(case.activation), case.students, case.teachers
+
+    def C(R: float) -> float:
+        q = R * kernel.second(R) / kernel.first(R)
+        return float((q - 1 + K * M * R**2) / (K - 1 + q))
+
+    def excess(R: float) -> float:
+        return float(kernel.first(R) - R * kernel.second(R) - K * R * kernel.first(C(R)))
+
+    def load(R: float) -> float:
+        return 1 / ((1 - C(R)) * float(kernel.second(R)))
+
+    R = brentq(excess, SMALL, M**-0.5 - SMALL, xtol=1e-16, rtol=ROUNDINGS)
+    ends = R - SMALL, R + SMALL
+    per_excess = (load(ends[1]) - load(ends[0])) / (excess(ends[1]) - excess(ends[0]))
+    error = ROUNDINGS * (load(R) + abs(per_excess) * float(kernel.first(R)))
+    return Onset(load(R), error, R, C(R))
 
 
 def threshold(case: Case, full: bool = False) -> xr.Dataset:
     """The spread of R over the load, and in the attributes the load at which it begins.
 
-    Where all R_in are the same, the lowest eigenvalue of the matrix of second derivatives vanishes
-    at the transition: the load is extrapolated to there, from loads closer and closer to it.
-    ``load_error`` is what the last of them has changed; ``below`` is that last one, where the
-    uniform state is still the lowest.
+    The load is that of `onset`.  Whether the uniform state is the lowest up to there is decided by
+    descents, which know nothing of it; ``below`` is the last load with a uniform state.
     """
-    seen = {load: _lowest(case, load) for load in np.linspace(case.first, case.last, SCANNED[full])}
-    load, error = 0.0, math.inf
-    for _ in range(MOST_STEPS):
-        if error < PRECISE * load:
-            break
-        closer = _next(seen)
-        seen[closer] = _lowest(case, closer)
-        load, before = (_extrapolated(seen, without) for without in (0, 1))
-        error = abs(load - before)
-    below, above = _interval(seen)
-    if not below < load < above:
-        raise ArithmeticError(f"no transition of {case.label} between {below} and {above}")
+    found = onset(case)
+    near = found.load * (1 + CLOSE * np.array([-1, 1]))
+    loads = sorted({*np.linspace(case.first, case.last, SCANNED[full]), *near})
+    seen = {float(load): _lowest(case, load) for load in loads}
+    wrong = [load for load in seen if (seen[load].name == UNIFORM) != (load < found.load)]
+    if wrong:
+        raise ArithmeticError(f"{case.label} has another lowest state at {wrong}")
     return _dataset(seen).assign_attrs(
         label=case.label,
-        load=load,
-        load_error=error,
-        below=below,
+        load=found.load,
+        load_error=found.error,
+        below=max(load for load in seen if load < found.load),
         beyond=seen[max(seen)].name,
     )
 
@@ -82,34 +116,6 @@ def threshold(case: Case, full: bool = False) -> xr.Dataset:
 def _lowest(case: Case, load: float) -> Minimum:
     """Return the state of lowest free energy."""
     return equilibrium.minima(case.scenario, float(load), starts=STARTS)[0]
-
-
-def _interval(seen: dict[float, Minimum]) -> tuple[float, float]:
-    """The last load with a uniform state of lowest free energy, and the first with another."""
-    return (
-        max(x for x in seen if seen[x].name == UNIFORM),
-        min(x for x in seen if seen[x].name != UNIFORM),
-    )
-
-
-def _next(seen: dict[float, Minimum]) -> float:
-    """A load close to the transition but below it, as far as is known."""
-    low, high = _interval(seen)
-    load = _extrapolated(seen)
-    below = load - 0.05 * (load - low)
-    return below if low < below < high else 0.5 * (low + high)
-
-
-def _extrapolated(seen: dict[float, Minimum], without: int = 0) -> float:
-    """The load at which the lowest eigenvalue of the uniform state is zero.
-
-    Below the transition the eigenvalue is known; a parabola through the last three goes on,
-    without as many of the very last as said.
-    """
-    loads = sorted(x for x in seen if seen[x].name == UNIFORM)
-    loads = loads[: len(loads) - without][-3:]
-    values = [seen[x].eigenvalues[0] for x in loads]
-    return float(np.polynomial.Polynomial.fit(values, loads, len(loads) - 1)(0.0))
 
 
 def _spread(state: Minimum) -> float:
