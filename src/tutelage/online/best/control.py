@@ -21,9 +21,14 @@ import numpy as np
 import xarray as xr
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_number, positive_integer, short_repr
+from tutelage._checks import (
+    ComputationError,
+    InputError,
+    finite_number,
+    positive_integer,
+    short_repr,
+)
 from tutelage._findings import Finding
-from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
@@ -39,7 +44,7 @@ from tutelage.online.best.certificate import (
 )
 from tutelage.online.best.discretized import CONTROLS, Controlled, Path, in_blocks
 from tutelage.online.best.first_guess import best_constant, first_guesses, step_count
-from tutelage.online.best.greedy import greedy_end, greedy_run
+from tutelage.online.best.greedy import greedy_run
 from tutelage.online.best.knots import LinearSchedule
 from tutelage.online.best.search import END_ACCURACY, Grid, Optimum, Search, interpolated
 from tutelage.online.flow import Flow, errors_of
@@ -48,6 +53,9 @@ from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
 from tutelage.runs.seed import check_seed
 
+# Tolerance of the integration with greedy controls, and the longest run, in units of the time that
+# the best constant controls need.
+GREEDY_TOLERANCE, GREEDY_FACTOR = 1e-10, 100.0
 DEFAULT_CONTROLS = {"learning_rate": (0.0, 3.0)}
 # An error below a hundred tolerances of the adaptive integration is that of the integration.
 SMALLEST_ERROR = 1e-7
@@ -167,7 +175,7 @@ def best_control(
     }
     with Checkpoint(checkpoint, identity) as file, Progress(progress, None, "searches") as bar:
         if greedy:
-            return _greedy(search, count)
+            return _greedy(search)
         return _optimal(search, start_from, count, seed, file, bar)
 
 
@@ -293,22 +301,35 @@ def _errors(system: Controlled, states: np.ndarray) -> Any:
     return in_blocks(lambda y: errors_of(system.flow, y, system.flow.scenario.T), states)
 
 
-def _greedy(search: Search, knots: int) -> BestControl:
+def _greedy(search: Search) -> BestControl:
     """Apply greedy controls until the end, or until the error is reached."""
-    end, constant = best_constant(search)
-    grid = Grid.of(knots, step_count(search, end, constant, knots))
-    system, ends = search.system, grid.ends
+    end = best_constant(search)[0]
+    until, fine = _greedy_run(search, end, GREEDY_TOLERANCE)
+    other, coarse = _greedy_run(search, end, 100 * GREEDY_TOLERANCE)
+    run, controls = fine
+    value, different = run.error[-1], abs(run.error[-1] - coarse[0].error[-1])
+    time = number(until, abs(until - other) + GREEDY_TOLERANCE * until)
+    error = number(value, different + GREEDY_TOLERANCE * value)
+    return _result(search, run.times, controls, (run.times, run.states), time, error, None)
+
+
+def _greedy_run(search: Search, end: float, tolerance: float) -> tuple[float, Any]:
+    """Return the end of greedy control, and the run until then."""
+    system, y0, bounds = search.system, search.y0, search.bounds
     if search.error is not None:
-        end = greedy_end(system, search.y0, search.bounds, ends, 2 * end, search.error)
-    states, controls = greedy_run(system, search.y0, end * ends, search.bounds)
-    before, last = (float(system.log_error(jnp.asarray(y))) for y in states[-2:])
-    finer = np.sort(np.concatenate([ends, 0.5 * (ends[:-1] + ends[1:])]))
-    other = greedy_run(system, search.y0, end * finer, search.bounds)[0][-1]
-    inexact = abs(float(system.log_error(jnp.asarray(other))) - last)
-    slope = abs(last - before) / (end * (ends[-1] - ends[-2]))
-    time = number(end, 0.0 if search.error is None else inexact / max(slope, 1e-12))
-    error = number(np.exp(last), np.exp(last) * inexact)
-    return _result(search, end * ends, controls, (end * ends, states), time, error, None)
+        longest, solved = GREEDY_FACTOR * end, 0.99 * search.error
+        run, _ = greedy_run(system, y0, longest, bounds, tolerance=tolerance, solved=solved)
+        passed = run.crossings(search.error)
+        if not len(passed):
+            raise ComputationError(
+                "error",
+                f"greedy control has ε_g = {run.error[-1]:.3g} at α = {run.times[-1]:g}, "
+                f"and {search.error:g} is not reached",
+                "it stalls where the terms of first order vanish, as on a plateau",
+                "greedy=False",
+            )
+        end = float(passed[0])
+    return end, greedy_run(system, y0, end, bounds, tolerance=tolerance)
 
 
 def _bounds(

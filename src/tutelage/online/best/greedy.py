@@ -13,65 +13,37 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._checks import ComputationError
 from tutelage._jax import jax, jnp
 from tutelage.online.best.discretized import LARGEST_OVERLAP, Controlled, in_blocks
-from tutelage.online.best.search import LONGEST_TIME, MOST_ENDS
-from tutelage.online.flow import errors_of
+from tutelage.online.steps import MAX_STEPS, OUTCOMES, Steps
 from tutelage.runs.stored_jit import stored_jit
-from tutelage.solve.stepping import LAST, STAGES
+from tutelage.solve.stepping import IntegratorState, every_step
+
+CONVERGED, DIVERGED = 1, 2
 
 
 def greedy_run(
-    system: Controlled, y0: Any, times: Any, bounds: Float[np.ndarray, "m 2"]
-) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n m"]]:
-    """Compute states and controls at all times."""
-    states, bounds = [np.asarray(y0, float)[None]], np.asarray(bounds, float)
-
-    def block(h: Any) -> Any:
-        states.append(np.asarray(_run(system, states[-1][-1], h, bounds)))
-        return states[-1]
-
-    in_blocks(block, np.diff(np.asarray(times, float)))
-    every = np.concatenate(states)[: len(times)]
-    return every, in_blocks(lambda y: _controls(system, y, bounds), every)
-
-
-def greedy_end(
     system: Controlled,
     y0: Any,
+    until: float,
     bounds: Float[np.ndarray, "m 2"],
-    ends: np.ndarray,
-    end: float,
-    error: float,
-) -> float:
-    """Find the time at which greedy controls reach the error, on a grid that ends there."""
-    for _ in range(MOST_ENDS):
-        states, _ = greedy_run(system, y0, end * ends, bounds)
-        errors = in_blocks(lambda y: errors_of(system.flow, y, system.flow.scenario.T), states)
-        log = np.log(np.maximum(errors, 1e-300))
-        below = np.flatnonzero(log <= np.log(error))
-        if not len(below) and end > 0.5 * LONGEST_TIME:
-            break
-        if not len(below):
-            end *= 2
-            continue
-        j = int(below[0])
-        share = (np.log(error) - log[j - 1]) / (log[j] - log[j - 1])
-        following = end * (ends[j - 1] + share * (ends[j] - ends[j - 1]))
-        if abs(following - end) < 1e-9 * end:
-            return float(end)
-        end = float(following)
-        # So that the last point is past the error by rounding only, and not before it.
-        if j == len(ends) - 1 and abs(share - 1) < 1e-6:
-            return end
-        end *= 1 + 1e-9
-    raise ComputationError(
-        "error",
-        f"greedy control does not reach {error:g} until α = {end:g}",
-        "it stalls where the terms of first order vanish, as on a plateau",
-        "greedy=False",
-    )
+    *,
+    tolerance: float,
+    solved: float = 0.0,
+) -> tuple[Steps, Float[np.ndarray, "n m"]]:
+    """Integrate with greedy controls, in adaptive steps: feedback is fast where students start.
+
+    solved: the error at which the run ends.
+
+    Returns:
+        The run after every step, and the controls at these times.
+    """
+    numbers = (np.asarray(x, float) for x in (y0, bounds, until, tolerance, solved))
+    seen, count, reason = _run(system, *numbers)
+    t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
+    run = Steps(t, y, error, slope, OUTCOMES[int(reason)])
+    box = np.asarray(bounds, float)
+    return run, in_blocks(lambda y: _controls(system, y, box), y)
 
 
 def greedy_controls(
@@ -103,24 +75,26 @@ def greedy_controls(
 
 
 @stored_jit
-def _run(system: Controlled, y0: Any, h: Any, bounds: Any) -> Any:
-    """Return the states after each step of a block."""
+def _run(
+    system: Controlled, y0: Any, bounds: Any, until: Any, tolerance: Any, solved: Any
+) -> tuple[Any, Any, Any]:
+    def rates(t: Array, y: Array) -> Array:
+        return system.rates(y[0], greedy_controls(system, y[0], bounds))[None]
 
-    def rates(y: Array) -> Array:
-        return system.rates(y, greedy_controls(system, y, bounds))
+    def error(y: Array) -> Array:
+        return system.flow.errors(y, system.flow.scenario.T)
 
-    def step(y: Array, h: Array) -> tuple[Array, Array]:
-        def stage(i: Array, k: Array) -> Array:
-            slope = rates(y + h * jnp.sum(jnp.asarray(STAGES)[i, :, None] * k, axis=0))
-            updated: Array = jax.lax.dynamic_update_index_in_dim(k, slope, i, 0)
-            return updated
+    def ends(t: Array, y: Array, slope: Array) -> Array:
+        large = jnp.max(jnp.abs(y), axis=-1) > LARGEST_OVERLAP
+        return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
 
-        k = jax.lax.fori_loop(0, LAST, stage, jnp.zeros((LAST + 1, len(y))))
-        after = y + h * jnp.sum(jnp.asarray(STAGES)[LAST, :, None] * k, axis=0)
-        after = jnp.where(jnp.all(jnp.abs(y) <= LARGEST_OVERLAP), after, y)
-        return after, after
+    def observe(now: IntegratorState) -> tuple[Array, ...]:
+        y = now.y[0]
+        return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
-    return jax.lax.scan(step, y0, h)[1]
+    span = {"until": until, "tolerance": tolerance, "longest": jnp.asarray(jnp.inf)}
+    seen, count, end = every_step(rates, ends, DIVERGED, observe, y0, most=MAX_STEPS, **span)
+    return seen, count, end.reason[0]
 
 
 @stored_jit
