@@ -59,7 +59,8 @@ def equilibrium(
         str | None,
         typer.Option(
             metavar="T | bayes",
-            help="Temperature, with --units inf; by default the limit of high temperature.",
+            help="Temperature, with --units inf (annealed: also 2); by default the limit "
+            "of high temperature.",
         ),
     ] = None,
     approximation: Annotated[
@@ -97,10 +98,14 @@ def equilibrium(
             "approximation": approximation,
             "label_noise": label_noise,
         }
-        if not math.isinf(K):
-            allowed = "at a temperature the theory is that of infinitely many units"
-            raise InputError("--units", units, allowed, "--units inf")
-        show_at_temperature(g, setting, load, alpha, as_json, files)
+        if not math.isinf(K) and (K != 2 or approximation != "annealed"):
+            allowed = (
+                "at a temperature the theory is that of infinitely many units, annealed also of 2"
+            )
+            raise InputError(
+                "--units", units, allowed, "--units inf, or --approximation annealed --units 2"
+            )
+        show_at_temperature(g, K, setting, load, alpha, as_json, files)
         return
     with files:
         found, curves = _compute(g, K, alpha)

@@ -1,4 +1,4 @@
-"""``tutelage equilibrium --temperature``: transitions and states of K → ∞ units."""
+"""``tutelage equilibrium --temperature``: transitions and states of K → ∞ or 2 units."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ BEYOND, WITHOUT, POINTS = 2.0, 10.0, 401
 LOADS = {
     "appears": "a specialized state appears, α̃_s",
     "coexists": "it has the lowest free energy above, α̃_c",
-    "unstable": "the state R = 0 is unstable above, α̃_d",
+    "unstable": "the unspecialized state is unstable above, α̃_d",
     "agreement": "students agree with each other above, α̃_g",
 }
 NUMBERS = (
@@ -34,6 +34,7 @@ NUMBERS = (
 
 def show_at_temperature(
     activation: "Activation",
+    K: int | float,
     setting: dict[str, Any],
     load: float | None,
     loads: "np.ndarray | None",
@@ -45,9 +46,8 @@ def show_at_temperature(
 
     from tutelage import equilibrium
 
-    K = math.inf
     with files:
-        found: ThermalTransitions = waiting(_transitions(activation, setting))
+        found: ThermalTransitions = waiting(_transitions(activation, K, setting))
         alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
         curves = equilibrium.learning_curve(activation, K, alpha, progress=True, **setting)
         files.save(curves, "the curves")
@@ -56,16 +56,18 @@ def show_at_temperature(
         if as_json:
             printing.print_json(_for_json(curves, found, states))
             return
-        _print_transitions(activation.name, found)
+        _print_transitions(activation.name, K, found)
         if load is not None:
             print()
             _print_states(load, states)
 
 
-def _transitions(activation: "Activation", setting: dict[str, Any]) -> "Callable[[], Any]":
+def _transitions(
+    activation: "Activation", K: int | float, setting: dict[str, Any]
+) -> "Callable[[], Any]":
     from tutelage import equilibrium
 
-    return lambda: equilibrium.transitions(activation, math.inf, **setting)
+    return lambda: equilibrium.transitions(activation, K, **setting)
 
 
 def _last(found: "ThermalTransitions") -> float:
@@ -95,16 +97,17 @@ def _state_for_json(state: "ThermalState") -> dict[str, Any]:
     return {**values, **{name: getattr(state, name) for name in flags}}
 
 
-def _print_transitions(name: str, found: "ThermalTransitions") -> None:
+def _print_transitions(name: str, K: int | float, found: "ThermalTransitions") -> None:
     order = "absent" if found.order == "none" else found.order
+    units = "K → ∞" if math.isinf(K) else f"K = {K}"
     title = (
-        f"{printing.plain(name)}, K → ∞, T = {found.temperature:g}, {found.approximation}: "
+        f"{printing.plain(name)}, {units}, T = {found.temperature:g}, {found.approximation}: "
         f"the transition is {order}"
     )
     headings = printing.framed(title, "load", "α̃ = P/(KN)", "error")
     printing.estimates_table(headings, found, LOADS, ".10f", ".0e")
     if found.jump:
-        print(f"At α̃_c the overlap R jumps to {found.jump:.6g}.")
+        print(f"At α̃_c the specialization R - S jumps to {found.jump:.6g}.")
     if found.replica_symmetric is False:
         print("Replica symmetry is unstable at the transition: its numbers are estimates.")
 

@@ -123,7 +123,7 @@ def states(
         saddles: also list the stationary states that are no minima.
         temperature: T = 1/β ≥ 0, or "bayes" for the variance of the label noise; by default the
             limit of high temperature.  States are then `ThermalState`, those with stable replica
-            symmetry first, and ``units`` has to be ``math.inf``.
+            symmetry first; ``units`` has to be ``math.inf``, or 2 with "annealed".
         approximation: "quenched" (replica symmetric) or "annealed", with a temperature.
         label_noise: standard deviation ς of the labels, with a temperature.
 

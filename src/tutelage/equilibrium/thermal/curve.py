@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.equilibrium.thermal.solution import Solution
+from tutelage.equilibrium.thermal.states import ROUNDING_TOLERANCE
 from tutelage.equilibrium.thermal.transitions import ThermalTransitions, transitions_of
 from tutelage.equilibrium.thermal.values import Values
 from tutelage.runs.progress import Progress
@@ -48,7 +49,7 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
     curve = learning_curve_of(solution, loads, progress=False)
     winner = _winner(found, curve, loads)
     at = {name: curve[name].values[winner, np.arange(len(loads))] for name in (
-        "R", "generalization_error", "training_error", "replica_symmetric",
+        "R", "S", "generalization_error", "training_error", "replica_symmetric",
     )}  # fmt: skip
     coords = _coordinates(solution, loads)
     return xr.Dataset(
@@ -56,7 +57,7 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
             "phase": ("load", _phases(found, curve, winner, loads)),
             "generalization_error": ("load", at["generalization_error"]),
             "training_error": ("load", at["training_error"]),
-            "specialization": ("load", at["R"]),
+            "specialization": ("load", at["R"] - at["S"]),
             "replica_symmetric": ("load", at["replica_symmetric"]),
             **lines,
             "order": found.order,
@@ -77,7 +78,10 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     tie = loads * curve["training_error"].values  # decides where both are infinite, T = 0
     rank = np.where(np.isnan(energy), np.inf, np.clip(energy, -1e300, 1e300) + np.nan_to_num(tie))
     special = np.array([k.startswith("R ") for k in kinds])
-    specialized = np.argmin(np.where(special[:, None], rank, np.inf), axis=0)
+    ranked = np.where(special[:, None], rank, np.inf)
+    best = np.min(ranked, axis=0)
+    # Of states that are equal by symmetry, the first: R > S.
+    specialized = np.argmax(ranked <= best + ROUNDING_TOLERANCE * (1 + np.abs(best)), axis=0)
     flat = np.full(len(loads), int(np.flatnonzero(kinds == "unspecialized")[0]))
     replicon = curve["replicon"].values
     for i in np.flatnonzero(kinds == "agreeing"):

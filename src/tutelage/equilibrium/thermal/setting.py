@@ -3,21 +3,25 @@
 import functools
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
 from tutelage._checks import InputError, finite_number, is_number
 from tutelage.activations import Activation
+from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.thermal.annealed import AnnealedTheory
+from tutelage.equilibrium.thermal.annealed_pair import AnnealedPairTheory
 from tutelage.equilibrium.thermal.minimizer import MinimizerTheory
 from tutelage.equilibrium.thermal.near_one import NearOne
 from tutelage.equilibrium.thermal.nishimori import NishimoriTheory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
+from tutelage.equilibrium.thermal.two_units import NODES
 
 Approximation = Literal["quenched", "annealed"]
-ThermalTheory = QuenchedTheory | AnnealedTheory
+ThermalTheory = QuenchedTheory | AnnealedTheory | AnnealedPairTheory
 # A temperature equal to the noise variance up to rounding is the Nishimori temperature.
 NISHIMORI_TOLERANCE = 1e-14
 # κ̃(1) in units of κ'(0) below which a unit is linear up to rounding.
@@ -31,17 +35,22 @@ class Setting:
     temperature: T ≥ 0.
     noise: ς², the variance of the labels.
     approximation: "quenched" or "annealed".
+    units: K: infinite, or 2 for the annealed theory.
+    nodes: of the quadrature for each field, for two smooth units.
     """
 
+    activation: Activation
     kernel: Kernel
     temperature: float
     noise: float
     approximation: Approximation
+    units: float = math.inf
+    nodes: int = NODES
 
     @classmethod
     def of(cls, activation: Activation, *rest: Any) -> "Setting":
         """The setting of an activation with temperature, noise and approximation."""
-        return cls(kernel_of(activation), *rest)
+        return cls(activation, kernel_of(activation), *rest)
 
     @property
     def is_bayes_optimal(self) -> bool:
@@ -55,6 +64,11 @@ class Setting:
         return self.temperature == 0 and self.noise == 0
 
     @property
+    def has_quadrature(self) -> bool:
+        """Whether values have an error of quadrature: two smooth units."""
+        return self.units == 2 and not isinstance(self.activation, PiecewiseLinear)
+
+    @property
     def is_linear(self) -> bool:
         """Whether κ̃ vanishes: nothing is left to learn after the linear part."""
         return float(self.kernel.tilde(1.0)) <= LINEAR_TOLERANCE * self.kernel.slope
@@ -62,6 +76,10 @@ class Setting:
     @functools.cached_property
     def theory(self) -> ThermalTheory:
         """The theory of states with q < 1."""
+        if self.units == 2:
+            return AnnealedPairTheory(
+                self.activation, self.kernel, self.temperature, self.noise, self.nodes
+            )
         if self.approximation == "annealed":
             return AnnealedTheory(self.kernel, self.temperature, self.noise)
         kind = NishimoriTheory if self.is_bayes_optimal else QuenchedTheory
@@ -96,8 +114,12 @@ def setting_of(
         _check_unused(approximation, noise)
         return None
     T = _temperature(temperature, noise)
-    _check_units(units, approximation)
-    return Setting(kernel_of(activation), T, noise**2, approximation)
+    setting = Setting.of(
+        activation, T, noise**2, approximation, _checked_units(units, approximation)
+    )
+    if setting.units == 2:
+        _check_pair(setting)
+    return setting
 
 
 def _temperature(value: Any, noise: float) -> float:
@@ -132,13 +154,32 @@ def _check_unused(approximation: str, noise: float) -> None:
             )
 
 
-def _check_units(units: Any, approximation: str) -> None:
-    """Refuse finite numbers of units."""
-    if not (isinstance(units, float) and units == math.inf):
+def _checked_units(units: Any, approximation: str) -> float:
+    """Return K, infinite or 2; refuse numbers of units without a theory."""
+    if isinstance(units, float) and units == math.inf:
+        return math.inf
+    two = isinstance(units, Integral) and not isinstance(units, bool) and int(units) == 2
+    if two and approximation == "annealed":
+        return 2.0
+    raise InputError(
+        "units",
+        repr(units),
+        f"with a temperature the {approximation} theory is that of K → ∞"
+        + (" or K = 2" if approximation == "annealed" else ""),
+        'units=math.inf; units=2 with approximation="annealed"; temperature=None for a finite '
+        "number of units; or tl.equilibrium.sample(..., examples=..., temperature=...)",
+    )
+
+
+def _check_pair(setting: Setting) -> None:
+    """Refuse T = 0, and units without a linear or without a nonlinear part, for K = 2."""
+    if setting.temperature == 0:
+        raise InputError("temperature", "0", "for units=2 it has to be above 0", "temperature=0.01")
+    if setting.is_linear or setting.kernel.slope == 0:
+        kind = "a linear" if setting.is_linear else "an even"
         raise InputError(
-            "units",
-            repr(units),
-            f"with a temperature the {approximation} theory is that of K → ∞",
-            "units=math.inf; temperature=None for a finite number of units; or "
-            "tl.equilibrium.sample(..., examples=..., temperature=...)",
+            "activation",
+            str(setting.activation),
+            f"with units=2 and a temperature {kind} unit has no specialization from R = S > 0",
+            "tl.ReLU(), or units=math.inf",
         )

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.two_units import FEWER_NODES
 from tutelage.equilibrium.thermal.values import Values
 
+MAX_QUADRATURE_ERROR = 5e-4  # of a load, of two smooth units
 # Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled, and q = 0, where it begins.
 LOG_P_GRID = np.concatenate(
     [np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-3, 150)), [0.0]]
@@ -131,6 +133,8 @@ def solved(setting: Setting) -> Solution:
     theory, minimizers = setting.theory, setting.minimizers
     theories = [theory] if minimizers is None else [theory, minimizers]
     curves = [follow_branches(each) for each in theories]
+    if setting.has_quadrature:
+        _check_quadrature(setting, curves[0])
     found = [ThermalBranch("unspecialized", theory, theory.unspecialized)]
     if isinstance(theory, QuenchedTheory):
         found += _agreeing(theory)
@@ -139,9 +143,33 @@ def solved(setting: Setting) -> Solution:
     for each, of_theory in zip(theories, curves, strict=True):
         found += _specialized(each, of_theory)
     if setting.learns_perfectly:
-        perfect = PerfectTheory(theory.near.slope, setting.approximation == "quenched")
+        perfect = PerfectTheory(
+            float(setting.kernel.tilde_first(1.0)), setting.approximation == "quenched"
+        )
         found.append(ThermalBranch("R > S", perfect, _beyond_one))
     return Solution(setting, curves, found)
+
+
+def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
+    """The largest relative change of the loads of V = 0 and of folds with fewer nodes."""
+    coarse, changes = replace(setting, nodes=FEWER_NODES).theory, []
+    for point in (curves.start, *curves.folds):
+        if point is not None:
+            load = setting.theory.slope(point)[0]
+            changes.append(abs(float(coarse.slope(coarse.at(point.V, point))[0] / load - 1)))
+    return float(np.max(np.nan_to_num(changes, nan=np.inf), initial=0.0))
+
+
+def _check_quadrature(setting: Setting, curves: BranchCurve) -> None:
+    """Refuse temperatures at which too few digits are left."""
+    error = quadrature_error(setting, curves)
+    if error > MAX_QUADRATURE_ERROR:
+        raise InputError(
+            "temperature",
+            f"{setting.temperature:g}",
+            f"for units=2 the quadrature of a smooth unit is wrong by {error:.1g} of a load",
+            "temperature=1.0, tl.ReLU(), or units=math.inf",
+        )
 
 
 def _beyond_one(loads: np.ndarray) -> Point:
@@ -229,6 +257,8 @@ def _stored(activation: Activation, *rest: Any) -> Solution:
 def solution_of(activation: Activation, setting: Setting) -> Solution:
     """Return the solution of a setting, cached per activation."""
     try:
-        return _stored(activation, setting.temperature, setting.noise, setting.approximation)
+        return _stored(
+            activation, setting.temperature, setting.noise, setting.approximation, setting.units
+        )
     except TypeError:  # parameters that are arrays cannot be hashed
         return solved(setting)

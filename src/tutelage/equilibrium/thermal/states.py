@@ -18,22 +18,25 @@ ROUNDING_TOLERANCE = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, repr=False)
 class ThermalState(Finding):
-    """An extremum of the free energy of K → ∞ units at a temperature.
+    """An extremum of the free energy at a temperature, of K → ∞ units or of K = 2.
 
-    kind: "unspecialized" (R = q = 0), "agreeing" (R = 0 < q: students agree with each other but
+    kind: "unspecialized" (R = q = 0; R = S for K = 2), "agreeing" (R = 0 < q: students agree with each other but
         not with the teacher), "R > S" or "R < S".
     load: α̃ = P/(KN).
     scaled_load: α = α̃/T, the load of the limit of high temperature; None at T = 0.
     R: overlap of a student with its teacher.
-    q: overlap of two replicas of a student.
+    q: overlap of two replicas of a student; R² + S² for the annealed theory.
     susceptibility: χ = (1 − q)/T where q → 1 for T → 0; None elsewhere.
     generalization_error: ε_g = κ̃(1) − κ̃(R), without the noise of the labels.
     training_error: mean of ½ (σ − τ)² over the examples, τ with its noise.
     free_energy_per_unit: βf/K; at T = 0, where it is infinite, its limit without (α̃/2) ln β,
         infinite only where a training error stays.
-    curvature: d²(βf/K)/dR² with q at its extremum: negative for a saddle.
+    curvature: d²(βf/K)/dR² with q at its extremum, for K = 2 in
+        R − S: negative for a saddle.
     replicon: Λ; where it is negative replica symmetry is broken, and the numbers are those of an
         unstable ansatz.  None for the annealed theory.
+    S, C: overlaps with the other teacher and with the other student, 0 for K → ∞.
+    units: K.
     """
 
     kind: str
@@ -48,6 +51,9 @@ class ThermalState(Finding):
     free_energy_per_unit: float
     curvature: float
     replicon: float | None
+    S: float
+    C: float
+    units: float
     approximation: str
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -127,6 +133,7 @@ def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) ->
     return ThermalState(
         kind=kind,
         load=load,
+        units=setting.units,
         temperature=T,
         scaled_load=load / T if T > 0 else None,
         approximation=setting.approximation,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from tutelage.equilibrium.symmetric.coexistence import (
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
-from tutelage.equilibrium.thermal.solution import Solution
+from tutelage.equilibrium.thermal.solution import Solution, quadrature_error
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
 # The load is compared with that of R → 0 at these multiples of several scales of R.
@@ -29,6 +29,7 @@ R_SCALES = 0.005 / 4.0 ** np.arange(10)
 # Relative error of the bend above which it is not reported.
 MAX_RELATIVE_ERROR = 0.1
 SMALLEST_DIVISOR = 1e-300
+LOADS = ("appears", "coexists", "unstable")
 NO_SPECIALIZATION = (
     "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
 )
@@ -40,16 +41,16 @@ NO_COEXISTENCE = (
 
 @dataclass(frozen=True, repr=False)
 class ThermalTransitions(Finding):
-    """The specialization transition of K → ∞ units at a temperature; loads are α̃ = P/(KN).
+    """The specialization transition at a temperature, K → ∞ or K = 2; loads are α̃ = P/(KN).
 
     appears: α̃_s, where a specialized minimum appears.
     coexists: α̃_c, where it has the free energy of the unspecialized state.
-    unstable: where the state R = 0 turns unstable towards R.
+    unstable: where the state R = 0, or R = S for K = 2, turns unstable towards R − S.
     agreement: where students first agree with each other in the state R = 0: continuously at α̃_g
         if c_2 ≠ 0, and discontinuously at α̃_K, a one-step glass, if c_2 = 0.
     order: "continuous", "discontinuous" or "none", read off the branch.
-    bend: dα̃/d(R²) for R → 0: positive at a continuous transition.
-    jump: R of the specialized state at ``coexists``.
+    bend: dα̃/d(R²) for R → 0, in R − S for K = 2: positive at a continuous transition.
+    jump: R of the specialized state at ``coexists``, R − S for K = 2.
     replica_symmetric: whether replica symmetry is stable in the specialized state at ``coexists``,
         or at ``appears`` if there is no coexistence, or where a continuous branch begins.
     specialized, unspecialized: the two states there.
@@ -73,7 +74,22 @@ class ThermalTransitions(Finding):
 
 
 def transitions_of(solution: Solution) -> ThermalTransitions:
-    """Return the transitions of a solution."""
+    """Return the transitions of a solution; the error of a quadrature is added to their loads."""
+    found, setting = _found(solution), solution.setting
+    if not setting.has_quadrature or found.appears is None:
+        return found
+    relative = quadrature_error(setting, solution.curves[0])
+    loads = [name for name in LOADS if getattr(found, name) is not None]
+    wider: dict[str, Any] = {name: _widened(getattr(found, name), relative) for name in loads}
+    reasons = {**found.reasons, "bend": "the quadrature of two smooth units has too few digits"}
+    return replace(found, **wider, bend=None, reasons=reasons)
+
+
+def _widened(load: Estimate, relative: float) -> Estimate:
+    return Estimate(load.value, load.error + relative * load.value)
+
+
+def _found(solution: Solution) -> ThermalTransitions:
     setting, curves = solution.setting, solution.curves
     theory, reasons = setting.theory, dict[str, str]()
     if setting.is_linear:
@@ -110,7 +126,7 @@ def transitions_of(solution: Solution) -> ThermalTransitions:
         specialized, symmetric = None, _begins_symmetric(theory, latest, start)
         reasons["specialized"] = "the transition is continuous: the branch begins at R = 0"
     else:
-        specialized = _outermost([s for s in found if s.R > 0], jump)
+        specialized = _outermost([s for s in found if s.R > s.S], jump)
         symmetric = None if specialized is None else specialized.replica_symmetric
     if jump is None:
         reasons["jump"] = reasons["coexists"]
@@ -222,7 +238,7 @@ def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState |
     """Return the specialized state with R next to the jump, or with the largest R."""
     if not states:
         return None
-    key = (lambda s: -s.R) if jump is None else (lambda s: abs(s.R - jump))
+    key = (lambda s: s.S - s.R) if jump is None else (lambda s: abs(s.R - s.S - jump))
     return min(states, key=key)
 
 

@@ -13,8 +13,10 @@ class Values(NamedTuple):
     susceptibility: χ = (1 − q)/T where q → 1 for T → 0, NaN elsewhere.
     free_energy_per_unit: βf/K; at T = 0, where it is infinite, its limit without (α̃/2) ln β,
         infinite only where a training error stays.
-    curvature: d²(βf/K)/dR² with q at its extremum; its sign alone, infinite, for T → 0 and q → 1.
+    curvature: d²(βf/K)/dR² with q at its extremum, for K = 2 in R − S with the others at
+        theirs; its sign alone, infinite, for T → 0 and q → 1.
     replicon: Λ; NaN for the annealed theory.
+    S, C: overlaps with the other teacher and with the other student; they vanish for K → ∞.
     """
 
     R: Any
@@ -25,6 +27,8 @@ class Values(NamedTuple):
     free_energy_per_unit: Any
     curvature: Any
     replicon: Any
+    S: Any = 0.0
+    C: Any = 0.0
 
 
 class ReportsValues:

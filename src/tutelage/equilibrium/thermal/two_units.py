@@ -1,0 +1,185 @@
+"""The average M = ⟨exp(−βΔ²/2)⟩ of two units, with its derivatives in the overlaps.
+
+Δ = [g(x_1) + g(x_2) − g(y_1) − g(y_2)]/√2 for Gaussian fields x of the students and y of the
+teachers with ⟨x_i y_i⟩ = R, ⟨x_1 y_2⟩ = ⟨x_2 y_1⟩ = S and ⟨x_1 x_2⟩ = C.  Coordinates are
+U = R + S, V = R − S and C.
+
+Price's theorem gives the derivatives: ∂M/∂C_ab = ⟨∂_a ∂_b exp(−βΔ²/2)⟩ for two fields a ≠ b.
+"""
+
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutelage._jax import jax, jnp
+from tutelage.activations import Activation
+from tutelage.activations.piecewise import PiecewiseLinear
+from tutelage.equilibrium.thermal.orthants import orthant_change, orthant_probability
+
+# Fields x_1, x_2, y_1, y_2, and their signs in Δ.
+STUDENT_MINUS_TEACHER = np.array([1.0, 1.0, -1.0, -1.0]) / math.sqrt(2)
+# Derivatives of the covariance in U, V and C.
+_R = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
+_S = np.array([[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]])
+_C = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+DIRECTIONS = np.stack([(_R + _S) / 2, (_R - _S) / 2, _C])
+SMALL_STEP = 1e-20  # of a complex step: no difference is taken
+# Of the quadrature, and of the one whose difference is its error.
+NODES, FEWER_NODES = 16, 14
+SMALLEST_WEIGHT = 1e-14
+STORED_POINTS = 4096
+
+
+class Average(NamedTuple):
+    """M and its derivatives: in β, and the first and second in (U, V, C), last axes 3 and 3 3."""
+
+    value: Any
+    in_beta: Any
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+
+def covariances(U: Any, V: Any, C: Any) -> np.ndarray:
+    """The covariance of the four fields, shape (..., 4, 4)."""
+    overlaps = np.stack(np.broadcast_arrays(U, V, C), -1).astype(float)
+    return np.eye(4) + np.tensordot(overlaps, DIRECTIONS, 1)
+
+
+class PiecewiseAverage:
+    """M of the ReLU and leaky ReLUs, exactly, as a sum over the 16 orthants of the four fields.
+
+    On an orthant Δ = a·f, and with w = 1 + βaᵀCa its part of M is
+
+        M_o = w^(−1/2) P_4[C − βCaaᵀC/w],    ∂M/∂C_ab = −β Σ_o a_a a_b (1 + 2β∂_β) M_o.
+    """
+
+    def __init__(self, slopes: tuple[float, float], beta: float):
+        self.beta = beta
+        self.signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
+        self.a = STUDENT_MINUS_TEACHER * np.where(self.signs < 0, *slopes)
+
+    def __call__(self, U: Any, V: Any, C: Any) -> Average:
+        covariance = covariances(U, V, C)
+        probability = orthant_probability(self._reduced(covariance)[0])
+        value, in_beta, gradient = self._first(covariance, probability)
+        rows = []
+        for direction in DIRECTIONS:
+            moved = covariance + 1j * SMALL_STEP * direction
+            rows.append(self._first(moved, probability)[2].imag / SMALL_STEP)
+        return Average(value, in_beta, gradient, np.stack(rows, -2))
+
+    def _reduced(self, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return C − βCaaᵀC/w with positive fields, Ca for these, and w, for every orthant."""
+        Ca = np.einsum("...ij,oj->...oi", covariance, self.a)
+        w = 1 + self.beta * np.sum(self.a * Ca, -1)
+        Ca = Ca * self.signs
+        flipped = covariance[..., None, :, :] * self.signs[:, :, None] * self.signs[:, None, :]
+        return flipped - self.beta * _squares(Ca) / w[..., None, None], Ca, w
+
+    def _first(self, covariance: np.ndarray, probability: np.ndarray) -> tuple[Any, Any, Any]:
+        """Return M, ∂M/∂β and ∂M/∂(U, V, C); a complex covariance is an infinitesimal step."""
+        beta, (reduced, Ca, w) = self.beta, self._reduced(covariance)
+        change = orthant_change(reduced)
+        if np.iscomplexobj(reduced):
+            real = orthant_change(reduced.real)
+            probability = probability + 1j * np.sum(real * reduced.imag, (-2, -1))
+        root = 1 / np.sqrt(w)
+        parts = root * probability
+        in_beta = -0.5 * (w - 1) / (beta * w) * parts
+        in_beta = in_beta - root * np.sum(change * _squares(Ca), (-2, -1)) / w**2
+        pairs = -beta * np.einsum("...o,oa,ob->...ab", parts + 2 * beta * in_beta, self.a, self.a)
+        gradient = 0.5 * np.tensordot(pairs, DIRECTIONS, ([-2, -1], [-2, -1]))
+        return np.sum(parts, -1), np.sum(in_beta, -1), gradient
+
+
+class SmoothAverage:
+    """M of a smooth unit, by Gauss–Hermite quadrature with ``nodes`` points for each field.
+
+    Derivatives are those of the sum over nodes, so that they belong to its value exactly.
+    """
+
+    def __init__(self, activation: Activation, beta: float, nodes: int = NODES):
+        self.beta = beta
+        x, w = np.polynomial.hermite_e.hermegauss(nodes)
+        w = w / np.sum(w)
+        # Exchanging the two students and the two teachers changes the sign of both differences.
+        half = slice(0, (nodes + 1) // 2)
+        often = np.where(x[half] == 0, 1.0, 2.0) * w[half]
+        weights = np.einsum("i,j,k,l->ijkl", w, w, w, often).ravel()
+        self.weights = weights[weights > SMALLEST_WEIGHT]
+        z = np.stack([part.ravel() for part in np.meshgrid(x, x, x, x[half], indexing="ij")])
+        self.z = z[:, weights > SMALLEST_WEIGHT]
+        self.unit = _derivatives(activation)
+        # Newton's method asks again for points where it has converged.
+        self._stored = functools.lru_cache(maxsize=STORED_POINTS)(self._at)
+
+    def __call__(self, U: Any, V: Any, C: Any) -> Average:
+        U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
+        points = zip(
+            U.ravel().tolist(), np.abs(V).ravel().tolist(), C.ravel().tolist(), strict=True
+        )
+        columns = [np.array(x) for x in zip(*(self._stored(*p) for p in points), strict=True)]
+        value, in_beta, first, second = (x.reshape(U.shape + x.shape[1:]) for x in columns)
+        # M is even in V: exchanging the two students exchanges R and S.
+        sign = np.stack([np.ones_like(V), np.where(V < 0, -1.0, 1.0), np.ones_like(V)], -1)
+        return Average(value, in_beta, first * sign, second * _squares(sign))
+
+    def _at(self, U: float, V: float, C: float) -> Average:
+        """Average over all nodes at one point: x_1 ± x_2 = √2 (mean, rest), y_1 ± y_2 = √2 (t, v).
+
+        mean = Ut + √A s and rest = Vv + √B u, A = 1 + C − U², B = 1 − C − V².
+        """
+        (t, s, v, u), beta = self.z, self.beta
+        A, B = 1 + C - U * U, 1 - C - V * V
+        if not (A > 0 and B > 0):
+            return Average(*(np.full(shape, np.nan) for shape in ((), (), (3,), (3, 3))))
+        a, b = math.sqrt(A), math.sqrt(B)
+        mean, rest = U * t + a * s, V * v + b * u
+        (g1, e1, h1), (g2, e2, h2) = (self.unit((mean + x) / math.sqrt(2)) for x in (rest, -rest))
+        teacher = self.unit((t + v) / math.sqrt(2))[0] + self.unit((t - v) / math.sqrt(2))[0]
+        D = (g1 + g2 - teacher) / math.sqrt(2)
+        in_mean, in_rest = (e1 + e2) / 2, (e1 - e2) / 2
+        even, odd = (h1 + h2) / math.sqrt(8), (h1 - h2) / math.sqrt(8)
+        G = self.weights * np.exp(-0.5 * beta * D**2)
+        G1, G2 = -beta * D * G, beta * (beta * D**2 - 1) * G
+        # Derivatives of mean and rest in U, V and C; second ones are multiples of s and of u.
+        dm = np.stack([t - U / a * s, 0 * t, s / (2 * a)])
+        dr = np.stack([0 * t, v - V / b * u, -u / (2 * b)])
+        mm = np.array([[-(1 + C), 0, U / 2], [0, 0, 0], [U / 2, 0, -0.25]]) / a**3
+        rr = np.array([[0, 0, 0], [0, -(1 - C), -V / 2], [0, -V / 2, -0.25]]) / b**3
+        dD = in_mean * dm + in_rest * dr
+        mixed = (G1 * odd * dm) @ dr.T
+        hessian = (G2 * dD) @ dD.T + (G1 * even * dm) @ dm.T + (G1 * even * dr) @ dr.T
+        hessian = hessian + mixed + mixed.T
+        hessian = hessian + np.dot(G1, in_mean * s) * mm + np.dot(G1, in_rest * u) * rr
+        return Average(np.sum(G), -0.5 * np.dot(G, D**2), dD @ G1, hessian)
+
+
+def _derivatives(activation: Activation) -> Any:
+    """Return a function x -> g, g', g''."""
+
+    @jax.jit
+    def found(x: Any) -> Any:
+        def slope(x: Any) -> Any:
+            return jax.jvp(activation, (x,), (jnp.ones_like(x),))[1]
+
+        return activation(x), *jax.jvp(slope, (x,), (jnp.ones_like(x),))
+
+    return lambda x: tuple(np.asarray(y) for y in found(jnp.asarray(x)))
+
+
+def average_of(
+    activation: Activation, beta: float, nodes: int = NODES
+) -> PiecewiseAverage | SmoothAverage:
+    """Return the average for an activation: exact for piecewise linear units."""
+    if isinstance(activation, PiecewiseLinear):
+        low, high = (float(x) for x in activation.slopes)
+        return PiecewiseAverage((low, high), beta)
+    return SmoothAverage(activation, beta, nodes)
+
+
+def _squares(x: np.ndarray) -> np.ndarray:
+    return x[..., :, None] * x[..., None, :]
