@@ -20,8 +20,8 @@ ROUNDING_TOLERANCE = 64 * float(np.finfo(np.float64).eps)
 class ThermalState(Finding):
     """An extremum of the free energy at a temperature, of K → ∞ units or of K = 2.
 
-    kind: "unspecialized" (R = q = 0; R = S for K = 2), "agreeing" (R = 0 < q: students agree with each other but
-        not with the teacher), "R > S" or "R < S".
+    kind: "unspecialized" (R = q = 0; R = S for K = 2), "agreeing" (R = 0 < q: students agree with
+        each other but not with the teacher), "R > S" or "R < S".
     load: α̃ = P/(KN).
     scaled_load: α = α̃/T, the load of the limit of high temperature; None at T = 0.
     R: overlap of a student with its teacher.
