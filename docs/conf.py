@@ -32,7 +32,7 @@ extensions = [
     "indices",
     "maths",
     "names",
-    "reference",
+    "api_reference",
     "symbol_search",
 ]
 exclude_patterns = ["extensions", "pictures", "**.ipynb_checkpoints"]

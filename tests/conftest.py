@@ -23,6 +23,8 @@ from tutelage import cli
 from tutelage._jax import jax
 from tutelage.runs import program_store, progress
 
+# It checks what is imported after it, and has no doctests.
+collect_ignore = ["annotation_checks.py"]
 os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 # A process in the background ignores Ctrl-C, and so would all commands that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

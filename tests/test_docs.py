@@ -132,7 +132,7 @@ def test_symbols_of_formulas_are_searched_as_they_are_written(monkeypatch):
 
 
 def test_a_docstring_becomes_restructured_text(monkeypatch):
-    reference = extension("reference", monkeypatch)
+    api_reference = extension("api_reference", monkeypatch)
     lines = [
         "Sum.",
         "",
@@ -144,7 +144,7 @@ def test_a_docstring_becomes_restructured_text(monkeypatch):
         "",
         "End.",
     ]
-    reference.to_restructured_text(None, "class", "", None, None, lines)
+    api_reference.to_restructured_text(None, "class", "", None, None, lines)
     assert [line for line in lines if line] == [
         *("Sum.", "::", "    |a| + b", "- ``a``:", r"  the \|first\|,", "  longer."),
         *("- ``b``:", "  the other.", "End."),
