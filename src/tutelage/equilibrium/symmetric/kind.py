@@ -126,22 +126,24 @@ def _squares(kernel: Kernel) -> np.ndarray:
 
 def _at_temperature(solution: Solution) -> TransitionKind:
     """The kind that the branch shows at a temperature."""
-    found = thermal_transitions_of(solution)
+    found, units = thermal_transitions_of(solution), solution.setting.units
+    many = math.isinf(units)
     if found.order == "none":
         because = "c_n = 0 for n ≥ 2: the units are linear"
     elif found.bend is not None:
-        because = f"the load changes with R² at the rate {found.bend.value:.6g} for R → 0"
+        x = "R" if many else "(R − S)"
+        because = f"the load changes with {x}² at the rate {found.bend.value:.6g} for {x} → 0"
         if found.order == "discontinuous" and found.bend.value > 0:
             because += ", but is lower at a fold"
     else:
         because = found.reasons["bend"]
     return TransitionKind(
         order=found.order,
-        because=f"K → ∞, {because}",
+        because=f"{'K → ∞' if many else 'K = 2'}, {because}",
         squares=_squares(solution.setting.kernel)[:5],
         unstable=found.unstable,
         slope=None,
-        units=math.inf,
+        units=units,
     )
 
 
