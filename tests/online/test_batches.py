@@ -154,7 +154,7 @@ def test_teachers_that_differ_between_runs(tmp_path, ending):
     ],
 )
 def test_several_units_are_refused_where_there_has_to_be_one(verb):
-    with pytest.raises(InputError, match="2 values of slope, but there has to be one"):
+    with pytest.raises(InputError, match="2 values of slope, but there has to be a single value"):
         verb(tl.LeakyReLU([0.1, 0.2]))
 
 

@@ -283,7 +283,7 @@ def test_a_learning_rate_that_grows_is_refused(decay):
 def test_a_density_of_a_function_is_not_computed_again():
     found = tl.spectra.density(lambda x: x @ x, np.ones(5))
     assert found.attrs["computed_by"] == "spectra.density" and found.attrs["probes"] == 8
-    with pytest.raises(InputError, match=r"^loss: .*does not hold the loss"):
+    with pytest.raises(InputError, match=r"^loss: .*does not contain the loss"):
         tl.results.recompute(found)
 
 

@@ -18,7 +18,7 @@ from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
 
-# Most values of a parameter that a name shows.
+# The name of an activation shows at most this many values of a parameter.
 MOST = 3
 Parity = Literal["odd", "even", "none"]
 
@@ -197,8 +197,8 @@ def check_one(argument: str, activation: Any) -> Any:
         raise InputError(
             argument,
             f"{len(values)} values of {name}",
-            "there has to be one",
-            "tl.online.evolve, which takes several, or one unit after the other",
+            "there has to be a single value",
+            "tl.online.evolve for several values, or one call for each value",
         )
     return activation
 

@@ -55,7 +55,7 @@ def _erf(up: float, zero: float, down: float) -> tuple[float, float]:
 
 
 def _logistic(up: float, factor: float) -> tuple[float, float]:
-    """β > 0 of c σ(βx) from its value at 1."""
+    """Return c and the β > 0 for which c σ(βx) has the given value at x = 1."""
     share = _ratio(up, factor)
     return factor, math.log(share / (1 - share)) if 0.5 < share < 1 else math.nan
 

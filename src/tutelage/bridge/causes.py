@@ -24,7 +24,7 @@ from tutelage.bridge.inputs import Structure
 SEVERAL = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
-# Decays that differ by less, relative, are the same.
+# Decay rates with a smaller relative difference count as equal.
 SAME_DECAY = 1e-3
 
 
@@ -227,7 +227,7 @@ def _data(problem: Problem) -> Iterator[Cause]:
 
 
 def _measured(record: xr.Dataset) -> Cause:
-    """The error on the rows beside that of Gaussian fields with the same overlaps."""
+    """Compare the error on the data with that of Gaussian fields with the same overlaps."""
     computed = record["generalization_error"].isel(run=0, time=[0, -1]).values
     mean, error = (
         record[f"measured_error{name}"].isel(run=0).values for name in ("", "_standard_error")

@@ -34,7 +34,7 @@ TIMES_APART = 5.0
 
 @dataclass(frozen=True)
 class Problem:
-    """What a record says of its training, and with how many networks it is compared."""
+    """The settings of a recorded training, and of the simulations it is compared with."""
 
     record: xr.Dataset
     scenario: Scenario
@@ -164,7 +164,7 @@ class Problem:
         )
 
     def values(self, names: list[str]) -> Float[np.ndarray, "time c"]:
-        """Of the run, at `times`."""
+        """Return the recorded components of the run at `times`."""
         t = self.record["time"].values - self.record["time"].values[0]
         at = np.abs(t - self.times[:, None]).argmin(axis=1)
         return components(self.record.isel(run=0, time=at), names)[1]

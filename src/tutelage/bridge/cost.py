@@ -19,9 +19,9 @@ SILENT_SECONDS, LONG_SECONDS = 30.0, 180.0
 COMPILE_EXACT, COMPILE_INTEGRATED = 10.0, 40.0
 # Steps of the integration: at the start, and for each unit of time; right-hand sides of a step.
 FIRST_STEPS, STEPS_PER_TIME, STAGES = 60, 10, 6
-# Of one right-hand side with averages that are integrated: for each pair of students and field.
+# Time of one right-hand side with numerical averages, per pair of students and field.
 SECONDS_PER_PAIR_AND_FIELD = 3e-4
-# Of ε_g of one state that is integrated, for each pair of fields.
+# Time of ε_g of one state with numerical averages, per pair of fields.
 SECONDS_PER_PAIR_OF_FIELDS = 1e-4
 # Of one example of one simulated network, for each field.
 SECONDS_PER_EXAMPLE_AND_FIELD = 1e-7

@@ -28,7 +28,7 @@ def measured(
     students: Sequence[tuple[np.ndarray, np.ndarray | None]],
     B: Float[np.ndarray, "M N"],
 ) -> dict[str, Any]:
-    """Of students (J, v) at several moments: error on the rows, kurtosis of fields, with errors.
+    """Measure the error and the kurtosis of fields on data, for students (J, v) at several times.
 
     κ = ⟨z⁴⟩ - 3 of fields z with mean 0 and variance 1; its standard error is √(24/n) where they
     are Gaussian.

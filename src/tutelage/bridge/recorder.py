@@ -482,8 +482,8 @@ class Recorder:
             return
         warnings.warn(
             f"the record {str(self._path)!r} ends at step {last}, and the training is resumed at "
-            f"step {step}: the steps between are missing in it, which its attribute {RESUMED!r} "
-            "says; record.save() whenever the weights are saved leaves no gap",
+            f"step {step}: the steps between are missing, as its attribute {RESUMED!r} says. "
+            "To leave no gap, call record.save() whenever the weights are saved",
             RuntimeWarning,
             stacklevel=5,
         )

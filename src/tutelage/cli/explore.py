@@ -18,7 +18,7 @@ def explore(
     token: Annotated[
         str | None,
         typer.Option(
-            metavar="TOKEN", help="Needed to open the page; random by default; none: switched off."
+            metavar="TOKEN", help="Password of the page; random by default; 'none' for no password."
         ),
     ] = None,
     workers: Annotated[
@@ -26,11 +26,11 @@ def explore(
         typer.Option(metavar="COUNT", help="Processes that compute; 2 to 4 by default."),
     ] = None,
     report: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Of a report, whose figures are shown.")
+        Path, typer.Option(metavar="FOLDER", help="Folder of the report to show.")
     ] = Path("report"),
     files: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="With saved trainings, which can be played back."),
+        typer.Option(metavar="FOLDER", help="Folder of saved trainings to play back."),
     ] = None,
     export: Annotated[
         str | None,

@@ -1,6 +1,6 @@
-"""Ctrl-C at a time when it does no harm, and until it is heard.
+"""Defer SIGINT during imports and resend it until it is handled.
 
-So is the signal to terminate, which a batch system sends before it ends a job.
+SIGTERM, which a batch system sends before it ends a job, is handled in the same way.
 """
 
 import _thread
@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-# What is heard, and what it is by default.
+# The handled signals and their default handlers.
 SIGNALS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 SOON = 0.03  # seconds
 IMPORT = "<frozen importlib._bootstrap>"
@@ -42,19 +42,19 @@ class WellTimed:
             sys.unraisablehook = _ignored
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt, unless it has to wait; in any case, once more in a while."""
+        """Raise KeyboardInterrupt, except during an import, and resend the signal later."""
         if self._over:
             return
         WellTimed.received = WellTimed.received or number
         again = threading.Timer(SOON, self._press)
         again.daemon = True
         again.start()
-        # What an interrupt has begun, as writing a checkpoint, is not interrupted.
+        # Cleanup after an interrupt, such as writing a checkpoint, is not interrupted again.
         if not _is_loading(frame) and not is_interrupt(sys.exc_info()[1]):
             raise KeyboardInterrupt
 
     def _press(self) -> None:
-        """The same once more; as a signal, it also wakes what is waiting."""
+        """Resend the signal, which also ends blocking calls of the operating system."""
         main = threading.main_thread().ident
         if self._over or main is None:
             return

@@ -48,10 +48,10 @@ def specialize(
         typer.Option(metavar="NAME", help="text (Sec. 8.16) or code (the authors')."),
     ] = "text",
     start_scale: Annotated[
-        float, typer.Option(metavar="SCALE", help="Times the start of the students; above 0.")
+        float, typer.Option(metavar="SCALE", help="Factor of the initial student weights; above 0.")
     ] = 1.0,
     precision: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the steps: float64 or float32.")
+        str, typer.Option(metavar="NAME", help="Precision of the steps: float64 or float32.")
     ] = "float64",
     runs: options.Runs = 2,
     seed: options.Seed = 0,

@@ -145,7 +145,7 @@ def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: f
 
 
 def _examples(text: str, inputs: str, labels: str) -> "Examples":
-    """One of the sets by name, or a file."""
+    """Return examples by the name of a generated set, or from a file."""
     from tutelage import spectra
 
     if text in SETS:

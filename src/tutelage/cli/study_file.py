@@ -9,7 +9,7 @@ from tutelage._checks import InputError, short_repr
 from tutelage.cli import options
 
 KEYS = ("function", "keep", "seed", "scenario", "start", "fixed", "over", "points")
-# What is no argument of the function, and how it is given.
+# Options of the command that a study file cannot set, and how to type them.
 OPTIONS = {
     "store": "tutelage sweep FILE.toml --store FOLDER",
     "workers": "tutelage sweep FILE.toml --workers 2",

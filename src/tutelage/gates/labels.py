@@ -141,7 +141,7 @@ def _probabilities(probabilities: Any) -> np.ndarray:
 def _labels(labels: Any, m: int) -> np.ndarray:
     y = finite_array("labels", labels)
     if y.shape != (m,):
-        allowed = f"there has to be one for each of the {m} probabilities"
+        allowed = f"there has to be one label for each of the {m} probabilities"
         raise InputError("labels", f"shape {y.shape}", allowed)
     if np.any((y < 0) | (y > 1)):
         received = f"{y[(y < 0) | (y > 1)][0]:g}"
@@ -153,6 +153,6 @@ def _count(count: Any, m: int) -> int:
     whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
     if not whole or not 0 < count < m:
         allowed = f"it has to be a whole number from 1 to {m - 1}"
-        hint = "count_probabilities for all, the ends included"
+        hint = "count_probabilities for all counts, including 0 and m"
         raise InputError("count", repr(count), allowed, hint)
     return int(count)

@@ -193,7 +193,7 @@ def with_weight_decay(
 def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[np.ndarray, "..."]:
     values = finite_array(argument, value)
     if not values.size:
-        raise InputError(argument, "an empty array", "there has to be a run", "[0.5, 1.0]")
+        raise InputError(argument, "an empty array", "it needs at least one entry", "[0.5, 1.0]")
     if argument != READOUT and np.any(values == 0):
         raise InputError(argument, "0 in an array", "the limit η → 0 is a run of its own")
     if np.any(values < 0):

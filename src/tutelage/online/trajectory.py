@@ -156,7 +156,11 @@ def evolve_each(
     rates = [_rates(run.learning_rate, run.readout_rate, span) for run in runs]
     for run, rate in zip(runs, rates, strict=True):
         if _runs(run.scenario, run.start, rate):
-            raise InputError("runs", "a run with several values", "it has to have one of each")
+            raise InputError(
+                "runs",
+                "a run with arrays of parameters",
+                "each run has one value of each parameter",
+            )
     rate = jax.tree.map(lambda *x: x[0] if callable(x[0]) else np.stack(x), *rates)
     start = unchecked(*(np.stack([getattr(run.start, name) for run in runs]) for name in "QRT"))
     scenarios = [run.scenario for run in runs]

@@ -254,7 +254,7 @@ def _read_block(
 
 
 def _joined(parts: list[np.ndarray], kind: str) -> np.ndarray:
-    """Pieces of a column as one array; text of very different lengths stays Python's own."""
+    """Join the parts of a column; text of very different lengths stays an array of objects."""
     values = np.concatenate(parts)
     if not kind.startswith("<U"):
         return values
@@ -266,7 +266,7 @@ def _joined(parts: list[np.ndarray], kind: str) -> np.ndarray:
 def _held(
     block: Indices, blocks: list[Indices], sizes: Sizes, columns: Mapping[str, Column]
 ) -> Iterator[str]:
-    """What is read from the rows of a block."""
+    """Yield the names of the columns that are stored in the rows of a block."""
     for name, column in columns.items():
         if _home(column, blocks, sizes) == block:
             yield name

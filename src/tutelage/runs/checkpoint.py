@@ -163,7 +163,7 @@ def _check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> Non
         others = f" (and {', '.join(names[1:])})" if names[1:] else ""
         raise InputError(
             "checkpoint",
-            f"{str(path)!r}, of work with {name} = {theirs.get(name)}{others}",
-            f"this one has {name} = {ours.get(name)}; the file is left as it is",
+            f"{str(path)!r}, saved with {name} = {theirs.get(name)}{others}",
+            f"this call has {name} = {ours.get(name)}; the file is left unchanged",
             "another file name, or the same arguments",
         )

@@ -17,8 +17,8 @@ COMPUTING = (
     *("", "averages", "bridge", "deep", "deep.images", "equilibrium", "gates"),
     *("online", "simulation", "spectra", "sweeps"),
 )
-# Types that are made of numbers, text and each other, and the module that exports them.
-# Making one neither reads nor writes anything.
+# Types whose fields are numbers, text or such types, and the module that exports them.
+# Their constructors neither read nor write files.
 VALUE_TYPES = {
     f"{package}.{name}": module
     for package, module, names in (

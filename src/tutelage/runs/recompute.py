@@ -80,7 +80,7 @@ def argument(dataset: xr.Dataset, name: str) -> Any:
         return function.from_variables[name](dataset)  # type: ignore[attr-defined]
     if name not in dataset.attrs:
         raise InputError(
-            "dataset", f"no attribute {name!r}", f"a result of {_name(dataset)} has one"
+            "dataset", f"no attribute {name!r}", f"a result of {_name(dataset)} has this attribute"
         )
     value = dataset.attrs[name]
     plain = json.loads(value) if isinstance(value, str) and is_json(value) else value

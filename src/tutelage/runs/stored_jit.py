@@ -256,7 +256,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _is_named(value: Any, through: Any = None) -> bool:
-    """Whether the qualified name of an object refers to it, which is not so for a closure."""
+    """Whether an object can be found by its qualified name; a closure cannot."""
     found: Any = sys.modules.get(value.__module__)
     for part in getattr(value, "__qualname__", "").split("."):
         found = getattr(found, part, None)

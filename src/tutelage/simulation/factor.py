@@ -206,8 +206,8 @@ class Columns(eqx.Module):
     def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
         """Return the factor of d J_i + a_i ξ."""
         M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
-        # Not as dU + azᵀ: which of two products is rounded before they are added would depend on
-        # the number of runs.
+        # Not dU + azᵀ: which product is rounded before the sum, and so the result, would depend
+        # on the number of runs.
         U = self.U - (1 - d) * self.U + A[None] * z[:M, None]
         return Columns(self.P, U, add_outer(d * self.L, A, z[M:], ξ.rest))
 

@@ -31,7 +31,7 @@ POINTS = 400
 
 
 def _not_in_the_dataset(found: xr.Dataset) -> Any:
-    allowed = "a density does not hold the loss and its parameters"
+    allowed = "a density does not contain the loss and its parameters"
     raise InputError("loss", "a function", allowed, "tl.spectra.density with the same loss")
 
 

@@ -68,7 +68,7 @@ def extreme_eigenvalues(
     if n <= DENSE and count <= n:
         λ, V = np.linalg.eigh(check_finite(np.asarray(_matrix(loss_of, flat))))
     elif 4 * count > n:
-        allowed = f"at most a quarter of the {n} eigenvalues can be found so"
+        allowed = f"this method finds at most a quarter of the {n} eigenvalues"
         raise InputError("count", str(count), allowed, "tl.spectra.hessian_eigenvalues")
     else:
         λ, V = _iterate(loss_of, flat, count, tolerance, seed)

@@ -114,8 +114,8 @@ def check_dense(count: int, memory: float) -> None:
             f"{count} parameters",
             f"the dense Hessian and its eigenvalues take {in_gib(needed)} and "
             f"{in_gib(memory)} are allowed",
-            "tl.spectra.density or tl.spectra.extreme_eigenvalues, which take products with the "
-            "Hessian only, or memory=BYTES if there is as much",
+            "tl.spectra.density or tl.spectra.extreme_eigenvalues, which only need products with "
+            "the Hessian, or memory=BYTES if this machine has enough",
         )
 
 

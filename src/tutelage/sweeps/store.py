@@ -57,7 +57,7 @@ class Store:
         files.write(path, json.dumps(content, indent=1), follow_link=False)
 
     def finished(self, retry: bool) -> dict[str, tuple[int, int]]:
-        """Return group and position of each finished point; not of failed ones, if retried."""
+        """Return group and position of each finished point; `retry` leaves out failed points."""
         found = {}
         for number, group in enumerate(self.groups):
             for place, (key, failure) in enumerate(zip(keys(group), failures(group), strict=True)):

@@ -122,7 +122,7 @@ def test_pytorch_takes_the_schedule():
     [
         ({}, "until and error: got neither"),
         ({"until": 1.0, "error": 0.01}, "until and error: got both"),
-        ({"error": 10.0}, "error: .* the start has"),
+        ({"error": 10.0}, "error: .* the error at the start"),
         ({"error": 1e-9}, "error: "),
         ({"until": 1.0, "controls": {"learning_rate": 3}}, "controls: .*two bounds"),
         ({"until": 1.0, "controls": {"learning_rate": (3, 1)}}, "controls: .*lower"),

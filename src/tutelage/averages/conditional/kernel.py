@@ -32,9 +32,9 @@ from tutelage.model import Scenario
 PRIVATE = 1e-13
 # Fields whose conditional spread is smaller, relative to their own, count as the same field.
 COINCIDE = 1e-6
-# Of values of order one: below it ⟨g²⟩ - Σ h_n² is rounding.
+# A difference ⟨g²⟩ - Σ h_n² of numbers of order one is a rounding error below this.
 ROUNDING = 1e-15
-# Width of a layer that does not exist: wider than any field.
+# Width of a transition that does not exist: wider than any field.
 WIDEST = 1e6
 # Nodes per block with one and with two given fields: intermediate values fit in the cache.
 CHUNKS = {1: 32, 2: 128}

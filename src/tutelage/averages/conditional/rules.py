@@ -75,7 +75,7 @@ class Lattice(NamedTuple):
 
     @property
     def symmetric(self) -> bool:
-        """Whether nodes of the given fields come in opposite pairs: yes."""
+        """Return True: nodes of the given fields come in opposite pairs."""
         return True
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
@@ -127,7 +127,7 @@ class Panels(NamedTuple):
 
     @property
     def symmetric(self) -> bool:
-        """Whether nodes of the given fields come in opposite pairs: no, they follow kinks."""
+        """Return False: nodes follow the kinks, and do not come in opposite pairs."""
         return False
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
@@ -186,7 +186,7 @@ def _by_distance(fields: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
     axis = np.arange(-n, n + 1.0)
     y = np.stack(np.meshgrid(*[axis] * fields, indexing="ij"), axis=-1).reshape(-1, fields)
     if half:
-        y = y[len(y) // 2 :]  # they come in the order of their coordinates
+        y = y[len(y) // 2 :]  # one of each opposite pair: nodes are sorted by coordinates
     square = np.sum(y**2, axis=-1)
     order = np.argsort(square, kind="stable")
     order = order[square[order] <= (n + 1) ** 2]

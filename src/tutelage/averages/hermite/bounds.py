@@ -104,7 +104,7 @@ def _product(factors: list[Array]) -> Array:
 
 
 def _multiple_correlations(rho: Array) -> tuple[Float[Array, "4 batch"], Array]:
-    """R_i² = 1 − det P/det P_(without i), from above, and whether P is positive definite."""
+    """Upper bounds of R_i² = 1 − det P/det P_(without i), and whether P is positive definite."""
     P = _matrix(rho)
     whole = _determinant(P)
     minors = [_determinant([[P[a][b] for b in rest] for a in rest]) for rest in _RESTS]

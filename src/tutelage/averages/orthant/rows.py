@@ -74,7 +74,7 @@ def computed_once(values: Tree) -> Tree:
 
 
 def _eliminate(S: Remainder, L: list[list[Number]], v: list[Number], k: int) -> None:
-    """Column k of L, and what remains of S when field k is known."""
+    """Set column k of the Cholesky factor L, and reduce S to the covariance given field k."""
     floor = [PRIVATE**2 * v_i for v_i in v]
     below = S[k, k].hi < floor[k]  # indefinite within rounding: the nearest definite value
     pivot = Twofold(jnp.where(below, floor[k], S[k, k].hi), jnp.where(below, 0.0, S[k, k].lo))

@@ -54,7 +54,7 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
 
 
 def _perceptron(argument: str, module: Any, name: str) -> Iterator[Part]:
-    """Its layers with its activation between them; one at the end, unless it does nothing."""
+    """Yield the layers of an MLP and its activations; no final activation if it is the identity."""
     for i, one in enumerate(module.layers):
         if i:
             yield jax_function(module.activation)

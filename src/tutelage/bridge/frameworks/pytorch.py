@@ -49,7 +49,7 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
 
 
 def _is_chain(module: Any) -> bool:
-    """Whether the order of the parts is that in which an input passes them."""
+    """Whether an input passes the submodules in the order in which they are listed."""
     own = type(module).__module__.startswith("torch.nn.modules")
     kind = type(module).__name__
     if own and kind == CHAIN:

@@ -157,7 +157,7 @@ def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
         digits = all(part.isdigit() for part in hidden.split("-"))
         parts = [int(part) for part in hidden.split("-")] if digits else []
     if len(shape_of(argument, parts)) != 1 or not len(parts):
-        allowed = "it has to be the channels of each hidden layer"
+        allowed = "it has to be the number of channels of each hidden layer"
         raise InputError(argument, short_repr(hidden), allowed, '"64-64-64-64"')
     return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
 

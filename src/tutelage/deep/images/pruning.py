@@ -59,7 +59,12 @@ def _fan_out(network: ConvNet) -> list[np.ndarray]:
 def check_keep(keep: Any) -> None:
     """Check the fraction of channels to keep, greater than 0 and at most 1."""
     if finite_number("keep", keep, above=0.0, hint="keep=0.75") > 1:
-        raise InputError("keep", repr(keep), "it has to be at most 1, a part", "keep=0.75")
+        raise InputError(
+            "keep",
+            repr(keep),
+            "it has to be a fraction, at most 1",
+            "keep=0.75",
+        )
 
 
 @validated

@@ -49,7 +49,7 @@ class Recipe(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """A network, the state of its optimizer, and the mean of J over the epoch that led here."""
+    """A network, the state of its optimizer, and the mean of J over the last epoch."""
 
     network: ConvNet
     momentum: Any

@@ -14,7 +14,7 @@ from tutelage.deep.network import Network, as_jax, check_examples, check_pair
 
 @dataclass(frozen=True, repr=False)
 class Pruned(Finding):
-    """A narrower student, and what was lost on the examples.
+    """A pruned student, and the change of its output and loss on the examples.
 
     network: the student without unaligned nodes.
     kept: for each hidden layer, the indices of the nodes that are left.

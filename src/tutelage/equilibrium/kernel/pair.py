@@ -147,7 +147,7 @@ def pair_kernel(
 
 
 def _positive(sizes: Array) -> Array:
-    """Replace variances of zero by one: the output of such a teacher is constant."""
+    """Replace zero variances (of teachers with constant output) by one."""
     return jnp.where(sizes > 0, sizes, 1.0)
 
 

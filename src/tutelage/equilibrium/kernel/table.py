@@ -38,7 +38,7 @@ class Table:
         kinked: bool,
         values: Callable[[np.ndarray], np.ndarray],
     ):
-        """values: κ̃ and its derivatives at angles θ, shape (4, n): 1 − cos θ would cancel."""
+        """values: κ̃ and its derivatives, shape (4, n), of θ, because 1 − cos θ would cancel."""
         self.edges, self.kinked = edges, kinked
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
         theta = middle[:, None] + half[:, None] * chebyshev_points(POINTS)

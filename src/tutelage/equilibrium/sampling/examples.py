@@ -67,7 +67,7 @@ class GibbsOfExamples(eqx.Module):
         return cls(error, teachers, inputs, clean + noise, replicas)
 
     def first(self, examples: int) -> "GibbsOfExamples":
-        """Return the density of the first examples of every set."""
+        """Return the Gibbs density restricted to the first `examples` examples of every set."""
         parts = self.inputs[:, :examples], self.labels[:, :examples]
         return GibbsOfExamples(self.error, self.teachers, *parts, self.replicas)
 

@@ -125,7 +125,7 @@ def _check_one_of(
         allowed = "weights learn at a load α, or from P examples at a temperature"
         raise InputError("examples", given, allowed, f"{hint}, temperature=0.1")
     if examples is None and temperature is not None:
-        allowed = f"a load α = βP/(KN) already contains it: {argument} takes the place of both"
+        allowed = f"a load α = βP/(KN) already contains T = 1/β: give only {argument}"
         raise InputError("temperature", repr(temperature), allowed, f"{hint} in the place of it")
 
 

@@ -70,7 +70,7 @@ class TransitionKind(Finding):
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """Why a field is None, by its name."""
+        """The reasons for fields that are None, by the name of the field."""
         return dict.fromkeys(("unstable", "slope"), self.because)
 
 

@@ -113,7 +113,7 @@ def _square(x: np.ndarray) -> np.ndarray:
 
 
 def _vector(x: Any) -> np.ndarray:
-    """With one axis more, for products with a vector of coordinates."""
+    """Add a trailing axis, for products with a vector of coordinates."""
     return np.asarray(x)[..., None]
 
 

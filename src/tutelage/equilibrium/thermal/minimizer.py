@@ -65,7 +65,7 @@ class MinimizerTheory(InfiniteTheory):
         return own._replace(inverse=inverse, gradient=gradient)
 
     def sheets(self) -> list[Point]:
-        """Stretches of R on which y < 1, both signs."""
+        """Return the intervals of R, of either sign, on which y < 1."""
         R = self.grid()
         points = Point(R, np.zeros_like(R), np.zeros_like(R))
         ratio = self._ratio(R)[0]

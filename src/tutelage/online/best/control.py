@@ -386,5 +386,8 @@ def _check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> 
     first = float(generalization_error(scenario, start))
     if error >= first:
         raise InputError(
-            "error", short_repr(error), f"the start has {first:g} already", "a lower one"
+            "error",
+            short_repr(error),
+            f"it has to be below the error at the start, {first:g}",
+            "a smaller error",
         )

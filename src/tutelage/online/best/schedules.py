@@ -220,7 +220,10 @@ def _checked(scenario: Scenario, start: Overlaps, error: Any, bounds: Any) -> tu
     finite_number("error", error, at_least=SMALLEST_ERROR, hint="1e-4")
     if error >= first:
         raise InputError(
-            "error", short_repr(error), f"the start has {first:g} already", "a lower one"
+            "error",
+            short_repr(error),
+            f"it has to be below the error at the start, {first:g}",
+            "a smaller error",
         )
     low, high = (finite_number("bounds", bound, above=0.0, hint="(0.05, 4.0)") for bound in bounds)
     if low >= high:

@@ -274,7 +274,7 @@ def _described(followed: Followed, minimum: Minimum) -> BestTracking:
 
 
 def _ordered(argument: str, pair: Any, **least: float) -> tuple[float, float]:
-    """Check two bounds, the lower one first."""
+    """Check a pair (lower bound, upper bound)."""
     low, high = (float(finite_number(argument, x, hint="(0.1, 2.0)", **least)) for x in pair)
     if low >= high:
         raise InputError(argument, f"({low:g}, {high:g})", "the first has to be the lower one")

@@ -40,7 +40,7 @@ class Start(NamedTuple):
 
 
 def family_starts(scenario: Scenario) -> list[Start]:
-    """Starts with all numbers of anti-aligned units, and with units that are left over."""
+    """Return starts for every possible number of anti-aligned units and of surplus units."""
     K, M = scenario.K, scenario.M
     starts = []
     for anti in _anti_aligned_sets(scenario):

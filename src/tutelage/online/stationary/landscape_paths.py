@@ -108,7 +108,11 @@ class _Family:
         self.first, self.last = Landscape(scenario), Landscape(to)
         if (scenario.K, scenario.M) != (to.K, to.M):
             sizes = f"{to.K} students and {to.M} teachers"
-            raise InputError("to", sizes, f"the scenario has {scenario.K} and {scenario.M}")
+            raise InputError(
+                "to",
+                sizes,
+                f"scenario has K = {scenario.K}, M = {scenario.M}",
+            )
         if self.first.kind != self.last.kind or self.first.kind == "other":
             units = f"{scenario.student.activation.name} and {to.student.activation.name}"
             allowed = "units have to be of one kind: ReLU and leaky, erf, or GELU"

@@ -82,7 +82,7 @@ def _width(K: int) -> tuple[float, float]:
 
 
 def _limit(name: str, power: int) -> tuple[float, float]:
-    """K^power · value at 1/K → 0, by Richardson from three K; the error is what the last adds."""
+    """Extrapolate K^power · value to 1/K → 0 (Richardson, three K); also an error estimate."""
     a, b, c = (K**power * float(getattr(_transitions(K), name)) for K in LARGE_K)
     first, second = 2 * b - a, 2 * c - b
     return (4 * second - first) / 3, abs(second - first)

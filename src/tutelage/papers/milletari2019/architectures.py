@@ -129,7 +129,7 @@ def _fewer_stuck(
 
 
 def _from(kept: xr.DataArray) -> Draw:
-    """Draw from recorded runs."""
+    """Return a function that takes its samples from recorded runs."""
 
     def draw(setting: Setting, *which: Any) -> np.ndarray:
         *_, first, count = which

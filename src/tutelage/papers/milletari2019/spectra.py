@@ -409,7 +409,7 @@ def _mean_over_epochs(run: xr.Dataset, values: np.ndarray) -> np.ndarray:
 
 
 def _epochs_to(run: xr.Dataset, level: float) -> np.ndarray:
-    """The epoch at which the loss falls below the level, between records along a straight line.
+    """The epoch at which the loss falls below the level, interpolated linearly between records.
 
     NaN where it does not: then there is no mean, and the claim is not decided.
     """

@@ -53,7 +53,7 @@ NOTE_SIGN = (
     ""
     "(tests/equilibrium/symmetric/test_transitions.py)."
 )
-LOAD_OFFSET = 1e-6  # loads this far on either side of a transition show what it is
+LOAD_OFFSET = 1e-6  # states this far below and above a transition show its kind
 
 
 @cache

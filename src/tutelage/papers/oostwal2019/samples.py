@@ -42,7 +42,7 @@ TRAPPED_NOTE = (
 
 
 class Chains(NamedTuple):
-    """Where chains begin, and the loads one after the other."""
+    """The initial state of the chains, and the sequence of loads."""
 
     start: str
     loads: tuple[float, ...]

@@ -84,7 +84,7 @@ def decided(data: Data, claims: Claims, *, on: str = SETTING, note: str = "") ->
 
 
 def each(data: Data, claims: Claims) -> dict[str, list[Row]]:
-    """The rows of every setting, by its name in words."""
+    """The rows of every setting, by the printed name of the setting."""
     return {NAMES[setting]: in_stages(one, claims) for setting, one in data.items()}
 
 

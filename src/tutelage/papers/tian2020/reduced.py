@@ -88,10 +88,10 @@ def layers(runs: xr.Dataset) -> xr.Dataset:
 
 
 def quarters(ρ: xr.DataArray, strength: xr.DataArray) -> xr.DataArray:
-    """Strength of the quarter of nodes of layer 1 that has specialized least over that of the most.
+    """Ratio of mean strengths: least over most specialized quarter of the nodes of layer 1.
 
-    In an L it is small.  A fixed correlation would not do: with 20 inputs a random node has one of
-    0.5 with some teacher node.
+    It is small in an L-shaped plot.  A fixed threshold would not work: with 20 inputs a random
+    node has a correlation of 0.5 with some teacher node.
     """
     low, high = (ρ.quantile(part, "student_1", skipna=True) for part in (0.25, 0.75))
     weak, strong = strength.where(ρ <= low), strength.where(ρ >= high)
