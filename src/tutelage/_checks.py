@@ -248,7 +248,9 @@ def epochs_to_record(
         allowed = f"epochs go from 0 to epochs = {last}"
         raise InputError(argument, f"{epochs[0]:g} … {epochs[-1]:g}", allowed)
     if at_least_one and not epochs.size:
-        raise InputError(argument, "no epoch", "there has to be one", f"{argument}=[0, 100]")
+        raise InputError(
+            argument, "no epoch", "there has to be at least one epoch", f"{argument}=[0, 100]"
+        )
     return epochs.astype(int)
 
 

@@ -95,7 +95,7 @@ def test_failures_are_told(run, file, tmp_path):
     [
         ("function = 3", "function in the file: got 3"),
         ("nonsense = 3", "nonsense in the file: got an entry that is not known"),
-        ("function =", "it is no TOML"),
+        ("function =", "not a valid TOML"),
         ("[over]\nlearning_rate = 3", "it has to be a list or a range"),
         (
             "[over]\nweight_decay = { from = 0, to = 1, count = 3, spacing = 'log' }",

@@ -132,7 +132,7 @@ def test_a_table_is_drawn_over_its_numbers():
 def test_what_cannot_be_drawn_is_refused_in_words():
     with pytest.raises(InputError, match="without a record of the swept arguments"):
         tl.figures.sweep(xr.Dataset({"R": ("time", [1.0])}))
-    with pytest.raises(InputError, match="one number at each point are generalization_error"):
+    with pytest.raises(InputError, match="one number per point: generalization_error"):
         tl.figures.sweep(made_up(learning_rate=RATES), variable="R")
     four = made_up(learning_rate=RATES, weight_decay=DECAYS, drift=DECAYS, label_noise=DECAYS)
     with pytest.raises(InputError, match="one, two or three"):

@@ -52,7 +52,7 @@ def test_a_file_of_other_work_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "work.npz"
     Checkpoint(path, IDENTITY).save({"finished": np.array(0)})
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"rate = 0.5.*this one has rate = 0.25"):
+    with pytest.raises(InputError, match=r"rate = 0.5.*this call has rate = 0.25"):
         Checkpoint(path, {**IDENTITY, "rate": 0.25})
     assert path.read_bytes() == before
 
@@ -63,7 +63,7 @@ def test_what_differs_is_told_in_numbers_before_digests(tmp_path):
 
     with Checkpoint(tmp_path / "work.npz", identity(5)) as checkpoint:
         checkpoint.save({"finished": np.array(0)})
-    words = r"examples = 5 \(and recorded\), but this one has examples = 6;"
+    words = r"examples = 5 \(and recorded\), but this call has examples = 6;"
     with pytest.raises(InputError, match=words):
         Checkpoint(tmp_path / "work.npz", identity(6)).load()
 

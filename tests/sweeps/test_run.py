@@ -316,7 +316,7 @@ def test_a_study_without_a_mapping_cannot_be_computed_again(found, name, text):
     damaged = found.copy()
     del damaged.attrs[name]
     damaged.attrs |= {} if text is None else {name: text}
-    with pytest.raises(InputError, match=f"an attribute '{name}' with a mapping in JSON"):
+    with pytest.raises(InputError, match=f"an attribute '{name}' that contains a JSON object"):
         tl.results.recompute(damaged)
 
 

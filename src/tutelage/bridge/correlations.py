@@ -89,7 +89,7 @@ def _nodes(argument: str, network: Any, data: Any, layer: int) -> Float[np.ndarr
             raise InputError("layer", repr(layer), allowed, "layer=1")
         ξ = finite_array("data", as_array("data", data))
         if ξ.ndim != 2 or ξ.shape[1] != description.inputs:
-            allowed = f"there have to be rows of {description.inputs} inputs"
+            allowed = f"it has to be a matrix with {description.inputs} columns"
             raise InputError("data", f"shape {ξ.shape}", allowed)
         f = activations(description, functions(argument, description), ξ, layer)
     if f.ndim < 2 or not f.size:

@@ -94,7 +94,7 @@ class Description(Finding):
 
     @property
     def inputs(self) -> int:
-        """N."""
+        """Number of inputs N."""
         return int(self.layers[0].weights.shape[1])
 
     @property
@@ -142,9 +142,9 @@ def described(argument: str, framework: str, layers: Sequence[Layer], **known: A
 def layer(
     argument: str, name: str, weights: Any, bias: Any = None, *, transposed: bool = False
 ) -> Layer:
-    """A layer of real numbers that fit on each other; ``transposed`` if its weights are (in, out).
+    """Make a layer of real weights and biases of matching shapes; ``transposed``: (in, out).
 
-    A training that diverges makes them infinite: `check_finite` is for networks that must not.
+    Infinite numbers, as in a diverged training, are accepted here; `check_finite` refuses them.
     """
     W = real_array(f"{argument}.{name}", weights)
     W = W.T if transposed else W

@@ -15,7 +15,7 @@ MOST_ROWS = 10_000
 def covariances(
     ξ: Float[np.ndarray, "n N"], J: Float[np.ndarray, "K N"], B: Float[np.ndarray, "M N"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q, R and T of the fields on these rows."""
+    """Compute Q, R and T as covariances of the fields over the rows ξ."""
     x, y = ξ @ J.T, ξ @ B.T
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     n = len(ξ)

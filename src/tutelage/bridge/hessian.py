@@ -22,7 +22,7 @@ class Objective(NamedTuple):
 def hessian(
     model: Any, loss: Callable[[Any, Any], Any], data: Any, *, part: str | None = None
 ) -> Objective:
-    """L(θ) of a model on data, for the functions of `tutelage.spectra`.
+    """Return the loss L(θ) of a model on data and its θ, for the functions of `tutelage.spectra`.
 
         tl.spectra.hessian_eigenvalues(*tl.bridge.hessian(model, loss, data))
 

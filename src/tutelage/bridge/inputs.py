@@ -44,7 +44,7 @@ def check_inputs(argument: str, inputs: Any, dimension: int) -> Float[np.ndarray
     """Rows of data, at least two."""
     ξ = finite_array(argument, as_array(argument, inputs))
     if ξ.ndim != 2 or ξ.shape[1] != dimension or len(ξ) < 2:
-        allowed = f"there have to be rows of {dimension} inputs, at least two"
+        allowed = f"it has to be a matrix with {dimension} columns and at least two rows"
         raise InputError(argument, f"shape {ξ.shape}", allowed, f"shape (1000, {dimension})")
     return ξ
 

@@ -26,7 +26,7 @@ HINT = "weight matrices, or a PyTorch, Flax, Equinox or Keras model"
 
 @validated
 def describe(network: Any) -> Description:
-    """What a network is, as everything here sees it.
+    """Read the layers and activations of a network of any supported library.
 
     Args:
         network: one of

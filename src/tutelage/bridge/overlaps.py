@@ -66,14 +66,16 @@ def overlaps(
 def pair(
     student: Any, teacher: Any, layer: str | tuple[str, str] | None, scaled: bool | None
 ) -> tuple[Units, Units]:
-    """The hidden layers of both, of the same inputs."""
+    """Return the hidden layers of student and teacher, which need the same number of inputs."""
     names = layer if isinstance(layer, tuple) else (layer, layer)
     both = (("student", student, names[0]), ("teacher", teacher, names[1]))
     J, B = (hidden(argument, read(argument, one), name, scaled) for argument, one, name in both)
     n, m = J.weights.shape[1], B.weights.shape[1]
     if n != m:
         turned = len(J.weights) == len(B.weights)
-        hint = "student.T and teacher.T: rows are units" if turned else "layers of the same inputs"
+        hint = (
+            "student.T and teacher.T: rows are units" if turned else "layers with the same inputs"
+        )
         raise InputError("teacher", f"units with {m} inputs", f"the student's have {n}", hint)
     return J, B
 

@@ -148,11 +148,11 @@ def _warn_of_another_rate(problem: Problem) -> None:
     η, error = shown_rate(problem)
     if is_far(problem, η, error):
         usual = (
-            "tl.bridge.Recorder(teacher, learning_rate) takes the number that the optimizer has, "
-            "and makes η of it"
+            "tl.bridge.Recorder(teacher, learning_rate) takes the learning rate of the optimizer "
+            "and converts it to η"
         )
         warnings.warn(
-            f"the record moves as with η = {η:.2g}, and by its learning_rate η is "
+            f"the record fits η = {η:.2g}, but its learning_rate gives η = "
             f"{problem.rate:.3g}: {momentum_words(problem) or usual}",
             RuntimeWarning,
             stacklevel=4,

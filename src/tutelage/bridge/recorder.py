@@ -432,10 +432,8 @@ class Recorder:
         there, ours = results.load(self._path), self._attributes()
         for name in IDENTITY:
             if there.attrs.get(name) != ours[name]:
-                received = (
-                    f"{str(self._path)!r}, of a training with {name} = {there.attrs.get(name)}"
-                )
-                allowed = f"this one has {ours[name]}; the file is left as it is"
+                received = f"{str(self._path)!r}, recorded with {name} = {there.attrs.get(name)}"
+                allowed = f"this training has {ours[name]}; the file is left unchanged"
                 raise InputError("path", received[:300], allowed[:300], "another file name")
         steps = np.rint(there["time"].values * self.dimension).astype(int)
         known = self._check_resumed(there, steps, step, network)
@@ -455,9 +453,9 @@ class Recorder:
         self._records.values = values if earlier.any() else {}
 
     def _check_resumed(self, there: xr.Dataset, steps: np.ndarray, step: int, network: Any) -> bool:
-        """Refuse weights that are not those of the file at this step.
+        """Refuse a network whose overlaps differ from those recorded in the file at this step.
 
-        True if the file has this step, so that nothing is missing.
+        True if the file has this step, so that the record has no gap.
         """
         same = np.flatnonzero(steps == step)
         if not len(same):
@@ -471,7 +469,7 @@ class Recorder:
         raise InputError(
             "student",
             f"weights at step {step} that are not those of the record {str(self._path)!r}",
-            f"the file has steps {steps[0]} to {steps[-1]}, and is left as it is",
+            f"the file has steps {steps[0]} to {steps[-1]}, and is left unchanged",
             "record(student, step=...) with the number of steps that made these weights, "
             "or another file name for another training",
         )

@@ -25,7 +25,7 @@ def make_encodable(stream: object) -> None:
 
 
 def encodable(text: str) -> str:
-    """A text as standard output shows it; click would write UTF-8 to a terminal in ASCII."""
+    """Replace characters that standard output cannot encode; click would write UTF-8 anyway."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, NAME).decode(encoding)
 

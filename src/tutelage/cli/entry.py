@@ -63,7 +63,7 @@ def main() -> None:
     """
     try:
         if sys.stdout is None:
-            allowed = "the result needs a place to be printed"
+            allowed = "the result cannot be printed: standard output has to be open"
             raise InputError("standard output", "a closed one", allowed, "> /dev/null")
         with warnings.catch_warnings():
             warnings.showwarning = _warned

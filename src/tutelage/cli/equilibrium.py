@@ -223,7 +223,7 @@ def _diagram(
         first = min(
             (float(found.appears.value) for found in ends if found.appears), default=WITHOUT
         )
-        # From below the lowest line to above the highest, with as much room for each decade.
+        # From below the lowest line to above the highest, spaced logarithmically.
         loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
     options = {"units": K, "loads": loads, "workers": 1, "progress": True}
     return sweeps.run(equilibrium.phases, {"activation": units}, **options)

@@ -7,9 +7,7 @@ import typer
 
 
 def explore(
-    port: Annotated[
-        int, typer.Option(metavar="PORT", help="Where to listen; 0 for any that is free.")
-    ] = 8765,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port; 0 for any free port.")] = 8765,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     public: Annotated[
         bool,

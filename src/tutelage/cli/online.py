@@ -68,7 +68,9 @@ def online(
     momentum: optimizers.Momentum = None,
     large_batch: optimizers.LargeBatch = None,
     best_error: optimizers.BestError = None,
-    tolerance: Annotated[float, typer.Option(help="Of the integration, for each step.")] = 1e-9,
+    tolerance: Annotated[
+        float, typer.Option(help="Error tolerance of the integration per step.")
+    ] = 1e-9,
     as_json: options.Json = False,
     out: options.Out = None,
     plot: options.Plot = None,

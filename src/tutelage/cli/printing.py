@@ -1,4 +1,4 @@
-"""What the commands tell: a console and tables for people, numbers for programs, files."""
+"""Output of the commands: console and tables for people, JSON for programs, files."""
 
 import json
 import math

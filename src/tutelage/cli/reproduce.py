@@ -18,8 +18,8 @@ from tutelage.runs.files import NotWritten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WORDS = 24  # letters of what a paper says in words, on each line
-# A section that takes longer than so many seconds is named in a log.
+WORDS = 24  # width of the column with values that a paper gives in words
+# A section that takes longer (in seconds) is named in a log.
 SOON = 1.0
 MEMORY = "4 GB"  # all papers in small took 3.8
 NOTABLE = ("differs", "in our reading", "depends", "corrected")
@@ -56,7 +56,7 @@ def reproduce(
         typer.Option(metavar="N", help="Only this figure, or the section of this name."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="At the papers' sizes, which takes hours.")
+        bool, typer.Option("--full", help="Compute at the papers' sizes, which takes hours.")
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Compute also what earlier runs have kept.")

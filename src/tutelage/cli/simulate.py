@@ -241,7 +241,7 @@ def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
 
 
 def _print(runs: "xr.Dataset", found: Study) -> None:
-    """How the runs ended, the last overlaps and error, and the verdict."""
+    """Print how the runs ended, their last overlaps and errors, and the verdict on the theory."""
     from tutelage.model.layout import BLOCKS
 
     last = found.summary.isel(time=-1)

@@ -31,12 +31,14 @@ def specialize(
     data: Annotated[
         str, typer.Option(metavar="NAME[:WIDTH]", help="gaussian:10, uniform:15, ...")
     ] = "gaussian",
-    epochs: Annotated[int, typer.Option(metavar="COUNT", help="How many; 100 in the paper.")] = 10,
+    epochs: Annotated[
+        int, typer.Option(metavar="COUNT", help="Number of epochs; 100 in the paper.")
+    ] = 10,
     examples: Annotated[
-        int, typer.Option(metavar="COUNT", help="In an epoch; 10,000 in the paper.")
+        int, typer.Option(metavar="COUNT", help="Examples per epoch; 10,000 in the paper.")
     ] = 1000,
     fixed: Annotated[
-        bool, typer.Option("--fixed", help="The same examples in every epoch, not fresh ones.")
+        bool, typer.Option("--fixed", help="Repeat the same examples in every epoch.")
     ] = False,
     evaluation: Annotated[
         int, typer.Option(metavar="COUNT", help="Examples of the evaluation set.")

@@ -67,7 +67,7 @@ def spectrum(
     ] = Beta.fixed,
     beta_start: Annotated[
         str | None,
-        typer.Option(metavar="MEAN[,SPREAD]", help="Where a β that is learned begins."),
+        typer.Option(metavar="MEAN[,SPREAD]", help="Initial value of a trainable β."),
     ] = None,
     output: Annotated[
         Output, typer.Option(help="Several outputs: softmax, or a sigmoid for each label but 0.")
@@ -78,19 +78,19 @@ def spectrum(
     optimizer: Annotated[Optimizer, typer.Option(help="Full-batch Adam or SGD.")] = Optimizer.adam,
     learning_rate: options.LearningRate = 0.01,
     decay: Annotated[
-        float, typer.Option(help="Of the learning rate: a factor for every step.")
+        float, typer.Option(help="Learning-rate decay: a factor for every step.")
     ] = 1.0,
     spectra: Annotated[
         int, typer.Option(metavar="COUNT", help="Spectra of each network, at epochs from 0 on.")
     ] = 3,
     tolerance: Annotated[
-        float, typer.Option(help="What counts as zero, as a part of the largest |eigenvalue|.")
+        float, typer.Option(help="|λ| below this fraction of the largest counts as zero.")
     ] = 1e-12,
     inputs: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the features in a .mat or .npz file.")
+        str, typer.Option(metavar="NAME", help="Name of the features in a .mat or .npz file.")
     ] = "X",
     labels: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the classes in a .mat or .npz file.")
+        str, typer.Option(metavar="NAME", help="Name of the classes in a .mat or .npz file.")
     ] = "y",
     as_json: options.Json = False,
     out: options.Out = None,

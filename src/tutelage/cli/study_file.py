@@ -109,7 +109,7 @@ def _content(path: Path) -> dict[str, Any]:
         allowed = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise InputError("FILE", repr(str(path)), allowed, "tutelage sweep example") from None
     except tomllib.TOMLDecodeError as problem:
-        allowed = f"it is no TOML ({problem})"
+        allowed = f"it is not a valid TOML file ({problem})"
         raise InputError("FILE", repr(str(path)), allowed, "tutelage sweep example") from None
 
 

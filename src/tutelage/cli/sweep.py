@@ -19,10 +19,10 @@ MOST_ROWS = 40
 def sweep(
     what: Annotated[
         str,
-        typer.Argument(metavar="FILE.toml | example | status | show", help="What to do."),
+        typer.Argument(metavar="FILE.toml | example | status | show", help="Action."),
     ],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[STORE]", help="Of status and show.")
+        Path | None, typer.Argument(metavar="[STORE]", help="Store of status and show.")
     ] = None,
     store: Annotated[
         Path | None,
@@ -46,7 +46,7 @@ def sweep(
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Try points again that failed.")] = False,
     variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which number is shown and drawn.")
+        str | None, typer.Option(metavar="NAME", help="Variable to show and draw.")
     ] = None,
     as_json: options.Json = False,
     out: options.Out = None,
@@ -180,7 +180,7 @@ def _tell_status(study: "xr.Dataset", folder: Path, as_json: bool) -> None:
 
 
 def _show(study: "xr.Dataset", variable: str | None, as_json: bool, files: Files) -> None:
-    """The numbers of a study as a table or as JSON, and as a picture."""
+    """Print the results of a study as a table or as JSON, and save its figure if asked to."""
     import numpy as np
 
     def drawn(figures: Any) -> Any:

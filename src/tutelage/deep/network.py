@@ -145,6 +145,6 @@ def check_examples(argument: str, x: Any, inputs: int) -> np.ndarray:
     """Check inputs of shape (examples, n_0), at least one."""
     array = finite_array(argument, x)
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):
-        allowed = f"there have to be rows of {inputs} inputs, at least one"
+        allowed = f"it has to be a matrix with {inputs} columns and at least one row"
         raise InputError(argument, f"shape {array.shape}", allowed)
     return array

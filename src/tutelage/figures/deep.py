@@ -13,7 +13,7 @@ from tutelage.figures.ticks import integer_ticks
 
 MARKERS = "osD^v<>ph*"
 MIN_DISTANCE = 1e-4  # smallest 1 - ρ on the axis; nodes that are closer are drawn there
-SHIFT = 0.12  # of the distance of two teacher nodes, between students of different width
+SHIFT = 0.12  # offset between students of different width; teacher nodes are 1 apart
 
 
 @figure_function

@@ -166,7 +166,9 @@ def datasets_by_name(
     if isinstance(datasets, xr.Dataset):
         return {"": datasets}
     if not datasets:
-        raise InputError("datasets", "none", "there has to be one", "tl.spectra.train(...)")
+        raise InputError(
+            "datasets", "none", "there has to be at least one dataset", "tl.spectra.train(...)"
+        )
     return datasets
 
 

@@ -113,12 +113,12 @@ def _chosen(dataset: xr.Dataset, variable: str | None) -> str:
     ]
     if variable is None:
         if not numbers:
-            allowed = "there has to be one number at each point"
+            allowed = "there has to be at least one variable with one number per point"
             hint = 'keep=tl.sweeps.last("generalization_error"), or dataset.isel(time=-1)'
             raise InputError("dataset", "curves or texts only", allowed, hint)
         return _main(str(dataset.attrs.get("function", "")), numbers)
     if variable not in numbers:
-        allowed = f"one number at each point are {', '.join(numbers) or 'none'}"
+        allowed = f"variables with one number per point: {', '.join(numbers) or 'none'}"
         raise InputError("variable", repr(variable), allowed)
     return variable
 

@@ -76,7 +76,7 @@ def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
 
 
 def indexed(dataset: xr.Dataset) -> xr.Dataset:
-    """Add an index for every such number, so that runs are selected by it.
+    """Index every coordinate of runs, so that ``sel`` can select runs by it.
 
     >>> runs = xr.Dataset({"error": ("run", [0.3, 0.2, 0.1])})
     >>> numbers = {"learning_rate": np.array([0.5, 1.0, 1.0]), "weight_decay": np.array([0, 0, 1])}

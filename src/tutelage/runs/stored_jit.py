@@ -273,7 +273,7 @@ def _option(name: str) -> Any:
 
 
 def _can_be_stored() -> bool:
-    """Whether this package stores programs, and not JAX.
+    """Whether this package stores compiled programs; False if JAX caches them itself.
 
     XLA cannot write a program that JAX has read from its own cache: it leaves out the functions.
     """

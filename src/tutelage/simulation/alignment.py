@@ -170,7 +170,7 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     raise ComputationError(
         "runs",
         f"{K} students and {len(T)} teachers have more than {MOST_RELABELLINGS} relabellings",
-        "so many cannot be tried",
+        "this is too many to try all",
         "at most 5 students with 5 equal teachers",
     )
 

@@ -76,7 +76,9 @@ def density(
     flat, loss_of = flattened(loss, parameters)
     probes, steps = positive_integer("probes", probes), positive_integer("steps", steps)
     if probes < 2:
-        raise InputError("probes", str(probes), "one probe tells no error", "probes=8")
+        raise InputError(
+            "probes", str(probes), "an error estimate needs at least two probes", "probes=8"
+        )
     seed = check_seed(seed)
     if width is not None:
         finite_number("width", width, above=0.0, hint="width=0.01")

@@ -135,7 +135,7 @@ def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) != 1:
         received = ", ".join(f"{count} of {name}" for name, count in lengths.items()) or "no lists"
-        raise InputError("lists", received, "there have to be as many values of each")
+        raise InputError("lists", received, "all lists need the same number of values")
     return pd.DataFrame({name: pd.Series(x, dtype=object) for name, x in columns.items()})
 
 

@@ -133,7 +133,7 @@ def _group(path: Path) -> xr.Dataset:
     )
     along = all(x.dims[:1] == (POINT,) for x in group.data_vars.values())
     if not usable or not along:
-        raise InputError("store", path.name, "it is no group of a study")
+        raise InputError("store", path.name, "it is not a group file of a study")
     return group
 
 

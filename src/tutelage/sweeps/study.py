@@ -58,7 +58,7 @@ def _mapping(dataset: xr.Dataset, name: str) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        allowed = f"a study has an attribute {name!r} with a mapping in JSON"
+        allowed = f"a study has an attribute {name!r} that contains a JSON object"
         raise InputError("dataset", short_repr(dataset.attrs.get(name)), allowed)
     return found
 

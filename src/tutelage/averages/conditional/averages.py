@@ -112,9 +112,9 @@ def square(
 def _judged(
     units: Units, C: Float[Array, "n n"], given: int, compute: Callable[..., tuple[Any, Any]]
 ) -> Estimate:
-    """What is computed, and its change with the rule that judges, with all that no rule sees.
+    """Compute an average; its error is the change with a second rule plus truncation errors.
 
-    compute: from a covariance and a rule to the value and what the series leaves out.
+    compute: maps a covariance and a rule to the value and the truncation error of the series.
     """
     choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
 

@@ -82,7 +82,7 @@ def _one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
 def _differentiated(
     function: Callable[..., Array], places: tuple[int, ...]
 ) -> Callable[..., Array]:
-    """Derivative by all entries of some of the arguments, as a further axis."""
+    """Differentiate by all entries of some arguments, which become the last axis."""
 
     def derivative(*numbers: Array) -> Array:
         flat, restore = ravel_pytree([numbers[i] for i in places])

@@ -31,7 +31,7 @@ from tutelage.averages.quadrature.fields import Effort, Field, average, total
 DEFAULT_NODES = (0, 160, 160, 64, 52)
 # Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
 TOGETHER = 64
-# Points of a four-point average that take minutes, in one compiled call that nothing interrupts;
+# Four-point averages with more points take minutes in a call that Ctrl-C cannot interrupt;
 # and points per second, measured with tanh on one core.
 MOST_POINTS = 10**10
 SPEED = 3e7

@@ -30,7 +30,7 @@ def ordered_factor(fields: Sequence[Any], C: Array) -> tuple[Array, np.ndarray]:
 
 
 class Absolute(eqx.Module):
-    """|f|, treated as a function without kinks, for the size of errors."""
+    """|f| for error estimates, integrated like a function without kinks."""
 
     field: Callable[[Array], Array]
     kinks: tuple[Any, ...] = ()

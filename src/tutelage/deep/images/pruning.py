@@ -34,7 +34,9 @@ def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> li
         found = _squares(network, jnp.asarray(images[i : i + CHUNK]), scale)
         squares = found if squares is None else jax.tree.map(jnp.add, squares, found)
     if squares is None:
-        raise InputError("images", "none", "there has to be at least one to see what channels do")
+        raise InputError(
+            "images", "none", "the strength of channels is measured on at least one image"
+        )
     return [
         np.linalg.norm(out, axis=(0, 2)) * np.sqrt(np.asarray(total) / len(images))
         for out, total in zip(_fan_out(network), squares, strict=True)

@@ -133,7 +133,7 @@ def _bytes(*widths: int) -> int:
 
 
 def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
-    """Return the widths of the student."""
+    """Return the layer widths of a student with `multiple` times the teacher's hidden units."""
     return (widths[0], *(multiple * m for m in widths[1:-1]), widths[-1])
 
 

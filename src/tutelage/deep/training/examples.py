@@ -113,6 +113,6 @@ def as_examples(argument: str, data: Any, inputs: int) -> Examples:
         return made
     array = finite_array(argument, data)
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):
-        allowed = f"there have to be rows of {inputs} inputs, at least one"
+        allowed = f"it has to be a matrix with {inputs} columns and at least one row"
         raise InputError(argument, f"shape {array.shape}", allowed)
     return Rows(jnp.asarray(array))

@@ -87,7 +87,7 @@ def check_reach(argument: str, branch_curve: BranchCurve, load: float) -> None:
         raise InputError(
             argument,
             f"{load:g}",
-            f"beyond {reach:.3g} a state is the teacher up to rounding",
+            f"beyond {reach:.3g} the overlaps equal those of the teacher within rounding",
             "the asymptote ε_g = 1/(2α)",
         )
 

@@ -22,7 +22,7 @@ from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
-# Eigenvalues: βf/K = α ε_g − s/K with ε_g, s and their second derivatives of order one.
+# Rounding errors of the Hessian of βf/K = α ε_g − s/K, whose terms are of order one.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 

@@ -40,7 +40,7 @@ class NishimoriTheory(QuenchedTheory):
         return [Point(*(x[good] for x in points))]
 
     def agreement_load(self) -> float | None:
-        """Replicas agree with each other exactly where they agree with the teacher."""
+        """Return the specialization load: replicas agree where they agree with the teacher."""
         return self.specialization_load()
 
     def agreeing_load(self, d: Any) -> Any:

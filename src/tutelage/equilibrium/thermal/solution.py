@@ -237,14 +237,14 @@ def _inverse(
 
 
 def check_loads_within(solution: Solution, argument: str, load: float) -> None:
-    """Refuse loads at which a state is the teacher up to rounding, for T > 0."""
+    """Refuse loads at which the overlaps equal the teacher within rounding, for T > 0."""
     outward = [p for p in solution.curves[0].branches if p.outward]
     reach = max((float(np.max(p.load)) for p in outward), default=math.inf)
     if solution.setting.temperature > 0 and load > reach:
         raise InputError(
             argument,
             f"{load:g}",
-            f"beyond {reach:.3g} a state is the teacher up to rounding",
+            f"beyond {reach:.3g} the overlaps equal those of the teacher within rounding",
             f"{reach:.3g}",
         )
 

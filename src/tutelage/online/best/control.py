@@ -343,7 +343,7 @@ def _bounds(
             allowed = f"the controls are {', '.join(CONTROLS)}"
             raise InputError("controls", short_repr(name), allowed, example)
     if not controls:
-        raise InputError("controls", "none", "there has to be one", example)
+        raise InputError("controls", "none", "there has to be at least one control", example)
     given = {"learning_rate": learning_rate, "readout_rate": readout_rate}
     for name, value in given.items():
         if value is not None and name in controls:

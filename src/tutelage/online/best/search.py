@@ -122,4 +122,6 @@ def interpolated(old: np.ndarray, values: np.ndarray, new: np.ndarray) -> np.nda
 
 def unreached(error: float, end: float) -> ComputationError:
     received = f"{error:g} is not reached until α = {end:g}"
-    return ComputationError("error", received, "no schedule that was tried does", "a larger error")
+    return ComputationError(
+        "error", received, "no schedule that was tried reaches it", "a larger error"
+    )

@@ -28,7 +28,7 @@ LIMITS = {
     "width": 3 * math.pi / 20,
 }  # units at which K · jump and K² · width are extrapolated
 LARGE_K = (500, 1000, 2000)  # larger K lose digits: the width is a difference of loads
-ASIDE = 1e-5  # of the width of coexistence: states on both sides of α_c
+ASIDE = 1e-5  # distance of states from α_c, as a fraction of the width of coexistence
 NOTE = (
     "oostwal2019 Sec. III B calls the transition continuous for all K. The unspecialized state and "
     "a specialized one are both minima in all overlaps, with equal free energies. Second route: a "

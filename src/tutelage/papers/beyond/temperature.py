@@ -63,7 +63,7 @@ def threshold(name: str, T: float, approximation: str = "quenched") -> tuple[flo
 
 
 def _thresholds() -> Iterator[Row]:
-    """α̃_c over T, and who needs the fewest examples at T = 0."""
+    """α̃_c over T, and the activation with the lowest α̃_c at T = 0."""
     for name in UNITS:
         for T in (0.0, 0.1, 1.0):
             yield found(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)

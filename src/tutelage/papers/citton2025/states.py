@@ -60,7 +60,7 @@ ZERO_ERROR = 1e-9  # below this ε_g is zero up to the error of the averages
 
 
 def critical(full: bool) -> Iterator[Row]:
-    """Sec. 3: three learning rates, exact; the runs on either side are the second route."""
+    """Compare the three critical learning rates of Sec. 3 with computed ones and with runs."""
     ways = [(critical_learning_rates(scenario(), start()), "")]
     if full:
         series = critical_learning_rates(scenario(), start(), method=averages.Hermite(ORDER))

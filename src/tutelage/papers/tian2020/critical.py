@@ -146,7 +146,7 @@ def _students() -> tuple[list, np.ndarray]:
 
 
 def trained() -> list[Row]:
-    """Theorems 2 and 3 after training."""
+    """Check Theorems 2 and 3 on trained students."""
     pairs, x = _students()
     found = [theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
     aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]

@@ -35,7 +35,7 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
         for ax, epoch in zip(row, shown, strict=True):
             specialization(dataset, ax, layer=layer, epoch=epoch).set_title("")
             ax.label_outer()
-        row[0].set_ylim(bottom=0.0)  # once all are drawn, as it stops the search for the top
+        row[0].set_ylim(bottom=0.0)  # after all panels: this turns autoscaling off
         row[0].set_ylabel(f"layer {layer}\n{row[0].get_ylabel()}")
     for top, bottom, epoch in zip(grid[0], grid[-1], shown, strict=True):
         top.set_title(f"epoch {epoch}")

@@ -27,7 +27,7 @@ PREFACTOR_NOTE = (
     "depend on ‖w_k‖, because z_k = 1 for w_k·x > 0 whatever the length is; for N(0, 1) the factor "
     "in front of [(π - θ) w̄*_j + sin θ w̄_k] is ‖w*_j‖/2π. Eq. (8) counts on a factor ‖w_k‖."
 )
-STAGES_AT_REST = 7  # from 8 starts to 512
+STAGES_AT_REST = 7  # the number of starts doubles from 8 to 512
 ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
 
 

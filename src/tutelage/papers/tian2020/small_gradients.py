@@ -45,7 +45,7 @@ def lemmas() -> list[Row]:
 
 
 def _lemma_5(ε: float = 1e-3) -> Row:
-    """Lemma 5 for 200 sets of eight nodes: (1) a node nearby, or (2) a point away from all."""
+    """Check Lemma 5 on 200 random sets of nodes: (1) a close node, or (2) a point far from all."""
     random = np.random.default_rng(SEED)
     holds = []
     for _ in range(200):

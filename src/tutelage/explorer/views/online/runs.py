@@ -50,7 +50,7 @@ def _check(state: State) -> None:
 
 
 def _stages(state: State) -> list[float]:
-    """Return last times that double each time."""
+    """Return end times that double from one stage to the next."""
     until, found = state["until"], [state["until"]]
     while state["dimension"] * found[0] > 2 * FIRST_EXAMPLES:
         found.insert(0, found[0] / 2)
