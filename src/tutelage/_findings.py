@@ -32,7 +32,7 @@ class Finding:
         return "\n".join([type(self).__name__, *lines])
 
     def _repr_html_(self) -> str:
-        """The same rows as a table, for notebooks."""
+        """Return the rows as an HTML table, for notebooks."""
         return rows_table(type(self).__name__, self._rows())
 
     @property

@@ -1,4 +1,4 @@
-"""What every activation knows: value, derivatives, kinks, parity, Hermite coefficients."""
+"""The base class of activations: value, derivatives, kinks, parity, Hermite coefficients."""
 
 import abc
 import dataclasses

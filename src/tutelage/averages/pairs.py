@@ -37,7 +37,7 @@ class UnitCoefficients(NamedTuple):
 
 
 def unit_coefficients(units: list[tuple[Activation, int]]) -> UnitCoefficients:
-    """Of runs of equal units."""
+    """Stack the coefficients of the units; each entry is (activation, number of equal units)."""
     rows = []
     for g, count in units:
         row = [jnp.asarray(0.0 if x is None else x, dtype=jnp.float64) for x in form_of(g)]
@@ -77,7 +77,7 @@ def mean_jacobian(
 
 
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
-    """What the parts |z| of both units are multiplied by."""
+    """Multiply G by the coefficient of the |z| |z'| term of each pair of units."""
     products = 2 / math.pi * jnp.outer(units.d[: G.shape[-2]], units.d)
     moduli: Array = G * match_rank(products, G)
     return moduli

@@ -81,7 +81,7 @@ def _check_measurable(argument: str, network: Description) -> None:
 
 
 def measured_words(network: Description) -> str:
-    """What evaluating a network shows of its units; empty where the structure tells, or weights.
+    """Describe the activation measured by evaluating a network; empty if it was read from layers.
 
     Measured are the function of the units, and factors of their fields and of the outputs.
     """
@@ -160,7 +160,7 @@ def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | No
 
 
 def tolerance(network: Description) -> float:
-    """How far, relative, a number that was evaluated through the network may be off."""
+    """Relative tolerance of numbers that are computed by evaluating the network."""
     return max(LEAST, ROUNDINGS * network.precision)
 
 
@@ -241,5 +241,5 @@ def _assembled(network: Description, trial: Trial) -> Units:
 
 
 def _rounded(x: float, error: float) -> float:
-    """As many digits as there are: a factor of 1 is 1."""
+    """Round x to its significant digits, so that a factor of 1 is exactly 1."""
     return float(f"{x:.{max(2, int(-math.log10(error)))}g}")

@@ -68,7 +68,7 @@ def _finite_size(problem: Problem, parts: bool) -> Cause:
 
 
 def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
-    """What the optimizer does that the equations do not."""
+    """Yield differences between the optimizer and the gradient descent of the equations."""
     optimizer = problem.optimizer
     if optimizer is None:
         words = "Recorder(optimizer=optimizer) would tell of momentum, weight decay or Adam"
@@ -110,7 +110,7 @@ def _rate_hint(problem: Problem) -> str:
 
 
 def momentum_words(problem: Problem) -> str:
-    """What momentum does to the learning rate and how to say so; empty without momentum."""
+    """Describe the effect of momentum on the learning rate; empty without momentum."""
     if problem.momentum_factor == 1:
         return ""
     return f"momentum {_momentum(problem)}; {_rate_hint(problem)}"
@@ -182,7 +182,7 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
 
 
 def _rate_questions(problem: Problem, *, larger: bool) -> str:
-    """What makes a learning rate another one, or a larger one."""
+    """List usual reasons for a learning rate that differs from the recorded one."""
     usual = "a loss without its half, with another mean, or a rate times N"
     return f"momentum, {usual}" if larger and problem.optimizer is None else usual
 

@@ -60,7 +60,7 @@ class Problem:
         return cls(record, found, start, rate, readout, batch, runs, seed, progress)
 
     def other(self, factor: float = 1.0, batch: int | None = None) -> "Problem":
-        """The same with rates times a factor, or with another batch."""
+        """Return a copy with learning rates times a factor, or with another batch size."""
         return replace(
             self,
             rate=factor * self.rate,
@@ -100,7 +100,7 @@ class Problem:
         return γ, γ_v
 
     def with_optimizer(self) -> "Problem":
-        """The same with the momentum and the weight decay of the optimizer."""
+        """Return a copy with the momentum and the weight decay of the optimizer."""
 
         def decays(scenario: Scenario) -> tuple[object, object]:
             return scenario.weight_decay, scenario.readout_decay
@@ -180,7 +180,7 @@ def _there(record: xr.Dataset) -> np.ndarray:
 
 
 def _scenario(record: xr.Dataset) -> Scenario:
-    """That of the attributes."""
+    """Read the scenario from the attributes of a record."""
     text = str(record.attrs.get("scenario", ""))
     try:
         found = (
@@ -233,7 +233,7 @@ def _rates(flow: Flow, y: Any, T: Any) -> Any:
 
 
 def _undamped(scenario: Scenario) -> Scenario:
-    """The same without decay and drift."""
+    """Return the scenario without weight decay, readout decay and drift."""
 
     def numbers(scenario: Scenario) -> tuple[object, ...]:
         return scenario.weight_decay, scenario.readout_decay, scenario.drift
@@ -260,7 +260,7 @@ def is_far(problem: Problem, η: float, error: float) -> bool:
 
 
 class Deviation(NamedTuple):
-    """Of the run from the equations, in units of that of networks, and the law of the largest."""
+    """Deviation of a run from the equations relative to that of networks, with its distribution."""
 
     theory: xr.Dataset
     networks: xr.Dataset

@@ -1,4 +1,4 @@
-"""What `predict` computes, and about how long it takes.
+"""Estimate the work and the duration of `predict`.
 
 Processor seconds as measured with JAX 0.10 on two cores.  They are a guide to whether to wait, and
 not more: processors differ, and the number of steps of the integration depends on the run.  Tanh

@@ -1,4 +1,4 @@
-"""What is known of a network, whoever has made it: layers, biases, functions between them.
+"""Description of a network of any library: layers, biases, functions between them.
 
 f_0 = ξ,   h_l = W_l f_{l-1} + b_l,   f_l = g_l(h_l)
 """
@@ -40,7 +40,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Function:
-    """What stands after a layer.
+    """A function that a network applies after a layer.
 
     values: of a NumPy array in float64;  jax: the same for JAX, where the framework has it.
     """
@@ -166,7 +166,7 @@ def check_finite(argument: str, network: Description) -> None:
 
 
 def _in_order(argument: str, found: Description) -> tuple[Layer, ...]:
-    """As they came, if they fit on each other so; else the one order in which they do."""
+    """Return layers in the given order if their shapes fit, else in the only order that fits."""
     layers = found.layers
     if _fit(layers):
         return layers

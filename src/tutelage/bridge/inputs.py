@@ -18,7 +18,7 @@ DEVIATIONS = 5.0
 
 @dataclass(frozen=True, repr=False)
 class Structure(Finding):
-    """How far mean and covariance of inputs are from 0 and 1, in units of what chance gives.
+    """Deviations of the mean and covariance of inputs from 0 and 1, in standard errors.
 
     mean, covariance: mean squares of their entries' deviations, each in standard errors; 1 for
         inputs without structure, within ``mean_error`` and ``covariance_error``.
@@ -31,7 +31,7 @@ class Structure(Finding):
 
     @property
     def words(self) -> str:
-        """What is not as the theory has it; empty if nothing is."""
+        """Describe violations of the assumptions of the theory; empty if there are none."""
         odd = []
         if self.mean > 1 + DEVIATIONS * self.mean_error:
             odd.append("a mean that is not 0")
@@ -73,7 +73,7 @@ def structure(ξ: Float[np.ndarray, "n N"]) -> Structure:
 
 
 def _mean_square(deviation: np.ndarray, variance: np.ndarray) -> float:
-    """In units of the variance; what does not vary, such as the square of a sign, is exact."""
+    """Mean of deviation²/variance; a constant (such as the square of a sign) must match exactly."""
     certain = variance <= 1e-12
     exact = np.where(np.abs(deviation) <= 1e-6, 0.0, np.inf)
     ratio = np.divide(deviation**2, variance, out=exact, where=~certain)

@@ -15,7 +15,7 @@ EXAMPLES = 32
 
 
 def functions(argument: str, network: Description) -> tuple[Function, ...]:
-    """What stands between the layers, by the structure or by what the network does."""
+    """Return the functions between the layers, from the structure or by evaluating the network."""
     if network.strange:
         received = f"a network ({network.framework}) with {', '.join(network.strange)}"
         allowed = "it has to be dense layers with activations between them"
@@ -48,7 +48,7 @@ def activations(
 
 
 def for_jax(function: Function) -> Any:
-    """The same function for JAX, which can differentiate it."""
+    """Convert a function to one that JAX can differentiate."""
     known = recognised(function, 1e-10)
     if known is not None:
         return lambda x: known.factor * known.activation(x)

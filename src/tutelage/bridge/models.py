@@ -1,4 +1,4 @@
-"""Whose object is it?  Found by the modules of its classes: nothing is imported to find out."""
+"""Find the library of a model by the modules of its classes, without importing the library."""
 
 import importlib
 from dataclasses import replace
@@ -66,7 +66,7 @@ def read(argument: str, network: Any) -> Description:
 
 
 def read_any(argument: str, network: Any) -> Description:
-    """As `read`; weights may be infinite or NaN, as those of a training that has diverged are."""
+    """Read a network like `read`, but accept infinite or NaN weights of a diverged training."""
     if isinstance(network, Description):
         return network
     name = reader_of(network)

@@ -25,7 +25,7 @@ from tutelage.simulation.statistics import check_runs
 
 @dataclass(frozen=True, repr=False)
 class Prediction(Finding):
-    """What `predict` found; as a string, in words.
+    """The result of `predict`; ``str`` describes it in words.
 
     theory: the equations from the recorded start, a Dataset of `tutelage.online.evolve`.
     record: the run that was recorded.

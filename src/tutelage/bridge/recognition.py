@@ -56,7 +56,7 @@ def recognised(function: Function, error: float) -> Recognised | None:
 
 
 def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
-    """Those with the values of g at -1, 0 and 1; which have the others is seen afterwards."""
+    """Yield activations that agree with g at -1, 0 and 1; the caller tests other points."""
     up, zero, down = (float(g[x]) for x in (1.0, 0.0, -1.0))
     digits = max(2, int(-math.log10(error)))
 
@@ -95,7 +95,7 @@ def _check_elementwise(argument: str, function: Function) -> None:
 
 
 def _kinks(g: Any) -> tuple[float, ...]:
-    """Where the slope of g jumps, by bisection of where it changes most."""
+    """Find the points where the slope of g jumps, by repeated subdivision."""
     x = np.linspace(-8.0, 8.0, 1024)  # no round spacing: zero is between two points
     y = g(x)
     bend = np.abs(np.diff(y, 2))
@@ -126,7 +126,7 @@ class Spline(eqx.Module):
 
     @classmethod
     def through(cls, g: Any, kinks: tuple[float, ...]) -> "Spline":
-        """Of fifth order, as the averages need two derivatives."""
+        """Interpolate g by splines of degree five, because averages need two derivatives."""
         # Between kinks, and on either side of 0, where many a function changes its formula.
         ends = sorted({-END, 0.0, *kinks, END})
         knots, rows = [], []

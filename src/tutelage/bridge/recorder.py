@@ -52,7 +52,7 @@ RESUMED = "resumed"
 
 @dataclass
 class _Records:
-    """What is kept, at multiples of a stride of steps; when full, every second one is dropped."""
+    """Values recorded at multiples of a stride; when full, every second one is dropped."""
 
     stride: int
     most: int
@@ -214,7 +214,7 @@ class Recorder:
 
     @property
     def scenario(self) -> Scenario:
-        """Who learns from whom; there when the first student has been seen."""
+        """The scenario of student and teacher, known after the first record."""
         if self._scenario is None:
             raise InputError("student", "none yet", "record(student) has to be called first")
         return self._scenario
@@ -335,7 +335,7 @@ class Recorder:
         return f * rate * (1 if student.scaled else N), f * N * student.factor**2 * readout_rate
 
     def dataset(self) -> xr.Dataset:
-        """What has been recorded by now: Q, R, generalization_error, ``largest_bias``.
+        """Return the records so far: Q, R, generalization_error, ``largest_bias``.
 
         With ``inputs``, at the start and at the end (``moment``): ``measured_error``, the mean
         error on them, and ``field_kurtosis``, the excess kurtosis of the student's fields, each
@@ -427,7 +427,7 @@ class Recorder:
         self._saved = time.monotonic()
 
     def _go_on(self, step: int, network: Any) -> None:
-        """With the records of a file of the same training before this step."""
+        """Continue from the records before this step in a file of the same training."""
         assert isinstance(self._path, Path)
         there, ours = results.load(self._path), self._attributes()
         for name in IDENTITY:

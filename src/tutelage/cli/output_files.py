@@ -1,4 +1,4 @@
-"""What the commands keep: their files, and their results when something comes in between.
+"""Files of the commands, and saving of results when a command is interrupted.
 
 Whether files can be written is known before the work begins.  A file that cannot be written after
 all, a standard output that nobody reads and Ctrl-C are said in words, with where the result is
@@ -138,7 +138,7 @@ class Files:
             raise typer.Exit(1)
 
     def _kept(self) -> str:
-        """What is kept, and how to go on."""
+        """Describe what was saved, and how to continue."""
         if self._folder is not None:
             return in_folder(self._folder)
         if self._result is not None:
@@ -161,7 +161,7 @@ def in_folder(folder: Path) -> str:
 
 
 def say(words: str) -> None:
-    """To those who watch, not to those who read the result."""
+    """Print to stderr."""
     print(f"tutelage: {words}", file=sys.stderr)
 
 
@@ -185,7 +185,7 @@ def is_of_output(problem: BaseException | None) -> bool:
 
 
 def unprinted(problem: Any) -> str:
-    """In words; what was not printed is given up, or Python would try again at its end."""
+    """Describe a failed write to stdout, and discard what Python would write at exit."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -149,7 +149,7 @@ def dataset_for_json(dataset: "xr.Dataset") -> dict[str, Any]:
 
 
 def _attribute(value: Any) -> Any:
-    """What was recorded as JSON in a text, as itself; also in a result of which this is one.
+    """Decode an attribute that was stored as JSON, also inside a nested result.
 
     >>> _attribute("0.5"), _attribute("reached"), _attribute(math.inf)
     (0.5, 'reached', 'inf')

@@ -37,7 +37,7 @@ COLOURS = {
 
 
 def _papers(incomplete: str) -> list[str]:
-    """What a shell offers for a key that has been begun."""
+    """Complete the key of a paper in a shell."""
     return [key for key in PAPERS if key.startswith(incomplete)]
 
 
@@ -125,7 +125,7 @@ def _build(
 
 
 def _say_what_is_more(papers: list[str], figure: str | None) -> None:
-    """What full runs do, and what they take, before they begin."""
+    """Print what full runs compute and how long they take, before they start."""
     for entry in sections(papers, figure):
         if entry.section.full:
             say(f"{entry.paper.key}, {entry.section.name}, at full size: {entry.section.full}")
@@ -224,7 +224,7 @@ def _print_notable(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_counts(rows: list[dict[str, Any]]) -> None:
-    """How many rows of each paper have which verdict."""
+    """Print the number of rows with each verdict, for each paper."""
     counts = Counter((row["paper"], row["verdict"]) for row in rows)
     found = [verdict for verdict in COLOURS if any(row["verdict"] == verdict for row in rows)]
     shown = table("paper")

@@ -213,7 +213,7 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
 
 
 def _picture(figures: Any, found: Study) -> Any:
-    """What was compared, as it was compared; else the runs, relabelled."""
+    """Draw the comparison with the theory if there is one, else the relabelled runs."""
     if found.comparison is not None:
         return figures.comparison(found.comparison)[0].figure
     return figures.learning_curves(found.summary, found.theory)[0].figure

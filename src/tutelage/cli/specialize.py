@@ -142,7 +142,7 @@ def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
 
 
 def print_training(dataset: "xr.Dataset", threshold: float) -> None:
-    """How the runs ended, and the layers from the top to the lowest."""
+    """Print how the runs ended, and the layers from top to bottom."""
     reached = dataset["outcome"] == "reached"
     left, diverged = dataset.isel(run=reached.values), int((~reached).sum())
     heading = f"{dataset.sizes['run']} to epoch {int(dataset['epoch'][-1])}, {diverged} diverged"

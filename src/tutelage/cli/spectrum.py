@@ -28,7 +28,7 @@ NOT_FOR_JSON = ("inputs", "labels", "final_parameters")
 
 
 class Beta(StrEnum):
-    """What happens to the noise β of Swish and Sigmoid."""
+    """Treatment of the noise β of Swish and Sigmoid."""
 
     fixed = "fixed"
     shared = "shared"
@@ -37,7 +37,7 @@ class Beta(StrEnum):
 
 
 class Output(StrEnum):
-    """What several outputs are."""
+    """Meaning of several outputs."""
 
     softmax = "softmax"
     sigmoid = "sigmoid"

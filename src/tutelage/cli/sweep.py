@@ -107,7 +107,7 @@ def _run(
 
 
 def _say_dashboard(scheduler: str) -> None:
-    """Where to watch a cluster at work."""
+    """Print the address of the dashboard of a cluster."""
     from tutelage.sweeps.cluster import connected
 
     with connected(scheduler) as (client, _):

@@ -1,4 +1,4 @@
-"""What every gate knows: everything follows from its partition function, by differentiation.
+"""The base class of gates: averages as derivatives of the partition function.
 
 Z depends on β and h only through t = βh.  With A(t) = log Z the cumulants of the state are
 

@@ -1,4 +1,4 @@
-"""Who teaches, who learns: committees and the scenario that joins them."""
+"""Committees, and the scenario of a student that learns from a teacher."""
 
 import copy
 from typing import Any
@@ -58,7 +58,7 @@ class Committee(Module):
 
     @property
     def outputs(self) -> int:
-        """How many outputs there are."""
+        """Number of outputs."""
         return 1 if self.readout is None else self.readout.shape[-2]
 
     @property

@@ -38,7 +38,7 @@ HELP = (
 
 
 class Column(NamedTuple):
-    """What has to be known of a variable to make it from its cells."""
+    """Metadata needed to rebuild a variable from its cells."""
 
     kind: str  # coordinate or variable
     indices: Indices
@@ -112,7 +112,7 @@ def _column(dataset: xr.Dataset, name: Any) -> Column:
 
 
 def _type(values: np.ndarray) -> str:
-    """That of the entries; "" if it is none that a table holds."""
+    """Return the type name of the entries; "" if a table cannot store it."""
     if values.dtype.kind in "fiub":
         return values.dtype.name
     if values.dtype.kind == "U":
@@ -159,7 +159,7 @@ def _blocks(sizes: Sizes, columns: Mapping[str, Column]) -> list[Indices]:
 
 
 def _home(column: Column, blocks: list[Indices], sizes: Sizes) -> Indices | None:
-    """Where all entries of a column are: for a coordinate, beside any variable with its indices."""
+    """Return the block with all entries of a column; any with its indices for a coordinate."""
     if column.kind == "variable":
         return column.indices
     for block in blocks:
@@ -196,7 +196,7 @@ def _cells(dataset: xr.Dataset, name: str, column: Column | None, block: Indices
 
 
 def _dataset(below: bytes) -> xr.Dataset:
-    """From the head and the rows."""
+    """Make the Dataset from the head and the rows of a table."""
     lines = io.TextIOWrapper(io.BytesIO(below), encoding="utf-8", newline="")
     sizes, columns, attrs, heading = _head(lines)
     _check_head(sizes, columns, len(below))
@@ -273,7 +273,7 @@ def _held(
 
 
 def _variable(spread: xr.Variable, column: Column) -> xr.Variable:
-    """Without the indices beside which it was repeated."""
+    """Drop the repeated index columns."""
     first = spread[{index: 0 for index in spread.dims if index not in column.indices}]
     return xr.Variable(
         column.indices, first.transpose(*column.indices).values, dict(column.attributes)

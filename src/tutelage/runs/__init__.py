@@ -1,1 +1,1 @@
-"""What every long or random computation needs: seed, progress, checkpoint, provenance."""
+"""Tools of long and random computations: seed, progress, checkpoint, provenance."""

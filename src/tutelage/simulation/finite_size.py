@@ -1,4 +1,4 @@
-"""How the deviation from the theory shrinks with the number of inputs.
+"""Scaling of the deviation from the theory with the number of inputs.
 
 Overlaps of a run scatter about the theory by O(1/√N), their mean over runs deviates by O(1/N):
 the fluctuations drive the mean through the second derivatives of the equations of motion.

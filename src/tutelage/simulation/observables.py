@@ -1,4 +1,4 @@
-"""What is observed of the runs, and the Dataset made of it: the same as that of the theory.
+"""Observables of the runs, and their Dataset, with the same variables as the theory.
 
 A system gives arrays by name; `OBSERVABLES` has their axes and symbols.  Recording, checkpoints,
 statistics and comparisons take every name of this table that is there.  To observe something

@@ -1,4 +1,4 @@
-"""How many nodes and terms an average needs, from its units and the state of its fields.
+"""Choose the number of nodes and series terms of an average.
 
 A lattice resolves a product of four factors if it resolves g'² (g² + ⟨g²⟩) of every single field:
 the sums over its nodes and over the points between them then agree.  Panels resolve layers that are
@@ -48,7 +48,7 @@ EXPLAINED = 0.1
 
 
 class Survey(NamedTuple):
-    """What single fields need, whatever they are combined with.
+    """Quadrature errors of single fields, independent of the other fields of an average.
 
     four: the relative error of four factors of a field with every one of `STRIDES`.
     two: the same of two factors.
@@ -60,12 +60,12 @@ class Survey(NamedTuple):
     weights: Float[Array, "n series"]
 
     def of(self, order: Any) -> "Survey":
-        """The same with the fields in another order."""
+        """Return the survey with its fields reordered."""
         return Survey(*(x[order] for x in self))
 
 
 def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
-    """Of all fields of a covariance."""
+    """Estimate the quadrature errors of every field of a covariance."""
     C = jax.lax.stop_gradient(C)
     y, w, H = line(BASE, SERIES[-1][1])
     f = jnp.outer(jnp.sqrt(jnp.diagonal(C)), jnp.asarray(y))
@@ -157,7 +157,7 @@ def with_rule(
     compute: Callable[[Any], Any],
     judge: Judge | None = None,
 ) -> Any:
-    """What is computed with the first rule that is good enough, or with the last one.
+    """Compute with the first rule that is accurate enough, or with the last one.
 
     judge: 1 (may be traced) for the rule that shows its error, 0 not; without it there is none.
     """

@@ -174,7 +174,7 @@ def quadratic(
     last = apart * fields.rho ** (rule.terms + 1)
 
     def form(m: Float[Array, "n p"], h: Array, spread: Array) -> Float[Array, " p"]:
-        """Those parts of the quadratic form in which the mean and the slope of a field are."""
+        """Sum the terms of the quadratic form that contain the mean or the slope of a field."""
         known = units.until(given).apply(lambda g, x: g(x), m[:given])
         f = jnp.concatenate([*known, h[0]])
         means, slopes = Gamma @ f, (apart * fields.rho) @ h[1]

@@ -30,7 +30,7 @@ STRANGE = {
 
 
 def read(argument: str, network: Any) -> Description:
-    """Of one matrix, a list of matrices, or a mapping."""
+    """Describe a network given as one matrix, a list of matrices, or a mapping."""
     if _is_mapping(network):
         return _of_mapping(argument, network)
     plain = isinstance(network, list | tuple) and all(map(_is_number_or_row, network))

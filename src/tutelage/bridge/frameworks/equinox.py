@@ -92,6 +92,6 @@ def _evaluated(module: Any) -> Any:
 
 
 def functional(argument: str, module: Any) -> tuple[Any, Any]:
-    """Its arrays, and the module as a function of them."""
+    """Return the arrays of a module, and the module as a function of them."""
     moving, fixed = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
     return moving, lambda tree, x: jax.vmap(eqx.combine(tree, fixed))(x)

@@ -60,7 +60,7 @@ def _traced_dropout(
 
 
 def functional(argument: str, module: Any) -> tuple[Any, Any]:
-    """Its parameters, and the module as a function of them; other variables stay as they are."""
+    """Return the parameters, and the module as a function of them; other variables are fixed."""
     plain, variables = _unbound(argument, module)
     rest = {name: x for name, x in jax.tree.map(in_float64, variables).items() if name != "params"}
     return variables["params"], lambda tree, x: plain.apply({"params": tree, **rest}, x)

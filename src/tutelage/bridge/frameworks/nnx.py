@@ -85,7 +85,7 @@ def _evaluated(module: Any) -> Any:
 
 
 def functional(argument: str, module: Any) -> tuple[Any, Any]:
-    """Its parameters, and the module as a function of them; everything else stays as it is."""
+    """Return the parameters, and the module as a function of them; other state is fixed."""
     from flax import nnx
 
     graph, *states = nnx.split(module, nnx.Param, ...)

@@ -1,4 +1,4 @@
-"""What walking through a model yields: layers, functions and strange parts, in order."""
+"""Parts of a model in order: layers, functions and unsupported parts."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How to follow teachers that drift: the learning rate and the weight decay with the least error.
+"""Learning rate and weight decay with the lowest error for drifting teachers.
 
 Students that learn too slowly are late, and those that learn fast are noisy; weight decay forgets
 what is out of date (Biehl and Schwarze 1993).  With f(y, η, γ) = 0 of the stationary state y, in

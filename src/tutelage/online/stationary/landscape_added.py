@@ -1,4 +1,4 @@
-"""What an added unit does to a minimum.
+"""Effect of an added unit on a minimum.
 
 The error is convex in the measure Σ_i |w_i| δ(w_i/|w_i|) of ReLU units (docs/physics/online.md).
 A unit added with the weight t u, |u| = 1, changes it by -t F(u) + O(t²),

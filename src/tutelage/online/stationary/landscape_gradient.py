@@ -81,7 +81,7 @@ class Landscape(eqx.Module):
 
     @property
     def scenario(self) -> Scenario:
-        """Who learns from whom."""
+        """The scenario of student and teacher."""
         return self.moments.scenario
 
     @property

@@ -1,4 +1,4 @@
-"""What a stationary point is called, and how many of its kind there are.
+"""Names of stationary points, and the number of equivalent points.
 
 Students are compared with teachers by their correlations R_in/√(Q_ii T_nn).  A student belongs to
 the teacher with which its correlation is largest in size: aligned where it is positive,

@@ -151,7 +151,7 @@ def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
 
 
 def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
-    """Both are perfect, and there are more students or layers than needed."""
+    """Whether both have zero error, and redundant students or layers connect them."""
     spare = flow.trained or flow.scenario.K > flow.scenario.M
     return spare and max(a.generalization_error, b.generalization_error) < PERFECT
 
@@ -159,7 +159,7 @@ def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
 def _arrivals(
     flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Where Newton's method ends, if that is a state and does not move."""
+    """Yield the fixed points and residuals at which Newton's method ends."""
     for states in _starts(flow, rate, np.random.default_rng(seed), starts):
         for start in states:
             y, residual = settled(flow, rate, start, STEPS)

@@ -86,7 +86,7 @@ def seventeen() -> xr.Dataset:
 
 
 def minima_of(levels: xr.Dataset) -> xr.Dataset:
-    """What is drawn of a landscape: minima, without their weights."""
+    """Return the minima of a landscape for drawing, without their weights."""
     return levels.isel(level=levels["index"].values == 0).drop_vars(["R", "Q"])
 
 

@@ -45,7 +45,7 @@ def mirrored(g: Activation) -> Row:
 
 
 def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Row:
-    """How the change of dε_g/dα across a load goes with the distance: not at all at a kink."""
+    """Scaling of the change of dε_g/dα across a load with the distance; constant at a kink."""
     centre = load(g, K, name)[0]
 
     def slope(a: float, kind: str, step: float) -> float:

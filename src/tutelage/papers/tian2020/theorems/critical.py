@@ -76,7 +76,7 @@ def _cancelling(random: Any, W: np.ndarray, pair: Any) -> np.ndarray:
 
 
 class Interpolation(NamedTuple):
-    """How far a student is from a critical point of SGD, layer by layer.
+    """Distance of each layer of a student from a critical point of SGD.
 
     gradient: max over examples of ‖g_l(x_i)‖.
     update: max over examples of ‖g_l(x_i) f_{l-1}(x_i)ᵀ‖, the change that x_i alone asks for.
