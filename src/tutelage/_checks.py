@@ -91,7 +91,7 @@ def positive_integer(argument: str, value: Any, hint: str = "") -> int:
         raise InputError(
             argument, short_repr(value), "it has to be a whole number of at least 1", hint
         )
-    if int(value) >= 2**63:  # what arrays and generators can count
+    if int(value) >= 2**63:  # array sizes and generator counters are 64-bit
         raise InputError(argument, short_repr(value), "it has to be less than 2⁶³", hint)
     return int(value)
 
@@ -280,7 +280,7 @@ def covariance(
             argument,
             f"a matrix{_at(where)} that differs from its transpose by {asymmetry[where]:.3g}",
             "a covariance is symmetric",
-            "(C + C.T) / 2 if the difference is an accident",
+            "(C + C.T) / 2 if the difference is a rounding error",
         )
     symmetric = 0.5 * (array + np.swapaxes(array, -1, -2))
     _positive_semidefinite(argument, symmetric, rounding * scale)

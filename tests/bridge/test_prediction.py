@@ -147,7 +147,7 @@ def test_without_the_optimizer_momentum_is_one_of_the_questions():
     with pytest.warns(RuntimeWarning, match="moves as with"):
         found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
     assert causes(found)["optimizer"] is None
-    assert "Recorder(optimizer=optimizer) would tell" in str(found) and ": momentum, a" in str(
+    assert "Recorder(optimizer=optimizer) would record" in str(found) and ": momentum, a" in str(
         found
     )
 

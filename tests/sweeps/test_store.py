@@ -159,7 +159,7 @@ def test_a_manifest_that_cannot_be_read_and_a_folder_of_others_are_refused(store
     (store / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest cannot be read"):
         study(store=store)
-    with pytest.raises(InputError, match=r"a store is a folder of its own"):
+    with pytest.raises(InputError, match=r"a store needs an empty folder"):
         study(store=tmp_path)
 
 

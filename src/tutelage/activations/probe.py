@@ -139,7 +139,7 @@ def check_function(f: Any) -> None:
             f"a function that returns {dtype}",
             "half of the digits would be missing",
         )
-        raise InputError("f", received, allowed, "a function that leaves the type of x as it is")
+        raise InputError("f", received, allowed, "a function that returns the type of x")
     twice = jax.vmap(jax.grad(jax.grad(f)))
     allowed = "JAX has to be able to differentiate it twice, for many numbers at once"
     _traced(twice, "that JAX cannot differentiate", allowed, "jax.custom_jvp, or " + hint, (2,))
@@ -198,7 +198,7 @@ def _square_integrable(values: np.ndarray) -> None:
             received = "a function that grows faster than the Gaussian falls, like exp(x²)"
             allowed = "⟨g²⟩ over fields of variance 1 has to exist"
             raise InputError(
-                "f", received, allowed, "one that grows like exp(x) or a power at most"
+                "f", received, allowed, "a function that grows at most like exp(x) or a power"
             )
 
 

@@ -131,7 +131,7 @@ def chosen(method: Method | str | None, activations: Activations) -> Method:
         raise InputError(
             "method",
             f"{method.name!r} for the units {units}",
-            "that method has no formula for all of them",
+            "this method has no formula for some of these units",
             "method='quadrature', which takes every activation, or None for the best one",
         )
     return method

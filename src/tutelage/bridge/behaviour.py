@@ -75,7 +75,7 @@ def _check_measurable(argument: str, network: Description) -> None:
     K, N = network.layers[0].weights.shape
     if not network.ordered and K > N:
         received = f"a model ({network.framework}) with {K} units of {N} inputs"
-        allowed = "an activation that stands in its code is measured with no more units than inputs"
+        allowed = "an activation in the code of a model can be measured only if units <= inputs"
         hint = "a model made as a sequence, or its weights [W_1, W_2] with activation=tl.ReLU()"
         raise InputError(argument, received, allowed, hint)
 
@@ -124,12 +124,12 @@ def _known(network: Description, g: Function | None) -> Recognised | None:
 def _check_layers(argument: str, network: Description) -> None:
     if network.strange:
         received = f"a network ({network.framework}) with {', '.join(network.strange)}"
-        allowed = "the theory has dense layers and one activation"
+        allowed = "the theory describes dense layers with one activation"
         raise InputError(argument, received[:300], allowed, HINT)
     if len(network.layers) > 2:
         names = ", ".join(repr(one.name) for one in network.layers)
         received = f"{len(network.layers)} layers of weights ({names})"
-        allowed = "the theory has one hidden layer and its readout"
+        allowed = "the theory describes one hidden layer and its readout"
         raise InputError(argument, received[:300], allowed, f"layer={network.layers[0].name!r}")
 
 

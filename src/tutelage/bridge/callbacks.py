@@ -58,7 +58,7 @@ def keras(record: "Recorder", step: int = 0) -> Any:
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self.step = self.before + batch + 1
             if record.wants(self.step):
-                # On JAX the weights of a model lie elsewhere while it is trained.
+                # The JAX backend of Keras stores the weights elsewhere during training.
                 getattr(self.model, "jax_state_sync", lambda: None)()
                 record(self.model, step=self.step)
 

@@ -71,7 +71,7 @@ def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
     """Yield differences between the optimizer and the gradient descent of the equations."""
     optimizer = problem.optimizer
     if optimizer is None:
-        words = "Recorder(optimizer=optimizer) would tell of momentum, weight decay or Adam"
+        words = "Recorder(optimizer=optimizer) would record momentum, weight decay or Adam"
         yield Cause("optimizer", None, words)
         return
     if not optimizer.is_gradient_descent:
@@ -81,7 +81,7 @@ def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
     yield from _changing_rate(problem)
     has_momentum, decays = problem.momentum_factor != 1, _unknown_decays(problem)
     if not has_momentum and not decays:
-        words = f"{optimizer.name}, with nothing that the equations do not have"
+        words = f"{optimizer.name}, fully described by the equations"
         yield Cause("optimizer", False, words)
         return
     other = deviation(problem.with_optimizer())
@@ -193,7 +193,7 @@ def _explains(other: Deviation, distance: float, level: float) -> bool:
 
 def _batches(problem: Problem, parts: bool) -> Cause:
     share = problem.batch / problem.dimension
-    words = f"b/N = {share:.3g}, and the equations take batches that are small beside N"
+    words = f"b/N = {share:.3g}, and the equations need batches much smaller than N"
     return Cause("batches", parts and share > LARGE_BATCH, words)
 
 

@@ -15,8 +15,8 @@ from tutelage.runs.provenance import recorded
 
 
 def _not_in_the_dataset(found: xr.Dataset) -> Any:
-    allowed = "a result does not hold the networks and the data"
-    raise InputError("student", "a network of the user's", allowed, "tl.bridge.correlations again")
+    allowed = "a result does not contain the networks and the data"
+    raise InputError("student", "a user's network", allowed, "tl.bridge.correlations again")
 
 
 @recorded(

@@ -1,4 +1,4 @@
-"""Fields on data: their covariance, how Gaussian they are, and the error that is measured."""
+"""Fields on data: their covariance, their excess kurtosis, and the measured error."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -59,7 +59,7 @@ def describe(network: Any) -> Description:
 
 
 def read(argument: str, network: Any) -> Description:
-    """The description of what a user gave as this argument, with finite weights."""
+    """Read a network given as an argument, and check that its weights are finite."""
     found = read_any(argument, network)
     check_finite(argument, found)
     return found

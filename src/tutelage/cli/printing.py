@@ -142,7 +142,7 @@ def for_json(value: Any) -> Any:
 
 
 def dataset_for_json(dataset: "xr.Dataset") -> dict[str, Any]:
-    """Attributes, coordinates and all curves."""
+    """Convert a Dataset to JSON: attributes, coordinates and all curves."""
     attributes = {str(name): _attribute(value) for name, value in dataset.attrs.items()}
     names = (*dataset.coords, *dataset.data_vars)
     return {**attributes, **{str(name): for_json(dataset[name].values) for name in names}}

@@ -27,7 +27,7 @@ def sweep(
     store: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Keeps what is finished; the same command goes on from there."
+            metavar="FOLDER", help="Store finished points here; the same command resumes."
         ),
     ] = None,
     workers: Annotated[
@@ -39,10 +39,10 @@ def sweep(
         typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler, instead of --workers."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would take, after a first group.")
+        bool, typer.Option("--dry-run", help="Estimate the cost from a first group and stop.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over; what is in the store gets another name.")
+        bool, typer.Option("--fresh", help="Start over; the existing store is renamed.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Try points again that failed.")] = False,
     variable: Annotated[

@@ -262,7 +262,7 @@ class Pool:
         return [job for job in (*self.waiting, *running) if job.owner == owner and not job.stale]
 
     def _discard(self, job: Job) -> None:
-        """Cancel a job; a worker that runs it continues until it is needed."""
+        """Cancel a job; ask the worker that runs it to stop."""
         job.cancel()
         if job in self.waiting:
             self.waiting.remove(job)

@@ -114,7 +114,7 @@ def _counts(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def _coverage(paper: str, rows: Iterable[Row]) -> list[tuple[Line, str]]:
-    """Each statement of a paper, and what became of it."""
+    """Table of the statements of a paper and their outcomes."""
     return list(covered(paper, {row.item: row.verdict for row in rows if row.paper == paper}))
 
 

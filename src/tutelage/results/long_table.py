@@ -65,7 +65,7 @@ def text(dataset: xr.Dataset) -> str:
 
 def read(file: bytes, path: str) -> xr.Dataset:
     """The Dataset that `text` has written, its numbers bit for bit."""
-    # Mail and version control may change the ends of lines, and mean no harm.
+    # Mail and version control may change line endings, which is harmless.
     first, _, below = file.replace(b"\r\n", b"\n").partition(b"\n")
     if not first.startswith(f"# {checksum.NAME}: ".encode()):
         kind = "a table that save has written (pandas.read_csv reads others)"

@@ -143,7 +143,7 @@ class StoredFunction:
         if name is not None and program is not None:
             try:
                 return program, program.call(arrays)
-            except jax.errors.JaxRuntimeError:  # incomplete in a way that shows only here
+            except jax.errors.JaxRuntimeError:  # a damaged program may fail only when called
                 program_store.remove(name)
         jitted, structures = self._jitted(leaves, structure)
         if not _on_one_processor():  # JAX decides at every call where to compute

@@ -67,7 +67,7 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
                 argument,
                 f"the {name} {ours}",
                 f"the runs have {theirs}",
-                "theory.drop_attrs() to compare them all the same, times in the same unit",
+                "theory.drop_attrs() to compare them anyway; times need the same unit",
             )
 
 

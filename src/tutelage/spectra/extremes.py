@@ -97,7 +97,7 @@ def _iterate(
         return λ[order], V[:, order]
     raise ComputationError(
         "tolerance",
-        f"{tolerance:g} is not reached",
+        f"a tolerance of {tolerance:g} was not reached",
         f"Lanczos did not converge in a space of {space} vectors",
         "a larger tolerance, or tl.spectra.density",
     )

@@ -49,7 +49,7 @@ def _variables(path: Path, names: tuple[str, str]) -> tuple[Any, Any]:
             found = {name: v for name, v in everything.items() if not name.startswith("__")}
     except Exception as problem:  # readers raise errors of many classes
         kind = "MATLAB file before 7.3" if path.suffix == ".mat" else "NumPy archive"
-        raise InputError("path", f"{str(path)!r} ({problem})", f"it is no {kind}") from None
+        raise InputError("path", f"{str(path)!r} ({problem})", f"it is not a {kind}") from None
     missing = [name for name in names if name not in found]
     if missing:
         have = ", ".join(sorted(found)) or "nothing"

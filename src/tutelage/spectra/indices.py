@@ -52,9 +52,7 @@ def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
     λ = real_array("eigenvalues", eigenvalues)
     if λ.ndim == 0 or λ.shape[-1] == 0:
         received = f"an array of shape {λ.shape}"
-        raise InputError(
-            "eigenvalues", received, "there have to be some in the last axis", "[-1, 2.0]"
-        )
+        raise InputError("eigenvalues", received, "the last axis must not be empty", "[-1, 2.0]")
     if np.isinf(λ).any():
         raise InputError("eigenvalues", "infinity", "they have to be finite, or NaN for a gap")
     scale = np.max(np.abs(λ), axis=-1, keepdims=True)

@@ -112,7 +112,7 @@ def train(
     watched = times if spectra is None else spectra
     watched = epochs_to_record("spectra", watched, epochs, at_least_one=False)
     if not np.isin(watched, times).all():
-        allowed = "spectra belong to epochs that are recorded"
+        allowed = "spectra need recorded epochs"
         raise InputError("spectra", f"{np.setdiff1d(watched, times)[:3].tolist()}", allowed)
     for name, value in (("tolerance", tolerance), ("residual_tolerance", residual_tolerance)):
         check_tolerance(name, value)

@@ -84,7 +84,7 @@ def _client(address: str) -> Iterator[Any]:
     try:
         yield client
     finally:
-        with suppress(Exception):  # a scheduler that is gone
+        with suppress(Exception):  # the scheduler may have exited
             client.close(timeout=END_SECONDS)
 
 
@@ -194,5 +194,5 @@ def check_same(name: str, versions_there: Mapping[str, str]) -> None:
     for what, here in versions().items():
         if versions_there.get(what, here) != here:
             received = f"the worker {name}, which has {what} {versions_there[what]}"
-            allowed = f"all have to have the same, and here it is {here}"
+            allowed = f"all machines need the same version; this process has {here}"
             raise InputError("workers", received, allowed, "the same environment on all machines")

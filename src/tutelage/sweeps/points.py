@@ -111,7 +111,7 @@ def read(plain: Mapping[str, Any]) -> Points:
     lists = _lists(plain)
     values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
     if plain["table"] and len(set(map(len, values.values()))) != 1:
-        raise InputError("over", short_repr(plain), "all columns have to have as many values")
+        raise InputError("over", short_repr(plain), "all columns need the same number of values")
     return _table(values) if plain["table"] else _grid(values)
 
 
@@ -175,7 +175,7 @@ def _grid(values: dict[str, list]) -> Points:
 def _table(columns: dict[str, list]) -> Points:
     rows = len(next(iter(columns.values())))
     if not rows:
-        raise InputError("over", "a table without rows", "there has to be a point", HINT)
+        raise InputError("over", "a table without rows", "there has to be at least one row", HINT)
     return Points(columns, dict.fromkeys(columns, np.arange(rows)), ())
 
 

@@ -94,7 +94,7 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
         )
         others = [name for name in others if not name.startswith(".")]
         if others:
-            allowed = "a store is a folder of its own"
+            allowed = "a store needs an empty folder or an existing store"
             raise InputError("store", f"{str(folder)!r} with {others[0]!r} in it", allowed, "study")
         return None
     try:

@@ -235,7 +235,7 @@ def load(store: Path) -> xr.Dataset:
     }
     count = count_of(found["points"])
     if count > MAX_MISSING_POINTS * (1 + len(places)):
-        allowed = f"it holds {len(places)} of {count} points, too few to be shown"
+        allowed = f"it has {len(places)} of {count} points, too few to show"
         raise InputError("store", repr(str(store)), allowed, "tl.sweeps.run(..., store=...)")
     points = read(found["points"])
     attrs = {name: attribute(value) for name, value in found["identity"].items()}
@@ -371,7 +371,9 @@ def _check_arguments(function: Any, name: str, points: Points, fixed: Mapping[st
     _check_result(name, kinds.get("return"))
     twice = sorted(set(fixed) & set(points.values))
     if twice:
-        raise InputError(twice[0], "one value and a list in over", "it is fixed or swept, not both")
+        raise InputError(
+            twice[0], "a single value, or a list in `over`", "it is fixed or swept, not both"
+        )
     parts = PARTS if "scenario" in own else ()
     for argument in (*points.values, *fixed):
         if argument not in own and argument not in parts:

@@ -116,7 +116,7 @@ def _exchange(
 
 
 def in_pivot_order(values: Entries, exchanges: Exchanges) -> Entries:
-    """Rearrange quantities of pairs of fields as the rows are."""
+    """Reorder quantities of pairs of fields like the rows of L."""
     for (k, i), swap in exchanges.items():
         values = _exchange_pairs(values, k, i, swap)
     return values

@@ -73,7 +73,7 @@ def _is_chain(module: Any) -> bool:
 
 
 def _evaluated(module: Any) -> Any:
-    """The module as a function of NumPy arrays, by a copy in float64."""
+    """Return the module as a function of NumPy arrays, computed by a copy in float64."""
     from flax import nnx
 
     @cache

@@ -18,7 +18,7 @@ from tutelage.runs.seed import check_seed
 FOR_BIASES = 1000
 # Constructions of teachers and students: Section 8.16, or the authors' public code.
 TEXT, CODE = CONSTRUCTIONS = ("text", "code")
-# Entries of weights, biases and initial students of two layers in that code.
+# Possible weights, the bias and the initial scale (two layers) in the authors' code.
 ENTRIES = np.array([-0.5, -0.25, 0.0, 0.25, 0.5])
 BIAS, START = -0.1, 0.005
 # Purposes of random numbers, each with its own stream.

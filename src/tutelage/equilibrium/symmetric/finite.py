@@ -215,7 +215,7 @@ class FiniteTheory(Theory):
         r = 2 * np.sqrt(-p / 3)
         angle = np.arccos(np.clip(3 * q / (p * r), -1, 1)) / 3
         y = np.clip(r * np.cos(angle - 2 * math.pi / 3) - b / 3, 1e-300, 1.0)
-        for _ in range(3):  # digits that the differences above have lost
+        for _ in range(3):  # recover digits lost in the differences above
             step = (((y + b) * y + c) * y + d) / ((3 * y + 2 * b) * y + c)
             y = np.clip(y - step, 1e-300, 1.0)
         return K * K * (1 - (1 - y) / (t * y))

@@ -9,7 +9,7 @@ from tutelage.explorer.views.online.setting import scenario_of, start_of
 if TYPE_CHECKING:
     from tutelage.model import Overlaps, Scenario
 
-# Parameters that the details do not depend on.
+# Parameters that do not change the plateau details.
 OTHERS = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
 MOST_KNOWN = 50
 KNOWN: dict[tuple[Any, ...], Any] = {}
