@@ -114,8 +114,8 @@ def test_a_file_without_the_variables_says_which_it_has(tmp_path):
     ("name", "content", "message"),
     [
         ("a.txt", "1,0", "has to end in .mat, .npz or .csv"),
-        ("a.mat", "not a file of MATLAB, though it has the ending", "no MATLAB file"),
-        ("a.npz", "no archive", "no NumPy archive"),
+        ("a.mat", "not a file of MATLAB, though it has the ending", "not a MATLAB file"),
+        ("a.npz", "no archive", "not a NumPy archive"),
         ("a.csv", "1,2,0\n1,1", "same two or more columns"),
         ("a.csv", "1,2,0\n1,x,1", "has to be a number"),
         ("a.csv", "", "same two or more columns"),

@@ -1,4 +1,4 @@
-"""A record beside the equations from its start, and beside networks of its size."""
+"""Compare a record with the equations and with simulated networks of its size."""
 
 import json
 from dataclasses import dataclass, replace
@@ -301,7 +301,7 @@ def deviation(problem: Problem) -> Deviation:
         return Deviation(theory, networks, symbols, np.full_like(run, np.inf), law, np.inf)
     allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
     squares = np.sum(d**2, axis=0)
-    # Each network beside the others: it does not set its own scale.
+    # Compare each network with the others, so that it does not set its own scale.
     others = np.sqrt((squares - d**2) / (len(d) - 1)) + allowed
     law = np.max(np.abs(d) / others, axis=(1, 2))
     ratio = np.abs(run - expected) / (np.sqrt(squares / len(d)) + allowed)

@@ -1,4 +1,4 @@
-"""The equations from the weights with which a training began, beside the training itself.
+"""Compare a training with the equations started from its initial weights.
 
 A run of N inputs deviates from the equations by chance.  How far it may is seen in simulated
 networks of the same N, from the same start: they give the spread of every overlap at every time,

@@ -63,7 +63,7 @@ def show(made: "Table") -> None:
     from rich.table import Table
 
     screen = console()
-    space = 2 if made.box is None else 3  # beside each column
+    space = 2 if made.box is None else 3  # around each column
     spare = screen.width - 1 - sum(_unbroken(column) + space for column in made.columns)
     if spare >= 0:
         for column in made.columns:

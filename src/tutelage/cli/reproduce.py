@@ -1,4 +1,4 @@
-"""``tutelage reproduce``: figures and numbers of the papers beside computed ones, as a report."""
+"""``tutelage reproduce``: figures and numbers of the papers next to computed ones, in a report."""
 
 import threading
 from collections import Counter
@@ -190,7 +190,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         shown.add_column(heading, justify="right")
     shown.add_column("verdict")
     for row in rows:
-        # Beside a published number its distance from that; beside a new one its own error.
+        # A published number is followed by the deviation from it, a new number by its error.
         error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
         computed = row["words"] or _text(row["computed"], ".10g")
         numbers = (row["printed"], computed, "" if row["words"] else _text(error, ".1e"))

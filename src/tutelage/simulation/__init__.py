@@ -1,4 +1,4 @@
-"""Simulations: what finite networks do, beside what the theory says of infinite ones.
+"""Simulations of finite networks, to compare with the theory of infinite ones.
 
 `network` trains every one of the N weights of each student on one example at a time; `chain`
 draws only the overlaps, which have the same law for Gaussian inputs, at a cost that does not

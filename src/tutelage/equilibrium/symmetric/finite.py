@@ -1,4 +1,4 @@
-"""2 ≤ K < ∞: the site-symmetric free energy and its stationary points, every K scaled alike.
+"""Stationary points of the site-symmetric free energy for 2 ≤ K < ∞, with one scaling.
 
 For R_ii = R, R_ij = S, Q_ij = C (``oostwal2019`` eqs. (10), (19), (20)) let U = R + (K−1)S and
 V = R − S.  With A = 1 + (K−1)C − U² and B = 1 − C − V² a stationary point has
