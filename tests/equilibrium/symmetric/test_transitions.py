@@ -254,9 +254,9 @@ def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teac
 
 @pytest.mark.parametrize("load", [1e11, 1e70])
 def test_loads_at_which_a_state_is_the_teacher_up_to_rounding_are_refused(load):
-    with pytest.raises(tl.InputError, match="up to rounding"):
+    with pytest.raises(tl.InputError, match="within rounding"):
         tl.equilibrium.states(tl.ReLU(), 2, load)
-    with pytest.raises(tl.InputError, match="up to rounding"):
+    with pytest.raises(tl.InputError, match="within rounding"):
         tl.equilibrium.learning_curve(tl.Erf(), 5, [1.0, load])
 
 
