@@ -31,7 +31,7 @@ from tutelage._findings import Finding
 EXPLAINS = ("NaN", "missing", "not a number")
 # Calls that take longer wait, whatever they do then: seconds of this process, on a busy machine
 # as on an idle one.
-PATIENCE = 60
+LIMIT_SECONDS = 60
 # Those of whom a call takes long, or compiles anew for other values.
 SLOW = {
     "deep.images.train_on_images",
@@ -163,7 +163,7 @@ def refused_or_computed(name, argument, value):
     """Call the verb with a value; None, or what is wrong about the answer."""
     arguments = {**good(name), argument: value}
     before = signal.signal(signal.SIGPROF, waits)
-    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -171,7 +171,7 @@ def refused_or_computed(name, argument, value):
     except (InputError, ComputationError) as problem:
         return None if len(str(problem)) < 1000 else "a message of more than 1000 letters"
     except Waits:
-        return f"waits for more than {PATIENCE} s"
+        return f"waits for more than {LIMIT_SECONDS} s"
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     finally:

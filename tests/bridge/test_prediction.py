@@ -64,7 +64,7 @@ def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
 
 
 def test_a_rate_that_is_given_times_n_is_told_before_the_work():
-    with pytest.warns(RuntimeWarning, match=r"moves as with η = 1.*by its learning_rate η is 100"):
+    with pytest.warns(RuntimeWarning, match=r"fits η = 1.*learning_rate gives η = 100"):
         found = tl.bridge.predict(recorded(said=N * RATE))
     assert causes(found)["another learning rate"] is True
     assert "rate times N" in str(found)
@@ -121,7 +121,7 @@ def test_equations_that_diverge_do_not_describe_a_run():
     record = tl.bridge.Recorder(B, 50 * RATE, activation=tl.ReLU(), every=20)
     for step in range(0, 600, 20):
         record((1 + 1e-4 * step) * J, step=step)
-    with pytest.warns(RuntimeWarning, match="moves as with"):
+    with pytest.warns(RuntimeWarning, match="the record fits"):
         found = tl.bridge.predict(record.dataset())
     assert found.theory.attrs["outcome"] == "diverged"
     assert not found.agrees and "the equations diverge at α = " in found.verdict
@@ -144,7 +144,7 @@ def test_momentum_is_named_with_the_rate_as_which_it_acts():
 
 def test_without_the_optimizer_momentum_is_one_of_the_questions():
     training = {"rate": 0.2 * RATE, "training": {"momentum": 0.9}}
-    with pytest.warns(RuntimeWarning, match="moves as with"):
+    with pytest.warns(RuntimeWarning, match="the record fits"):
         found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
     assert causes(found)["optimizer"] is None
     assert "Recorder(optimizer=optimizer) would record" in str(found) and ": momentum, a" in str(

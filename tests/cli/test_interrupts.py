@@ -112,8 +112,8 @@ def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(
     tmp_path, moment, words, exit_code
 ):
     code = "import pathlib, signal, sys, time\n"
-    code += "from tutelage.cli.interrupts import WellTimed, is_interrupt\n"
-    code += "sys.path.insert(0, '.')\nsaid = ''\nwith WellTimed():\n  try:\n"
+    code += "from tutelage.cli.interrupts import DeferredSignals, is_interrupt\n"
+    code += "sys.path.insert(0, '.')\nsaid = ''\nwith DeferredSignals():\n  try:\n"
     code += "".join(f"    {line}\n" for line in moment.splitlines())
     code += "  except BaseException as problem:\n"
     code += "    print(said + 'heard' if is_interrupt(problem) else problem)\n    sys.exit()\n"

@@ -26,7 +26,9 @@ def there(tmp_path, monkeypatch):
 def test_what_is_printed_are_counts_what_differs_and_where_the_report_is(
     run, made, there, monkeypatch
 ):
-    monkeypatch.setattr(reproduce, "SOON", 1000.0)  # no section is slow, however busy the machine
+    monkeypatch.setattr(
+        reproduce, "ANNOUNCE_SECONDS", 1000.0
+    )  # no section is slow, however busy the machine
     code, out, err = run("reproduce")
     assert (code, err) == (1, ""), "π is not 3.2, and no note says why"
     lines = [line.split() for line in out.splitlines()]
@@ -149,7 +151,7 @@ def test_rows_are_printed_also_if_the_page_cannot_be_written(run, made, there, f
 
 def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):
     """And says before how much memory it takes; what is passed at once has no line."""
-    monkeypatch.setattr(reproduce, "SOON", 0.05)
+    monkeypatch.setattr(reproduce, "ANNOUNCE_SECONDS", 0.05)
     with reproduce.Sections() as sections:
         sections.show(0, 3, "kept")
         sections.show(1, 3, "a long one")

@@ -29,7 +29,7 @@ groups.GROUP_SECONDS = 0.2
 study({OVER!r}, store=sys.argv[1], workers=sys.argv[2] if ":" in sys.argv[2] else int(sys.argv[2]))
 """
 # Seconds in which processes end that have lost what they worked for.
-SOON = 60
+LIMIT_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_the_same_call_goes_on_after_a_kill(whole, tmp_path, seed, workers):
         everyone = children(process.pid)
         process.kill()
         process.wait()
-        until(lambda: not any(map(lives, everyone)), SOON)
+        until(lambda: not any(map(lives, everyone)), LIMIT_SECONDS)
     part = tl.sweeps.load(store)
     there = (part.failure == "").values
     assert there.any()
@@ -180,9 +180,9 @@ def test_ctrl_c_ends_at_once_with_what_was_finished(whole, tmp_path, workers):
         everyone = children(process.pid)
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        process.wait(SOON)
+        process.wait(LIMIT_SECONDS)
         assert time.monotonic() - begun < 20
-        until(lambda: not any(map(lives, everyone)), SOON)
+        until(lambda: not any(map(lives, everyone)), LIMIT_SECONDS)
     same(study(OVER, store=store), whole)
 
 
@@ -239,7 +239,7 @@ def test_a_scheduler_that_is_killed_loses_nothing(whole, tmp_path, late):
         until(lambda: groups_in(store) > 0)
         time.sleep(late)
         scheduler.kill()
-        process.wait(SOON)
+        process.wait(LIMIT_SECONDS)
         # A late kill may come when all points are finished.
         assert process.returncode != 0 or late > 0
         if process.returncode:

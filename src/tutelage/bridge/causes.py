@@ -21,7 +21,7 @@ from tutelage.bridge.comparison import (
 from tutelage.bridge.inputs import Structure
 
 # Examples for each step of those who have said one, and taken more.
-SEVERAL = 10
+ALTERNATIVE_BATCH_SIZE = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
 # Decay rates with a smaller relative difference count as equal.
@@ -175,7 +175,7 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
     hint = f": {_rate_questions(problem, larger=η > problem.rate)}?" if likely else ""
     words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} {p}{hint}"
     yield Cause("another learning rate", likely, words)
-    batch = 1 if problem.batch > 1 else SEVERAL
+    batch = 1 if problem.batch > 1 else ALTERNATIVE_BATCH_SIZE
     other = deviation(problem.other(batch=batch))
     words = f"with batch = {batch} {other.p_words}"
     yield Cause("another batch", _explains(other, distance, level), words)

@@ -9,7 +9,7 @@ answers at once.
 import sys
 
 from tutelage.cli.encoding import make_encodable
-from tutelage.cli.interrupts import WellTimed, interrupted, is_interrupt
+from tutelage.cli.interrupts import DeferredSignals, interrupted, is_interrupt
 
 __all__ = ["main"]
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Run the command; Ctrl-C is answered also while the libraries are being loaded."""
     make_encodable(sys.stdout)
     make_encodable(sys.stderr)
-    with WellTimed():
+    with DeferredSignals():
         try:
             from tutelage.cli.entry import main as run
 

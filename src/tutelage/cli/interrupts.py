@@ -14,52 +14,52 @@ from typing import Any
 
 # The handled signals and their default handlers.
 SIGNALS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-SOON = 0.03  # seconds
+RESEND_SECONDS = 0.03
 IMPORT = "<frozen importlib._bootstrap>"
 
 
-class WellTimed:
-    """Puts Ctrl-C off while a library is loaded, and repeats it until the block ends by it.
+class DeferredSignals:
+    """Defer Ctrl-C while a library is loaded, and resend it until the block ends by it.
 
-    So it does with the signal to terminate.  Compiled libraries may end the process with a
+    The signal to terminate is deferred, too.  Compiled libraries may end the process with a
     segmentation fault if they are interrupted while they are loaded.  And an interrupt may be
     lost: Python prints and forgets one that comes while garbage is collected, and so do callbacks
     of compiled code.  After the block, which is the work of a whole process, there is nothing to
     interrupt any more.
     """
 
-    received: int | None = None  # the number of the signal that was heard first, of a whole process
+    received: int | None = None  # the number of the first signal that the process received
 
     def __init__(self) -> None:
         usual = [number for number, by in SIGNALS.items() if signal.getsignal(number) == by]
         main = threading.current_thread() is threading.main_thread()
-        self._heard, self._over = usual if main else [], False
+        self._signals, self._over = usual if main else [], False
 
     def __enter__(self) -> None:
-        for number in self._heard:
+        for number in self._signals:
             signal.signal(number, self._interrupt)
-        if self._heard:
+        if self._signals:
             sys.unraisablehook = _ignored
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         """Raise KeyboardInterrupt, except during an import, and resend the signal later."""
         if self._over:
             return
-        WellTimed.received = WellTimed.received or number
-        again = threading.Timer(SOON, self._press)
+        DeferredSignals.received = DeferredSignals.received or number
+        again = threading.Timer(RESEND_SECONDS, self._resend)
         again.daemon = True
         again.start()
         # Cleanup after an interrupt, such as writing a checkpoint, is not interrupted again.
         if not _is_loading(frame) and not is_interrupt(sys.exc_info()[1]):
             raise KeyboardInterrupt
 
-    def _press(self) -> None:
+    def _resend(self) -> None:
         """Resend the signal, which also ends blocking calls of the operating system."""
         main = threading.main_thread().ident
         if self._over or main is None:
             return
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(main, WellTimed.received or signal.SIGINT)
+            signal.pthread_kill(main, DeferredSignals.received or signal.SIGINT)
         else:
             _thread.interrupt_main()
 
@@ -70,13 +70,13 @@ class WellTimed:
         traceback: TracebackType | None,
     ) -> None:
         self._over = True
-        if WellTimed.received and is_interrupt(problem):
+        if DeferredSignals.received and is_interrupt(problem):
             _end()
 
 
 def interrupted() -> int:
     """The exit code: 128 and the number of the signal, as shells have it; 130 after Ctrl-C."""
-    return 128 + (WellTimed.received or signal.SIGINT)
+    return 128 + (DeferredSignals.received or signal.SIGINT)
 
 
 def _is_loading(frame: FrameType | None) -> bool:

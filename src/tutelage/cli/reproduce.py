@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WORDS = 24  # width of the column with values that a paper gives in words
 # A section that takes longer (in seconds) is named in a log.
-SOON = 1.0
+ANNOUNCE_SECONDS = 1.0
 MEMORY = "4 GB"  # all papers in small took 3.8
 NOTABLE = ("differs", "in our reading", "depends", "corrected")
 COLOURS = {
@@ -142,7 +142,7 @@ class Sections:
         """The next section begins; what was kept is passed without a line."""
         self._forget()
         words = f"{done} of {total} done; {title}" if done < total else title
-        self._soon = threading.Timer(SOON, self._say, (words,))
+        self._soon = threading.Timer(ANNOUNCE_SECONDS, self._say, (words,))
         self._soon.daemon = True
         self._soon.start()
 

@@ -27,9 +27,9 @@ RECORDS = 60
 # A column of a Hessian costs as much as two gradients, forward over reverse.
 COLUMN = 2
 # The number of epochs per call is doubled while a call takes less than this many seconds.
-PATIENCE = 0.5
+DOUBLE_BELOW_SECONDS = 0.5
 # Up to this many parameters the Hessians of all networks are in memory at once.
-TOGETHER = 500
+MAX_BATCHED_PARAMETERS = 500
 
 
 def _examples_of(run: xr.Dataset) -> Examples:
@@ -231,7 +231,7 @@ class EpochRunner:
             self._state = jax.block_until_ready(state)
             self._epoch, self.done = self._epoch + count, self.done + count
             self._bar.show(self.done)
-            if time.perf_counter() - begun < PATIENCE:
+            if time.perf_counter() - begun < DOUBLE_BELOW_SECONDS:
                 self._most *= 2
         return self._state
 
@@ -263,7 +263,7 @@ def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
     """Compute the eigenvalues of every network that has not diverged."""
     parts = (
         [slice(0, runs)]
-        if system.classifier.count <= TOGETHER
+        if system.classifier.count <= MAX_BATCHED_PARAMETERS
         else [slice(r, r + 1) for r in range(runs)]
     )
     found = []

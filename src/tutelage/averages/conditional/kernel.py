@@ -196,9 +196,9 @@ def quadratic(
         left = 2 * jnp.sum(t * (jnp.abs(last) @ t), axis=0)
         if mirror:
             opposite = mirror.of(h[:2], rest, s)
-            spread = _beside(spread, spread - h[1] ** 2 + opposite[1] ** 2)
-            m, h = _beside(m, -m), _beside(h[:2], opposite)
-            w, common, left = (_beside(x, x) for x in (w, common, left))
+            spread = _with_opposite(spread, spread - h[1] ** 2 + opposite[1] ** 2)
+            m, h = _with_opposite(m, -m), _with_opposite(h[:2], opposite)
+            w, common, left = (_with_opposite(x, x) for x in (w, common, left))
         factor, value = w * weight(m[:given]), form(m, h, spread) + common + constant
         return jnp.stack([factor @ value, jnp.abs(factor) @ left])
 
@@ -206,7 +206,7 @@ def quadratic(
     return value, bound
 
 
-def _beside(x: Array, opposite: Array) -> Array:
+def _with_opposite(x: Array, opposite: Array) -> Array:
     """Stack values at nodes and at the opposite nodes."""
     return jnp.concatenate([x, opposite], axis=-1)
 

@@ -35,7 +35,7 @@ EPSILON = float(np.finfo(float).eps)
 # in float64.
 SMALLEST_VARIANCE = 1e-200
 # Covariances per step of I4, and numbers per step of its largest table (8 bytes each).
-TOGETHER, LARGEST_TABLE = 128, 4_000_000
+COVARIANCES_PER_BATCH, LARGEST_TABLE = 128, 4_000_000
 # Bytes per term of the series: its four indices and the numbers that they pick.
 TERM = 64
 # The largest n with a finite √n! in float64.
@@ -113,7 +113,7 @@ def i4(
     batch = C.shape[:-2]
     flat = C.reshape(-1, 4, 4)
     count = flat.shape[0]
-    together = max(1, min(TOGETHER, LARGEST_TABLE // order**4, count))
+    together = max(1, min(COVARIANCES_PER_BATCH, LARGEST_TABLE // order**4, count))
     steps = -(-count // together)
     padding = jnp.zeros((steps * together - count, 4, 4))
     blocks = jnp.concatenate([flat, padding]).reshape(steps, together, 4, 4)

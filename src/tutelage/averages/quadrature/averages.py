@@ -30,7 +30,7 @@ from tutelage.averages.quadrature.fields import Effort, Field, average, total
 # milliseconds for four.
 DEFAULT_NODES = (0, 160, 160, 64, 52)
 # Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
-TOGETHER = 64
+COVARIANCES_PER_BATCH = 64
 # Four-point averages with more points take minutes in a call that Ctrl-C cannot interrupt;
 # and points per second, measured with tanh on one core.
 MOST_POINTS = 10**10
@@ -53,7 +53,9 @@ def i2(
     """
     g, h = activations
     fields = (Field(g, 0), Field(h, 0))
-    return _batched(lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, TOGETHER)
+    return _batched(
+        lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, COVARIANCES_PER_BATCH
+    )
 
 
 @eqx.filter_jit
@@ -66,7 +68,9 @@ def slopes(
     """⟨g'(u) h'(w)⟩ as a two-dimensional integral."""
     g, h = activations
     fields = (Field(g, 1), Field(h, 1))
-    return _batched(lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, TOGETHER)
+    return _batched(
+        lambda A, n: average(fields, jnp.zeros(2), A, n), C, nodes, COVARIANCES_PER_BATCH
+    )
 
 
 @eqx.filter_jit
@@ -92,7 +96,7 @@ def i3(
             (A[1, 2], average((Field(g, 1), Field(h, 1)), mean, B, n)),
         )
 
-    return _batched(one, C, nodes, TOGETHER)
+    return _batched(one, C, nodes, COVARIANCES_PER_BATCH)
 
 
 @eqx.filter_jit
