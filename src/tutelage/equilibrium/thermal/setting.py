@@ -10,7 +10,6 @@ import numpy as np
 
 from tutelage._checks import InputError, finite_number, is_number
 from tutelage.activations import Activation
-from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.thermal.annealed import AnnealedTheory
 from tutelage.equilibrium.thermal.annealed_pair import AnnealedPairTheory
@@ -66,7 +65,8 @@ class Setting:
     @property
     def has_quadrature(self) -> bool:
         """Whether values have an error of quadrature: two smooth units."""
-        return self.units == 2 and not isinstance(self.activation, PiecewiseLinear)
+        form = self.activation.closed_form
+        return self.units == 2 and not (form is not None and form.is_homogeneous)
 
     @property
     def is_linear(self) -> bool:

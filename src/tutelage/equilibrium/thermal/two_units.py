@@ -16,7 +16,6 @@ import numpy as np
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
-from tutelage.activations.piecewise import PiecewiseLinear
 from tutelage.equilibrium.thermal.orthants import orthant_change, orthant_probability
 
 # Fields x_1, x_2, y_1, y_2, and their signs in Δ.
@@ -175,8 +174,9 @@ def average_of(
     activation: Activation, beta: float, nodes: int = NODES
 ) -> PiecewiseAverage | SmoothAverage:
     """Return the average for an activation: exact for piecewise linear units."""
-    if isinstance(activation, PiecewiseLinear):
-        low, high = (float(x) for x in activation.slopes)
+    form = activation.closed_form
+    if form is not None and form.is_homogeneous:
+        low, high = (float(x) for x in form.slopes)
         return PiecewiseAverage((low, high), beta)
     return SmoothAverage(activation, beta, nodes)
 
