@@ -18,7 +18,7 @@
 sentences.  Every function takes Axes as its second argument, or ``figsize`` if it has several
 panels, and returns the Axes.  Nothing here computes more than a mean over runs.
 
-Other packages may use the modules `axes`, `style`, `line_styles`, `text` and `eigenvalue_frames`.
+Other packages may use the modules `axes`, `style`, `text` and `eigenvalue_frames`.
 """
 
 from tutelage._lazy import lazy_names

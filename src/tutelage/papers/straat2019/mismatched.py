@@ -1,14 +1,12 @@
 """straat2019, Figs. 3 and 4: more students than teachers, and fewer."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage import generalization_error, online
-from tutelage.figures.line_styles import DASHES
-from tutelage.figures.text import finish
+from tutelage.figures import overlaps
 from tutelage.model import Overlaps
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, closed_form, compare, correct, digits, method
@@ -62,7 +60,7 @@ def figure_3(full: bool) -> Iterator[Row | Figure]:
     """R over time for ReLU and Erf, and what becomes of the three students."""
     axes, runs = panels(), {"ReLU": fig_3("ReLU", 100.0), "Erf": fig_3("Erf", 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
-        _student_pairs(run, ax).set(title=name, xlim=(0.0, float(run["time"][-1])))
+        overlaps(run, ax, which="R").set(title=name, xlim=(0.0, float(run["time"][-1])))
     yield Figure(axes[0].figure, runs)
     ends = {g: fig_3(g)["R"].isel(time=-1).values for g in ("ReLU", "Erf")}
     holds = [abs(R[0, 0] - 1) < 0.005 and abs(R[0, 1]) < 0.005 for R in ends.values()]
@@ -70,23 +68,6 @@ def figure_3(full: bool) -> Iterator[Row | Figure]:
     yield _plateau("Fig. 3", fig_3("ReLU", 100.0), 8.0)
     yield from _shared()
     yield from _removed()
-
-
-def _student_pairs(run: xr.Dataset, axes: Any) -> Any:
-    """R_in over time; the legend names the curve of each student that ends highest."""
-    R = run["R"].transpose("time", "student", "teacher").values
-    for i in range(R.shape[1]):
-        highest = int(np.argmax(R[-1, i]))
-        for n in range(R.shape[2]):
-            axes.plot(
-                run["time"],
-                R[:, i, n],
-                color=f"C{i % 10}",
-                linestyle=DASHES[i % len(DASHES)],
-                label=f"$R_{{{i + 1}{n + 1}}}$" if n == highest else None,
-            )
-    axes.set(xlabel=r"$\eta\alpha$", ylabel="$R_{in}$")
-    return finish(axes)
 
 
 def _plateau(name: str, run: xr.Dataset, time: float) -> Row:
