@@ -75,8 +75,8 @@ def unknown_name_error(name: str, received: str, there: Iterable[str], listed: s
     word = name.lstrip("-").replace("-", "_")
     if word in UNSUPPORTED:
         return InputError(name, received, UNSUPPORTED[word], PAGE)
-    alike = difflib.get_close_matches(name, list(there), n=1, cutoff=CLOSE_MATCH_CUTOFF)
-    return InputError(name, received, listed, alike[0] if alike else PAGE)
+    matches = difflib.get_close_matches(name, list(there), n=1, cutoff=CLOSE_MATCH_CUTOFF)
+    return InputError(name, received, listed, matches[0] if matches else PAGE)
 
 
 def bind_arguments(

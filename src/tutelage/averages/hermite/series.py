@@ -46,8 +46,8 @@ def terms(present: tuple[Present, ...]) -> np.ndarray:
     e, f = _pairs_present(*present[:2]), _pairs_present(*present[2:])
     keep = e[rows[:, 0] + rows[:, 1], rows[:, 2] + rows[:, 3]]
     keep &= f[rows[:, 0] + rows[:, 2], rows[:, 1] + rows[:, 3]]
-    kept: np.ndarray = rows[keep]
-    return kept
+    remaining: np.ndarray = rows[keep]
+    return remaining
 
 
 def series(
