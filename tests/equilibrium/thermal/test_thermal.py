@@ -11,11 +11,13 @@ from scipy.optimize import brentq
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.kernel.kernel import kernel_of
+from tutelage.equilibrium.symmetric.coexistence import load_of
 from tutelage.equilibrium.symmetric.theory import Point, theory_of
 from tutelage.equilibrium.thermal.near_one import NearOne
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.equilibrium.thermal.sheets import roots
+from tutelage.equilibrium.thermal.solution import solution_of
 from tutelage.equilibrium.thermal.transitions import glass_load
 
 INF, EPSILON = math.inf, float(np.finfo(float).eps)
@@ -343,6 +345,54 @@ def test_all_roots_of_one_overlap_are_found():
     d = np.linspace(-25, -1e-9, 400_001)
     fine = theory.equations(Point(np.full(len(d), 0.5), d, 0.0)).F[:, 0]
     assert np.count_nonzero(np.diff(np.sign(fine))) == 3
+
+
+def fold_in_mpmath(kernel, load, T, noise, start):
+    """The load at which α̃(R) is extremal on the curve of roots q, from α̃(R, q) and F(R, q)."""
+    k = reference.without_linear_part(kernel)
+    first, top = lambda x: mp.diff(k, x), k(mpf(1))
+    alpha = lambda R, q: R * (T + top - k(q)) / ((1 - q) * first(R))  # noqa: E731
+
+    def residual(R, q):
+        A, B = top - k(q), top - 2 * k(R) + k(q) + noise
+        return (q - R**2) * first(R) * (T + A) - (1 - q) * B * first(q) * R
+
+    def parallel(R, q):
+        a, b = ([mp.diff(f, (R, q), n) for n in ((1, 0), (0, 1))] for f in (alpha, residual))
+        return a[0] * b[1] - a[1] * b[0]
+
+    R, q = mp.findroot((residual, parallel), start, tol=mpf(10) ** -40, verify=False)
+    assert abs(residual(R, q)) < mpf(10) ** -30 and abs(alpha(R, q) - load) < 1e-6
+    return alpha(R, q)
+
+
+@pytest.mark.parametrize("T", [0.0, 0.003])
+def test_a_fold_below_the_nishimori_temperature_is_that_of_mpmath(T):
+    setting = setting_of(tl.Erf(), INF, T, "quenched", 0.3)
+    solution = solution_of(tl.Erf(), setting)
+    fold = min(solution.curves[0].folds, key=lambda p: p.V)
+    found = load_of(setting.theory, fold)
+    start = fold.V, float(setting.theory.replica_overlap(fold))
+    with mp.workdps(25):
+        exact = fold_in_mpmath(reference.erf, found.value, mpf(T), mpf("0.09"), start)
+    assert abs(found.value - float(exact)) < found.error
+
+
+@pytest.mark.parametrize(("R", "T"), [(1e-6, 0.1), (3e-5, 1.0)])
+def test_a_root_next_to_no_overlap_keeps_its_digits(R, T):
+    """ReLU, R → 0: q/R² → 1 + (κ̃(1)+ς²)/(T−ς²), the ratio of two linear equations."""
+    theory = setting_of(tl.ReLU(), INF, T, "quenched", 0.0).theory
+    ((d,),) = roots(theory, np.array([R]))
+    q = float(theory.replica_overlap(Point(R, d, 0.0)))
+    # Terms of order R² are left out.
+    assert q / R**2 == pytest.approx(1 + theory.near.top / T, rel=10 * R**2 / T + 1e-11)
+
+
+def test_rounding_makes_no_branches():
+    """GELU at T = 0 with noise: α̃ of the states R = 0 < q is constant to rounding for q → 1."""
+    solution = solution_of(tl.GELU(), setting_of(tl.GELU(), INF, 0.0, "quenched", 0.3))
+    interpolating = [b for b in solution.branches[:-1] if b.kind == "agreeing"]
+    assert len(interpolating) == 2  # one with q < 1, one with q → 1 and χ finite
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -165,11 +165,11 @@ class SeriesKernel(Kernel):
 
     def _inside(self, rho: np.ndarray, derivative: int):
         series = self._series[derivative]
-        if self._table is None:
-            return _sum(series, rho)
         small = np.abs(rho) < SHORT_SERIES  # with full relative accuracy
         if np.all(small):
             return _sum(series[:SHORT_ORDER], rho)
+        if self._table is None:
+            return _sum(series, rho)
         value = self._table(rho, derivative)
         if np.any(small):
             value[small] = _sum(series[:SHORT_ORDER], rho[small])

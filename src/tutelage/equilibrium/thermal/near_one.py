@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebval
 
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
@@ -20,6 +19,7 @@ from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_
 # Beyond this p nothing cancels, and the kernel itself has full relative accuracy at small ρ.
 MAX_TABULATED_P = 0.7
 POINTS_PER_PANEL = 20
+ORDERS = np.arange(POINTS_PER_PANEL)
 PANELS = 8  # each four times as wide as the one before
 _X, _W = np.polynomial.legendre.leggauss(20)
 NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
@@ -52,33 +52,37 @@ class NearOne:
         low, high = self._edges[:-1, None], self._edges[1:, None]
         theta = (low + high + (high - low) * chebyshev_points(POINTS_PER_PANEL)) / 2
         values = np.stack(self._values(theta))
-        self._coefficients = chebyshev_coefficients(np.moveaxis(values, -1, 0))
+        # (panel, order, function)
+        self._coefficients = np.moveaxis(chebyshev_coefficients(np.moveaxis(values, -1, 0)), -1, 0)
 
-    def __call__(self, p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The drop κ̃(1) − κ̃, and κ̃' and κ̃'', at 1 − p."""
+    def __call__(self, p: Any, rho: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The drop κ̃(1) − κ̃, and κ̃' and κ̃'', at ρ = 1 − p; for p next to 1, ρ has more digits."""
         p = np.asarray(p, dtype=float)
-        found, near = np.empty((3, *p.shape)), p < MAX_TABULATED_P
-        if np.any(near):
-            found[:, near] = self._from_table(p[near])
-        if not np.all(near):
-            k, rho = self.kernel, 1 - p[~near]
-            found[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
+        near = p < MAX_TABULATED_P
+        if near.all():
+            return self._from_table(p)
+        found = np.empty((3, *p.shape))
+        found[:, near] = self._from_table(p[near])
+        k, rho = self.kernel, (1 - p if rho is None else rho)[~near]
+        found[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
         return found[0], found[1], found[2]
 
     def drop(self, p: Any) -> Any:
         """κ̃(1) − κ̃(1 − p)."""
         return self(p)[0][()]
 
-    def _from_table(self, p: np.ndarray) -> np.ndarray:
+    def _from_table(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         theta = angle(p)
-        panel = np.clip(np.searchsorted(self._edges, theta) - 1, 0, PANELS - 1)
+        panel = np.searchsorted(self._edges[1:-1], theta)
         low, high = self._edges[panel], self._edges[panel + 1]
-        x = (2 * theta - low - high) / (high - low)
-        drop, first, second = (
-            chebval(x, self._coefficients[:, k, panel], tensor=False) for k in range(3)
-        )
-        with np.errstate(divide="ignore"):
-            return np.stack([drop * p, first, second / np.sin(theta) if self.is_kinked else second])
+        x = np.clip((2 * theta - low - high) / (high - low), -1, 1)
+        polynomials = np.cos(np.arccos(x)[..., None] * ORDERS)
+        values = np.einsum("...n,...nk->...k", polynomials, self._coefficients[panel])
+        drop, first, second = values[..., 0], values[..., 1], values[..., 2]
+        if self.is_kinked:
+            with np.errstate(divide="ignore"):
+                second = second / np.sin(theta)
+        return drop * p, first, second
 
     def _values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute the tabulated functions; κ̃(1) − κ̃ is ∫_0^θ κ̃'(cos t) sin t dt."""

@@ -38,25 +38,43 @@ from tutelage.equilibrium.thermal.sheets import follow_roots
 from tutelage.equilibrium.thermal.values import ReportsValues
 
 
+class TeacherTerms(NamedTuple):
+    """Terms of the equations that depend on R alone.
+
+    own: 1 − R².
+    ratio, rate: κ̃'(R)/R and its derivative.
+    error: 2 [κ̃(1) − κ̃(R)] + ς².
+    """
+
+    R: np.ndarray
+    own: np.ndarray
+    ratio: np.ndarray
+    rate: np.ndarray
+    error: np.ndarray
+
+    def at(self, index: Any) -> "TeacherTerms":
+        """The terms of some of the R."""
+        return TeacherTerms(*(x[index] for x in self))
+
+
 class Terms(NamedTuple):
     """Terms of the equations of a state (R, q).
 
     p: 1 − q.
     gap: q − R².
-    R, R2: R and κ̃''(R); ratio, rate: κ̃'(R)/R and its derivative.
-    A, B: see the module; B includes the noise ς².
+    A, B, D: see the module; B includes the noise ς², and D is T + A.
     q1, q2: κ̃'(q) and κ̃''(q).
+    half: p κ̃'(q)/D.
     """
 
-    R: np.ndarray
     p: np.ndarray
     gap: np.ndarray
-    ratio: np.ndarray
-    rate: np.ndarray
     A: np.ndarray
     B: np.ndarray
+    D: np.ndarray
     q1: np.ndarray
     q2: np.ndarray
+    half: np.ndarray
 
 
 class QuenchedTheory(ReportsValues, InfiniteTheory):
@@ -86,45 +104,46 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
     def is_inside(self, point: Point) -> Any:
         return (np.abs(point.V) < 1) & (np.asarray(point.d) <= 0)
 
-    def terms(self, point: Point) -> Terms:
+    def teacher_terms(self, R: Any) -> TeacherTerms:
+        """Return the terms that depend on R alone."""
+        R = np.asarray(R, dtype=float)
+        error = 2 * self.near.drop(1 - R) + self.noise
+        return TeacherTerms(R, (1 - R) * (1 + R), *self._ratio(R), error)
+
+    def terms(self, teacher: TeacherTerms, d: np.ndarray) -> Terms:
+        """Return the terms that depend on q."""
+        p, gap = teacher.own * np.exp(d), -teacher.own * np.expm1(d)
+        A, q1, q2 = self.near(p, teacher.R**2 + gap)
+        D = self.temperature + A
+        return Terms(p, gap, A, teacher.error - A, D, q1, q2, p * q1 / D)
+
+    def _terms_at(self, point: Point) -> tuple[TeacherTerms, Terms]:
         R, d = np.broadcast_arrays(
             np.asarray(point.V, dtype=float), np.asarray(point.d, dtype=float)
         )
-        own = (1 - R) * (1 + R)
-        p = own * np.exp(d)
-        ratio, rate = self._ratio(R)
-        A, q1, q2 = self.near(p)
-        return Terms(
-            R=R,
-            p=p,
-            gap=-own * np.expm1(d),
-            ratio=ratio,
-            rate=rate,
-            A=A,
-            B=2 * self.near.drop(1 - R) - A + self.noise,
-            q1=q1,
-            q2=q2,
-        )
+        teacher = self.teacher_terms(R)
+        return teacher, self.terms(teacher, d)
+
+    def residual(self, teacher: TeacherTerms, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return F of the equation of q, ∂F/∂d, and the size of the two terms that F subtracts."""
+        return _residual(teacher, self.terms(teacher, d))
 
     def equations(self, point: Point) -> Equations:
         """The equation of q at given R, and 1/α̃ = (1−q) (κ̃'(R)/R)/(T+A)."""
-        x = self.terms(point)
-        D = self.temperature + x.A
-        half = x.p * x.q1 / D
-        # A falls with q at the rate κ̃'(q), B grows with it; ∂/∂d is −p ∂/∂q at given R.
-        in_d = half * x.B + x.p * (-x.p * x.q2 * x.B - x.p * x.q1**2) / D - half**2 * x.B
-        F, F_d = x.gap * x.ratio - half * x.B, -x.p * x.ratio - in_d
-        inverse = x.p * x.ratio / D
-        turn = -2 * x.R / ((1 - x.R) * (1 + x.R))  # ∂ ln p/∂R at given d
-        along = -2 * x.R * x.ratio + x.gap * x.rate + 2 * half * x.R * x.ratio + turn * F_d
-        in_load = inverse * (1 - half)
+        teacher, x = self._terms_at(point)
+        R, own, ratio, rate, _ = teacher
+        F, F_d, _ = _residual(teacher, x)
+        inverse = x.p * ratio / x.D
+        turn = -2 * R / own  # ∂ ln p/∂R at given d
+        along = -2 * R * ratio + x.gap * rate + 2 * x.half * R * ratio + turn * F_d
+        in_load = inverse * (1 - x.half)
         none, one = np.zeros_like(F), np.ones_like(F)
         return Equations(
             F=np.stack([F, none], -1),
             J=np.stack([F_d, none, none, one], -1).reshape(*F.shape, 2, 2),
             along=np.stack([along, none], -1),
             inverse=inverse,
-            gradient=np.stack([x.p * x.rate / D + turn * in_load, in_load, none], -1),
+            gradient=np.stack([x.p * rate / x.D + turn * in_load, in_load, none], -1),
         )
 
     def error(self, point: Point) -> Any:
@@ -137,15 +156,17 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
 
     def free_energy(self, load: Any, point: Point) -> Any:
         """βf/K − (α̃/2) ln(1 + βκ̃(1)): without terms common to all states at a load."""
-        x = self.terms(point)
+        _, x = self._terms_at(point)
         entropy = 0.5 * (np.log(x.p) + x.gap / x.p)
-        return load * self.load_derivative(point) - entropy
+        return load * self._per_load(x) - entropy
 
     def load_derivative(self, point: Point) -> Any:
         """∂/∂α̃ of `free_energy`, with 1 + βA = (1 + βκ̃(1)) (1 − κ̃(q)/(T + κ̃(1)))."""
-        x = self.terms(point)
-        D, top = self.temperature + x.A, self.temperature + self.near.top
-        return (np.log1p((x.A - self.near.top) / top) + x.B / D) / 2
+        return self._per_load(self._terms_at(point)[1])
+
+    def _per_load(self, x: Terms) -> Any:
+        top = self.temperature + self.near.top
+        return (np.log1p((x.A - self.near.top) / top) + x.B / x.D) / 2
 
     @property
     def common(self) -> float:
@@ -155,27 +176,25 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
 
     def training_error(self, point: Point) -> Any:
         """⟨½ (σ − τ)²⟩ of an example that was learned: ∂(βf/K)/∂β /α̃."""
-        x, T = self.terms(point), self.temperature
-        D = T + x.A
-        return 0.5 * T * (x.A / D + T * x.B / D**2)
+        (_, x), T = self._terms_at(point), self.temperature
+        return 0.5 * T * (x.A / x.D + T * x.B / x.D**2)
 
     def replicon(self, load: Any, point: Point) -> Any:
         """Λ; replica symmetry is stable where it is positive."""
-        x = self.terms(point)
+        _, x = self._terms_at(point)
         with np.errstate(invalid="ignore", over="ignore"):
-            return 1 - load * (x.p / (self.temperature + x.A)) ** 2 * (x.q1**2 + x.B * x.q2)
+            return 1 - load * (x.p / x.D) ** 2 * (x.q1**2 + x.B * x.q2)
 
     def _curvature(self, load: Any, point: Point) -> np.ndarray:
         """d²(βf/K)/dR², q following R: φ_RR − φ_Rq²/φ_qq."""
-        x = self.terms(point)
-        D = self.temperature + x.A
-        RR = 1 / x.p - load * self.kernel.second(x.R) / D
-        Rq = x.R / x.p**2 - load * x.R * x.ratio * x.q1 / D**2
-        bend = x.q1**2 + x.B * x.q2 + 2 * x.B * x.q1**2 / D
-        qq = -1 / (2 * x.p**2) - x.gap / x.p**3 + load / 2 * bend / D**2
+        (R, _, ratio, _, _), x = self._terms_at(point)
+        RR = 1 / x.p - load * self.kernel.second(R) / x.D
+        Rq = R / x.p**2 - load * R * ratio * x.q1 / x.D**2
+        bend = x.q1**2 + x.B * x.q2 + 2 * x.B * x.q1**2 / x.D
+        qq = -1 / (2 * x.p**2) - x.gap / x.p**3 + load / 2 * bend / x.D**2
         # At R = 0 both order parameters decouple, also where q is marginal, qq = 0.
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(RR - np.where(x.R == 0, 0.0, Rq**2 / qq))
+            return np.asarray(RR - np.where(R == 0, 0.0, Rq**2 / qq))
 
     def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
         """The second derivative in R, and the replicon of fluctuations between replicas."""
@@ -208,7 +227,15 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
     def agreeing_load(self, d: Any) -> Any:
         """α̃ of the state R = 0 with a given ln(1−q): q/(1−q)² = α̃ (B+ς²) κ̃'(q)/(T+A)²."""
         d = np.asarray(d, dtype=float)
-        x = self.terms(Point(np.zeros_like(d), d, 0.0))
+        x = self.terms(self.teacher_terms(0.0), d)
         ratio = self._ratio(-np.expm1(d))[0]  # κ̃'(q)/q
         with np.errstate(divide="ignore", invalid="ignore"):
-            return ((self.temperature + x.A) / x.p) ** 2 / (x.B * ratio)
+            return (x.D / x.p) ** 2 / (x.B * ratio)
+
+
+def _residual(teacher: TeacherTerms, x: Terms) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Return F = gap κ̃'(R)/R − p B κ̃'(q)/D, ∂F/∂d, and the size of both terms."""
+    first, second = x.gap * teacher.ratio, x.half * x.B
+    # A falls with q at the rate κ̃'(q), B grows with it; ∂/∂d is −p ∂/∂q at given R.
+    in_d = second - x.p * (x.p * x.q2 * x.B + x.p * x.q1**2) / x.D - x.half * second
+    return first - second, -x.p * teacher.ratio - in_d, np.abs(first) + np.abs(second)

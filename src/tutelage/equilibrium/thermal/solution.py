@@ -19,6 +19,8 @@ from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.two_units import FEWER_NODES
 from tutelage.equilibrium.thermal.values import Values
 
+# Rounding of the logarithm of a load, some terms of order one.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 MAX_QUADRATURE_ERROR = 5e-4  # of a load, of two smooth units
 # Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled, and q = 0, where it begins.
 LOG_P_GRID = np.concatenate(
@@ -203,10 +205,17 @@ def _agreeing(theory: QuenchedTheory) -> list[ThermalBranch]:
     if len(good) < 2:
         return []
     d, loads = LOG_P_GRID[good], loads[good]
-    turns = np.flatnonzero(np.diff(np.sign(np.diff(loads))) != 0) + 1
+    turns = _turns(loads)
     ends = [0, *turns, len(d) - 1]
     stretches = [slice(i, j + 1) for i, j in itertools.pairwise(ends)]
     return [ThermalBranch("agreeing", theory, _inverse(theory, d[s], loads[s])) for s in stretches]
+
+
+def _turns(values: np.ndarray) -> np.ndarray:
+    """Return the places where values begin to grow or to fall, by more than rounding."""
+    steps = np.flatnonzero(np.abs(np.diff(values)) > ROUNDING)
+    grows = np.diff(values)[steps] > 0
+    return steps[1:][grows[1:] != grows[:-1]]
 
 
 def _inverse(

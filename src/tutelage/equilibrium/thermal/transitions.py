@@ -216,22 +216,23 @@ def _bend(theory: Any, curves: BranchCurve, load: float) -> Estimate | None:
     if not branches:
         return None
     branch = min(branches, key=lambda p: abs(float(p.load[0]) - load))
-    found = [_bend_at(theory, branch, load, R) for R in R_SCALES]
-    best = min(found, key=lambda e: float(e.error / max(abs(e.value), SMALLEST_DIVISOR)))
-    return best if best.error < MAX_RELATIVE_ERROR * abs(best.value) else None
+    R = np.outer(R_SCALES, R_MULTIPLES)
+    points = theory.at(R.ravel(), _next_to(branch, R.ravel()))
+    slopes = (theory.slope(points)[0].reshape(R.shape) - load) / R**2
+    # Two extrapolations to R = 0, whose difference is the error.
+    near = (4 * slopes[:, 0] - slopes[:, 1]) / 3
+    far = (4 * slopes[:, 1] - slopes[:, 2]) / 3
+    error = 2 * np.abs(near - far) + ROUNDINGS * EPSILON * load / R_SCALES**2
+    error = np.where(np.isfinite(error), error, np.inf)
+    best = int(np.argmin(error / np.maximum(np.abs(near), SMALLEST_DIVISOR)))
+    found = Estimate(float(near[best]), float(error[best]))
+    return found if found.error < MAX_RELATIVE_ERROR * abs(found.value) else None
 
 
-def _bend_at(theory: Any, branch: Branch, load: float, scale: float) -> Estimate:
-    """Return dα̃/d(R²) at one scale of R; the error is the difference of two extrapolations."""
-    points = [theory.at(float(R), _next_to(branch, float(R))) for R in scale * R_MULTIPLES]
-    slopes = np.array([theory.slope(p)[0] - load for p in points]) / (scale * R_MULTIPLES) ** 2
-    near, far = (4 * slopes[0] - slopes[1]) / 3, (4 * slopes[1] - slopes[2]) / 3
-    error = 2 * abs(near - far) + ROUNDINGS * EPSILON * load / scale**2
-    return Estimate(float(near), float(error) if np.isfinite(error) else math.inf)
-
-
-def _next_to(branch: Branch, R: float) -> Point:
-    return branch.point(int(np.argmin(np.abs(branch.V - R))))
+def _next_to(branch: Branch, R: np.ndarray) -> Point:
+    """Return the computed points of a branch next to given R."""
+    index = np.argmin(np.abs(branch.V[:, None] - R), axis=0)
+    return Point(branch.V[index], branch.d[index], branch.c[index])
 
 
 def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState | None:
