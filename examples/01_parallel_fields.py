@@ -1,13 +1,13 @@
 """How well is the four-point average of the ReLU known where learning ends?
 
-All four fields have variance one and any two of them the correlation ρ: z_i = √ρ t + √(1−ρ) ε_i
-with independent standard Gaussian t and ε_i.  Given t they are independent, so that
+All four fields have variance one, and any two of them have the correlation ρ:
+z_i = √ρ t + √(1−ρ) ε_i with independent standard Gaussian t and ε_i.  Given t they are independent:
 
-    I4 = ⟨θ(z_1) θ(z_2) z_3₊ z_4₊⟩ = ⟨Φ(m/s)² [m Φ(m/s) + s φ(m/s)]²⟩_t,   m = √ρ t, s = √(1−ρ),
+    I4 = ⟨θ(z_1) θ(z_2) z_3₊ z_4₊⟩ = ⟨Φ(m/s)² [m Φ(m/s) + s φ(m/s)]²⟩_t,   m = √ρ t, s = √(1−ρ).
 
-a one-dimensional integral that mpmath knows to 30 digits, is independent of the methods compared.
-As ρ → 1 the fields become parallel, the covariance singular.  Writes parallel_fields.csv to
-docs/pictures and draws it as parallel_fields.png:
+This is a one-dimensional integral.  mpmath computes it to 30 digits, independently of the methods
+that are compared.  As ρ → 1 the fields become parallel and the covariance singular.  Writes
+parallel_fields.csv to docs/pictures and draws it as parallel_fields.png:
 
     python examples/01_parallel_fields.py [FOLDER]
 """

@@ -1,11 +1,10 @@
 """What does a larger learning rate do to the plateau?
 
-Two ReLU students learn from two teachers, one of which counts twice: T = diag(1, 2), the setting
-of citton2025.  At first both students learn what the teachers have in common, and stay on a
-plateau of the error until they specialize.  A larger learning rate η lifts the plateau, and
-shortens it only at first; beyond η = 1.217 the error rises before it falls, and beyond η = 1.258
-the weights grow without bound.  Writes learning_rates.csv to docs/pictures and draws it as
-learning_rates.png:
+Two ReLU students learn from two teachers with T = diag(1, 2), the setting of citton2025.  At first
+both students learn what the teachers have in common, and stay on a plateau of the error until they
+specialize.  A larger learning rate η lifts the plateau.  It shortens the plateau only up to a
+certain rate: beyond η = 1.217 the error rises before it falls, and beyond η = 1.258 the weights
+grow without bound.  Writes learning_rates.csv to docs/pictures and draws it as learning_rates.png:
 
     python examples/02_learning_rates.py [FOLDER]
 """

@@ -1,9 +1,9 @@
 """How long do networks of N inputs stay on their plateau?
 
-Two ReLU students learn from two teachers, and start without any preference: R = 0.  Then the
-theory of infinite N never leaves the plateau: nothing tells the students apart.  A finite network
-does, because its first examples leave a preference of size 1/√N, which grows as e^{λα}: after a
-random time that grows as ln N/(2λ), with λ the positive eigenvalue of the saddle.  Writes
+Two ReLU students learn from two teachers, and start without any preference: R = 0.  In the theory
+of infinite N the students stay equal and never leave the plateau.  In a finite network the first
+examples create a preference of size 1/√N, which grows as e^{λα}; λ is the positive eigenvalue of
+the saddle.  The network leaves after a random time that grows as ln N/(2λ).  Writes
 leaving_the_plateau.csv to docs/pictures and draws it as leaving_the_plateau.png:
 
     python examples/03_leaving_the_plateau.py [FOLDER]

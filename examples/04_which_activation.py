@@ -2,9 +2,9 @@
 
 In equilibrium a student of K units needs a load α (examples per weight, times the inverse
 temperature) before its units specialize.  For erf the specialized state appears long before the
-unspecialized one gives way, and a student waits in between; for the ReLU both happen at almost the
-same load.  The kernel of the activation decides: the figure shows the size of the jump in R - S
-against K.  Writes which_activation.csv to docs/pictures and draws it as which_activation.png:
+unspecialized state disappears.  For the ReLU both happen at almost the same load.  The kernel of
+the activation decides this.  The figure shows the size of the jump in R - S against K.  Writes
+which_activation.csv to docs/pictures and draws it as which_activation.png:
 
     python examples/04_which_activation.py [FOLDER]
 """

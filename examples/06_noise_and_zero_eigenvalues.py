@@ -1,9 +1,9 @@
 """Where do the zero eigenvalues of ReLU networks come from?
 
 Swish with the noise parameter β is linear for β → 0 and a ReLU for β → ∞.  A network 2-10-1 of
-random weights that sees 51 points has a Hessian of 41 eigenvalues: with ReLU units about half of
-them are zero, because a unit bends nowhere but at its kink, and a dead one not at all.  How they
-come about is seen by letting β grow.  Writes noise_and_zero_eigenvalues.csv to docs/pictures and
+random weights with 51 points has a Hessian of 41 eigenvalues.  With ReLU units about half of them
+are zero, because a ReLU is curved only at its kink, and a dead unit nowhere.  As β grows, one
+eigenvalue after another goes to zero.  Writes noise_and_zero_eigenvalues.csv to docs/pictures and
 draws it as noise_and_zero_eigenvalues.png:
 
     python examples/06_noise_and_zero_eigenvalues.py [FOLDER]

@@ -1,10 +1,10 @@
 """Does a student that has seen enough examples specialize at once?
 
-Not with five erf units.  Weights of N = 1500 inputs are drawn from the Gibbs density at a load that
-grows and then falls again (oostwal2019, Sec. III A).  On the way up they stay unspecialized far
-beyond α_c = 45.9, where the specialized state begins to be the better one, until that state is all
-that is left; on the way down they stay specialized to α_s = 44.3.  The lines are the minima of the
-free energy, which the sampling knows nothing of.  Writes hysteresis.csv to docs/pictures and draws
+Five erf units do not.  Weights of N = 1500 inputs are drawn from the Gibbs density at a load that
+grows and then falls again (oostwal2019, Sec. III A).  Beyond α_c = 45.9 the specialized state is
+the better one, but the weights stay unspecialized far beyond this load, until the unspecialized
+state disappears.  On the way down they stay specialized to α_s = 44.3.  The lines are the minima of
+the free energy, which the sampling does not use.  Writes hysteresis.csv to docs/pictures and draws
 it as hysteresis.png:
 
     python examples/07_hysteresis.py [FOLDER]

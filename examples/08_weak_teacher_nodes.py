@@ -1,13 +1,13 @@
 """Does a student with spare nodes find the weak nodes of its teacher?
 
-A teacher of ten ReLU nodes, of which node j counts 1/j as much as the first: its fan-out has the
-norm 1/j (tian2020, Section 6).  Students with 1, 2, 5 and 10 nodes for each of them learn from the
-same data, at the same learning rate, from a start a tenth as large as that of ``tl.deep.train``.
-After 60 epochs students of just the right width have found half of the weaker half, and are hardly
-getting on; five and ten times as many nodes have found all.  From the start as large as it is by
-default they would not have: how small students begin decides when spare nodes help.  A node counts
-as found where the correlation with a student node is above 0.95.  Writes
-weak_teacher_nodes.csv to docs/pictures and draws it as weak_teacher_nodes.png:
+The teacher has ten ReLU nodes, and the fan-out of node j has the norm 1/j (tian2020, Section 6).
+Students with 1, 2, 5 and 10 nodes for each teacher node learn from the same data at the same
+learning rate.  Their start is a tenth as large as the default of ``tl.deep.train``.  A teacher node
+is found if its correlation with a student node is above 0.95.  After 60 epochs students with as
+many nodes as the teacher have found half of the weaker half, and hardly improve further.  Students
+with five and ten times as many nodes have found all.  From the default start they would not: the
+size of the start decides when spare nodes help.  Writes weak_teacher_nodes.csv to docs/pictures and
+draws it as weak_teacher_nodes.png:
 
     python examples/08_weak_teacher_nodes.py [FOLDER]
 """

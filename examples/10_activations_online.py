@@ -1,10 +1,10 @@
 """What does the activation change in how a committee learns?
 
-Three students learn from three teachers with nine activations, from one start and with one learning
-rate, η = 0.5.  All linger on a plateau; how high it is and how long it lasts differs.  On the left
-are activations that are linear plus an even function, on the right odd ones and the sigmoid, which
-is odd up to a constant.  Softplus, erf and sigmoid are still on theirs at α = 200.  Writes
-activations_online.csv to docs/pictures and draws it as activations_online.png:
+Three students learn from three teachers with nine activations, from the same start and with the
+learning rate η = 0.5.  All have a plateau; its height and its length differ.  The left panel has
+activations that are linear plus an even function.  The right panel has odd ones, and the sigmoid,
+which is odd up to a constant.  Softplus, erf and sigmoid are still on their plateaus at α = 200.
+Writes activations_online.csv to docs/pictures and draws it as activations_online.png:
 
     python examples/10_activations_online.py [FOLDER]
 """

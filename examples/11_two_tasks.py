@@ -1,11 +1,11 @@
 """How much of one task is forgotten while another is learned?
 
-Two teachers, each with a unit of its own, with the overlap V between the two: a student with two
-hidden units learns from the first with one head (a row of its second layer), then from the second
-with another.  Teachers that are alike disturb each other little, and so do teachers that have
-nothing in common: most is forgotten in between (Lee, Goldt and Saxe 2021).  What was learned for
-the first helps the second in the beginning if they are very alike, and is in the way if not.
-All similarities are one batch of runs.  Writes two_tasks.csv to docs/pictures and draws it:
+Two teachers with one unit each have the overlap V.  A student with two hidden units learns from the
+first teacher with one head (a row of its second layer), then from the second with another head.
+Similar teachers disturb each other little, and so do teachers with nothing in common: most is
+forgotten in between (Lee, Goldt and Saxe 2021).  Knowledge of the first task helps at the beginning
+of the second if the teachers are very similar, and is a hindrance otherwise.  All similarities are
+one batch of runs.  Writes two_tasks.csv to docs/pictures and draws it:
 
     python examples/11_two_tasks.py [FOLDER]
 """

@@ -1,11 +1,12 @@
 """Which learning rate and weight decay leave the smallest error, and for which units?
 
-Two students learn from two orthogonal teachers, with noise on the labels, until α = 100: a study of
-learning rates, weight decays and three kinds of units, in one call of `tl.sweeps.run`.  ReLU units
-are best at a rate of about 0.4, and what is left there is the noise that a larger one lets in; erf
-units need a larger one, and leaky ones, closer to linear, have at no rate come below 0.02 by then.
-A decay of less than 0.001 hardly matters, and one of 0.1 costs much.  Grey is where norms grow
-without bound.  Writes rate_and_decay.csv to docs/pictures and draws it as rate_and_decay.png:
+Two students learn from two orthogonal teachers, with noise on the labels, until α = 100.  One call
+of `tl.sweeps.run` computes all learning rates, weight decays and three kinds of units.  ReLU units
+are best at a rate of about 0.4; their remaining error comes from the noise, which grows with the
+rate.  Erf units need a larger rate.  Leaky units, closer to linear, do not get below 0.02 at any
+rate by then.  A decay of less than 0.001 hardly matters, and a decay of 0.1 costs much.  Norms grow
+without bound where the picture is grey.  Writes rate_and_decay.csv to docs/pictures and draws it as
+rate_and_decay.png:
 
     python examples/12_rate_and_decay.py [FOLDER]
 """

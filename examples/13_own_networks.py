@@ -1,9 +1,9 @@
 """Does the theory describe what PyTorch, Flax and Keras do?
 
-The run of straat2019, Fig. 2, ReLU units with K = M = 2 and η = 0.1, from its start to the plateau,
-trained ten times in each framework, as its users do it, at N = 100.  A recorder keeps the overlaps;
-the equations start from the recorded weights, and a test says whether the mean over the runs is
-theirs within errors.  A framework that is not installed is left out.
+The run is that of straat2019, Fig. 2: ReLU units with K = M = 2 and η = 0.1, from the start to the
+plateau.  It is trained ten times in each framework, with the framework's own layers and optimizer,
+at N = 100.  A recorder stores the overlaps.  The equations start from the recorded weights, and a
+test compares the mean over the runs with them.  Frameworks that are not installed are left out.
 Writes own_networks_flax.csv, own_networks_keras.csv and own_networks_pytorch.csv to docs/pictures
 and draws them:
 

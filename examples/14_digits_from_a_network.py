@@ -1,10 +1,10 @@
 """Does a student of a network that reads digits find its hidden units?
 
 The teacher is a network with five hidden ReLU units, trained in Equinox to tell the digits of
-scikit-learn apart.  A student with eight learns its outputs, on the same images, one at a time.
-The images are no inputs of the theory, and `tl.bridge.scenario` says so; the overlaps with their
-covariance, the error of Gaussian fields that have them and the correlations of nodes are there all
-the same.  Writes digits_from_a_network.csv to docs/pictures and draws it:
+scikit-learn apart.  A student with eight units learns its outputs on the same images, one at a
+time.  The theory does not hold for images, and `tl.bridge.scenario` says so.  The overlaps with the
+images' covariance, the error of Gaussian fields with these overlaps, and the correlations of nodes
+can be computed nevertheless.  Writes digits_from_a_network.csv to docs/pictures and draws it:
 
     python examples/14_digits_from_a_network.py [FOLDER]
 """
