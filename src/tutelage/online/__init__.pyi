@@ -1,10 +1,9 @@
 from .best.certificate import Certificate as Certificate
 from .best.control import BestControl as BestControl, best_control as best_control
-from .best.knots import LinearSchedule as LinearSchedule
+from .best.knots import LinearSchedule as LinearSchedule, Schedule as Schedule
 from .best.schedules import (
     BestLearningRate as BestLearningRate,
     BestSchedule as BestSchedule,
-    Schedule as Schedule,
     best_learning_rate as best_learning_rate,
     best_schedule as best_schedule,
 )

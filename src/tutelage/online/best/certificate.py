@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage._findings import Finding
-from tutelage.online.best.discretized import Path, value_of
-from tutelage.online.best.search import Grid, Optimum, Search, interpolated
+from tutelage.online.best.discretized import Path
+from tutelage.online.best.grids import Grid
+from tutelage.online.best.search import Optimum, Search
 
 # Number of random perturbations, and their sizes relative to the widths of the bounds.
 PERTURBATIONS, SMALLEST_SIZE, LARGEST_SIZE = 20, 1e-3, 0.3
@@ -73,20 +74,11 @@ def hamiltonian_spread_of(search: Search, run: Path) -> float:
 
 def smallest_increase_of(search: Search, grid: Grid, end: float, best: Optimum, seed: int) -> float:
     """Return the smallest change of ln ε_g by random perturbations at the knots."""
-    draw, hats = np.random.default_rng(seed), grid.hats()
+    draw = np.random.default_rng(seed)
     low, high = search.bounds.T
     changes = []
     for size in np.geomspace(SMALLEST_SIZE, LARGEST_SIZE, PERTURBATIONS):
         noise = size * (high - low) * draw.standard_normal(best.values.shape)
         values = np.clip(best.values + noise, low, high)
-        value = value_of(search.system, search.y0, end * grid.ends, hats @ values)
-        changes.append(value - best.path.value)
+        changes.append(search.value(grid, end, values) - best.path.value)
     return float(min(changes))
-
-
-def value_with_halved_steps(search: Search, grid: Grid, end: float, values: np.ndarray) -> float:
-    """Return ln ε_g of the schedules with steps of half the length."""
-    middle = 0.5 * (grid.ends[:-1] + grid.ends[1:])
-    ends = np.sort(np.concatenate([grid.ends, middle]))
-    finer = interpolated(grid.knots, values, ends)
-    return value_of(search.system, search.y0, end * ends, finer)

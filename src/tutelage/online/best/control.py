@@ -21,32 +21,25 @@ import numpy as np
 import xarray as xr
 
 from tutelage._arguments import validated
-from tutelage._checks import (
-    ComputationError,
-    InputError,
-    finite_number,
-    positive_integer,
-    short_repr,
-)
+from tutelage._checks import ComputationError, InputError, positive_integer
 from tutelage._findings import Finding
 from tutelage.averages.estimate import Estimate, number
-from tutelage.averages.generalization import generalization_error
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.scenario import check_fits
 from tutelage.model.timing import time_axis
 from tutelage.online.best.certificate import (
     Certificate,
     compared_starts,
     hamiltonian_spread_of,
     smallest_increase_of,
-    value_with_halved_steps,
 )
-from tutelage.online.best.discretized import CONTROLS, Controlled, Path, in_blocks
-from tutelage.online.best.first_guess import best_constant, first_guesses, step_count
+from tutelage.online.best.discretized import Controlled, Path, in_blocks
+from tutelage.online.best.first_guess import as_functions, best_constant, first_guesses, step_count
+from tutelage.online.best.goals import check_goal, checked_bounds
 from tutelage.online.best.greedy import greedy_run
+from tutelage.online.best.grids import Grid, interpolated
 from tutelage.online.best.knots import LinearSchedule
-from tutelage.online.best.search import END_ACCURACY, Grid, Optimum, Search, interpolated
+from tutelage.online.best.search import END_ACCURACY, Optimum, Search
 from tutelage.online.flow import Flow, errors_of
 from tutelage.runs.checkpoint import Checkpoint
 from tutelage.runs.progress import Progress
@@ -56,9 +49,6 @@ from tutelage.runs.seed import check_seed
 # Tolerance of the integration with greedy controls, and the longest run, in units of the time that
 # the best constant controls need.
 GREEDY_TOLERANCE, GREEDY_FACTOR = 1e-10, 100.0
-DEFAULT_CONTROLS = {"learning_rate": (0.0, 3.0)}
-# An error below a hundred tolerances of the adaptive integration is that of the integration.
-SMALLEST_ERROR = 1e-7
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,8 +138,9 @@ def best_control(
     >>> bool(abs(best.schedule(5.0) - E / (E + 0.25)) < 1e-3)
     True
     """
-    box = _bounds(scenario, controls, learning_rate, readout_rate)
-    _check_goal(scenario, start, until, error)
+    box = checked_bounds(scenario, controls, learning_rate, readout_rate)
+    given = as_functions(start_from, tuple(box))
+    check_goal(scenario, start, until, error)
     check_seed(seed)
     count = positive_integer("knots", knots, "80")
     if count < 4:
@@ -176,11 +167,16 @@ def best_control(
     with Checkpoint(checkpoint, identity) as file, Progress(progress, None, "searches") as bar:
         if greedy:
             return _greedy(search)
-        return _optimal(search, start_from, count, seed, file, bar)
+        return _optimal(search, given, count, seed, file, bar)
 
 
 def _optimal(
-    search: Search, start_from: Any, knots: int, seed: int, file: Checkpoint, bar: Progress
+    search: Search,
+    start_from: Mapping[str, Any],
+    knots: int,
+    seed: int,
+    file: Checkpoint,
+    bar: Progress,
 ) -> BestControl:
     kept = file.load() or {}
     if kept:
@@ -191,9 +187,11 @@ def _optimal(
         spread = float(kept["spread"])
         coarse_goal = float(kept["goal"])
     else:
-        end, constant = best_constant(search)
-        grid = Grid.of(max(2, knots // 2), step_count(search, end, constant, knots))
-        guesses = first_guesses(end, grid, constant, start_from, seed, search)
+        constant = best_constant(search)
+        end, few = constant.end, knots // 2
+        flat = np.tile(constant.values, (few + 1, 1))
+        grid = Grid.of(few, step_count(search, lambda n: Grid.of(few, n), end, flat))
+        guesses = first_guesses(end, grid, constant.values, start_from, seed, search)
         end, first = search.soonest(grid, end, guesses.pop("constant"))
         bar.add(1)
         optima = {"constant": first}
@@ -245,7 +243,7 @@ def _described(
 ) -> BestControl:
     """Return the result, with errors from two resolutions of schedule and integration."""
     value = best.path.value
-    inexact = abs(value_with_halved_steps(search, grid, end, best.values) - value)
+    inexact = abs(search.value(grid.with_half_steps(), end, best.values) - value)
     hamiltonian = best.path.hamiltonian(search.system)
     if search.error is not None:
         inexact = abs(end - coarse) + inexact / abs(certificate.hamiltonian) + END_ACCURACY * end
@@ -303,7 +301,7 @@ def _errors(system: Controlled, states: np.ndarray) -> Any:
 
 def _greedy(search: Search) -> BestControl:
     """Apply greedy controls until the end, or until the error is reached."""
-    end = best_constant(search)[0]
+    end = best_constant(search).end
     until, fine = _greedy_run(search, end, GREEDY_TOLERANCE)
     other, coarse = _greedy_run(search, end, 100 * GREEDY_TOLERANCE)
     run, controls = fine
@@ -330,64 +328,3 @@ def _greedy_run(search: Search, end: float, tolerance: float) -> tuple[float, An
             )
         end = float(passed[0])
     return end, greedy_run(system, y0, end, bounds, tolerance=tolerance)
-
-
-def _bounds(
-    scenario: Scenario, controls: Any, learning_rate: Any, readout_rate: Any
-) -> dict[str, tuple[float, float]]:
-    """Return the checked bounds of all controls, in the order of `CONTROLS`."""
-    controls = DEFAULT_CONTROLS if controls is None else controls
-    example = '{"learning_rate": (0, 3)}'
-    for name in controls:
-        if name not in CONTROLS:
-            allowed = f"the controls are {', '.join(CONTROLS)}"
-            raise InputError("controls", short_repr(name), allowed, example)
-    if not controls:
-        raise InputError("controls", "none", "there has to be at least one control", example)
-    given = {"learning_rate": learning_rate, "readout_rate": readout_rate}
-    for name, value in given.items():
-        if value is not None and name in controls:
-            raise InputError(name, short_repr(value), "it is a control already", f"without {name}=")
-        if value is not None:
-            finite_number(name, value, at_least=0.0, hint="1.0")
-    if "learning_rate" not in controls and not learning_rate:
-        received, allowed = short_repr(learning_rate), "where it is no control it has to be given"
-        raise InputError("learning_rate", received, allowed, "learning_rate=1.0")
-    return {name: _pair(name, controls[name]) for name in CONTROLS if name in controls}
-
-
-def _pair(name: str, bounds: Any) -> tuple[float, float]:
-    example = f'controls={{"{name}": (0, 3)}}'
-    if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
-        allowed = f"{name} needs two bounds, the lower one first"
-        raise InputError("controls", short_repr(bounds), allowed, example)
-    low, high = (float(finite_number("controls", x, at_least=0.0, hint=example)) for x in bounds)
-    if low >= high:
-        allowed = f"the first bound of {name} has to be the lower one"
-        raise InputError("controls", f"({low:g}, {high:g})", allowed, example)
-    return low, high
-
-
-def _check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> None:
-    check_fits("start", scenario, start, batches=((),))
-    if (until is None) == (error is None):
-        received = "neither" if until is None else "both"
-        allowed = "it has to be one of until=... and error=..."
-        raise InputError("until and error", received, allowed, "until=60, or error=1e-4")
-    if float(scenario.drift) > 0:
-        allowed = "teachers that drift have no end: the best rates are constant"
-        raise InputError(
-            "scenario", f"drift = {scenario.drift}", allowed, "tl.online.best_tracking"
-        )
-    if until is not None:
-        finite_number("until", until, above=0.0, hint="until=60")
-        return
-    finite_number("error", error, at_least=SMALLEST_ERROR, hint="1e-4")
-    first = float(generalization_error(scenario, start))
-    if error >= first:
-        raise InputError(
-            "error",
-            short_repr(error),
-            f"it has to be below the error at the start, {first:g}",
-            "a smaller error",
-        )

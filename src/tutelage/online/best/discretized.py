@@ -90,6 +90,11 @@ class Path(NamedTuple):
     by_control: Float[np.ndarray, "n m"]
     by_length: Float[np.ndarray, " n-1"]
 
+    @property
+    def by_end(self) -> float:
+        """d(ln ε_g)/d(end), where all steps are stretched by the same factor."""
+        return float(np.sum(self.by_length * np.diff(self.times)) / self.times[-1])
+
     def hamiltonian(self, system: Controlled) -> Float[np.ndarray, " n"]:
         """Return Λ·dy/dα, which is constant along an optimum."""
         rates = in_blocks(lambda y, u: _rates(system, y, u), self.states, self.controls)

@@ -1,80 +1,123 @@
 """First guesses of optimal controls: constant ones, random ones, and those of the user."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import ComputationError, InputError, finite_number
 from tutelage.model.timing import Rate
-from tutelage.online.best.discretized import value_of
-from tutelage.online.best.search import LONGEST_TIME, Grid, Search, unreached
-from tutelage.online.steps import steps
+from tutelage.online.best.grids import Form, Grid
+from tutelage.online.best.search import LONGEST_TIME, Search
+from tutelage.online.steps import Steps, steps
 
-SCAN_TOLERANCE = 1e-9
-# Constant learning rates that are tried for the first guess, down to this share of the bound.
-SCANNED_RATES, SMALLEST_SHARE = 16, 0.02
+FINE_TOLERANCE, COARSE_TOLERANCE = 1e-10, 1e-8
+# Constant learning rates that are tried first, down to this share of the bound.
+SCANNED_RATES, SMALLEST_SHARE = 25, 0.0125
 # The fixed steps of the search: at least this many, and no larger error in ln ε_g.
 FEWEST_STEPS, MOST_STEPS, STEP_ERROR = 256, 8192, 1e-4
 # Size of the random factors of a first guess, as the standard deviation of their logarithm.
 RANDOM_SIZE = 0.3
 
 
-def best_constant(search: Search) -> tuple[float, Float[np.ndarray, " m"]]:
-    """Find the best of a few constant controls, and the end at which it reaches the error."""
-    system, bounds = search.system, search.bounds
-    first = dict(zip(system.names, bounds[:, 0], strict=True))
-    if "learning_rate" not in first:
-        tried = [np.array([*first.values()])]
-    else:
-        tried = []
-        high = bounds[system.names.index("learning_rate"), 1]
-        for rate in np.geomspace(SMALLEST_SHARE * high, high, SCANNED_RATES):
-            guess = first | {"learning_rate": rate}
-            if "readout_rate" in guess:
-                guess["readout_rate"] = rate
-            tried.append(np.clip([*guess.values()], bounds[:, 0], bounds[:, 1]))
+class Constant(NamedTuple):
+    """The best of some constant controls.
+
+    values: by control, shape (m,).
+    end: the fixed end, or the time at which they reach the error.
+    valley: the neighbours of the learning rate among those that were tried.
+    """
+
+    values: Float[np.ndarray, " m"]
+    end: float
+    valley: tuple[float, float]
+
+
+def best_constant(search: Search) -> Constant:
+    """Find the best of a few constant controls: the least error at the end, or the soonest end."""
+    tried = _constant_controls(search)
     limit = LONGEST_TIME if search.until is None else float(search.until)
-    best, least = None, np.inf
-    for values in tried:
-        value = _of_constant(search, values, limit)
-        if value < least:
-            best, least = values, value
-            limit = min(limit, 2 * value) if search.until is None else limit
-    if best is None:
+    marks, errors = np.full(len(tried), np.inf), np.full(len(tried), np.inf)
+    for j, values in enumerate(tried):
+        run = constant_run(search, values, limit)
+        errors[j] = np.inf if run.outcome == "diverged" else np.min(run.error)
+        marks[j] = errors[j] if search.error is None else first_passage(run, search.error)
         if search.error is not None:
-            raise unreached(search.error, LONGEST_TIME)
-        received = "every constant control that was tried diverges"
-        raise ComputationError("controls", received, "no search can begin", "lower bounds")
-    return (least if search.until is None else limit), best
+            limit = min(limit, 2 * marks[j])
+    best = int(np.argmin(marks))
+    if not np.isfinite(marks[best]):
+        raise _unreached(search, tried, errors)
+    rates = tried[:, search.system.names.index("learning_rate")] if len(tried) > 1 else np.zeros(1)
+    valley = float(rates[max(best - 1, 0)]), float(rates[min(best + 1, len(tried) - 1)])
+    return Constant(tried[best], float(marks[best] if search.until is None else limit), valley)
 
 
-def _of_constant(search: Search, values: np.ndarray, limit: float) -> float:
-    """Return when constant controls reach the error, or their error at a fixed end."""
+def _constant_controls(search: Search) -> Float[np.ndarray, "n m"]:
+    """Return constant controls: rates in geometric order, the other controls at their least."""
+    names, (low, high) = search.system.names, search.bounds.T
+    if "learning_rate" not in names:
+        return low[None]
+    i = names.index("learning_rate")
+    rates = np.geomspace(max(low[i], SMALLEST_SHARE * high[i]), high[i], SCANNED_RATES)
+    rates[-1] = high[i]
+    tried = np.tile(low, (len(rates), 1))
+    for j, name in enumerate(names):
+        if name in ("learning_rate", "readout_rate"):
+            tried[:, j] = np.clip(rates, low[j], high[j])
+    return tried
+
+
+def constant_run(
+    search: Search, values: np.ndarray, limit: float, tolerance: float = FINE_TOLERANCE
+) -> Steps:
+    """Integrate with constant controls, in adaptive steps, until the error or the limit."""
     named = search.system.fixed | dict(zip(search.system.names, values, strict=True))
-    readout = named.get("readout_rate")
-    decay = named.get("weight_decay")
+    readout, decay = named.get("readout_rate"), named.get("weight_decay")
     rate: Any = Rate(named["learning_rate"], readout=readout, decay=decay)
     solved = 0.0 if search.error is None else 0.99 * search.error
-    run = steps(search.system.flow, search.y0, rate, limit, tolerance=SCAN_TOLERANCE, solved=solved)
-    if search.error is None:
-        return np.inf if run.outcome == "diverged" else float(run.error[-1])
-    passed = run.crossings(search.error)
+    return steps(search.system.flow, search.y0, rate, limit, tolerance=tolerance, solved=solved)
+
+
+def first_passage(run: Steps, error: float) -> float:
+    """Return the time at which an error is first reached; infinite if it is not."""
+    passed = run.crossings(error)
     return float(passed[0]) if len(passed) else np.inf
 
 
-def step_count(search: Search, end: float, constant: np.ndarray, knots: int) -> int:
-    """Return the number of steps with which ln ε_g of constant controls is exact enough."""
+def _unreached(search: Search, tried: np.ndarray, errors: np.ndarray) -> ComputationError:
+    """Describe that no constant control reaches the goal, and the lowest error of all."""
+    least, names = int(np.argmin(errors)), search.system.names
+    which, where = "the controls at their lower bounds", ""
+    if "learning_rate" in names:
+        rates = tried[:, names.index("learning_rate")]
+        which, where = f"learning rates from {rates[0]:g} to {rates[-1]:g}", f"{rates[least]:.3g}"
+    if search.error is None:
+        why = "no search can begin where every run diverges"
+        return ComputationError("controls", f"{which} diverge", why, "lower bounds")
+    if not np.isfinite(errors[least]):
+        why = f"with {which} every run diverges"
+        return ComputationError("error", f"{search.error:g} is not reached", why, "lower bounds")
+    lowest = f"the lowest error is {errors[least]:.3g}" + (f", with {where}" if where else "")
+    return ComputationError(
+        "error",
+        f"{search.error:g} is not reached with {which}",
+        lowest,
+        f"error={1.1 * errors[least]:.2g}, or other bounds",
+    )
+
+
+def step_count(
+    search: Search, form_of: Callable[[int], Form], end: float, values: np.ndarray
+) -> int:
+    """Return the number of steps with which ln ε_g is exact enough."""
     count = FEWEST_STEPS
+    few = search.value(form_of(count), end, values)
     while count < MOST_STEPS:
-        few, more = (
-            value_of(search.system, search.y0, end * g.ends, np.tile(constant, (len(g.ends), 1)))
-            for g in (Grid.of(max(2, knots // 2), count), Grid.of(max(2, knots // 2), 2 * count))
-        )
+        more = search.value(form_of(2 * count), end, values)
         if abs(few - more) < STEP_ERROR:
-            return count
-        count *= 2
+            break
+        count, few = 2 * count, more
     return count
 
 
@@ -82,7 +125,7 @@ def first_guesses(
     end: float,
     grid: Grid,
     constant: np.ndarray,
-    start_from: Any,
+    start_from: Mapping[str, Callable[[Any], Any]],
     seed: int,
     search: Search,
 ) -> dict[str, Float[np.ndarray, "k m"]]:
@@ -92,18 +135,21 @@ def first_guesses(
     guesses = {"constant": flat, "half of it": 0.5 * flat}
     factors = np.exp(RANDOM_SIZE * np.random.default_rng(seed).standard_normal(flat.shape))
     guesses["random"] = np.clip(flat * factors, search.bounds[:, 0], search.bounds[:, 1])
-    if start_from is not None:
-        given = _as_functions(start_from, search.system.names)
+    if start_from:
         columns = [
-            np.array([float(given[name](t)) for t in times]) if name in given else flat[:, i]
+            np.array([float(start_from[name](t)) for t in times])
+            if name in start_from
+            else flat[:, i]
             for i, name in enumerate(search.system.names)
         ]
         guesses["start_from"] = np.stack(columns, axis=1)
     return guesses
 
 
-def _as_functions(start_from: Any, names: tuple[str, ...]) -> dict[str, Callable[[Any], Any]]:
+def as_functions(start_from: Any, names: tuple[str, ...]) -> dict[str, Callable[[Any], Any]]:
     """Return functions of time by name, from a mapping or from one schedule or number."""
+    if start_from is None:
+        return {}
     given = start_from if isinstance(start_from, Mapping) else {names[0]: start_from}
     functions = {}
     for name, value in given.items():

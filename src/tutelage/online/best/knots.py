@@ -73,6 +73,44 @@ class LinearSchedule(StepSchedule):
         return jnp.interp(jnp.asarray(time, float), self.times, self.values)
 
 
+@with_checked_arguments
+class Schedule(StepSchedule):
+    """A learning rate that is constant between switches.
+
+    rates: shape (n,);  switches: times in increasing order, shape (n - 1,).
+
+    >>> import tutelage as tl
+    >>> schedule = tl.online.Schedule(rates=[1.0, 0.5], switches=[10.0])
+    >>> float(schedule(3.0)), float(schedule(30.0))
+    (1.0, 0.5)
+    """
+
+    rates: Float[Array, " n"]
+    switches: Float[Array, " n-1"]
+
+    def __init__(self, rates: Any, switches: Any):
+        self.rates, self.switches = as_row("rates", rates), _switches(switches)
+        if len(self.rates) != len(self.switches) + 1:
+            raise InputError(
+                "switches",
+                f"{len(self.switches)} times for {len(self.rates)} rates",
+                "there is one switch fewer than there are rates",
+            )
+
+    def __repr__(self) -> str:
+        rates, switches = (np.round(np.asarray(x), 6).tolist() for x in (self.rates, self.switches))
+        return f"Schedule(rates={rates}, switches={switches})"
+
+    def __call__(self, time: Any) -> Any:
+        """Return η at a time."""
+        return self.rates[jnp.searchsorted(self.switches, time, side="right")]
+
+
+def _switches(value: Any) -> Float[Array, " n"]:
+    """Check a list of times, which may be empty."""
+    return jnp.zeros(0) if np.shape(value) == (0,) else as_row("switches", value)
+
+
 def as_row(argument: str, value: Any) -> Float[Array, " n"]:
     """Check a list of numbers and return it as an array; traced values pass."""
     row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)

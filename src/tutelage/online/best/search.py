@@ -1,7 +1,7 @@
 """The search for optimal controls at a fixed end, and for the end at which an error is reached.
 
-Values of the controls at the knots are the unknowns, scaled by the root of the time for which each
-knot acts; gradients are exact (`tutelage.online.best.discretized`).
+The unknowns of a form of controls (`tutelage.online.best.grids`) are scaled by the root of the time
+for which each acts; gradients are exact (`tutelage.online.best.discretized`).
 """
 
 from typing import NamedTuple
@@ -11,10 +11,9 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from tutelage._checks import ComputationError
-from tutelage.online.best.discretized import Controlled, Path, path
+from tutelage.online.best.discretized import Controlled, Path, path, value_of
+from tutelage.online.best.grids import Form
 
-# Knots are at the times T (k/n)^1.5: students move fastest in the beginning.
-KNOT_EXPONENT = 1.5
 # The longest end that is tried for the first guess.
 LONGEST_TIME = 1e5
 # Value of ln ε_g that the search sees for a run that diverges.
@@ -24,40 +23,12 @@ SEARCH = {"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-12, "gtol": 
 MOST_ENDS, END_ACCURACY, LARGEST_FACTOR = 12, 1e-7, 1.5
 
 
-class Grid(NamedTuple):
-    """Knots and ends of steps, as fractions of the end."""
-
-    knots: Float[np.ndarray, " k"]
-    ends: Float[np.ndarray, " n"]
-
-    @classmethod
-    def of(cls, intervals: int, fewest: int) -> "Grid":
-        """Make a grid whose steps are no longer than 1/fewest of the end."""
-        knots = (np.arange(intervals + 1) / intervals) ** KNOT_EXPONENT
-        counts = np.maximum(2, np.ceil(np.diff(knots) * fewest).astype(int))
-        parts = [
-            a + (b - a) * np.arange(n) / n
-            for a, b, n in zip(knots[:-1], knots[1:], counts, strict=True)
-        ]
-        return cls(knots, np.append(np.concatenate(parts), 1.0))
-
-    def hats(self) -> Float[np.ndarray, "n k"]:
-        """Return the matrix that interpolates from the knots to the ends of steps."""
-        rows = np.eye(len(self.knots))
-        return np.stack([np.interp(self.ends, self.knots, row) for row in rows], axis=1)
-
-    def weights(self) -> Float[np.ndarray, " k"]:
-        """Return the fraction of the time for which each knot acts."""
-        d = np.diff(self.knots)
-        return 0.5 * (np.append(d, 0.0) + np.append(0.0, d))
-
-
 class Optimum(NamedTuple):
-    """An optimum at a fixed end: values at the knots, the run with them, the scaled gradient."""
+    """An optimum at a fixed end: unknowns, the run with them, the scaled gradient."""
 
-    values: Float[np.ndarray, "k m"]
+    values: np.ndarray
     path: Path
-    gradient: Float[np.ndarray, "k m"]
+    gradient: np.ndarray
 
 
 class Search(NamedTuple):
@@ -69,41 +40,49 @@ class Search(NamedTuple):
     until: float | None
     error: float | None
 
-    def optimum(self, grid: Grid, end: float, values: np.ndarray) -> Optimum:
-        """Minimize ln ε_g at a fixed end, beginning with these values at the knots."""
-        hats, times, shape = grid.hats(), end * grid.ends, values.shape
-        root = np.sqrt(end * grid.weights())[:, None]
+    def value(self, form: Form, end: float, values: np.ndarray) -> float:
+        """Return ln ε_g at the end; infinite for a run that diverges."""
+        return value_of(self.system, self.y0, *form.discretized(values, end))
+
+    def optimum(self, form: Form, end: float, values: np.ndarray) -> Optimum:
+        """Minimize ln ε_g at a fixed end, beginning with these unknowns."""
+        scales, shape = form.scales(values, end), values.shape
+
+        def run_of(z: np.ndarray) -> Path | None:
+            return path(self.system, self.y0, *form.discretized(z.reshape(shape) / scales, end))
+
+        def gradient(run: Path, z: np.ndarray) -> np.ndarray:
+            return form.gradient(run, z.reshape(shape) / scales, end) / scales
 
         def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
-            run = path(self.system, self.y0, times, hats @ (z.reshape(shape) / root))
+            run = run_of(z)
             if run is None:
                 return DIVERGED_VALUE, np.zeros_like(z)
-            return run.value, (hats.T @ run.by_control / root).ravel()
+            return run.value, gradient(run, z).ravel()
 
-        low, high = (np.ones(shape) * self.bounds[:, k] * root for k in (0, 1))
+        low, high = (limit * scales for limit in form.limits(self.bounds, values))
         box = np.stack([low.ravel(), high.ravel()], axis=1)
-        first = np.clip(values * root, low, high).ravel()
+        first = np.clip(values * scales, low, high).ravel()
         z = minimize(
             objective, first, jac=True, method="L-BFGS-B", bounds=box, options=SEARCH
         ).x.reshape(shape)
-        run = path(self.system, self.y0, times, hats @ (z / root))
+        run = run_of(z)
         if run is None:
             received = f"the first schedule diverges before α = {end:g}"
             raise ComputationError(
                 "controls", received, "no search can begin there", "lower bounds"
             )
-        slope = hats.T @ run.by_control / root
+        slope = gradient(run, z)
         outwards = ((z <= low) & (slope > 0)) | ((z >= high) & (slope < 0))
-        return Optimum(z / root, run, np.where(outwards, 0.0, slope))
+        return Optimum(z / scales, run, np.where(outwards, 0.0, slope))
 
-    def soonest(self, grid: Grid, end: float, values: np.ndarray) -> tuple[float, Optimum]:
+    def soonest(self, form: Form, end: float, values: np.ndarray) -> tuple[float, Optimum]:
         """Find the end at which the least error is the goal, by Newton's method."""
-        best = self.optimum(grid, end, values)
+        best = self.optimum(form, end, values)
         if self.error is None:
             return end, best
         for _ in range(MOST_ENDS):
-            excess = best.path.value - np.log(self.error)
-            slope = float(np.sum(best.path.by_length * np.diff(grid.ends)))
+            excess, slope = best.path.value - np.log(self.error), best.path.by_end
             longest = LARGEST_FACTOR * end
             following = end - excess / slope if slope < 0 else longest
             following = float(np.clip(following, end / LARGEST_FACTOR, longest))
@@ -111,17 +90,10 @@ class Search(NamedTuple):
                 return end, best
             if following > LONGEST_TIME or slope >= 0 > -excess:
                 break
-            end, best = following, self.optimum(grid, following, best.values)
-        raise unreached(self.error, end)
-
-
-def interpolated(old: np.ndarray, values: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Interpolate values at other knots."""
-    return np.stack([np.interp(new, old, column) for column in values.T], axis=1)
-
-
-def unreached(error: float, end: float) -> ComputationError:
-    received = f"{error:g} is not reached until α = {end:g}"
-    return ComputationError(
-        "error", received, "no schedule that was tried reaches it", "a larger error"
-    )
+            end, best = following, self.optimum(form, following, best.values)
+        raise ComputationError(
+            "error",
+            f"{self.error:g} is not reached until α = {end:g}",
+            "no schedule that was tried reaches it",
+            "a larger error, or wider bounds",
+        )
