@@ -56,7 +56,7 @@ def draw(runs: dict[str, xr.Dataset]) -> plt.Figure:
             right.semilogy(TIMES, np.sqrt((distance**2).sum("teacher")), **style)
         left.axhline(ERROR, color="0.4", linestyle=":")
         left.set(xlabel=r"$\alpha$", ylabel=r"$\varepsilon_g$", ylim=(3e-5, 2))
-        right.set(xlabel=r"$\alpha$", ylabel=r"$|R_1 - R_2|$")
+        right.set(xlabel=r"$\alpha$", ylabel=r"$|\mathbf{R}_1 - \mathbf{R}_2|$")
         finish(left)
         finish(right)
     return left.figure

@@ -23,6 +23,9 @@ import numpy as np
 import xarray as xr
 
 import tutelage as tl
+from tutelage.figures.line_styles import DASHES
+from tutelage.figures.style import colour, new_panels
+from tutelage.figures.text import finish
 
 TWO = tl.Committee(2, tl.Erf())
 SCENARIO = tl.Scenario(student=TWO, teacher=TWO)
@@ -32,7 +35,7 @@ RATES = {  # the best of 25 for one example per input
     "plain": (tl.optimizers.Plain(), 1.07),
     "momentum": (tl.optimizers.Momentum(0.9), 0.095),
     "normalized": (tl.optimizers.Normalized(), 0.095),
-    "muon": (tl.optimizers.Muon(), 0.134),
+    "Muon": (tl.optimizers.Muon(), 0.134),
 }
 
 
@@ -54,16 +57,17 @@ def save(runs: dict[str, xr.Dataset], file: Path) -> None:
 
 def draw(runs: dict[str, xr.Dataset]) -> plt.Figure:
     """The error, and the difference of the students."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-    for name, run in runs.items():
-        left.semilogy(run["generalization_error"].values, label=name)
-        right.semilogy(difference(run), label=name)
-    left.set(xlabel="steps", ylabel=r"$\varepsilon_g$")
-    right.set(xlabel="steps", ylabel=r"$|R_1 - R_2|$")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-    return figure
+    with tl.figures.style():
+        left, right = new_panels(2)
+        for number, (name, run) in enumerate(runs.items()):
+            style = {"color": colour(number), "linestyle": DASHES[number], "label": name}
+            left.semilogy(run["generalization_error"].values, **style)
+            right.semilogy(difference(run), **style)
+        left.set(xlabel="steps", ylabel=r"$\varepsilon_g$")
+        right.set(xlabel="steps", ylabel=r"$|\mathbf{R}_1 - \mathbf{R}_2|$")
+        for axes in (left, right):
+            finish(axes, below=True)
+    return left.figure
 
 
 def main() -> None:
