@@ -31,10 +31,10 @@ def test_folds_and_losses_of_stability_are_the_critical_learning_rates(branches)
     rates = tl.online.critical_learning_rates(landscape.scenario(), start)
     fold = special(branches, "fold", rates.plateau_vanishes.value)
     np.testing.assert_allclose(fold, [rates.plateau_vanishes.value], atol=1e-7)
-    # 3 - √3; by continuation only nearly, because C is singular at the solution.
+    # 3 - √3, where the solution changes its stability and another branch ends.
     assert abs(rates.loses_stability.value - (3 - np.sqrt(3))) < 1e-12
     lost = special(branches, "branch point", rates.loses_stability.value)
-    assert np.min(np.abs(lost - rates.loses_stability.value)) < 1e-3
+    np.testing.assert_allclose(lost, [rates.loses_stability.value] * 2, atol=1e-12)
 
 
 def test_points_of_every_branch_are_at_rest_in_a_simulation_free_of_newton(branches):

@@ -140,3 +140,34 @@ def test_identical_students_are_followed_as_identical_students(graded):
     other = branch(single, alone, learning_rate=half.first, until=1.0, step=0.1, max_steps=40)
     ratio = along.special_learning_rate.values / other.special_learning_rate.values
     np.testing.assert_allclose(ratio, 2.0, rtol=1e-11)
+
+
+@pytest.mark.parametrize("first", [0.5, 1.0, 1.4])
+def test_the_branch_of_a_solution_has_its_exact_branch_point(first):
+    """3 - √3 for two ReLU students of teachers with the squared norms 1 and 2."""
+    solution = tl.Overlaps(Q=GRADED.T, R=GRADED.T, T=GRADED.T)
+    along = branch(GRADED, solution, first, until=2.4 - first)
+    eta, error = float(along.special_learning_rate[0]), float(along.special_error[0])
+    assert along.special_kind.values.tolist() == ["branch point"]
+    assert abs(eta - (3 - np.sqrt(3))) <= error < 1e-13
+    np.testing.assert_array_equal(along.Q.values, np.broadcast_to(GRADED.T, along.Q.shape))
+
+
+def test_a_branch_that_meets_a_solution_ends_there_at_the_exact_learning_rate():
+    """The root of its error, from states with a regular covariance, extrapolates to 3 - √3."""
+    near = tl.Overlaps(
+        Q=[[1.009340, -2.25e-4], [-2.25e-4, 2.007214]],
+        R=[[0.999057, -5.47e-4], [2.867e-3, 1.998006]],
+        T=GRADED.T,
+    )
+    along = branch(GRADED, near, 1.2822874, until=1.2, step=0.02)
+    exact = 3 - np.sqrt(3)
+    assert along.attrs["ended"] == "meets a solution"
+    eta, error = float(along.special_learning_rate[-1]), float(along.special_error[-1])
+    assert abs(eta - exact) <= error < 1e-13 and along.learning_rate[-1] == eta
+    rates, roots = along.learning_rate.values[:-1], np.sqrt(along.generalization_error.values[:-1])
+    close = rates < exact + 2e-3
+    fits = [np.polyfit(roots[close], rates[close], degree)[-1] for degree in (2, 3)]
+    # The difference of the two fits estimates the error of either.
+    assert abs(fits[1] - exact) < 2 * abs(fits[1] - fits[0]) < 1e-5
+    assert np.all(along.eigenvalue.values[:-1, 0] < 0)  # stable up to the end

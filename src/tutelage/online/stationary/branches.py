@@ -21,11 +21,22 @@ from tutelage.online.stationary.identical import (
     splits_instantly,
 )
 from tutelage.online.stationary.points import is_state, polished, relative
+from tutelage.online.stationary.solutions import (
+    distance,
+    linear_system,
+    nearest_solution,
+    stability_change,
+)
 from tutelage.runs.provenance import recorded
 from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 
 # Norms beyond this count as infinite, which ends a branch.
 TOO_LARGE = 1e6
+NOT_A_STATE, MEETS_SOLUTION = "not positive semi-definite", "meets a solution"
+# States within this of a solution, relative to the overlaps, are the solution.
+SOLUTION = 1e-6
+# Root of the distance within which a branch may end at a solution.
+CLOSE = 0.05
 # Errors are computed in batches of this many points times a power of two.
 FEWEST_POINTS = 64
 
@@ -52,7 +63,9 @@ def branch(
 
     with label noise in ⟨δ_i δ_k⟩.  They form curves in (R, Q, η) that are followed by their
     arclength (`tutelage.solve.continuation`).  Identical students whose activation has a kink
-    are followed as identical students, because the rates have no derivative next to them.
+    are followed as identical students, because the rates have no derivative next to them.  At an
+    exact solution, where the covariance is singular, the Jacobian is that of the solution, and a
+    branch that meets a solution ends there (`tutelage.online.stationary.solutions`).
 
     Args:
         scenario: who learns from whom.
@@ -76,8 +89,8 @@ def branch(
         with special_error, special_Q and special_R.  Where an even number of eigenvalues passes
         through zero at once, as the symmetry of three and more units makes them, no branch point
         is seen; the eigenvalues show it.  ``attrs["ended"]`` says why it ended:
-        "reached", "norms beyond 10⁶", "not positive semi-definite", "learning rate 0",
-        "steps used up" or "no further point found".
+        "reached", "meets a solution", "norms beyond 10⁶", "not positive semi-definite",
+        "learning rate 0", "steps used up" or "no further point found".
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
@@ -97,8 +110,14 @@ def branch(
         single, rate = merged(scenario, rate)
         flow, share, E = flow_of_one(flow, single), scenario.K, embedding(flow.layout)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
-    equations, ending = system(flow, share), _ending(flow, until)
-    curve = follow(equations, z, eta, until=float(until), step=step, steps=max_steps, ending=ending)
+    x = nearest_solution(flow, z)
+    is_solution = x is not None and distance(x, z) < SOLUTION
+    equations = linear_system(flow, x) if is_solution else system(flow, share)
+    curve = follow(
+        equations, x if is_solution else z, eta,
+        until=float(until), step=step, steps=max_steps, ending=_ending(flow, until),
+    )  # fmt: skip
+    curve = _at_solution(flow, x, curve) if is_solution else _up_to_solution(flow, curve)
     return _dataset(whole, curve, E, equations).assign_attrs(ended=curve.ended)
 
 
@@ -124,9 +143,44 @@ def _ending(flow: Flow, until: float) -> Ending:
             return "learning rate 0"
         if np.max(np.abs(u)) > TOO_LARGE:
             return "norms beyond 10⁶"
-        return None if is_state(flow, u[:-1]) else "not positive semi-definite"
+        return None if is_state(flow, u[:-1]) else NOT_A_STATE
 
     return ending
+
+
+def _at_solution(flow: Flow, x: np.ndarray, curve: Curve) -> Curve:
+    """Branch points of a solution, which does not move, with the errors of their learning rates."""
+
+    def exact(special: Special) -> Special:
+        eta = stability_change(flow, x, special.point[-1])
+        return Special(special.kind, np.append(x, eta.value), eta.error) if eta else special
+
+    return curve._replace(specials=[exact(s) for s in curve.specials])
+
+
+def _up_to_solution(flow: Flow, curve: Curve) -> Curve:
+    """End a branch that leaves the covariances next to a solution at the solution itself."""
+    if curve.ended != NOT_A_STATE or len(curve.points) < 4:
+        return curve
+    inside = curve.points[:-1]
+    x = nearest_solution(flow, inside[-1, :-1])
+    if x is None:
+        return curve
+    # The root of the distance is linear in η next to the solution.
+    (a, b), (p, q) = np.sqrt([distance(x, u[:-1]) for u in inside[-2:]]), inside[-2:, -1]
+    meets = q + b * (q - p) / (a - b)
+    eta = stability_change(flow, x, meets)
+    if eta is None or not b < min(a, CLOSE) or abs(eta.value - meets) > abs(meets - q):
+        return curve
+    end = np.append(x, eta.value)
+    # Special points beyond the last state inside the covariances are no fixed points.
+    others = [s for s in curve.specials if distance(x, s.point[:-1]) >= b**2]
+    return Curve(
+        np.vstack([inside, end]),
+        curve.tangents,
+        [*others, Special("branch point", end, eta.error)],
+        MEETS_SOLUTION,
+    )
 
 
 def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:

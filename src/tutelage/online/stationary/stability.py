@@ -4,22 +4,21 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._checks import ComputationError
-from tutelage._jax import jnp
 from tutelage.averages.estimate import Estimate, number
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
-from tutelage.online.linearization import decays, first_order, linearized, second_order, system
+from tutelage.online.linearization import linearized, system
 from tutelage.online.stationary.points import fixed_point, polished
+from tutelage.online.stationary.solutions import (
+    derivatives,
+    jacobian_error,
+    nearest_solution,
+)
 from tutelage.online.steps import Steps
 from tutelage.solve.continuation import Special, Test, along_parameter, follow
 
 CLOSE = 1e-12
-# Largest rate at an exact solution, relative to the overlaps: the error of closed forms
-# (`tutelage.online.moments.base.EXACT`).
-SOLVED = 1e-10
-# Factor on an error that is estimated from three values.
-SAFETY = 10.0
 CLOSED_IN = 4 * float(np.finfo(float).eps)  # relative width of the interval of a root
 TOO_LARGE = 1e3  # norms on a branch that goes to infinity
 # Learning rates between which the unspecialized saddle is followed.
@@ -37,7 +36,7 @@ def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimat
         return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
     # The solution does not depend on η. It is not polished: C is singular there, and J has another
     # limit in a state that is moved by rounding.
-    F, G = _derivatives(flow, y)
+    F, G = derivatives(flow, y)
     etas = np.linspace(eta, top, 65)
     below = np.flatnonzero([_stability(F + eta * G) < 0 for eta in etas])
     return _root(flow, y, etas[below[0] - 1], etas[below[0]]) if below.size else None
@@ -48,23 +47,7 @@ def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
 
     C is singular there, so that Newton's method would not come as close.
     """
-    scenario, last = flow.scenario, run.states[-1]
-    end = flow.overlaps(jnp.asarray(last), scenario.T)
-    if run.outcome != "converged" or end.K != end.M:
-        return None
-    T = np.asarray(scenario.T)
-    # The nearest teacher by |J_i - B_n|² - Q_ii, not by R_in, which is larger for a longer teacher.
-    teacher = np.argmin(np.diag(T) - 2 * np.asarray(end.R), axis=1)
-    solution = {"Q": T[np.ix_(teacher, teacher)], "R": T[teacher]}
-    y = flow.layout.vector(flow.layout.arrays(last) | solution)
-    disturbed = (scenario.label_noise, *np.atleast_1d(decays(flow)))
-    return y if _left(flow, y) < SOLVED and not np.any(disturbed) else None
-
-
-def _left(flow: Flow, y: np.ndarray) -> float:
-    """Return the largest rate relative to T, at a solution the error of the averages."""
-    rates = [order(flow, y)[0] for order in (first_order, second_order)]
-    return float(np.max(np.abs(rates)) / np.max(np.abs(np.asarray(flow.scenario.T))))
+    return nearest_solution(flow, run.states[-1]) if run.outcome == "converged" else None
 
 
 def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
@@ -75,40 +58,17 @@ def _polished(flow: Flow, run: Steps, eta: float) -> np.ndarray | None:
         return None
 
 
-def _derivatives(flow: Flow, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return F and G of the Jacobian F + ηG at a state."""
-    return first_order(flow, y)[1], second_order(flow, y)[1]
-
-
 def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
     """Find where a solution loses its stability, with the error that derivatives cause."""
-    F, G = _derivatives(flow, y)
+    F, G = derivatives(flow, y)
 
     def stability(eta: float) -> float:
         return _stability(F + eta * G)
 
     eta = float(brentq(stability, low, high, xtol=CLOSED_IN, rtol=CLOSED_IN))
     slope = (stability(low) - stability(high)) / (high - low)
-    state = flow.overlaps(jnp.asarray(y), flow.scenario.T)
-    noise = flow.moments.derivative_error(state) * float(np.linalg.norm(F + eta * G))
-    noise += _left(flow, y) + SAFETY * _spread_over_names(flow, state, eta)
+    noise = jacobian_error(flow, y, eta, _stability)
     return number(eta, noise / slope + 2 * CLOSED_IN * eta)
-
-
-def _spread_over_names(flow: Flow, state: Overlaps, eta: float) -> float:
-    """Measure the rounding error of the stability: its change when students are renamed.
-
-    Derivatives of averages of several fields have a root where two of them coincide.
-    """
-    if flow.trained or not flow.scenario.student.uniform:
-        return 0.0
-    Q, R = (np.asarray(x) for x in (state.Q, state.R))
-    found = []
-    for names in (np.arange(len(Q)), np.roll(np.arange(len(Q)), 1), np.arange(len(Q))[::-1]):
-        renamed = {"Q": Q[np.ix_(names, names)], "R": R[names]}
-        F, G = _derivatives(flow, flow.layout.vector(renamed))
-        found.append(_stability(F + eta * G))
-    return float(np.ptp(found))
 
 
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
@@ -137,7 +97,7 @@ def solution_loses_stability(scenario: Scenario) -> Estimate:
     solution = Overlaps(Q=scenario.T, R=scenario.T, T=scenario.T)
     flow, high = Flow(scenario), LOWEST
     y = flow.vector(solution)
-    F, G = _derivatives(flow, y)
+    F, G = derivatives(flow, y)
     while _stability(F + high * G) > 0:
         high *= 2
     return _root(flow, y, high / 2, high)
