@@ -2,8 +2,8 @@
 
 At a solution δ_i = 0, and the Jacobian in units of η is F + ηG.  The covariance of students and
 teachers is singular there, and derivatives of averages contain the square root of its smallest
-eigenvalue (`tutelage.averages.pairs`): at a distance ε from a solution F and G differ by √ε.  Everything
-about a solution is therefore computed exactly at it.
+eigenvalue (`tutelage.averages.pairs`): at a distance ε from a solution F and G differ by √ε.
+Everything about a solution is therefore computed exactly at it.
 
 Other branches of fixed points end at a solution, where an eigenvalue of F + ηG vanishes.  Their
 distance is of the order (η - η*)²; on the other side C is not positive semi-definite.
