@@ -238,14 +238,11 @@ def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:
         kinds = "identical students"
     words = f"Branch {number} ({kinds}; η from {rates.min():.3g} to {rates.max():.4g})"
     yield found(f"{words}: least ε_g", float(errors[middle]), 1e-8, NOTE)
-    # Branch points are on the solution, where C is singular: their place comes from
-    # `online.critical_learning_rates`.
     for kind, eta, error in zip(
         one.special_kind.values, one.special_learning_rate.values, one.special_error.values,
         strict=True,
     ):  # fmt: skip
-        if kind == "fold":
-            yield found(f"Branch {number}: fold at η", float(eta), float(error) + 1e-9, NOTE)
+        yield found(f"Branch {number}: {kind} at η", float(eta), float(error) + 1e-9, NOTE)
 
 
 SECTIONS = (
