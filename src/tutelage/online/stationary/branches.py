@@ -1,5 +1,6 @@
 """Branches: fixed points as the learning rate changes, with folds and branch points."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,13 +112,15 @@ def branch(
         flow, share, E = flow_of_one(flow, single), scenario.K, embedding(flow.layout)
     z, _ = polished("start", flow, rate, np.linalg.pinv(E) @ y)
     x = nearest_solution(flow, z)
-    is_solution = x is not None and distance(x, z) < SOLUTION
-    equations = linear_system(flow, x) if is_solution else system(flow, share)
-    curve = follow(
-        equations, x if is_solution else z, eta,
-        until=float(until), step=step, steps=max_steps, ending=_ending(flow, until),
-    )  # fmt: skip
-    curve = _at_solution(flow, x, curve) if is_solution else _up_to_solution(flow, curve)
+    along = partial(
+        follow, until=float(until), step=step, steps=max_steps, ending=_ending(flow, until)
+    )
+    if x is not None and distance(x, z) < SOLUTION:
+        equations = linear_system(flow, x)
+        curve = _at_solution(flow, x, along(equations, x, eta))
+    else:
+        equations = system(flow, share)
+        curve = _up_to_solution(flow, along(equations, z, eta))
     return _dataset(whole, curve, E, equations).assign_attrs(ended=curve.ended)
 
 
