@@ -6,6 +6,8 @@ user's environment, and what the user compiles, stay as they are.
 
 import math
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
@@ -17,6 +19,8 @@ from jax.experimental.xla_metadata import set_xla_metadata
 __all__ = [
     "OLDER_GENERATOR",
     "ROUNDED_ALONE",
+    "WIDE_VECTORS",
+    "has_wide_vectors",
     "jax",
     "jax_array",
     "jit_unoptimized",
@@ -45,6 +49,8 @@ OLDER_GENERATOR: dict[str, Any] = (
 # itself, in vector instructions as in scalar ones.  So a number has the same digits in every place
 # of an array, of whatever length.  Right-hand sides take as long as with it.
 ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
+# Vector instructions of 512 bits, which XLA uses only if it is asked to.
+WIDE_VECTORS: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512} if IS_MEASURED_VERSION else {}
 # XLA compiles a program for processors into hundreds of small functions ("kernels"), each of which
 # takes 40 ns to call.  A call with these attributes is compiled into one function.
 ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"} if IS_MEASURED_VERSION else {}
@@ -84,6 +90,15 @@ def jit_unoptimized(
     """
     options = {"xla_backend_optimization_level": 0}
     return jax.jit(function, static_argnames=static, compiler_options=options)
+
+
+@cache
+def has_wide_vectors() -> bool:
+    """Whether the processor has vector registers of 512 bits, and XLA is one that is measured."""
+    try:
+        return IS_MEASURED_VERSION and "avx512f" in Path("/proc/cpuinfo").read_text()
+    except OSError:  # not Linux
+        return False
 
 
 def one_kernel(function: Function) -> Function:

@@ -20,10 +20,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from tutelage._jax import jax, jnp
-from tutelage._types import ArrayModule, FloatOrArray
+from tutelage._types import AnyArray, ArrayModule, FloatOrArray
 from tutelage.activations.closed import ClosedForm
 
 
@@ -67,31 +67,32 @@ class TwoPoint(NamedTuple):
     curved: tuple[Curved, ...] = ()
 
 
-def _erf_erf(p: Array, q: Array) -> TwoPoint:
-    size = jnp.sqrt((1 + p) / 2 * ((1 + q) / 2))
+def _erf_erf(p: AnyArray, q: AnyArray) -> TwoPoint:
+    size = _module(p).sqrt((1 + p) / 2 * ((1 + q) / 2))
     return TwoPoint(curved=(Curved(erf_kernel, 1.0, size),))
 
 
-def _modulus_modulus(p: Array, q: Array) -> TwoPoint:
-    root = jnp.sqrt(p * q)
+def _modulus_modulus(p: AnyArray, q: AnyArray) -> TwoPoint:
+    xp = _module(p)
+    root = xp.sqrt(p * q)
     # A field of variance zero is constant: any unit of length can be used.
-    return TwoPoint(curved=(Curved(modulus_kernel, root, jnp.where(root > 0, root, 1.0)),))
+    return TwoPoint(curved=(Curved(modulus_kernel, root, xp.where(root > 0, root, 1.0)),))
 
 
-PAIRS: dict[tuple[str, str], Callable[[Array, Array], TwoPoint]] = {
+PAIRS: dict[tuple[str, str], Callable[[Any, Any], TwoPoint]] = {
     ("constant", "constant"): lambda p, q: TwoPoint(level=1.0),
-    ("constant", "modulus"): lambda p, q: TwoPoint(level=jnp.sqrt(2 * q / math.pi)),
+    ("constant", "modulus"): lambda p, q: TwoPoint(level=_module(q).sqrt(2 * q / math.pi)),
     ("line", "line"): lambda p, q: TwoPoint(linear=1.0),
-    ("erf", "line"): lambda p, q: TwoPoint(linear=jnp.sqrt(2 / math.pi / (1 + p))),
+    ("erf", "line"): lambda p, q: TwoPoint(linear=_module(p).sqrt(2 / math.pi / (1 + p))),
     ("modulus", "modulus"): _modulus_modulus,
     ("erf", "erf"): _erf_erf,
 }
 
 
 def two_point(
-    g: ClosedForm, h: ClosedForm, p: Float[Array, "..."], q: Float[Array, "..."]
+    g: ClosedForm, h: ClosedForm, p: Float[AnyArray, "..."], q: Float[AnyArray, "..."]
 ) -> TwoPoint:
-    """⟨g(u) h(w)⟩ for fields of the variances p and q.
+    """⟨g(u) h(w)⟩ for fields of the variances p and q, of NumPy or of JAX.
 
     >>> relu = ClosedForm(line=0.5, modulus=0.5)
     >>> found = two_point(relu, relu, jnp.ones(()), jnp.ones(()))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tutelage._checks import ComputationError
-from tutelage._jax import ROUNDED_ALONE, jax, jnp
+from tutelage._jax import OLDER_GENERATOR, ROUNDED_ALONE, WIDE_VECTORS, jax, jnp
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
@@ -49,8 +49,8 @@ FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, MAX_CALL_SECONDS = 64, 1, 16, 0.5
 # The number of recorded times is a constant of a program: smaller numbers are padded to this one,
 # if the records of all runs then take at most MAX_PADDED_BYTES.
 MIN_RECORDED_TIMES, MAX_PADDED_BYTES = 512, 2**24
-# Averages of four fields in a first call of at most a few tenths of a second.
-FIRST_QUADRUPLES = 10**6
+# Terms (`Moments.terms`) of the steps of a first call of at most a few tenths of a second.
+FIRST_TERMS = 10**6
 # More steps take a quarter of an hour with the fastest equations, and hours with most others.
 MAX_STEPS = 1e8
 # A run that would grow by this factor in the remaining time diverges.
@@ -171,13 +171,15 @@ def _stage(
     now = initial_state(np.asarray(y0), np.asarray(t0), len(times))
     now, averages = now._replace(running=now.t < until), flow.coarse()
     advance, steps = _advance(flow, len(now.t), rate), _first_steps(flow, len(now.t))
-    while np.any(np.asarray(now.running)):
+    while np.any(now.running):
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
-        unresolved = bool(np.any(np.asarray(now.reason) == UNRESOLVED))
+        # Arrays of NumPy, as in the first call: those of JAX would be another program.
+        now = IntegratorState(*map(np.asarray, now))
+        unresolved = bool(np.any(now.reason == UNRESOLVED))
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
-        bar.show(float(np.sum(np.where(np.asarray(now.running), now.t, until)[:runs])))
+        bar.show(float(np.sum(np.where(now.running, now.t, until)[:runs])))
         _check_pace(before, now, float(until))
         if not unresolved and GROWTH * (time.perf_counter() - begun) < MAX_CALL_SECONDS:
             steps = GROWTH * steps
@@ -197,6 +199,8 @@ def _advance(
         return _compiled_long_loops
     # A schedule is a function of the user, with any operations.
     is_small = runs == 1 and isinstance(rate, Rate) and flow.moments.fits_one_kernel
+    if is_small and flow.moments.uses_wide_vectors:
+        return _compiled_wide
     return _compiled_one_kernel if is_small else _compiled
 
 
@@ -216,8 +220,8 @@ def _first_steps(flow: Flow | Flows, runs: int) -> int:
     moments = flow.moments if isinstance(flow, Flow) else flow.batched.moments
     if moments.one_by_one:
         return FIRST_STEPS
-    quadruples = runs * (flow.scenario.K + flow.scenario.M) ** 4
-    return max(FIRST_STEPS, min(GROWTH * FIRST_STEPS, FIRST_QUADRUPLES // quadruples))
+    terms = runs * moments.terms
+    return max(FIRST_STEPS, min(GROWTH * FIRST_STEPS, FIRST_TERMS // terms))
 
 
 def _resumed(now: IntegratorState) -> IntegratorState:
@@ -301,9 +305,14 @@ def _compiled_one_kernel(*arguments: Any) -> IntegratorState:
     return _integrated(*arguments)
 
 
+@partial(stored_jit, options=OLDER_GENERATOR | WIDE_VECTORS, as_one_kernel=True)
+def _compiled_wide(*arguments: Any) -> IntegratorState:
+    return _integrated(*arguments)
+
+
 # Vector instructions of the newer code generator: a curve of sixteen erf units in two fifths of
-# the time, for two more seconds of compilation.
-@partial(stored_jit, options={})
+# the time, for two more seconds of compilation; wide ones take another quarter off.
+@partial(stored_jit, options=WIDE_VECTORS)
 def _compiled_long_loops(*arguments: Any) -> IntegratorState:
     return _integrated(*arguments)
 

@@ -13,6 +13,7 @@ from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage._types import ArrayLike
 from tutelage.averages.methods import Conditional, Method, chosen
+from tutelage.averages.recorded_errors import errors_of_states
 from tutelage.model import Overlaps, Scenario, timing
 from tutelage.model.layout import unchecked
 from tutelage.model.numbers import labelled, numbers_of
@@ -380,7 +381,7 @@ def _errors_of_times(
 
     count: the largest number of times of a run, including its end.
     """
-    if y.ndim > 2 or not len(y):
+    if y.ndim > 2 or not len(y) or _in_closed_form(flows[0]):
         return _errors(flows, y, T)
     # One program for all numbers of times up to the next power of two.
     rows = np.minimum(np.arange(2 ** (count - 1).bit_length()), len(y) - 1)
@@ -391,12 +392,21 @@ def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray
     """Return ε_g of every state; NaN for missing states."""
     if len(flows) > 1:
         return np.stack([_errors([flow], *state) for flow, *state in zip(flows, y, T, strict=True)])
+    flow = flows[0]
+    if _in_closed_form(flow):
+        with np.errstate(invalid="ignore", over="ignore"):
+            return errors_of_states(flow.scenario, flow.layout, y, T)
     present = np.all(np.isfinite(y), axis=-1)
     if not np.any(present):
         return np.full(present.shape, np.nan)
     # Missing states are filled with a present one, so that their number is not a static shape.
     filled = np.where(present[..., None], y, y[tuple(np.argwhere(present)[0])])
-    return np.where(present, _error(flows[0], filled, T), np.nan)
+    return np.where(present, _error(flow, filled, T), np.nan)
+
+
+def _in_closed_form(flow: Flow) -> bool:
+    """Whether NumPy computes ε_g: there is then nothing to compile in a new process."""
+    return flow.method.exact and jax.default_backend() == "cpu"
 
 
 def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:

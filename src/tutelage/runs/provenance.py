@@ -29,6 +29,8 @@ MAX_WRITTEN_NUMBERS = 10_000
 # Marks a value that cannot be written, with the reason.
 UNWRITTEN = "not written"
 NEEDED = inspect.Parameter.empty
+# Types that are written unchanged; asking for abstract classes takes longer.
+PLAIN = (float, int, str, bool, type(None))
 
 
 def recorded(
@@ -107,7 +109,9 @@ def described(value: Any) -> Any:
     >>> described(tl.Swish(0.5))
     {'type': 'activations.Swish', 'beta': 0.5}
     """
-    if value is None or isinstance(value, bool | str):
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, str):
         return value
     if isinstance(value, Integral):
         return int(value)

@@ -51,9 +51,19 @@ class Moments(Module):
         return False
 
     @property
+    def uses_wide_vectors(self) -> bool:
+        """Whether vector instructions of 512 bits make a step of a run faster."""
+        return False
+
+    @property
     def has_long_loops(self) -> bool:
         """Whether most of the time is spent in loops that the newer code generator makes faster."""
         return False
+
+    @property
+    def terms(self) -> int:
+        """The number of terms of a right-hand side, in units of one average of four fields."""
+        return (self.scenario.K + self.scenario.M) ** 4
 
     @abc.abstractmethod
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:

@@ -24,6 +24,10 @@ class FirstMoments(Moments):
     def fits_one_kernel(self) -> bool:
         return self.scenario.K + self.scenario.M <= MAX_FIELDS_OF_ONE_KERNEL
 
+    @property
+    def terms(self) -> int:
+        return self.scenario.K * (self.scenario.K + self.scenario.M)
+
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
         return exact_first_order(self.scenario, overlaps)
 

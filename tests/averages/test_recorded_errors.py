@@ -1,0 +1,65 @@
+"""ε_g by NumPy against the compiled averages, which are computed in twofold arithmetic."""
+
+import numpy as np
+import pytest
+
+import tutelage as tl
+from tutelage.averages.recorded_errors import errors_of_states
+from tutelage.model.layout import layout_of
+
+# Terms of order one to ten, a few dozen of them.
+ROUNDING = 64 * np.finfo(float).eps
+
+
+def states(K, M, count, seed=0):
+    """Weights of students, some of them equal to another one or to a teacher, or zero."""
+    rng = np.random.default_rng(seed)
+    J, B = rng.standard_normal((count, K, 7)), rng.standard_normal((M, 7))
+    J[::4, 0] = B[0]
+    J[1::4, 1] = -J[1::4, 0]
+    J[2::4, 1] = 0
+    return tl.Overlaps.from_weights(J, np.broadcast_to(B, (count, M, 7)))
+
+
+@pytest.mark.parametrize(
+    ("g", "h"), [(tl.Erf(), tl.Erf(0.5)), (tl.ReLU(), tl.ReLU()), (tl.LeakyReLU(0.2), tl.Erf())]
+)
+def test_states_have_the_compiled_error(g, h):
+    K, M, count = 3, 2, 8
+    start = states(K, M, count)
+    student = tl.Committee(K, g, readout=[[1.0, -0.5, 2.0], [0.0, 1.0, 0.3]])
+    teacher = tl.Committee(M, h, readout=[[1.0, 1.0], [0.5, -1.0]])
+    scenario = tl.Scenario(student, teacher, start.T[0], output_scale=(0.7, 1.2))
+    layout = layout_of(K, M)
+    y = layout.vector({"Q": np.asarray(start.Q), "R": np.asarray(start.R)})
+    expected = tl.generalization_error(scenario, start)
+    error = errors_of_states(scenario, layout, y, np.asarray(start.T))
+    np.testing.assert_allclose(error, expected, rtol=ROUNDING, atol=ROUNDING)
+    constant = errors_of_states(scenario, layout, y, np.asarray(start.T[0]))
+    assert np.array_equal(constant, error)
+
+    learning = layout_of(K, M, outputs=2)
+    blocks = {"Q": np.asarray(start.Q), "R": np.asarray(start.R), "readout": student.weights}
+    learned = errors_of_states(scenario, learning, learning.vector(blocks), np.asarray(start.T))
+    np.testing.assert_allclose(learned, error, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU()])
+def test_a_student_beyond_its_teacher_by_an_integration_error_has_a_small_error(unit):
+    """The average goes on along its tangent: ⟨g h⟩ changes by at most the change of R."""
+    scenario = tl.Scenario(tl.Committee(1, unit), tl.Committee(1, unit))
+    y = np.array([[1.0, 1.0], [1.0 + 1e-9, 1.0]])  # R and Q
+    at, beyond = errors_of_states(scenario, layout_of(1, 1), y, np.ones((1, 1)))
+    assert abs(at) <= ROUNDING
+    assert 0 < at - beyond <= 1e-9
+
+
+def test_an_error_does_not_depend_on_the_other_states():
+    start = states(2, 2, 100)
+    scenario = tl.Scenario(tl.Committee(2, tl.ReLU()), tl.Committee(2, tl.ReLU()), start.T[0])
+    layout, T = layout_of(2, 2), np.asarray(start.T[0])
+    y = layout.vector({"Q": np.asarray(start.Q), "R": np.asarray(start.R)})
+    together = errors_of_states(scenario, layout, y, T)
+    parts = [errors_of_states(scenario, layout, y[k : k + 7], T) for k in range(0, 100, 7)]
+    assert np.array_equal(np.concatenate(parts), together)
+    assert errors_of_states(scenario, layout, y[:0], T).shape == (0,)
