@@ -108,7 +108,8 @@ def _products(
     units: tuple[Activation, Activation], p: np.ndarray, q: np.ndarray, c: np.ndarray
 ) -> np.ndarray:
     """⟨g(u) h(w)⟩ of fields with the variances p and q and the covariance c."""
-    average = two_point(*map(form_of, units), p, q)
+    g, h = map(form_of, units)
+    average = two_point(g, h, p, q)
     largest = np.sqrt(p * q)
     inside = np.clip(c, -largest, largest)
     total = average.level + average.linear * c

@@ -175,7 +175,7 @@ def _stage(
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         # Arrays of NumPy, as in the first call: those of JAX would be another program.
-        now = IntegratorState(*map(np.asarray, now))
+        now = jax.tree.map(np.asarray, now)
         unresolved = bool(np.any(now.reason == UNRESOLVED))
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
