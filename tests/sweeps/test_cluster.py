@@ -129,11 +129,11 @@ def test_an_address_where_nobody_answers_and_dask_that_is_not_there_are_refused(
 
 
 def test_a_worker_of_another_version_is_refused_by_name():
-    ours = cluster.versions()
-    cluster.check_same("tcp://a:1", ours)
+    ours = cluster.versions("online.evolve")
+    cluster.check_same("tcp://a:1", ours, ours)
     for what in ours:
         with pytest.raises(InputError, match=f"worker tcp://a:1, which has {what} 0.0.1"):
-            cluster.check_same("tcp://a:1", {**ours, what: "0.0.1"})
+            cluster.check_same("tcp://a:1", ours, {**ours, what: "0.0.1"})
 
 
 @pytest.mark.slow

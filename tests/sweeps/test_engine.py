@@ -73,7 +73,7 @@ def computed(monkeypatch):
         workers = Cluster(2, deadly)
         connected = contextlib.nullcontext((workers, workers.revive))
         monkeypatch.setattr(cluster, "connected", lambda _: connected)
-        monkeypatch.setattr(cluster, "checked", lambda client, addresses: set(addresses))
+        monkeypatch.setattr(cluster, "checked", lambda client, addresses, function: set(addresses))
         monkeypatch.setattr(distributed, "wait", workers.wait)
         monkeypatch.setattr(engine, "POLL_SECONDS", 0.0)
         queue = Queue(list(range(count)), ["one shape"] * count, least)

@@ -67,8 +67,8 @@ def test_other_arguments_are_refused_with_what_differs(store):
 
 def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch, counted):
     before = study(store=store)
-    other = {**code.versions(), "jax": "0.0.1"}
-    monkeypatch.setattr("tutelage.sweeps.study.versions", lambda: other)
+    other = {**code.versions("online.evolve"), "jax": "0.0.1"}
+    monkeypatch.setattr("tutelage.sweeps.study.versions", lambda _: other)
     with pytest.raises(InputError, match=r"versions.jax is .* there and 0.0.1 now"):
         study(store=store)
     study(store=store, start_over=True)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import tutelage
 from tutelage.papers import Entry
-from tutelage.report.code import digest
+from tutelage.runs.code import digest
 
 LIBRARIES = (
     *("jax", "jaxlib", "equinox", "optax"),

@@ -165,34 +165,32 @@ class Workers:
             )
 
 
-def checked(client: Any, addresses: list[str]) -> set[str]:
-    """Return the workers that answer; refuse other versions of tutelage, JAX or Python."""
+def checked(client: Any, addresses: list[str], function: str) -> set[str]:
+    """Return the workers that answer; refuse other versions of what computes a function."""
 
-    def found() -> dict[str, str]:  # not a name of this module, which a worker may not have
+    def found(function: str) -> dict[str, str]:  # not a name of this module, which may be missing
         import platform
 
         try:
             from tutelage.sweeps.code import versions
         except ImportError as problem:
             return {"tutelage": f"none ({problem})", "python": platform.python_version()}
-        return versions()
+        return versions(function)
 
-    everyone = client.run(found, workers=addresses, on_error="return") if addresses else {}
+    everyone = (
+        client.run(found, function, workers=addresses, on_error="return") if addresses else {}
+    )
     answers = {name: x for name, x in everyone.items() if not isinstance(x, OSError)}  # or it died
-    for address, versions_there in answers.items():
-        check_same(
-            address,
-            versions_there
-            if isinstance(versions_there, dict)
-            else {"tutelage": str(versions_there)},
-        )
+    for address, there in answers.items():
+        there = there if isinstance(there, dict) else {"tutelage": str(there)}
+        check_same(address, versions(function), there)
     return set(answers)
 
 
-def check_same(name: str, versions_there: Mapping[str, str]) -> None:
+def check_same(name: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
     """Refuse a worker whose versions differ from those of this process."""
-    for what, here in versions().items():
-        if versions_there.get(what, here) != here:
-            received = f"the worker {name}, which has {what} {versions_there[what]}"
-            allowed = f"all machines need the same version; this process has {here}"
+    for what, version in here.items():
+        if there.get(what, version) != version:
+            received = f"the worker {name}, which has {what} {there[what]}"
+            allowed = f"all machines need the same version; this process has {version}"
             raise InputError("workers", received, allowed, "the same environment on all machines")

@@ -1,37 +1,28 @@
-"""Versions and digest of the code: results of different code are not mixed."""
+"""Versions of the code that computes a study: results of different code are not mixed."""
 
-import hashlib
-from functools import cache
 from pathlib import Path
 
-import tutelage
+from tutelage.runs.code import SOURCES, digest
 from tutelage.runs.provenance import versions as recorded
+from tutelage.runs.public_names import public_function
 
-PACKAGE = Path(tutelage.__file__).parent
-# Packages that compute nothing that a sweep could store.
-WITHOUT_RESULTS = ("figures", "papers", "report", "explorer", "cli")
+# Packages whose values are arguments and nothing that a function imports.
+VALUES = ("tutelage.activations",)
 
 
-@cache
-def versions() -> dict[str, str]:
-    """Return the versions of tutelage (with a digest of its source), JAX and Python."""
-    found = recorded()
+def versions(function: str, folder: Path = SOURCES) -> dict[str, str]:
+    """Return the versions of tutelage (with digests of the code), JAX and Python.
+
+    The code is that of the function and of the units that its arguments may have, and that which
+    makes the arguments and keeps the results.
+
+    function: public name of the function, such as ``online.evolve``.
+    """
+    call, found = public_function(function, "function"), recorded()
+    own = digest(call.__module__, call.__name__, folder, VALUES)
+    around = digest("tutelage.sweeps.compute", "computed", folder)
     return {
-        "tutelage": f"{found['tutelage_version']} ({digest()})",
+        "tutelage": f"{found['tutelage_version']} ({own[:8]}-{around[:8]})",
         "jax": found["jax_version"],
         "python": found["python_version"],
     }
-
-
-@cache
-def digest(folder: Path = PACKAGE) -> str:
-    """Return the first letters of the SHA-256 of all sources that results may depend on."""
-    every = hashlib.sha256()
-    sources = (
-        path
-        for path in folder.rglob("*.py")
-        if path.relative_to(folder).parts[0] not in WITHOUT_RESULTS
-    )
-    for path in sorted(sources):
-        every.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return every.hexdigest()[:12]

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.sweeps import cluster
+from tutelage.sweeps.code import versions
 from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.compute import Task, timed
 from tutelage.sweeps.groups import Group, Queue
@@ -42,21 +43,22 @@ def finished(
             yield group, found
         return
     nothing = xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
-    call = (cluster.versions(), task)
-    for group, found in by_workers(
-        queue, lambda group: (on_worker, (*call, values(group))), workers
-    ):
+    here = versions(task.function)
+
+    def work(group: Group) -> Any:
+        return on_worker, (here, task, values(group))
+
+    for group, found in by_workers(queue, work, workers, task.function):
         yield group, nothing if found is None else found
 
 
 def on_worker(
-    versions: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
+    asked: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> tuple[xr.Dataset, float]:
     """Compute a group on a worker; refuse if the worker has other versions."""
     from distributed import get_worker
 
-    if cluster.versions() != versions:
-        cluster.check_same(f"that asked for {get_worker().address}", versions)
+    cluster.check_same(get_worker().address, asked, versions(task.function))
     return timed(task, points)
 
 
@@ -64,13 +66,18 @@ class _Raised(Exception):
     """An error raised by the computation of a worker, not by the connection to it."""
 
 
-def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[Group, Any]]:
-    """Yield finished groups and their results; None for a group that ends its workers."""
+def by_workers(
+    queue: Queue, work: Work, workers: int | str, function: str = ""
+) -> Iterator[tuple[Group, Any]]:
+    """Yield finished groups and their results; None for a group that ends its workers.
+
+    function: workers with other versions of this public function are refused.
+    """
     if isinstance(workers, int):
         workers = min(workers, max(len(queue), 1))  # more would have nothing to do
     with cluster.connected(workers) as (client, revive):
         try:
-            yield from _on_workers(client, revive, queue, work)
+            yield from _on_workers(client, revive, queue, work, function)
         except _Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
@@ -79,7 +86,7 @@ def by_workers(queue: Queue, work: Work, workers: int | str) -> Iterator[tuple[G
 
 
 def _on_workers(
-    client: Any, revive: Callable[[], None], queue: Queue, work: Work
+    client: Any, revive: Callable[[], None], queue: Queue, work: Work, function: str
 ) -> Iterator[tuple[Group, Any]]:
     from distributed import TimeoutError as Late, wait
 
@@ -89,7 +96,8 @@ def _on_workers(
     while len(queue) or given:
         revive()
         present = list(client.nthreads())
-        known |= cluster.checked(client, [address for address in present if address not in known])
+        new = [address for address in present if address not in known]
+        known |= cluster.checked(client, new, function) if function else set(new)
         present = [address for address in present if address in known]
         queue.share(present)
         for group in _taken_back(given, present):

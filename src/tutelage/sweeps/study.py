@@ -345,7 +345,7 @@ def _identity(task: Task, points: Points) -> dict[str, Any]:
         "fixed": identity(fixed),
         "keep": identity(task.keep),
         "seed": task.seed,
-        "versions": versions(),
+        "versions": versions(task.function),
     }
 
 

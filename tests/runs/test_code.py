@@ -1,5 +1,6 @@
-"""Stored results of a report expire if the code of their section changes, and only then."""
+"""Stored results expire if the code that computed them changes, and only then."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,8 @@ import sys
 import pytest
 
 from tutelage.papers import PAPERS, sections
-from tutelage.report.code import PACKAGE, SOURCES, digest, modules
+from tutelage.runs.code import PACKAGE, SOURCES, digest, modules
+from tutelage.sweeps.code import versions
 
 OWN = "papers/oostwal2019/sections.py"
 
@@ -17,14 +19,21 @@ def changed(tmp_path_factory):
     """Return a function: does an addition to a file change the digest of a section?"""
 
     def found(section, file, text="\nANOTHER = 1\n"):
-        folder = tmp_path_factory.mktemp("sources")
-        shutil.copytree(SOURCES / PACKAGE, folder / PACKAGE)
-        with (folder / PACKAGE / file).open("a", encoding="utf-8") as source:
-            source.write(text)
+        folder = with_addition(tmp_path_factory.mktemp("sources"), file, text)
         (entry,) = sections(["oostwal2019"], section)
         return digest(entry.module, section, folder) != digest(entry.module, section)
 
     return found
+
+
+def with_addition(folder, file, text="\nANOTHER = 1\n"):
+    """A copy of the sources in which a file has an addition."""
+    shutil.copytree(SOURCES / PACKAGE, folder / PACKAGE, copy_function=os.link)
+    path = folder / PACKAGE / file
+    content = path.read_text(encoding="utf-8") + text
+    path.unlink()  # it is also the file of the package
+    path.write_text(content, encoding="utf-8")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -71,6 +80,25 @@ def test_the_definition_of_a_section_is_its_code(changed):
     assert changed("eq11", OWN, '\nSECTIONS += (Section("eq11", "another", "", _fig4),)\n')
 
 
+@pytest.mark.parametrize(
+    ("file", "expire"),
+    [
+        ("explorer/views/online/controls.py", ""),
+        ("cli/online.py", ""),
+        ("figures/overlap_curves.py", ""),
+        ("online/flow.py", "study section"),
+        ("activations/smooth.py", "study"),  # which an argument of a study may be
+    ],
+)
+def test_labels_of_front_ends_expire_nothing_and_the_equations_everything(tmp_path, file, expire):
+    folder = with_addition(tmp_path, file)
+    (entry,) = sections(["straat2019"], "table")
+    section = entry.module, entry.section.name
+    study = "online.evolve"
+    assert (versions(study, folder) != versions(study)) == ("study" in expire)
+    assert (digest(*section, folder) != digest(*section)) == ("section" in expire)
+
+
 RUN = """
 import sys
 from importlib import import_module
@@ -81,6 +109,7 @@ print(*(loaded for loaded in sys.modules if loaded.partition(".")[0] == "tutelag
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_that_was_not_foreseen():
     (entry,) = sections(["oostwal2019"], "fig4")
     command = [sys.executable, "-c", RUN, entry.module, "fig4"]

@@ -1,9 +1,10 @@
-"""The code that a section uses, found by parsing source files without running them.
+"""The code that computes a result: a digest of it tells stored results of other code apart.
 
-The sources of a section are its definition, the definitions of its module that it names, and all
-of every module that it imports directly or indirectly, also inside functions.  A lazily loaded name
-counts as an import of the module that defines it, as the stub of its package says.  Files are read
-once, because a process runs what it has loaded.
+The code of a function, or of a section of a paper, is its definition, the definitions of its module
+that it names, and all of every module that it imports directly or indirectly, also inside
+functions.  Source files are parsed, not run.  A lazily loaded name counts as an import of the
+module that defines it, as the stub of its package says.  Files are read once, because a process
+runs what it has loaded.
 """
 
 import ast
@@ -19,14 +20,18 @@ PACKAGE = "tutelage"
 
 
 @cache
-def digest(module: str, section: str, folder: Path = SOURCES) -> str:
-    """Return a digest of the sources that a section uses."""
-    parts = _definition(_tree(module, folder), section)
+def digest(module: str, name: str, folder: Path = SOURCES, values: tuple[str, ...] = ()) -> str:
+    """Return a digest of the code that a function or a section of a module uses.
+
+    values: packages whose types the arguments may have: all their public names count.
+    """
+    parts = _definition(_tree(module, folder), name)
     content = hashlib.sha256("".join(map(ast.dump, parts)).encode())
-    for name in sorted(_reached(_named(module, parts, folder), folder) - {module}):
-        path = _path(name, folder)
+    named = _named(module, parts, folder).union(*(_modules_of(name, folder) for name in values))
+    for used in sorted(_reached(named, folder) - {module}):
+        path = _path(used, folder)
         assert path is not None
-        content.update(name.encode() + path.read_bytes())
+        content.update(used.encode() + path.read_bytes())
     return content.hexdigest()[:16]
 
 
@@ -109,10 +114,14 @@ def _path(module: str, folder: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _definition(tree: ast.Module, section: str) -> list[ast.AST]:
-    """Return ``Section("fig1", ...)`` and all definitions of its module that it depends on."""
+def _definition(tree: ast.Module, wanted: str) -> list[ast.AST]:
+    """Return a definition and all definitions of its module that it depends on.
+
+    It is ``def evolve(...)``, or ``Section("fig1", ...)``; without one, the whole module.
+    """
     definitions = {name: node for node in tree.body for name in _defined(node)}
-    parts: list[ast.AST] = [node for node in ast.walk(tree) if _is_section(node, section)]
+    parts: list[ast.AST] = [node for node in ast.walk(tree) if _is_section(node, wanted)]
+    parts += [definitions.pop(wanted)] if wanted in definitions else []
     for part in parts:  # the list grows
         names = [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
         parts += [definitions.pop(name) for name in names if name in definitions]
