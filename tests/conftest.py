@@ -36,12 +36,30 @@ hypothesis.settings.load_profile("tutelage")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Most of the time of a first run is compilation, most of it of small functions."""
+    """Most of the time of a first run is compilation; what is small is not worth a file."""
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache/jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
     program_store.is_on = lambda: False
+
+
+# Examples of docstrings that take seconds, most of it compilation: they run with the slow tests.
+SLOW_EXAMPLES = {
+    "tutelage.equilibrium.general.minima.minima",
+    "tutelage.equilibrium.sampling.sample.hysteresis",
+    "tutelage.online.best.control.best_control",
+    "tutelage.online.best.tracking.best_tracking",
+    "tutelage.online.symmetric.trajectory.evolve_symmetric",
+    "tutelage.papers.reproduce",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
 
 
 # Folders whose tests run with ranks and types written out: no promotion is silent there.

@@ -180,6 +180,7 @@ def test_the_version_is_the_same_everywhere():
     assert f"\nversion: {tutelage.__version__}\n" in citation
 
 
+@pytest.mark.slow
 def test_the_readme_example_prints_what_the_readme_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where it saves its picture
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -30,7 +30,11 @@ assert jax.jit(lambda C: tl.averages.i4(tl.ReLU(), C))(jnp.eye(4)).dtype == jnp.
 """
 
 
-@pytest.mark.parametrize("imports", [JAX_FIRST, TUTELAGE_FIRST], ids=["jax first", "jax last"])
+@pytest.mark.parametrize(
+    "imports",
+    [JAX_FIRST, pytest.param(TUTELAGE_FIRST, marks=pytest.mark.slow)],
+    ids=["jax first", "jax last"],
+)
 def test_everything_is_float64_in_a_fresh_process(imports):
     """In 32 bits ⟨u₊ w₊⟩ would be wrong in the eighth digit."""
     program = subprocess.run(

@@ -1,5 +1,6 @@
 """Twofold numbers, angles, rows and tetrahedra: the parts of the exact average."""
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -199,9 +200,9 @@ def fields_of(kind):
     return jnp.asarray(W @ W.T)
 
 
-@pytest.mark.parametrize("kind", ["regular", "coinciding", "silent", "rank 3"])
-def test_moments_with_shared_parts_are_those_computed_one_by_one(kind):
-    """Every product of two slopes and two values of ReLUs, on regular and singular covariances."""
+@functools.cache
+def products():
+    """Every product of two slopes and two values of ReLUs: the moments, together and one by one."""
     relu = tl.ReLU().closed_form
     four = [
         sums.multiplied(
@@ -217,10 +218,21 @@ def test_moments_with_shared_parts_are_those_computed_one_by_one(kind):
         )
     ]
     two = sums.multiplied(sums.slope(relu, 0), sums.slope(relu, 3))
-    C, moments = fields_of(kind), sums.Sums([*four, two]).moments
+    moments = sums.Sums([*four, two]).moments
+
+    def one_by_one(C):
+        return jnp.concatenate([sums._moment(name, C, f) for name, _, f in moments.groups])
+
+    return moments, jax.jit(lambda C: (sums._values(C, moments), one_by_one(C)))
+
+
+@pytest.mark.parametrize("kind", ["regular", "coinciding", "silent", "rank 3"])
+def test_moments_with_shared_parts_are_those_computed_one_by_one(kind):
+    """On regular and singular covariances."""
+    moments, both = products()
     assert {group[0] for group in moments.groups} >= {"02", "20", "22", "24"}
-    found = sums._values(C, moments)
-    one_by_one = [sums._moment(name, C, fields) for name, _, fields in moments.groups]
+    C = fields_of(kind)
+    found, one_by_one = both(C)
     # Singular covariances: both have the private coordinate, 1e-11.
     rounding = 1e-13 if kind in ("regular", "silent") else 1e-10
-    assert np.all(np.abs(found - np.concatenate(one_by_one)) <= rounding * np.max(np.diag(C)))
+    assert np.all(np.abs(found - one_by_one) <= rounding * np.max(np.diag(C)))

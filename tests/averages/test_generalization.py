@@ -106,6 +106,7 @@ def test_orthogonal_students_do_not_feel_their_number():
             assert error == pytest.approx(expected, rel=0, abs=8 * K * EPSILON)
 
 
+@pytest.mark.slow
 def test_methods_agree_and_their_errors_add_up():
     o = random_overlaps(2, 2, seed=4)
     s = between(o, tl.ReLU(), tl.ReLU())

@@ -86,6 +86,7 @@ def test_four_point_averages_reach_ten_digits(activations):
     assert np.median(error) < 1e-8
 
 
+@pytest.mark.slow
 def test_error_falls_exponentially_for_smooth_units():
     """exp(−c n^(2/3)): doubling the nodes takes the logarithm of the error times 1.6."""
     C = covariances(2, 8)

@@ -97,6 +97,7 @@ def test_the_rate_that_a_record_shows_is_that_of_the_equations(outputs):
     assert off(16) / off(32) == pytest.approx(4, rel=0.1)
 
 
+@pytest.mark.slow
 def test_times_are_those_of_a_record_that_begins_later():
     """The same weights at steps 0, 1, … and at steps 200, 201, …: all times are larger by 2."""
     J, B = weights(1)

@@ -57,6 +57,7 @@ def test_strength_of_the_last_hidden_layer_is_the_norm_of_its_fan_out():
     assert np.allclose(last, np.linalg.norm(STUDENT.weights[-1], axis=1), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_recorded_winners_and_best_correlations_belong_together():
     found = measure(STUDENT, TEACHER, jnp.asarray(X), True)
     for layer in (1, 2):

@@ -84,7 +84,7 @@ def asked_for(server, path="/api/picture"):
     return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in found if f.path == path]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_each_view_draws_and_has_no_serious_fault(scheme, opened):
     for view in NAMES:
         page = opened(f"view={view}", color_scheme=scheme)

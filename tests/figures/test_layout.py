@@ -16,6 +16,12 @@ import tutelage as tl
 from tutelage._checks import InputError
 
 STYLES = ("screen", "paper")
+# In the fast tests every figure is drawn in one style, and the next one in the other.
+DRAWN = [
+    pytest.param(name, style, marks=[pytest.mark.slow] * ((place + number) % 2))
+    for place, name in enumerate(EVERY)
+    for number, style in enumerate(STYLES)
+]
 MAX_OVERLAP_PIXELS = 1.0  # letters do not fill their boxes
 
 
@@ -41,9 +47,8 @@ def drawn_texts(figure, monkeypatch):
     return {text: text.get_window_extent() for text in dict.fromkeys(texts)}
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", EVERY)
-def test_every_figure_is_legible_in_both_styles(style, name, monkeypatch):
+@pytest.mark.parametrize(("name", "style"), DRAWN)
+def test_every_figure_is_legible_in_both_styles(name, style, monkeypatch):
     """Each figure is drawn once per style, because drawing is slow."""
     with tl.figures.style(style):
         axes = EVERY[name]()

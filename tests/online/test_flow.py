@@ -183,6 +183,7 @@ def test_nothing_moves_at_the_solution():
         assert np.max(np.abs(to_vector(rates))) <= 1e-10  # the private coordinate, 1e-11
 
 
+@pytest.mark.slow
 def test_error_functions_for_all_fields_at_once_are_sums_of_single_averages():
     """Saad and Solla's I4 of every quadruple, with offsets, scales, noise and equal students."""
     W = np.random.default_rng(2).normal(size=(4, 6)) / 6**0.5
@@ -202,9 +203,10 @@ def test_error_functions_are_the_same_in_a_loop(K, M, monkeypatch):
     """Many fields take the shifts one after the other, a few take them in one expression."""
     o = random_overlaps(K, M, seed=13)
     s = between(o, tl.Erf(0.3), tl.Erf(), output_scale=(0.7, 1.2))
-    straight = Flow(s).moments.second_order(o)
+    straight = jax.jit(lambda: Flow(s).moments.second_order(o))()
     monkeypatch.setattr(erf, "UNROLLED_SHIFTS", 0)
-    assert np.allclose(Flow(s).moments.second_order(o), straight, rtol=0, atol=1e-15)
+    looped = jax.jit(lambda: Flow(s).moments.second_order(o))()
+    assert np.allclose(looped, straight, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("K", [2, 3])

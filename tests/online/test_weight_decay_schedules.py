@@ -20,6 +20,7 @@ def constant(time):
     return 0.3 + 0.0 * time
 
 
+@pytest.mark.slow
 def test_a_constant_schedule_is_the_number_of_the_scenario():
     number = tl.Scenario(ONE, ONE, weight_decay=0.3)
     options = {"until": 3.0, "times": [1.0, 3.0]}

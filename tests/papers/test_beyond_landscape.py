@@ -37,6 +37,7 @@ def test_folds_and_losses_of_stability_are_the_critical_learning_rates(branches)
     np.testing.assert_allclose(lost, [rates.loses_stability.value] * 2, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_points_of_every_branch_are_at_rest_in_a_simulation_free_of_newton(branches):
     """Rates of change of the equations themselves, away from C of lower rank."""
     flow = tl.online.Flow(landscape.scenario())
@@ -51,6 +52,7 @@ def test_points_of_every_branch_are_at_rest_in_a_simulation_free_of_newton(branc
             assert np.max(np.abs(change.R)) < 1e-9 * size**2
 
 
+@pytest.mark.slow
 def test_a_stable_state_with_an_error_follows_the_solution(branches):
     """Between the loss of the solution and a fold at 1.3212 runs converge to another state."""
     start = tl.Overlaps(

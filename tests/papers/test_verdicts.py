@@ -44,6 +44,7 @@ LONG = {  # seconds of one core, the first of them with what it compiles
         "layers",
         "drift",
         "temperature",
+        "landscape",
     },
 }
 SHORT = [entry for entry in sections() if entry.section.name not in LONG.get(entry.paper.key, ())]

@@ -39,6 +39,7 @@ def simulated(monkeypatch, tmp_path):
     return found.assign_attrs(scenario='{"teacher_overlaps": [[1]]}')
 
 
+@pytest.mark.slow
 def test_one_more_observable_needs_no_more_than_its_name_and_its_axes(simulated):
     assert simulated["cosine"].dims == ("run", "time", "student", "student_2")
     norm = np.sqrt(simulated["Q"].values[..., [0, 1], [0, 1]])

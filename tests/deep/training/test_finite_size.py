@@ -114,6 +114,7 @@ def test_both_layers_follow_the_theory_at_the_matched_rates(readout_rate):
     assert in_standard_errors(found, other) > 25
 
 
+@pytest.mark.slow
 def test_a_wrong_learning_rate_does_not_agree():
     times = [0.0, 2.0, 4.0]
     R = students(ONE, ONE_START, 0.5, 200, times, runs=8)["R"].mean(axis=0)

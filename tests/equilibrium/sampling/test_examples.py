@@ -135,6 +135,7 @@ def test_errors_are_those_over_sets_of_examples():
         assert float(here["standard_error"]) == pytest.approx(standard_error, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_the_number_of_examples_goes_up_and_down():
     """With few examples overlaps are small, and the first of a set stay when more are added."""
     ladder = [4, 160]

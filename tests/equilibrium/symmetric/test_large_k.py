@@ -90,6 +90,7 @@ def test_a_large_fourth_coefficient_makes_the_transition_discontinuous():
         assert abs(kind.slope) < 1e-10 and abs(kind.unstable.value - 2) < 1e-12
 
 
+@pytest.mark.slow
 def test_higher_coefficients_may_do_so_as_well():
     kind = transition_kind(polynomial(0, 1, 0.3, 0, 0, 0, 1.5))
     assert kind.order == "discontinuous" and "higher coefficients" in kind.because

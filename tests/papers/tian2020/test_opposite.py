@@ -43,6 +43,7 @@ def test_no_student_node_is_on_the_side_of_the_second_teacher_node(ended):
     assert found[:, 1].max() < 0.0 and found[:, 1].min() < -0.9999
 
 
+@pytest.mark.slow
 def test_and_yet_the_student_does_what_its_teacher_does(ended):
     """Its loss is 10⁻⁴ of what the teacher's output varies by, and still falling."""
     student, teacher, x = ended

@@ -184,6 +184,7 @@ def test_theorem_2_and_corollary_2_hold_up_to_the_sign_of_a_filter():
     assert tl.deep.prune(student, teacher, x, threshold=0.4).change > 0.1
 
 
+@pytest.mark.slow
 def test_theorem_5_angles_shrink_with_the_gradient():
     """Along a descent the exponent is 1, which the theorem allows: at least 1 - δ."""
     teacher = tl.deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
