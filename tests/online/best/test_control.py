@@ -146,6 +146,21 @@ def test_an_error_below_the_reach_of_a_bound_is_reported():
 
 
 @pytest.mark.slow
+def test_an_end_on_the_plateau_is_refused_with_one_that_fits():
+    with pytest.raises(
+        InputError, match=r"until: got 20, but .* plateau .*: until=(\d+)"
+    ) as refused:
+        tl.online.best_control(GRADED, GRADED_START, until=20, knots=16)
+    fits = float(refused.value.hint.removeprefix("until="))
+    # Second route: with 20 % less time than suggested no rate is below half of the plateau.
+    half = 0.5 * tl.online.plateau(GRADED, GRADED_START, 0).height.value
+    options = {"until": fits, "times": [0.8 * fits, fits]}
+    run = tl.online.evolve(GRADED, GRADED_START, np.linspace(0.5, 1.2, 8), **options)
+    before, after = run.generalization_error.min("run").values
+    assert after < half < before
+
+
+@pytest.mark.slow
 def test_a_search_continues_from_its_checkpoint(tmp_path):
     file = tmp_path / "control.npz"
     options = {"until": 3.0, "knots": 8, "checkpoint": file}
@@ -202,17 +217,22 @@ def test_more_controls_are_not_worse():
     scenario = tl.Scenario(student, ERF, label_noise=0.3)
     bounds = {"learning_rate": (0, 3), "readout_rate": (0, 2), "weight_decay": (0, 0.5)}
     fixed = {"learning_rate": 0.5, "readout_rate": 0.1}
+    specialized = tl.Overlaps(
+        [[0.5, 0.1], [0.1, 0.4]], [[0.6, 0.1], [0.0, 0.6]], np.eye(2)
+    )  # no plateau
     values = {}
     for name in bounds:
         others = {n: x for n, x in fixed.items() if n != name}
         one = {name: bounds[name]}
-        best = tl.online.best_control(scenario, START, until=6, controls=one, knots=12, **others)
+        best = tl.online.best_control(
+            scenario, specialized, until=6, controls=one, knots=12, **others
+        )
         values[name] = best.generalization_error.value
         assert best.certificate.smallest_increase > -1e-9
         schedules = dict(best.schedules)
-        run = tl.online.evolve(scenario, START, until=6, **(others | schedules))
+        run = tl.online.evolve(scenario, specialized, until=6, **(others | schedules))
         assert abs(float(run.generalization_error[-1]) - values[name]) < 1e-6
-    best = tl.online.best_control(scenario, START, until=6, controls=bounds, knots=12)
+    best = tl.online.best_control(scenario, specialized, until=6, controls=bounds, knots=12)
     assert best.generalization_error.value < min(values.values()) + 1e-9
     assert set(best.schedules) == set(bounds)
 

@@ -35,7 +35,7 @@ from tutelage.online.best.certificate import (
 )
 from tutelage.online.best.discretized import Controlled, Path, in_blocks
 from tutelage.online.best.first_guess import as_functions, best_constant, first_guesses, step_count
-from tutelage.online.best.goals import check_goal, checked_bounds
+from tutelage.online.best.goals import check_goal, check_plateau_is_left, checked_bounds
 from tutelage.online.best.greedy import greedy_run
 from tutelage.online.best.grids import Grid, interpolated
 from tutelage.online.best.knots import LinearSchedule
@@ -126,7 +126,7 @@ def best_control(
         are the difference between the two resolutions and the error of the integration.
 
     Raises:
-        InputError: if an argument cannot be used.
+        InputError: if an argument cannot be used, or if a plateau is not left until the end.
         ComputationError: if the error cannot be reached within the bounds.
 
     >>> import tutelage as tl
@@ -193,6 +193,8 @@ def _optimal(
         grid = Grid.of(few, step_count(search, lambda n: Grid.of(few, n), end, flat))
         guesses = first_guesses(end, grid, constant.values, start_from, seed, search)
         end, first = search.soonest(grid, end, guesses.pop("constant"))
+        if search.until is not None:
+            check_plateau_is_left(search, constant, float(np.exp(first.path.value)))
         bar.add(1)
         optima = {"constant": first}
         for name, values in guesses.items():

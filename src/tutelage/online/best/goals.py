@@ -1,18 +1,24 @@
 """Validation of goals and of the bounds of controls."""
 
+import math
 from typing import Any
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_number, short_repr
+from tutelage._checks import ComputationError, InputError, finite_number, short_repr
 from tutelage.averages.generalization import generalization_error
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.online.best.discretized import CONTROLS
+from tutelage.online.best.first_guess import Constant, best_constant, constant_run
+from tutelage.online.best.search import LONGEST_TIME, Search
+from tutelage.online.stationary.plateaus import saddle
 
 DEFAULT_CONTROLS = {"learning_rate": (0.0, 3.0)}
 # An error below a hundred tolerances of the adaptive integration is that of the integration.
 SMALLEST_ERROR = 1e-7
+# A plateau is left when the error is below this fraction of its height.
+LEFT = 0.5
 
 
 def checked_bounds(
@@ -79,4 +85,33 @@ def check_error(scenario: Scenario, start: Overlaps, error: Any) -> None:
             short_repr(error),
             f"it has to be below the error at the start, {first:g}",
             "a smaller error",
+        )
+
+
+def check_plateau_is_left(search: Search, constant: Constant, error: float) -> None:
+    """Refuse an end until which the best schedule stays on a plateau.
+
+    constant: the best constant controls for this end.
+    error: ε_g at the end with the best schedule.
+
+    Before the escape hardly anything depends on the schedule: the optimum is that of the plateau.
+    """
+    names, end = search.system.names, constant.end
+    named = search.system.fixed | dict(zip(names, constant.values, strict=True))
+    rate = float(named["learning_rate"])
+    point = saddle(search.system.flow, constant_run(search, constant.values, LONGEST_TIME), rate)
+    if point is None or error < LEFT * point.generalization_error:
+        return
+    height = point.generalization_error
+    try:
+        first = best_constant(search._replace(until=None, error=LEFT * height))
+    except ComputationError:  # with noise no error may be as low, whatever the time
+        return
+    if first.end > end:
+        raise InputError(
+            "until",
+            f"{end:g}",
+            f"until then the plateau at ε_g = {height:.3g} is not left: "
+            f"constant rates leave it at α = {first.end:.3g} at the soonest",
+            f"until={math.ceil(1.2 * first.end)}",
         )
