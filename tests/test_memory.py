@@ -43,7 +43,7 @@ def test_the_size_that_is_named_fits_and_the_next_one_does_not():
 
     with pytest.raises(InputError, match=r"count=11585 or less") as refused:
         check_memory("count", 10**9, bytes_of, "the matrix")
-    assert "7.45e+09 GiB, and there is 1 GiB" in str(refused.value)
+    assert "7.45e+09 GiB; 1 GiB is available" in str(refused.value)
     check_memory("count", 11585, bytes_of, "the matrix")
     with pytest.raises(InputError):
         check_memory("count", 11586, bytes_of, "the matrix")
@@ -127,7 +127,7 @@ def test_gradients_of_averages_of_smooth_units_take_bounded_memory(kind, size, m
     ],
 )
 def test_what_is_too_large_is_refused_with_the_size_that_would_do(call, argument):
-    with pytest.raises(InputError, match=rf"{argument}.* GiB, and there is 1 GiB\. Try: .*or less"):
+    with pytest.raises(InputError, match=rf"{argument}.* GiB; 1 GiB is available\. Try: .*or less"):
         call()
 
 

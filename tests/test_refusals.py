@@ -125,7 +125,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
             lambda: tl.online.evolve(*[None] * 3, 100),
             "scenario, start, learning_rate. Try: until=1",
         ),
-        (lambda: tl.LeakyReLU(0.1, slope=0.2), "slope: got two values, but there can be one"),
+        (lambda: tl.LeakyReLU(0.1, slope=0.2), "slope: got two values, but one value is allowed"),
         (lambda: tl.online.SymmetricState(Q=1.0), "C: got nothing, but SymmetricState"),
     ],
 )

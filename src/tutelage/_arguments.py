@@ -37,7 +37,7 @@ NAMED = {
     tuple: "a tuple",
     list: "a list",
 }
-# Hints: how to make a value of these types.
+# Hints: how to build values of these types.
 MADE_BY = {
     "Scenario": "tl.Scenario(...)",
     "Overlaps": "tl.Overlaps(Q, R, T)",
@@ -119,7 +119,8 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, str | os.PathLike)
     if kind is Callable or getattr(kind, "__name__", "") == "Callable":
         return callable(value)
-    # Whatever NumPy can convert may be given for an array; its shape is checked by the function.
+    # An array argument accepts everything that NumPy converts; the function itself checks the
+    # shape.
     if not isinstance(kind, type) or kind is np.ndarray or hasattr(kind, "array_type"):
         return True
     return isinstance(value, kind)
@@ -150,7 +151,7 @@ def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
         return len(value) == len(inner) and all(map(fits, value, inner))  # type: ignore
     once = origin is Iterable and not isinstance(
         value, list | tuple
-    )  # an iterator: reading its entries would consume them
+    )  # an iterator: reading its entries would exhaust it
     return once or not inner or all(fits(x, inner[0]) for x in value)
 
 

@@ -53,7 +53,7 @@ def short_repr(value: Any) -> str:
     kind = type(value).__name__
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # a whole number of more digits than Python writes
+    except Exception:  # a whole number with more digits than Python prints
         return kind
     return text if len(text) <= REPR_LENGTH else f"{kind} {text[:REPR_LENGTH]}…"
 

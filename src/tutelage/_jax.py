@@ -36,25 +36,25 @@ Tree = TypeVar("Tree")
 Matrix = TypeVar("Matrix")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The version of XLA that the compiler options below are measured with.
+# The version of XLA for which the compiler options below were measured.
 IS_MEASURED_VERSION = jaxlib.__version__.startswith("0.10.")
 
-# The older of XLA's two code generators for processors makes code that is as fast, in half of the
-# time: a first ReLU curve takes 5.1 CPU s instead of 8.7.  XLA refuses an option that it does not
-# know, so it is given to the versions that are known to have it.
+# The older of XLA's two code generators for processors makes equally fast code in half of the time:
+# a first ReLU curve takes 5.1 CPU s instead of 8.7. XLA refuses unknown options, so this one is
+# passed only to versions that have it.
 OLDER_GENERATOR: dict[str, Any] = (
     {"xla_cpu_use_fusion_emitters": False} if IS_MEASURED_VERSION else {}
 )
-# Without fused multiplication and addition, which AVX does not have, every operation is rounded by
-# itself, in vector instructions as in scalar ones.  So a number has the same digits in every place
-# of an array, of whatever length.  Right-hand sides take as long as with it.
+# Limited to AVX instructions, which have no fused multiply-add, XLA rounds every operation
+# separately, in vector and in scalar code. A number then has the same digits at every position of
+# an array of any length. Right-hand sides take the same time.
 ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
 # Vector instructions of 512 bits, which XLA uses only if it is asked to.
 WIDE_VECTORS: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512} if IS_MEASURED_VERSION else {}
 # XLA compiles a program for processors into hundreds of small functions ("kernels"), each of which
 # takes 40 ns to call.  A call with these attributes is compiled into one function.
 ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"} if IS_MEASURED_VERSION else {}
-# Multiplications in the largest product of two matrices that is written out as a sum.
+# The number of multiplications up to which a product of two matrices is written out as a sum.
 MAX_SUM_OF_PRODUCTS = 2048
 
 
@@ -112,7 +112,7 @@ def one_kernel(function: Function) -> Function:
     """
 
     def inside(*arguments: Any) -> Any:
-        with set_xla_metadata(**dict.fromkeys(ONE_KERNEL)):  # not on every operation in it
+        with set_xla_metadata(**dict.fromkeys(ONE_KERNEL)):  # not on every operation inside it
             return function(*arguments)
 
     def called(*arguments: Any) -> Any:

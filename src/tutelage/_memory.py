@@ -9,7 +9,7 @@ from tutelage._checks import InputError
 # Files with the memory limit of a container: versions 2 and 1 of control groups in Linux.
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 GIB = 2**30
-# Every machine has this much: the system is not asked.
+# Every machine has this much, so the system is not asked.
 ANY_MACHINE_BYTES = 2**25
 
 
@@ -17,7 +17,7 @@ def available_memory() -> int:
     """Return the bytes of memory of the machine, or the limit of its container if that is less."""
     try:
         found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    except (AttributeError, ValueError, OSError):  # this system does not tell
+    except (AttributeError, ValueError, OSError):  # this system does not report it
         found = []
     for limit in map(Path, LIMITS):
         try:
@@ -59,7 +59,7 @@ there is 0.000977 GiB. Try: runs=131072 or less.
     if needed <= there:
         return
     largest = _largest(lambda size: bytes_of(size) <= there, value)
-    allowed = f"{what} would take {in_gib(needed)}, and there is {in_gib(there)}"
+    allowed = f"{what} would take {in_gib(needed)}; {in_gib(there)} is available"
     # An option of a command, an argument in Python, or a description.
     named = f"{argument} " if argument.startswith("--") else f"{argument}="
     smaller = f"{'' if ' ' in argument else named}{largest} or less"

@@ -14,7 +14,7 @@ from tutelage._checks import InputError, short_repr
 Class = TypeVar("Class", bound=type)
 
 PAGE = "docs/not_here.md, What is not here"
-# What the package does not have, by the names people try, and the reason.
+# Names that people try and that the package does not have, with the reason.
 UNSUPPORTED = {
     "temperature": "equilibrium is computed in the limit of a high temperature",
     "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
@@ -26,7 +26,7 @@ UNSUPPORTED = {
 }
 USAGE_IN_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
 ITERATE = "tl.online.iterate(scenario, start, 0.1, steps=100, optimizer=tl.optimizers.Muon())"
-# How to give arguments that are often tried in the wrong call; `tutelage.model.numbers` adds the
+# Where to give arguments that are often passed to the wrong call; `tutelage.model.numbers` adds the
 # numbers of a scenario.
 USAGE_OF_ARGUMENT = {
     "teacher_overlaps": USAGE_IN_SCENARIO,
@@ -61,7 +61,7 @@ WORKERS = {
         "workers=client.scheduler.address",
     ),
 }
-# Similarity from which a name is suggested: a slip of the pen, not another meaning.
+# Similarity above which a name is suggested: a typing error, not another meaning.
 CLOSE_MATCH_CUTOFF = 0.7
 
 
@@ -124,11 +124,14 @@ def _problem(
     if len(args) > len(by_place):
         rest = [n for n in every if n not in by_place and n not in options]
         hint = f"{rest[0]}={short_repr(args[len(by_place)])}" if rest else ""
-        allowed = f"{called} takes {len(by_place)} so: {', '.join(by_place) or 'all have names'}"
+        allowed = (
+            f"{called} takes {len(by_place)} arguments without a name: "
+            f"{', '.join(by_place) or 'none'}"
+        )
         return InputError("arguments", f"{len(args)} without a name", allowed, hint)
     for name in by_place[: len(args)]:
         if name in options:
-            return InputError(name, "two values", "there can be one", f"only {name}=...")
+            return InputError(name, "two values", "one value is allowed", f"only {name}=...")
     needed = [n for n, p in every.items() if p.default is p.empty]
     missing = next(n for n in needed[len(args) :] if n not in options)
     return InputError(missing, "nothing", f"{called} needs {', '.join(needed)}")

@@ -9,12 +9,12 @@ from jaxtyping import Array, Float
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 else:
-    # Functions that take numbers, lists or arrays refuse everything else with an `InputError`,
-    # which a check of annotations at run time must not anticipate.
+    # Functions of numbers, lists or arrays refuse other values with an `InputError` of their own,
+    # so the run-time check of annotations must accept everything here.
     ArrayLike = Any
 
 # Arrays of NumPy or of JAX, for formulas that are the same for both: outside of compiled functions
-# NumPy has nothing to compile.  Static checkers cannot follow which of the two comes back.
+# NumPy avoids compilation. Static checkers cannot infer which of the two is returned.
 if TYPE_CHECKING:
     AnyArray = Any
 else:

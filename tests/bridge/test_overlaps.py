@@ -81,7 +81,7 @@ def test_a_layer_of_a_deeper_network_is_named():
         (J.astype(complex), "weights have to be real numbers"),
         (np.full((2, N), np.nan), "every entry has to be a finite number"),
         (np.zeros((2, 3, N)), "its weights have to be a matrix"),
-        ([J, B], "as many numbers as the one before gives"),
+        ([J, B], "as many inputs as the layer before has outputs"),
         ({"fc.weight": J, "fc.bias": [1.0]}, "its weights have 2 outputs"),
         ({"conv.weight": np.zeros((2, 1, 3, 3))}, "conv .a convolution."),
         ({"fc.weight": J, "bn.weight": V[0], "bn.running_mean": V[0]}, "bn .normalisation."),

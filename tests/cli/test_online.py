@@ -149,7 +149,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
             "leaky:1e308', but its slope has to be 1e-75 to 1e+75 in",
         ),
         (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (0.001 where it is left out), but wi"),
-        (["--momentum", "0.5"], "--momentum: got 0.5, but it belongs to --optimizer momentum"),
+        (["--momentum", "0.5"], "--momentum: got 0.5, but it needs --optimizer momentum"),
         (["--temperature", "1"], "--temperature: got an option that tutelage online does not have"),
         (["--temperature", "1"], "Try: docs/not_here.md"),
         (["--optimizer", "muon", "--momentum", "1"], "momentum: got 1.0, but it has to be less"),

@@ -178,7 +178,7 @@ def test_examples_are_not_written_over(run, tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("0,1,0\n1,0,1\n")
     code, _, err = run("spectrum", "--data", str(data), "--out", str(data))
-    assert code == 2 and "--out: got" in err and "these are the examples" in err
+    assert code == 2 and "--out: got" in err and "this file holds the examples" in err
 
 
 def test_a_table_for_a_colleague(run, tmp_path):

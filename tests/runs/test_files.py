@@ -75,7 +75,7 @@ def unwritable(tmp_path):
     yield tmp_path / "folder.txt", "it is a folder"
     yield tmp_path / "dangling.txt", "it is a link to .* there is no folder"
     yield tmp_path / "circle.txt", "it cannot be written"
-    yield tmp_path / "pipe.txt", "it is no plain file"
+    yield tmp_path / "pipe.txt", "it is not a regular file"
     yield tmp_path / f"{300 * 'a'}.txt", "File name too long"
     yield tmp_path / "nowhere" / "file.txt", "there is no folder"
     yield tmp_path / "file.pdf", r"the name has to end in \.txt"

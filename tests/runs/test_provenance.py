@@ -98,7 +98,7 @@ def test_a_dataset_as_argument_is_computed_first():
         ({"computed_by": "runs.test_verb"}, "no attribute 'value'"),
         ({"computed_by": "os.system"}, "a public function of the package"),
         ({"computed_by": "activations.ReLU"}, "a public function of the package"),
-        ({"computed_by": "averages.i4"}, "no such function returns a Dataset"),
+        ({"computed_by": "averages.i4"}, "this function does not return a Dataset"),
         ({"computed_by": "runs.test_verb", "value": '{"type": "os.system"}'}, "a value type"),
         (
             {"computed_by": "runs.test_verb", "value": '{"type": "model.Committee", "x": 1}'},

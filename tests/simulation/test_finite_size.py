@@ -87,7 +87,7 @@ def test_chains_approach_the_theory_as_1_over_n_and_scatter_as_1_over_root_n():
 def test_what_cannot_be_studied_is_refused():
     runs = made(3, runs=10)
     for ensembles, message in (
-        (runs[0], "ensembles: got dimensions .* has to be the dimension of the sweep"),
+        (runs[0], "ensembles: got dimensions .* has to be a sweep over dimension"),
         (runs[:1], "ensembles: got one"),
         ([runs[0], runs[1].isel(run=slice(0, 5))], r"ensembles\[1\]: got 5 run"),
         ([runs[0], runs[1].drop_attrs()], r"the dimension of ensembles\[1\]: got None"),

@@ -80,7 +80,7 @@ def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch
 def test_a_store_in_use_is_refused(store):
     with (store / "lock").open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match=r"process \d+ on .* works on it"):
+        with pytest.raises(InputError, match=r"process \d+ on .* is using it"):
             study(store=store)
     study(store=store)
 

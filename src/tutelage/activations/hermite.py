@@ -136,7 +136,7 @@ def check_variance(variance: Any) -> Float[Array, "..."]:
         raise InputError(
             "variance",
             f"{q.min():g}",
-            "a variance is at least 0",
+            "a variance has to be at least 0",
             "the diagonal of the covariance, Q_ii or T_nn",
         )
     return jnp.asarray(q)

@@ -17,13 +17,13 @@ from tutelage._jax import jax, jnp
 if TYPE_CHECKING:
     from tutelage.activations.custom import Custom
 
-# Not a round spacing, so that no grid point is a likely place for a kink.
+# The spacing is not a round number, so that kinks rarely lie on the grid.
 GRID = np.linspace(-8.0, 8.0, 640)
 # A change that is still more than JUMP of the range over the width NARROW is a jump.
 # A tanh(βx) with β = 1e5, a thousand times steeper than anything useful, changes by 1e-4.
 NARROW = 1e-9
 JUMP = 1e-3
-# Where f' does not explain a change over that width, so is one far above rounding.
+# A change over that width counts if f' does not explain it and it is far above rounding.
 SMALL_JUMP = 1e-7
 # Values that exceed those on the grid by this factor belong to a pole.
 POLE = 1e4
@@ -32,8 +32,8 @@ OUTER = 81
 PARITY_ROUNDING = 1e-12
 # Slopes that differ by less than this part of the largest one differ by rounding.
 ROUNDED = 1e-9
-# Positions at which values only have to be finite: zero, where formulas such as sin(x)/x fail,
-# and the farthest nodes of the rules for averages.
+# Positions at which values have to be finite only: zero, where formulas such as sin(x)/x fail, and
+# the outermost nodes of the rules for averages.
 ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
 
 
@@ -112,7 +112,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
     ends = grid[largest], grid[largest + 1], values[largest], values[largest + 1]
     steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
     left, right, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
-    # A peak may be narrower than the grid: what bisection found of it counts too.
+    # A peak may be narrower than the grid, so values that bisection met count too.
     scale = jnp.maximum(jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right]))), least)
     jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
     found = jump > JUMP
@@ -166,8 +166,10 @@ def _finite(what: str, values) -> None:
     if np.any(bad):
         x = np.concatenate([GRID, ELSEWHERE])[np.argmax(bad)]
         received = f"a function whose {what} are not finite, at x = {x:.4g} for one"
-        hint = "a form without overflow or division by zero, or jnp.where on a safe argument"
-        raise InputError("f", received, "they have to be finite", hint)
+        hint = (
+            "rewrite it without overflow or division by zero, or use jnp.where on a safe argument"
+        )
+        raise InputError("f", received, "its values and derivatives have to be finite", hint)
 
 
 def _no_pole(jump: _Jump) -> None:
@@ -184,7 +186,7 @@ def _bounded(g: "Custom", x: float) -> None:
 
 def _refuse_pole(x: float) -> None:
     received = f"a function whose values are not finite, near x = {round(x, 8) + 0.0:g} for one"
-    raise InputError("f", received, "they have to be finite", "a function without poles")
+    raise InputError("f", received, "its values have to be finite", "a function without poles")
 
 
 def _square_integrable(values: np.ndarray) -> None:
@@ -211,7 +213,7 @@ def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
         received = (
             f"a function{declared} whose {what} jumps at x = {x:g}, by {size:.2g} of its range"
         )
-        allowed = "it may jump only in its slope, and only at declared kinks"
+        allowed = "only its slope may jump, and only at declared kinks"
         raise InputError("f", received, allowed, hint.format(positions=(*g.positions, x)))
 
 
@@ -224,4 +226,4 @@ def _parity(g: "Custom", here: np.ndarray, there: np.ndarray) -> None:
         x = GRID[np.argmax(difference)]
         relation = "f(−x) = −f(x)" if sign < 0 else "f(−x) = f(x)"
         received = f'"{g.declared_parity}" for a function that misses {relation} at x = {x:.4g}'
-        raise InputError("parity", received, "it has to hold for every x", 'parity="none"')
+        raise InputError("parity", received, "a parity has to hold at every x", 'parity="none"')

@@ -33,11 +33,11 @@ LIMIT = 13.0
 TAIL = np.concatenate([sign * np.linspace(LIMIT, 2 * LIMIT, 64) for sign in (-1, 1)])
 # Here φ is zero in float64, and the recurrence of the ψ_n has not overflowed.
 VANISHED = 60.0
-# The finest rule gives the value, the others its error.  One of them has an even, one an odd
-# number of points: an undeclared kink that one of them overlooks by symmetry is seen by the other.
+# The finest rule gives the value, the other rules its error. One of them has an even, one an odd
+# number of points: an undeclared kink that one rule misses by symmetry is found by the other.
 POINTS = (16, 11, 10)
-# A decay by less than this over four Legendre coefficients is none: geometric decay this slow
-# (ratio 0.6) leaves the coarser rules with four digits, and the difference can be trusted.
+# Slower decay over four Legendre coefficients does not count: geometric decay this slow (ratio 0.6)
+# leaves the coarser rules with four digits, and the difference can be trusted.
 DECAY = 8.0
 # Variances per batch: bounds the memory to about 50 MB at order 10.
 BATCH = 512

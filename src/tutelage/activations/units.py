@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-# From the values of c g at 1, 0 and −1 to the factor c and the parameters of g; NaN if there is no
-# such unit.
+# Conversion of the values of c g at 1, 0 and −1 to the factor c and the parameters of g; NaN if no
+# such unit exists.
 Fit = Callable[[float, float, float], tuple[float, ...]]
 
 
@@ -71,7 +71,7 @@ _SWISH = UnitParameter(
 )
 _SIGMOID = _SWISH._replace(help="steepness of the sigmoid, 1/(1 + exp(−βx))")
 
-# Keys are the names in commands and addresses.
+# Keys are the names in commands and in web addresses.
 UNITS: dict[str, NamedUnit] = {
     "relu": NamedUnit("ReLU", "ReLU", lambda up, zero, down: (up,)),
     "erf": NamedUnit("Erf", "erf(x/√2)", _erf),

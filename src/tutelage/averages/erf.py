@@ -121,7 +121,7 @@ class _Noisy(NamedTuple):
         variance = jnp.diagonal(self.C, axis1=-2, axis2=-1) + self.noise
         size = power_of_two(jnp.sqrt(jax.lax.stop_gradient(variance)))
         C = self.C / size[..., :, None] / size[..., None, :]
-        # Deviations are below 2 here and covariances below 4, unless rounding is all there is.
+        # Deviations are below 2 here and covariances below 4, except where only rounding is left.
         C = jnp.clip(C, -8.0, 8.0)
         return _Noisy(C, self.noise / size / size, self.sizes * size)
 

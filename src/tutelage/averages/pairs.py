@@ -109,7 +109,7 @@ def _without_kinks(
     curvature = (
         -c / (1 + rows) * (both / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
     )
-    # What is constant in a unit meets the delta function of g'' alone: ⟨g''⟩ = 2 d p(0).
+    # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
     curvature = curvature + 2 * own.d * units.o * density
     return G * slopes + _on_diagonal(jnp.sum(G * curvature, axis=-1, keepdims=True), C)

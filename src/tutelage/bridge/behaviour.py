@@ -21,10 +21,10 @@ from tutelage.bridge.description import Description, Function
 from tutelage.bridge.recognition import Recognised, recognised
 
 EXAMPLES = 64
-# Outputs are sums of so many rounding errors, and fields may be ill-conditioned.
+# Outputs are sums of this many rounding errors, and fields may be ill-conditioned.
 ROUNDINGS, LEAST = 100, 1e-10
 FIELDS = np.linspace(-8.0, 8.0, 1025)
-HINT = "a model of two dense layers and an activation, or layer=... to take the weights of one"
+HINT = "a model of two dense layers and an activation; or layer=NAME for the weights of one layer"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
     if not found:
         _check_measurable(argument, network)
         received = f"a model ({network.framework}) that is not the sum of its units"
-        allowed = "its outputs are not v·g(Wξ + b): a skip connection, a normalisation or the like"
+        allowed = (
+            "its outputs are not v·g(Wξ + b): it may have a skip connection or a normalisation"
+        )
         raise InputError(argument, received, allowed, HINT)
     return _assembled(network, min(found, key=Trial.oddity))
 
@@ -76,7 +78,7 @@ def _check_measurable(argument: str, network: Description) -> None:
     if not network.ordered and K > N:
         received = f"a model ({network.framework}) with {K} units of {N} inputs"
         allowed = "an activation in the code of a model can be measured only if units <= inputs"
-        hint = "a model made as a sequence, or its weights [W_1, W_2] with activation=tl.ReLU()"
+        hint = "a sequential model, or its weights [W_1, W_2] with activation=tl.ReLU()"
         raise InputError(argument, received, allowed, hint)
 
 
@@ -137,7 +139,7 @@ def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | No
     """The network with this activation, if it is what the model computes, up to a factor."""
     if g is None:
         return None
-    # Inputs of all sizes: small fields see a straight line only, whatever the scale.
+    # Inputs of all sizes: at small fields every activation looks linear.
     sizes = np.geomspace(1.0, 4 * math.sqrt(network.inputs), EXAMPLES)[:, None]
     ξ = sizes * np.random.default_rng(0).standard_normal((EXAMPLES, network.inputs))
     assert network.call is not None
@@ -145,12 +147,12 @@ def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | No
         outputs = np.asarray(network.call(ξ)).reshape(EXAMPLES, -1)
         x = _fields(network, scaled, ξ)
         hidden, v, d = g.values(x), _readout(network, outputs.shape[1]), _output_bias(network)
-    except Exception:  # whatever a model can do with inputs that it does not take
+    except Exception:  # a model may fail in any way on inputs of a wrong shape
         return None
     if len(v) != outputs.shape[1] or hidden.shape != x.shape or not np.all(np.isfinite(outputs)):
         return None
     ours, theirs = hidden @ v.T, outputs - (0.0 if d is None else d)
-    # Terms may cancel, and a unit that is not active leaves the rounding of its field.
+    # Terms may cancel, and an inactive unit leaves the rounding of its field.
     size = (np.abs(hidden) + np.abs(x)) @ np.abs(v).T
     power = np.sum((ours / size) ** 2)
     factor = float(np.sum(theirs * ours / size**2) / power) if power > 0 else 1.0
@@ -189,7 +191,7 @@ def _measured(network: Description, scaled: bool) -> Function | None:
         outputs = np.asarray(network.call(np.zeros((2, network.inputs)))).reshape(2, -1).shape[1]
         found = _one_unit(network, scaled, _readout(network, outputs))
         return found if found is not None and np.all(np.isfinite(found.values(FIELDS))) else None
-    except Exception:  # whatever a model can do with inputs that it does not take
+    except Exception:  # a model may fail in any way on inputs of a wrong shape
         return None
 
 
@@ -198,7 +200,7 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
     first, N = network.layers[0], network.inputs
     W = first.weights / (math.sqrt(N) if scaled else 1.0)
     if len(W) > N or np.linalg.matrix_rank(W) < len(W):
-        return None  # the fields of the units cannot be chosen
+        return None  # the fields of the units cannot be set independently
     back = np.linalg.pinv(W)
     b = np.zeros(len(W)) if first.bias is None else first.bias
     bias = _output_bias(network)
@@ -214,7 +216,7 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
         fields[:-1, i] = h.ravel()
         assert network.call is not None
         out = np.asarray(network.call((fields - b) @ back.T)).reshape(h.size + 1, -1)
-        # A constant of g is seen in the sum of all units alone; if that is 0, it does nothing.
+        # A constant of g only shows in the sum of all units; where that is 0 it has no effect.
         g0 = (out[-1, place] - d[place]) / rest[place] if known else 0.0
         return ((out[:-1, c] - out[-1, c]) / v[c, i] + g0).reshape(h.shape)
 

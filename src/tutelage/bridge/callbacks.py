@@ -18,7 +18,7 @@ def lightning(record: "Recorder") -> Any:
     """`on_train_start` is the start, `on_train_batch_end` a step."""
     there = [sys.modules[name] for name in LIGHTNING if name in sys.modules]
     if not there:
-        allowed = "PyTorch Lightning has to be imported before it is asked for a callback"
+        allowed = "import PyTorch Lightning before asking for a callback"
         raise InputError("lightning", "no such module", allowed, "import lightning.pytorch")
 
     class Record(there[0].Callback):  # type: ignore[misc]
@@ -77,7 +77,7 @@ def optax(record: "Recorder") -> Any:
 
     def update(updates: Any, step: Any, params: Any = None) -> Any:
         if params is None:
-            allowed = "the recorder looks at them"
+            allowed = "the recorder needs the parameters"
             raise InputError("params", "None", allowed, "optimizer.update(grads, state, params)")
 
         def look(params: Any, step: Any) -> None:

@@ -20,7 +20,7 @@ from tutelage.bridge.comparison import (
 )
 from tutelage.bridge.inputs import Structure
 
-# Examples for each step of those who have said one, and taken more.
+# Factor between the examples per step that users report and those that they used.
 ALTERNATIVE_BATCH_SIZE = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
@@ -155,7 +155,7 @@ def _gaps(problem: Problem) -> Iterator[Cause]:
         times = ", ".join(f"{b / problem.dimension:.4g}" for _, b in problem.resumed)
         gaps = ", ".join(f"α = {a:.4g} to {b:.4g}" for a, b in problem.gaps)
         missing = f"records are missing from {gaps}" if gaps else "no records are missing"
-        words = f"at α = {times}; {missing}: do the weights belong to the steps that were given?"
+        words = f"at α = {times}; {missing}: do the recorded weights belong to the given steps?"
         yield Cause("resumed training", None, words)
 
 
@@ -166,7 +166,8 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
     run would be one of them.
     """
     η, error = shown_rate(problem)
-    # Of a loss without its half, or with it twice; or what is seen, if that is none of them.
+    # Usual slips: a loss without its factor ½ or with it twice; and the rate that the motion shows,
+    # if it is none of these.
     factors = (0.5, 2.0) if not is_far(problem, η, error) else (η / problem.rate,)
     every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in factors}
     found = {name: deviation(other) for name, other in every.items()}
@@ -212,7 +213,7 @@ def _data(problem: Problem) -> Iterator[Cause]:
     """Tests on the rows that the recorder was given."""
     record = problem.record
     if "field_kurtosis" not in record:
-        words = "Recorder(inputs=rows) would tell"
+        words = "Recorder(inputs=rows) would measure it"
         yield Cause("structure of the inputs", None, words)
         yield Cause("fields that are not Gaussian", None, words)
         return

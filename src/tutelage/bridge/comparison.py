@@ -26,9 +26,9 @@ from tutelage.simulation.statistics import components, observed
 MOST_TIMES = 64
 # Overlaps of weights in float32.
 ROUNDING = 1e-6
-# What is measured is another number if it is so many standard errors away.
+# An estimate differs from another number if they are this many standard errors apart.
 DEVIATIONS = 5.0
-# A rate that is wrong by this factor is another one than what is said.
+# A rate that is wrong by this factor is a different rate than the recorded one.
 TIMES_APART = 5.0
 
 
@@ -123,8 +123,10 @@ class Problem:
             pairs = json.loads(str(self.record.attrs.get("resumed", "[]")))
             return [(int(pair[0]), int(pair[1])) for pair in pairs[:]]
         except (ValueError, TypeError, LookupError):
-            allowed = "it has to be as tl.bridge.Recorder writes it"
-            raise InputError("record.attrs['resumed']", "no pairs of steps", allowed) from None
+            allowed = "it has to be a record written by tl.bridge.Recorder"
+            raise InputError(
+                "record.attrs['resumed']", "something else than pairs of steps", allowed
+            ) from None
 
     @property
     def times(self) -> Float[np.ndarray, " time"]:
@@ -295,9 +297,11 @@ def deviation(problem: Problem) -> Deviation:
     symbols, x = components(networks, names)
     expected, inexact = theory_at(theory, problem.times, names)
     run = problem.values(names)
-    d = x[np.all(np.isfinite(x), axis=(1, 2))] - expected  # without those that have diverged
+    d = x[np.all(np.isfinite(x), axis=(1, 2))] - expected  # without diverged runs
     if theory.attrs["outcome"] == "diverged" or len(d) < 2:
-        law = np.zeros(problem.runs)  # the run goes further than any network, which do not end
+        law = np.zeros(
+            problem.runs
+        )  # the run goes further than any network, all of which stay finite
         return Deviation(theory, networks, symbols, np.full_like(run, np.inf), law, np.inf)
     allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
     squares = np.sum(d**2, axis=0)

@@ -13,19 +13,19 @@ from tutelage.averages.methods import Conditional, chosen
 from tutelage.bridge.comparison import MOST_TIMES, Problem
 from tutelage.runs.progress import in_words
 
-# Shorter work is not announced unless progress is asked for; longer work says what takes less.
+# Shorter work is announced only if progress is requested; longer work also says how to shorten it.
 SILENT_SECONDS, LONG_SECONDS = 30.0, 180.0
 # Compiling the equations and the simulation: units with closed forms, and others.
 COMPILE_EXACT, COMPILE_INTEGRATED = 10.0, 40.0
-# Steps of the integration: at the start, and for each unit of time; right-hand sides of a step.
+# Steps of the integration: at the start, and per unit of time; right-hand sides per step.
 FIRST_STEPS, STEPS_PER_TIME, STAGES = 60, 10, 6
 # Time of one right-hand side with numerical averages, per pair of students and field.
 SECONDS_PER_PAIR_AND_FIELD = 3e-4
 # Time of ε_g of one state with numerical averages, per pair of fields.
 SECONDS_PER_PAIR_OF_FIELDS = 1e-4
-# Of one example of one simulated network, for each field.
+# Time of one example in one simulated network, per field.
 SECONDS_PER_EXAMPLE_AND_FIELD = 1e-7
-# Alternatives that are computed if the run departs: two rates and a batch.
+# Alternatives that are computed if the run deviates: two rates and a batch size.
 ALTERNATIVES = 3
 
 

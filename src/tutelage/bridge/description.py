@@ -14,7 +14,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_array, is_usable, real_array
 from tutelage._findings import Finding
 
-# Orders of more layers than this are not tried.
+# Largest number of layers of which all orders are tried.
 MOST_LAYERS = 6
 FLOAT64 = float(np.finfo(np.float64).eps)
 
@@ -175,7 +175,10 @@ def _in_order(argument: str, found: Description) -> tuple[Layer, ...]:
     if len(fitting) == 1:
         return fitting[0]
     shapes = ", ".join(f"{one.name} {one.weights.shape}" for one in layers)
-    allowed = "as (out, in) every layer has to take as many numbers as the one before gives"
+    allowed = (
+        "with shapes (outputs, inputs), each layer needs as many inputs as the "
+        "layer before has outputs"
+    )
     hint = "a weight matrix is (units, inputs): W.T if yours is not"
     raise InputError(argument, f"layers {shapes}", allowed, hint)
 

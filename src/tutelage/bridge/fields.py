@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from tutelage.model import Scenario
 
-# Rows on which fields are looked at.
+# Number of rows on which fields are evaluated.
 MOST_ROWS = 10_000
 
 

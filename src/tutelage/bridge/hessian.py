@@ -94,7 +94,12 @@ def _functional(model: Any) -> tuple[Any, Any]:
 
 def _pair(data: Any) -> tuple[Any, Any]:
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data", short_repr(data), "it has to be a pair", "(inputs, targets)")
+        raise InputError(
+            "data",
+            short_repr(data),
+            "it has to be a pair of inputs and targets",
+            "(inputs, targets)",
+        )
     inputs, targets = (as_array(f"data[{i}]", x) for i, x in enumerate(data))
     whole = "int" in str(getattr(data[1], "dtype", ""))  # labels
     if len(inputs.shape) < 1 or len(targets.shape) < 1 or len(inputs) != len(targets):

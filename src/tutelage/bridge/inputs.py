@@ -12,7 +12,7 @@ from tutelage._findings import Finding
 from tutelage._memory import check_memory
 from tutelage.bridge.frameworks.arrays import as_array
 
-# A mean of squares of so many standard errors from what chance gives is no chance.
+# A mean of squares this many standard errors above its expectation is not due to chance.
 DEVIATIONS = 5.0
 
 
@@ -62,7 +62,7 @@ def structure(ξ: Float[np.ndarray, "n N"]) -> Structure:
     upper = np.triu_indices(N)
     covariance = _mean_square((C - np.eye(N))[upper], spread[upper] / n)
     mean = _mean_square(ξ.mean(axis=0), ξ.var(axis=0) / n)
-    # Of few rows the standard errors are uncertain themselves, by √(2/n).
+    # With few rows the standard errors are uncertain themselves, by √(2/n).
     rough = math.sqrt(2 / n)
     return Structure(
         mean=mean,

@@ -33,7 +33,7 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
                 return (found.function,)
     received = f"a network ({network.framework}) that does not tell what stands between its layers"
     hint = "a model made as a sequence, or a function from data to activations"
-    raise InputError(argument, received, "its activations have to be known", hint)
+    raise InputError(argument, received, "tutelage has to know its activations", hint)
 
 
 def activations(
@@ -70,6 +70,6 @@ def _is(network: Description, between: tuple[Function, ...]) -> bool:
     try:
         ours = activations(network, between, ξ, len(network.layers))
         theirs = np.asarray(network.call(ξ)).reshape(ours.shape)
-    except Exception:  # whatever a model can do with inputs that it does not take
+    except Exception:  # a model may fail in any way on inputs of a wrong shape
         return False
     return bool(np.max(np.abs(ours - theirs)) <= tolerance(network) * np.max(np.abs(theirs)))

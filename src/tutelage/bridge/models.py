@@ -10,7 +10,7 @@ from tutelage._checks import InputError, short_repr
 from tutelage.bridge.behaviour import measured_words
 from tutelage.bridge.description import Description, check_finite
 
-# The reader of objects whose class, or a parent of it, is defined in a package of this name.
+# The reader of models whose class, or a parent class, is defined in a package of this name.
 READERS = (
     ("tutelage.deep.network", "deep"),
     ("keras", "keras"),

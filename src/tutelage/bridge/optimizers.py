@@ -23,15 +23,15 @@ import xarray as xr
 from tutelage._checks import InputError, finite_number, short_repr
 from tutelage.bridge.frameworks.arrays import as_array
 
-# Names under which frameworks have plain gradient descent, in lower case.
+# Names of plain gradient descent in the frameworks, in lower case.
 PLAIN = ("sgd", "gd", "gradient descent")
-# Keys of a description by hand.
+# Keys of a mapping that describes an optimizer.
 KEYS = ("name", "learning_rate", "momentum", "dampening", "nesterov", "weight_decay")
 DESCRIPTION = '{"name": "sgd", "learning_rate": 0.01, "momentum": 0.9}'
 ATTRIBUTE = "optimizer"
 # Keras holds rates in float32.
 SAME_RATE = 1e-6
-# Settings that are no numbers.
+# Settings that are not numbers.
 FLAGS = ("nesterov", "decoupled")
 
 
@@ -109,7 +109,7 @@ def read_optimizer(optimizer: Any) -> Optimizer:
         return _by_hand(optimizer)
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
         received = "an Optax transformation"
-        allowed = "its functions do not tell their settings; describe it by hand"
+        allowed = "the settings of an Optax transformation cannot be read: describe it by hand"
     else:
         received = short_repr(optimizer)
         allowed = "it has to be a PyTorch or Keras optimizer, or a description by hand"
@@ -168,7 +168,7 @@ def _checked(name: str, rates: list[Any], **settings: Any) -> Optimizer:
         if key not in FLAGS:
             finite_number(f"optimizer.{key}", value, at_least=0.0, hint="0.0")
     if settings.get("momentum", 0.0) >= 1:
-        allowed = "it has to be below 1: sums of gradients grow without end else"
+        allowed = "it has to be below 1; otherwise the sum of gradients grows without bound"
         raise InputError("optimizer.momentum", repr(settings["momentum"]), allowed, "0.9")
     numbers: dict[str, Any] = {
         key: bool(x) if key in FLAGS else float(x) for key, x in settings.items()

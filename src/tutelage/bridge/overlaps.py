@@ -15,9 +15,9 @@ from tutelage.bridge.inputs import check_inputs
 from tutelage.bridge.models import read
 from tutelage.model import Overlaps
 
-# Components drawn with variance 1 have norms within so many standard deviations of N.
+# The squared norm of components with variance 1 is within this many standard deviations of N.
 DEVIATIONS = 5
-# With fewer inputs a norm of order N is one of order one.
+# With fewer inputs a norm of order N cannot be distinguished from one of order one.
 FEW_INPUTS = 50
 
 
@@ -106,8 +106,11 @@ def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
         raise InputError(
             argument,
             f"weights with |w|² = {np.mean(norms):.4g} at N = {N}",
-            "fields w·ξ of variance N are those of no theory",
-            "scaled=True if your fields are w·ξ/√N, scaled=False if they are as large",
+            "fields w·ξ of variance N are outside the theory, which needs a variance of order 1",
+            (
+                "scaled=True if your fields are w·ξ/√N, scaled=False if they really "
+                "have this variance"
+            ),
         )
 
 
@@ -118,6 +121,6 @@ def _check_first(
     names = layer if isinstance(layer, tuple) else (layer, layer)
     for network, name in zip((student, teacher), names, strict=True):
         if network.layers[0].name != name:
-            allowed = "inputs of the network are not those of this layer"
-            hint = "tl.bridge.correlations, or without inputs"
+            allowed = "this layer does not receive the inputs of the network"
+            hint = "tl.bridge.correlations, or leave out inputs="
             raise InputError(argument, repr(name), allowed, hint)

@@ -42,7 +42,7 @@ def recognised(function: Function, error: float) -> Recognised | None:
     """
     try:
         g = function.values(FIELDS)
-    except Exception:  # a function of the user's may fail in any way
+    except Exception:  # a user's function may fail in any way
         return None
     if np.shape(g) != FIELDS.shape or not np.all(np.isfinite(g)):
         return None
@@ -66,7 +66,7 @@ def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
             yield Recognised(kind(*numbers), float(f"{factor:.{digits}g}"))
 
     fits = [(getattr(activations, unit.kind), unit.fit(up, zero, down)) for unit in UNITS.values()]
-    # Those with the fewest numbers first: a straight line is `Linear`, not `LeakyReLU(1)`.
+    # Activations with the fewest parameters first: a straight line is `Linear`, not `LeakyReLU(1)`.
     for kind, numbers in sorted(fits, key=lambda fit: len(fit[1])):
         yield from one(kind, *numbers)
 
@@ -96,11 +96,12 @@ def _check_elementwise(argument: str, function: Function) -> None:
 
 def _kinks(g: Any) -> tuple[float, ...]:
     """Find the points where the slope of g jumps, by repeated subdivision."""
-    x = np.linspace(-8.0, 8.0, 1024)  # no round spacing: zero is between two points
+    x = np.linspace(-8.0, 8.0, 1024)  # not a round spacing: zero lies between two points
     y = g(x)
     bend = np.abs(np.diff(y, 2))
     slope = np.max(np.abs(np.diff(y))) / (x[1] - x[0])
-    # A kink bends one interval, or two, and what is smooth its neighbours as much.
+    # A kink changes the slope in one or two intervals; a smooth bend changes its neighbours as
+    # much.
     beside = np.maximum(np.roll(bend, 3), np.roll(bend, -3))
     found: list[float] = []
     for i in np.flatnonzero(bend > 3 * beside + KINK / 4 * slope * (x[1] - x[0])):
@@ -127,7 +128,7 @@ class Spline(eqx.Module):
     @classmethod
     def through(cls, g: Any, kinks: tuple[float, ...]) -> "Spline":
         """Interpolate g by splines of degree five, because averages need two derivatives."""
-        # Between kinks, and on either side of 0, where many a function changes its formula.
+        # Between kinks, and on both sides of 0, where many functions change their formula.
         ends = sorted({-END, 0.0, *kinks, END})
         knots, rows = [], []
         for a, b in pairwise(ends):

@@ -36,15 +36,15 @@ from tutelage.simulation.ensemble import Ensemble
 from tutelage.simulation.observables import GAUSSIAN, Observations, dataset, errors
 from tutelage.simulation.simulate import LARGEST_OVERLAP
 
-# Seconds between two writings of the file.
+# Seconds between two writes of the file.
 SECONDS = 30.0
-# Part of the time that writing may take: if it takes long it is done less often.
+# Fraction of the time that writing may take; slow writes become rarer.
 SHARE = 0.02
-# Records for each unit of time, unless it is said.
+# Records per unit of time, by default.
 RECORDS = 5
-# What has to be the same for a file to be gone on with.
+# Attributes that must be equal for a file to be continued.
 IDENTITY = ("scenario", "learning_rate", "readout_rate", "batch", "dimension")
-# Overlaps of the same weights in float32, read from two files.
+# Tolerance between overlaps of the same weights in float32, read from two files.
 SAME_OVERLAPS = 1e-5
 # Attribute of a record with the steps at which the training was resumed.
 RESUMED = "resumed"
@@ -468,7 +468,7 @@ class Recorder:
             return True
         raise InputError(
             "student",
-            f"weights at step {step} that are not those of the record {str(self._path)!r}",
+            f"weights at step {step} that differ from those of the record {str(self._path)!r}",
             f"the file has steps {steps[0]} to {steps[-1]}, and is left unchanged",
             "record(student, step=...) with the number of steps that made these weights, "
             "or another file name for another training",

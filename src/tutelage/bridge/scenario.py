@@ -13,7 +13,7 @@ from tutelage.bridge.overlaps import overlaps, pair
 from tutelage.bridge.recognition import custom
 from tutelage.model import Committee, Scenario
 
-# Biases of this size, in units of the fields' spread, are none.
+# Biases up to this size, in units of the fields' spread, count as zero.
 NO_BIAS = 1e-6
 
 
@@ -103,7 +103,7 @@ def _activation(argument: str, units: Units, given: Any) -> Activation:
     if units.function is not None:
         return custom(argument, units.function)
     if given is None:
-        allowed = "weights do not tell what the units do"
+        allowed = "weights alone do not determine the activation"
         hint = "activation=tl.ReLU(), or the model itself instead of its weights"
         raise InputError(argument, "weights without an activation", allowed, hint)
     return given if isinstance(given, Activation) else Activation.from_function(given)

@@ -26,5 +26,5 @@ def main() -> None:
         except (KeyboardInterrupt, Exception) as problem:
             if not is_interrupt(problem):
                 raise
-            print("tutelage: interrupted; nothing had begun", file=sys.stderr)
+            print("tutelage: interrupted before any work began", file=sys.stderr)
             sys.exit(interrupted())

@@ -100,7 +100,7 @@ def equilibrium(
         }
         if not math.isinf(K) and (K != 2 or approximation != "annealed"):
             allowed = (
-                "at a temperature the theory is that of infinitely many units, annealed also of 2"
+                "with a temperature the theory is for infinitely many units (annealed: also for 2)"
             )
             raise InputError(
                 "--units", units, allowed, "--units inf, or --approximation annealed --units 2"

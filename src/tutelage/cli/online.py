@@ -49,7 +49,8 @@ def online(
     sweep_learning_rate: Annotated[
         str | None,
         typer.Option(
-            metavar="FIRST:LAST:COUNT", help="Many runs at once, instead of --learning-rate."
+            metavar="FIRST:LAST:COUNT",
+            help="Many learning rates, a run each, instead of --learning-rate.",
         ),
     ] = None,
     fixed_points: Annotated[
@@ -60,9 +61,7 @@ def online(
     ] = False,
     landscape: Annotated[
         int | None,
-        typer.Option(
-            metavar="STARTS", help="Instead of a run: the minima in which STARTS runs end, ETA → 0."
-        ),
+        typer.Option(metavar="STARTS", help="Find the minima in which STARTS runs end, ETA → 0."),
     ] = None,
     optimizer: optimizers.Optimizer = None,
     momentum: optimizers.Momentum = None,
@@ -118,7 +117,9 @@ def online(
         files.save(run, "the curves")
         files.draw(lambda figures: figures.learning_curves(run)[0].figure)
         points = _fixed_points(scenario, learning_rate, **steps) if fixed_points else None
-        steps["readout_rate"] /= learning_rate or 1.0  # there both grow together, in units of η
+        steps["readout_rate"] /= (
+            learning_rate or 1.0
+        )  # there the numbers grow together, in units of η
         rates = _critical(scenario, start, **steps) if critical else None
         if as_json:
             printing.print_json(_for_json(run, points, rates))

@@ -28,7 +28,7 @@ LargeBatch = Annotated[
 BestError = Annotated[
     float | None,
     typer.Option(
-        metavar="ERROR", help="Instead of a run: the learning-rate schedule that reaches it first."
+        metavar="ERROR", help="Find the learning-rate schedule that reaches ERROR soonest."
     ),
 ]
 
@@ -64,7 +64,7 @@ def _optimizer(name: str | None, momentum: float | None) -> Any:
     from tutelage import optimizers
 
     if momentum is not None and name not in ("momentum", "muon"):
-        allowed = "it belongs to --optimizer momentum or muon"
+        allowed = "it needs --optimizer momentum or muon"
         raise InputError("--momentum", f"{momentum:g}", allowed, "--optimizer momentum")
     if name == "momentum":
         return optimizers.Momentum(0.9 if momentum is None else momentum)

@@ -165,7 +165,7 @@ def activation(option: str, text: str) -> "Activation":
     try:
         return kind(_parameter(option, text, name, parameter))
     except InputError as problem:
-        named = problem.argument == option  # the number could not be read
+        named = problem.argument == option  # the option's value could not be parsed
         received, allowed = (
             repr(text),
             f"its {problem.argument} {problem.allowed.removeprefix('it ')}",
@@ -292,7 +292,10 @@ def scenario(
     if outputs != wanted:
         received, allowed = f"{outputs} output(s)", f"--readout has {wanted}, a row for each"
         raise InputError(
-            "--teacher-readout", received, allowed, "as many rows, with ';' between them"
+            "--teacher-readout",
+            received,
+            allowed,
+            "as many rows as --readout, with ';' between them",
         )
     student = Committee(K, activation("--activation", units[0]), v)
     teacher = Committee(M, activation("--teacher-activation", units[1] or units[0]), teacher_v)

@@ -68,7 +68,7 @@ class Files:
         self._checkpoint, self._continues, self._folder = checkpoint, continues, folder
         self._style = style
         self._result: tuple[xr.Dataset, str] | None = None
-        self._where = ""  # the result is, in words
+        self._where = ""  # where the result was saved, in words
         self._failed = False
 
     def save(self, result: "xr.Dataset", what: str) -> None:

@@ -23,7 +23,7 @@ def console(stderr: bool = False) -> "Console":
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            raise  # the command says what becomes of its result
+            raise  # the command reports what happened to its result
 
     made = Screen(stderr=stderr, highlight=False)
     if not made.is_terminal:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WORDS = 24  # width of the column with values that a paper gives in words
 # A section that takes longer (in seconds) is named in a log.
 ANNOUNCE_SECONDS = 1.0
-MEMORY = "4 GB"  # all papers in small took 3.8
+MEMORY = "4 GB"  # all papers at their small size took 3.8
 NOTABLE = ("differs", "in our reading", "depends", "corrected")
 COLOURS = {
     "agrees": "green",
@@ -59,7 +59,7 @@ def reproduce(
         bool, typer.Option("--full", help="Compute at the papers' sizes, which takes hours.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Compute also what earlier runs have kept.")
+        bool, typer.Option("--again", help="Compute again what earlier runs have stored.")
     ] = False,
     workers: Annotated[
         int, typer.Option(metavar="COUNT", help="Processes that compute sections.")
@@ -98,8 +98,8 @@ def reproduce(
             print_json(rows)
         else:
             _print(rows, all_rows, out)
-    # A claim that does not hold is a finding if a note says why; a number that nobody has
-    # looked into is a failure.
+    # A claim that does not hold counts as a finding if a note explains it; an unexplained deviation
+    # counts as a failure.
     if not whole or any(row["verdict"] == "differs" and not row["note"] for row in rows):
         raise typer.Exit(1)
 
@@ -212,7 +212,7 @@ def _print_notable(rows: list[dict[str, Any]]) -> None:
     shown = table()
     for heading in ("verdict", "paper"):
         shown.add_column(heading, no_wrap=True)
-    shown.add_column("item")  # which leaves room for the others
+    shown.add_column("item")  # leaves room for the other columns
     shown.add_column("published", no_wrap=True, max_width=WORDS)
     shown.add_column("computed", no_wrap=True)
     for row in notable:

@@ -47,7 +47,9 @@ def specialize(
     learning_rate: options.LearningRate = 0.01,
     construction: Annotated[
         str,
-        typer.Option(metavar="NAME", help="text (Sec. 8.16) or code (the authors')."),
+        typer.Option(
+            metavar="NAME", help="Initial student: 'text' (Sec. 8.16) or 'code' (the authors')."
+        ),
     ] = "text",
     start_scale: Annotated[
         float, typer.Option(metavar="SCALE", help="Factor of the initial student weights; above 0.")
@@ -58,7 +60,8 @@ def specialize(
     runs: options.Runs = 2,
     seed: options.Seed = 0,
     threshold: Annotated[
-        float, typer.Option(metavar="RHO", help="Correlation that counts as recovered.")
+        float,
+        typer.Option(metavar="RHO", help="Correlation above which a teacher node is recovered."),
     ] = 0.95,
     checkpoint: options.Checkpoint = None,
     as_json: options.Json = False,

@@ -98,7 +98,7 @@ def spectrum(
     plot_style: options.PlotStyle = "screen",
     animation: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.gif", help="The eigenvalues through training, as a film."),
+        typer.Option(metavar="FILE.gif", help="Animation of the eigenvalues during training."),
     ] = None,
 ) -> None:
     """Train classifiers and compute the spectra of their Hessians.
@@ -130,7 +130,12 @@ def spectrum(
 def _check_not_replaced(data: str, out: Path | None) -> None:
     """The examples are not written over."""
     if out is not None and out.exists() and Path(data).exists() and out.samefile(data):
-        raise InputError("--out", repr(str(out)), "these are the examples", "--out run.csv")
+        raise InputError(
+            "--out",
+            repr(str(out)),
+            "this file holds the examples, which would be overwritten",
+            "--out run.csv",
+        )
 
 
 def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: float) -> None:
@@ -140,7 +145,7 @@ def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: f
     finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-12")
     options.check_seed(seed)
     if spectra < 2:
-        allowed = "the first and the last epoch are always watched"
+        allowed = "the first and the last epoch are always recorded"
         raise InputError("--spectra", str(spectra), allowed, "--spectra 5")
 
 

@@ -98,7 +98,11 @@ def read(path: Path) -> dict[str, Any]:
 def _check_options(arguments: Any) -> None:
     """Refuse options of the command as arguments of the function."""
     for name in (name for name in OPTIONS if name in arguments):
-        allowed = "it is given to the command" if "--" in OPTIONS[name] else "it has its own entry"
+        allowed = (
+            "it is an option of the command"
+            if "--" in OPTIONS[name]
+            else "it has a separate entry in the file"
+        )
         raise _refused(name, short_repr(arguments[name]), allowed, OPTIONS[name])
 
 

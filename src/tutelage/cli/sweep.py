@@ -71,7 +71,7 @@ def sweep(
         allowed = "it has to be a file that ends in .toml, or example, status or show"
         raise InputError("FILE", repr(what), allowed, "tutelage sweep example > study.toml")
     if workers is not None and scheduler is not None:
-        raise InputError("--scheduler", scheduler, "it stands instead of --workers", "one of both")
+        raise InputError("--scheduler", scheduler, "it replaces --workers", "give one of the two")
     files = Files(out=out, plot=plot, style=plot_style, folder=store)
     _run(Path(what), store, workers, scheduler, dry_run, fresh, retry, variable, as_json, files)
 
@@ -103,7 +103,7 @@ def _run(
         files.save(study, "the study")
         _show(study, variable, as_json, files)
         if store is not None and not as_json:
-            print(f"kept in {store}")
+            print(f"stored in {store}")
 
 
 def _say_dashboard(scheduler: str) -> None:

@@ -76,7 +76,7 @@ def _records(kept: Mapping[str, np.ndarray]) -> list[Measured]:
 
 
 def _stacked(records: list[Measured]) -> Measured:
-    names = records[0] if records else ()  # nothing is recorded before the first recorded epoch
+    names = records[0] if records else ()  # nothing is stored before the first recorded epoch
     return {name: np.stack([one[name] for one in records]) for name in names}
 
 

@@ -57,7 +57,7 @@ def correlation(f: Any, g: Any) -> Float[Array, "students teachers"]:
 def _unit(f: Any) -> Any:
     centred = f - jnp.mean(f, axis=0, keepdims=True)
     norm = jnp.linalg.norm(centred, axis=0, keepdims=True)
-    # A constant minus its mean is rounding, which has no direction.
+    # A constant minus its mean is rounding error, which has no direction.
     dead = norm <= 1e-12 * jnp.linalg.norm(f, axis=0, keepdims=True)
     return jnp.where(dead, 0.0, centred / jnp.where(dead, 1.0, norm))
 

@@ -90,9 +90,11 @@ def path_of(name: str) -> Path:
     available = results()
     if name not in available:
         hint = next(iter(available), "make reproduce, or tutelage explore --files FOLDER")
-        raise InputError("file", short_repr(name), f"there are {len(available)} results here", hint)
+        raise InputError(
+            "file", short_repr(name), f"the explorer has {len(available)} results", hint
+        )
     if available[name].stat().st_size > MAX_BYTES:
-        allowed = f"a file has at most {MAX_BYTES // 2**20} MB here"
+        allowed = f"the explorer reads files of at most {MAX_BYTES // 2**20} MB"
         raise InputError(
             "file", short_repr(name), allowed, "another file, or fewer recorded epochs"
         )

@@ -200,7 +200,7 @@ class Reader:
         value = constant(exponent)
         if value is None:
             return Node("^", (base, exponent))
-        # A whole number as such: negative bases have powers, too.
+        # A whole number stays an integer, so that negative bases have powers.
         whole = value.is_integer() and 0 <= value <= MOST_POWER
         return Node("power" if whole else "^", (base, Node("number", number=value)))
 

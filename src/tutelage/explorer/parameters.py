@@ -114,7 +114,7 @@ class Parameter:
         if not inside and not (self.zero and value == 0):
             also = "0 or " if self.zero else ""
             raise InputError(
-                self.name, short_repr(value), f"here it is {also}from {low:g} to {high:g}", hint
+                self.name, short_repr(value), f"the explorer allows {also}{low:g} to {high:g}", hint
             )
         return value
 

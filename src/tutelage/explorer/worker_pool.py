@@ -32,7 +32,7 @@ MAX_WAITING_JOBS = 200
 # Finite networks wait this long for the tasks of other pages; then an extra worker starts, which
 # ends after it has been idle.
 EXTRA_AFTER_SECONDS, EXTRA_IDLE_SECONDS = 2.0, 60.0
-# After this time a request is refused if its worker was killed or replaces a killed one.
+# After this time a request is refused if its worker was killed or replaces a killed worker.
 RECOVERY_SECONDS = 25.0
 MEMORY_GIGABYTES = 6.0
 # Seconds to wait for a worker that has compiled a program, or is compiling it, before another
@@ -42,7 +42,7 @@ WAIT_IF_COMPILED_SECONDS, WAIT_IF_COMPILING_SECONDS = 1.0, 15.0
 MAX_COMPILED_PROGRAMS = 60
 # Seconds before a stale request is stopped: it often ends by itself, and a restart is expensive.
 STALE_SECONDS = 1.0
-GRACE_SECONDS = 0.5  # a stopped worker may take to end by itself
+GRACE_SECONDS = 0.5  # that a stopped worker may take to end by itself
 TICK_SECONDS = 0.1
 WORKER_ENDED = "the process that computed this has ended, perhaps for lack of memory; try again"
 RECOVERING = (

@@ -39,7 +39,7 @@ def figure_function(function: Figure) -> Figure:
             lacks = isinstance(problem, KeyError)
             name = first if lacks else ", ".join(sorted({*options} - {first})) or first
             allowed = f"it cannot be drawn: {words[:200].rstrip('.')}"
-            raise InputError(name, "what does not fit", allowed) from problem
+            raise InputError(name, "values that do not fit", allowed) from problem
 
     return wrapper  # type: ignore[return-value]
 

@@ -66,7 +66,7 @@ def order_parameters(
     if "generalization_error" in which:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     unique = {entry.get_label(): entry for entry in [*symbols, *kinds, *marks]}
-    # If styles are given, each curve has a legend entry: its style alone does not tell its kind.
+    # With given styles each curve has a legend entry: its style alone does not show its kind.
     return finish(axes, handles=None if styles else list(unique.values()))
 
 
@@ -160,7 +160,7 @@ def mark_transitions(
     if groups:
         loads_in_words = (f"{marks[n][0]} = {load:.6g}" for group in groups for n, load in group)
         add_to_caption(axes, f"Transitions at {', '.join(loads_in_words)}.")
-    # In the order of the table: equal loads differ by rounding.
+    # In the order of the table: equal loads may differ by rounding.
     in_order = [{name: dict(g)[name] for name in marks if name in dict(g)} for g in groups]
     return [_mark_line(axes, loads, marks) for loads in in_order]
 

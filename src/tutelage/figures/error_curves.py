@@ -137,7 +137,7 @@ def _mark_integration_error(axes: Any, dataset: xr.Dataset) -> None:
     words = f"below {written}: error of the integration"
     if any(text.get_text() == words for text in axes.texts):
         return
-    # Not by `plot`: the next call of `error` would take the line for a curve.
+    # Not drawn by `plot`: the next call of `error` would take the line for a curve.
     across, grey = axes.get_yaxis_transform(), "0.45"
     axes.hlines(limit, 0, 1, transform=across, linewidth=0.8, colors=grey, linestyles=":")
     options = {"fontsize": rcParams["legend.fontsize"], "color": grey, "clip_on": True}

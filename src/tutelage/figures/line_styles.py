@@ -85,7 +85,9 @@ def assigned_pairs(curves: Sequence[Curve]) -> set[str]:
 def best_assignment(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the one-to-one pairs with the largest sum of entries."""
     if max(R.shape) > MAX_STYLED_UNITS:
-        from scipy.optimize import linear_sum_assignment  # 0.4 s that a picture of few units saves
+        from scipy.optimize import (
+            linear_sum_assignment,
+        )  # loading it takes 0.4 s, which a picture of few units saves
 
         return linear_sum_assignment(-R)
     if R.shape[0] > R.shape[1]:

@@ -32,7 +32,7 @@ def mean_over_runs(dataset: xr.Dataset) -> xr.Dataset:
         return dataset
     if run_labels(dataset) is not None:
         received = f"{dataset.sizes['run']} runs of the theory with different numbers"
-        raise InputError("dataset", received, "it has to be one", "dataset.isel(run=0)")
+        raise InputError("dataset", received, "it has to be one run", "dataset.isel(run=0)")
     from tutelage.simulation import summary
 
     return summary(dataset)

@@ -38,7 +38,8 @@ SYMBOLS = {
     "height": "height of the plateau",
     "diverges": r"$\eta$ above which norms diverge",
 }
-# The main result of each swept function; residuals and errors only tell its precision.
+# The main result of each swept function, in the order of preference; residuals and errors are not
+# drawn.
 MAIN_RESULTS = {
     "online.plateau": "length",
     "online.critical_learning_rates": "diverges",
@@ -98,7 +99,7 @@ def _swept(dataset: xr.Dataset) -> list[str]:
     except (KeyError, ValueError, TypeError):
         raise InputError(
             "dataset",
-            "one without a record of the swept arguments",
+            "a Dataset without a record of the swept arguments",
             "it has to be a study",
             "the result of tl.sweeps.run, or tl.sweeps.load(store)",
         ) from None

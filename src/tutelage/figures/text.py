@@ -13,7 +13,7 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 
 MAX_LABELS = 12  # more lines cannot be distinguished
-MIN_WIDTH_INCHES = 4.5  # of Axes that have their legend to the right; else it is below
+MIN_WIDTH_INCHES = 4.5  # of Axes with the legend to the right; narrower ones have it below
 MAX_LEGEND_FRACTION = 0.34  # of the width
 GAP_POINTS = 4.0  # between the Axes and the legend
 

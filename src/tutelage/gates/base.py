@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The value of t = βh that replaces an infinite one: exponents of two states differ by more than
 # the range of the exponential function, and none overflows.
 LARGEST = 1e300
-# States count as symmetric if they mirror each other up to this: each was rounded once.
+# Tolerance for the mirror symmetry of the states, each of which was rounded once.
 MIRRORED = 4 * float(np.finfo(np.float64).eps)
 
 

@@ -41,7 +41,9 @@ class Gate(AbstractGate):
             allowed = f"there has to be one for each of the {len(s)} states"
             raise InputError("weights", f"{len(w)} weights", allowed, "weights=None for equal ones")
         if np.any(w <= 0):
-            raise InputError("weights", f"{w.min():g}", "weights are positive", "leave a state out")
+            raise InputError(
+                "weights", f"{w.min():g}", "weights are positive", "leave out a state of weight 0"
+            )
         order = np.argsort(s)
         if np.any(np.diff(s[order]) == 0):
             received = f"{number(s[order][:-1][np.diff(s[order]) == 0][0])} twice"

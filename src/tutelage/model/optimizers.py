@@ -120,8 +120,8 @@ def check_optimizer(value: Any) -> None:
     kind = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
     if any(word in str(kind).lower() for word in COORDINATE_WISE):
         allowed = (
-            "it scales each coordinate of a weight vector by itself, which overlaps do not know: "
-            "the equations do not close"
+            "it rescales each coordinate of a weight vector; overlaps do not "
+            "contain coordinates, so the equations do not close"
         )
     else:
         allowed = "it has to be one of tl.optimizers"

@@ -141,7 +141,7 @@ class Scenario(Numbers):
             raise InputError(
                 "scenario",
                 f"arrays of {' and '.join(map(str, sorted(lengths)))} numbers",
-                "they have to be of one length, one number for each run",
+                "all need the same length, one number for each run",
             )
 
     def _repr_html_(self) -> str:
@@ -243,8 +243,8 @@ def check_scenario(
     if scenario.leading and not batched:
         raise InputError(
             "scenario",
-            f"{scenario.leading[0]} values of a number",
-            "there has to be one value of each",
+            f"arrays of {scenario.leading[0]} values",
+            "each of its numbers has to be a single value",
             "tl.online.evolve, which takes one value per run, or a loop over scenario.split_runs()",
         )
     if not time_dependent_T:
@@ -316,7 +316,9 @@ def _readout(value: ArrayLike, units: int) -> Float[Array, "... outputs units"]:
         )
     if np.any(np.all(v == 0, axis=(-2, -1) if v.ndim > 1 else -1)):
         raise InputError(
-            "readout", "zeros only", "some weight has to differ from 0: nothing is learned else"
+            "readout",
+            "zeros only",
+            "at least one weight has to differ from 0; otherwise nothing is learned",
         )
     return jax_array(v[None] if v.ndim == 1 else v)
 

@@ -79,7 +79,10 @@ def check_orthogonal(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> None
         raise InputError(
             "drift",
             f"teachers with overlaps of up to {_largest_off_diagonal(T):.3g} between them",
-            "these decay as exp(-2 drift time): nothing is at rest before teachers are orthogonal",
+            (
+                "drift makes these overlaps decay as exp(-2 drift time); no state is "
+                "stationary before that ends"
+            ),
             "teacher_overlaps=np.diag([1.0, 2.0]), drift=0, or tl.online.evolve",
         )
 

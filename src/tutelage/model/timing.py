@@ -25,7 +25,7 @@ from tutelage._module import Module
 from tutelage._types import ArrayLike, FloatOrArray
 
 RECORDED_TIMES = 401
-# Times between 0 and the end at which a schedule is checked, besides the recorded ones.
+# Additional times between 0 and the end at which a schedule is checked.
 SCHEDULE_CHECKS = 101
 READOUT, DECAY = "readout_rate", "weight_decay"
 
@@ -132,7 +132,7 @@ def learning_rate(
                 "a simulation has no limit η → 0",
                 "a small one, such as 0.01, and times in units of 1/η",
             )
-        # An array is data of a compiled program; another number needs no other program.
+        # An array is an input of a compiled program, so other values use the same program.
         return LIMIT if value == 0 else rate_of(np.asarray(value, dtype=np.float64))
     if not runs:
         raise InputError("learning_rate", f"shape {shape}", "it has to be one number")
@@ -195,7 +195,7 @@ def _per_run_rates(value: ArrayLike, argument: str = "learning_rate") -> Float[n
     if not values.size:
         raise InputError(argument, "an empty array", "it needs at least one entry", "[0.5, 1.0]")
     if argument != READOUT and np.any(values == 0):
-        raise InputError(argument, "0 in an array", "the limit η → 0 is a run of its own")
+        raise InputError(argument, "0 in an array", "the limit η → 0 needs a separate run")
     if np.any(values < 0):
         where = int(np.argmax(values < 0))
         received = f"{values.flat[where]} at index {where}"

@@ -46,7 +46,7 @@ from tutelage.runs.stored_jit import stored_jit
 # At most this many runs with per-run numbers are computed in parallel by one program of this width,
 # each in a lane of vector instructions.
 LANES = 16
-# The first one that supports a scenario and its method computes the averages.
+# The averages are computed by the first class that supports the scenario and its method.
 IMPLEMENTATIONS: tuple[type[Moments], ...] = (
     ErfMoments,
     SignMoments,
@@ -98,7 +98,7 @@ class Flow(Module):
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
         self.trained = bool(readout_rate)
         self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
-        # An array is data of a program: another value needs no other program.
+        # An array is an input of a program, so other values use the same program.
         self.batch = np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64)
         self.moments = moments(scenario, method, limit)
 

@@ -103,7 +103,7 @@ def iterate(
 def _check_closes(scenario: Scenario, readout_rate: float, optimizer: Optimizer) -> None:
     """Teachers are constant, and only plain steps train the second layer."""
     if float(scenario.drift) > 0:
-        allowed = "teachers of steps with whole batches have to stay"
+        allowed = "teachers must not drift in steps with large batches"
         raise InputError("scenario", f"drift = {scenario.drift}", allowed, "drift=0")
     if readout_rate > 0 and not isinstance(optimizer, Plain):
         allowed = f"steps of {type(optimizer).__name__} need a fixed second layer"
@@ -135,7 +135,7 @@ class BatchMap(eqx.Module):
 
     def __init__(self, flow: Flow, optimizer: Optimizer, batch: Any, readout_rate: Any = 0.0):
         self.flow = flow
-        # As arrays these numbers are data: other values need no other program.
+        # As arrays these numbers are inputs of a program, so other values use the same program.
         numbers = (
             np.asarray(optimizer.momentum, np.float64) if optimizer.momentum else None,
             np.asarray(optimizer.epsilon or 0.0, np.float64),
@@ -155,7 +155,7 @@ class BatchMap(eqx.Module):
             raise InputError(
                 "optimizer",
                 "no epsilon",
-                "its default is relative to the gradient of the start, which is zero here",
+                "its default is a fraction of the gradient at the start, which is zero here",
                 f"tl.optimizers.{type(self.optimizer).__name__}(epsilon=1e-12)",
             )
         epsilon = np.asarray(RELATIVE_EPSILON * trace)

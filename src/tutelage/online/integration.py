@@ -43,8 +43,8 @@ FINEST = 1e-14
 GROWS = 1e-9
 
 # Steps of the first compiled call, and of the first call with finer averages, whose steps may take
-# seconds.  The next call has GROWTH times as many, as long as it takes less than MAX_CALL_SECONDS,
-# so that progress is printed and Ctrl-C handled.
+# seconds. Each later call has up to GROWTH times as many steps while it takes less than
+# MAX_CALL_SECONDS, so that progress is printed and Ctrl-C handled.
 FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, MAX_CALL_SECONDS = 64, 1, 16, 0.5
 # The number of recorded times is a constant of a program: smaller numbers are padded to this one,
 # if the records of all runs then take at most MAX_PADDED_BYTES.
@@ -59,7 +59,7 @@ TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
-# Reasons to pause: a run needs finer averages, or is at rest on its way to a solution.
+# Reasons to pause: a run needs finer averages, or is at rest close to a solution.
 UNRESOLVED, NEARLY_SOLVED = 4, 5
 
 
@@ -110,8 +110,8 @@ def integrate(
     runs = y0.shape[0] if y0.ndim > 1 else 1
     begin = np.zeros(y0.shape[:-1])
     if isinstance(flow, Flows) and flow.uses_lanes:
-        # Padded with runs that are at their end: one program for any number of runs, and the digits
-        # of a run do not depend on the other runs.
+        # Padded with runs that are at their end: one program serves any number of runs, and the
+        # digits of a run do not depend on the other runs.
         flow, y0, teachers, rate = _padded_runs((flow, y0, teachers, rate), LANES - runs)
         begin = np.pad(begin, (0, LANES - runs), constant_values=until)
     with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
@@ -197,7 +197,7 @@ def _advance(
         flow = flow.batched
     if flow.moments.has_long_loops:
         return _compiled_long_loops
-    # A schedule is a function of the user, with any operations.
+    # A schedule is a user's function, with any operations.
     is_small = runs == 1 and isinstance(rate, Rate) and flow.moments.fits_one_kernel
     if is_small and flow.moments.uses_wide_vectors:
         return _compiled_wide
@@ -244,13 +244,15 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
         return
     then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
     left = until - float(np.min(np.asarray(now.t)[running]))
-    grow = shortest > LARGEST_STEP_FACTOR * then  # as they do from a careful first one
+    grow = shortest > LARGEST_STEP_FACTOR * then  # as they do after a small first step
     if left > MAX_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise ComputationError(
             "until",
             f"the run cannot reach {until:g}",
-            f"stability limits the steps to {shortest:.1g}, and {left / shortest:.1g} of them are "
-            "left: something in these equations decays as fast as that",
+            (
+                f"stability limits the steps to {shortest:.1g}, and "
+                f"{left / shortest:.1g} steps are left: a term of the equations decays at that rate"
+            ),
             f"until={1e6 * shortest:.1g}, or smaller rates, weight_decay or drift",
         )
 
@@ -298,7 +300,7 @@ def _compiled(*arguments: Any) -> IntegratorState:
     return _integrated(*arguments)
 
 
-# With few units most of the time of a step is spent to call kernels: a curve of two erf units takes
+# With few units most of the time of a step is spent on kernel calls: a curve of two erf units takes
 # 0.6 instead of 2.5 ms, one of two ReLUs 2.5 instead of 11.7.
 @partial(stored_jit, as_one_kernel=True)
 def _compiled_one_kernel(*arguments: Any) -> IntegratorState:

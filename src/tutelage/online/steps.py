@@ -11,10 +11,10 @@ from tutelage.online.flow import Flow, errors_of
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import IntegratorState, every_step
 
-# Relative to the start: a stable solution attracts every run that is this close, and errors below a
-# hundred tolerances (at most 1e-8) are those of the integration.
+# Distance relative to the start: a stable solution attracts every run that is this close, and
+# errors below a hundred tolerances (at most 1e-8) are integration errors.
 NEARLY_SOLVED = 1e-6
-# Relative to T: at larger norms the terms in η² have outgrown the others.
+# Norms relative to T: at larger norms the terms in η² exceed the others.
 TOO_LARGE = 1e6
 MAX_STEPS = 2**14
 OUTCOMES = ("reached", "converged", "diverged")

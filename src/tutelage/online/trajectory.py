@@ -257,7 +257,7 @@ def _check_start_is_finite(
 
 def _check_averages(error: float, method: Method | str | None) -> None:
     """Refuse averages without a correct digit, unless a method was requested."""
-    if method is None and not error < MAX_AVERAGES_ERROR:  # which NaN is not
+    if method is None and not error < MAX_AVERAGES_ERROR:  # false for NaN
         raise InputError(
             "scenario and start",
             f"units whose averages have an error of {error:.2g}",
@@ -268,7 +268,7 @@ def _check_averages(error: float, method: Method | str | None) -> None:
 
 def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
     """Return the largest error of the averages of all runs at their starts."""
-    if begin.Q.ndim == 2 or flows[0].method.exact:  # which is the same for every state
+    if begin.Q.ndim == 2 or flows[0].method.exact:  # which is equal for all runs
         return flows[0].moments.error(begin)
     runs = len(begin.Q)
     return max(

@@ -4,7 +4,7 @@ import math
 
 from tutelage.papers.row import Row
 
-DIGITS = 10  # of a number whose error is rounding
+DIGITS = 10  # of a number whose error is rounding only
 ROUNDED_ZERO = 1e-13
 
 
@@ -23,7 +23,7 @@ def computed_text(row: Row) -> str:
     if not math.isfinite(value):
         return "—"
     if abs(value) < ROUNDED_ZERO:
-        return f"{value:.1g}" if value else "0"  # its digits are those of rounding
+        return f"{value:.1g}" if value else "0"  # all its digits are rounding error
     if not error or not math.isfinite(error):
         return f"{value:.{DIGITS}g}"
     places = 1 - math.floor(math.log10(error))  # two digits of the error

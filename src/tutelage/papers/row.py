@@ -14,15 +14,14 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from tutelage._checks import InputError
 
-# agrees: within the digits printed, or the uncertainty of what is computed.
-# corrected: differs, and the computed number meets the exact form or value that replaces it.
-# differs: neither; of a statement, that a test says the opposite, in every reading of the paper.
-# in our reading: fails as the authors count or print it, and holds in a reading that is ours.
-# depends: on something that the paper does not print, as the note says, with what comes out.
-# undecided: a statement that the runs neither confirm nor refute.
-# not comparable: computed, but under other conditions than the paper's, as the note says.
-# missing: published, but not computed here, as the note says.
-# new: computed here, and not in any of the papers.
+# agrees: within the printed digits, or the uncertainty of the computed number. corrected: differs,
+# and the computed number agrees with the exact form or value that replaces the printed one.
+# differs: neither; for a statement, a test says the opposite in every reading of the paper. in our
+# reading: fails as the authors count or print it, and holds in a reading of ours. depends: on a
+# setting that the paper does not print; the note says on which, with the results. undecided: a
+# statement that the runs neither confirm nor refute. not comparable: computed, but under other
+# conditions than the paper's, which the note names. missing: published, but not computed here; the
+# note says why. new: computed here, and not in any of the papers.
 Verdict = Literal[
     "agrees",
     "corrected",

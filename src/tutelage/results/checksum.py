@@ -6,8 +6,10 @@ from collections.abc import Collection
 from tutelage._checks import InputError
 
 NAME = "checksum"
-WRITER = "written_by"  # an attribute of every saved file, in the file alone
-OURS = frozenset({WRITER, "computed_by", "tutelage_version"})  # each says that we wrote a file
+WRITER = "written_by"  # an attribute that every saved file has, and no Dataset in memory
+OURS = frozenset(
+    {WRITER, "computed_by", "tutelage_version"}
+)  # each of them shows that this package wrote a file
 
 
 def of(*parts: bytes) -> str:
@@ -25,9 +27,11 @@ def check(wanted: str, found: str, path: str) -> None:
         raise InputError(
             "path",
             repr(path),
-            "its contents are not those that were saved, as its checksum says: it was damaged, "
-            "cut off, or edited by another program",
-            "compute it again, or take another copy; xarray and pandas read it unchecked",
+            (
+                "its contents differ from those that were saved (wrong checksum): it "
+                "was damaged, cut off, or edited"
+            ),
+            ("compute it again, or take another copy; xarray and pandas read it without the check"),
         )
 
 
@@ -43,13 +47,15 @@ def missing(path: str) -> InputError:
         repr(path),
         "this package wrote the file, but its checksum is missing: it was damaged, or changed by "
         "another program",
-        "compute it again, or take another copy; or read it unchecked with "
-        "xarray.load_dataset(path), and save it anew",
+        (
+            "compute it again, or take another copy; xarray.load_dataset(path) "
+            "reads it without the check"
+        ),
     )
 
 
 def unreadable(path: str, kind: str, why: str = "") -> InputError:
     """The refusal of a file that cannot be read at all."""
     because = f" ({why})" if why else ""
-    allowed = f"this file is not {kind}, or it is damaged or cut off{because}"
+    allowed = f"this file is not {kind}, or it is damaged or incomplete{because}"
     return InputError("path", repr(path), allowed, "compute it again, or take another copy")

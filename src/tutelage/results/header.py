@@ -22,7 +22,7 @@ Entry = TypeVar("Entry")
 DIMENSIONS, VARIABLES, ATTRIBUTES = 10, 11, 12  # tags of the lists
 BYTES_OF_TYPE = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8}  # byte, char, short, int, float, double
 CHAR = 2
-# SciPy sets the attributes of a file on its own objects: these would replace its own.
+# SciPy sets the attributes of a file on its own objects: these names would overwrite SciPy's.
 RESERVED = {
     *("dimensions", "variables", "mode", "filename", "fp", "version_byte", "use_mmap"),
     *dir(netcdf_file),
@@ -164,7 +164,7 @@ class _Reader:
             if attribute in RESERVED_OF_VARIABLES:
                 raise HeaderError(f"SciPy keeps an attribute {attribute!r} itself")
         kind = self.item_bytes()
-        self.number(">I")  # the size of the data again, which readers ignore for large variables
+        self.number(">I")  # the size of the data is repeated; readers ignore it for large variables
         begin = self.number(">i" if version == 1 else ">q")
         is_record = bool(shape) and shape[0] == 0
         return _Variable(name, tuple(shape[is_record:]), is_record, BYTES_OF_TYPE[kind], begin)

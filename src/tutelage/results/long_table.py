@@ -82,7 +82,8 @@ def read(file: bytes, path: str) -> xr.Dataset:
         OverflowError,
         RecursionError,
     ) as why:
-        # The checksum is right: somebody has written a head that does not describe its rows.
+        # The checksum is right, so the writer of the file made a head that does not describe its
+        # rows.
         raise checksum.unreadable(path, "a table that save has written", _brief(why)) from None
 
 
@@ -94,7 +95,9 @@ def _check(dataset: xr.Dataset) -> None:
     """Numbers and text, under names that a line can hold."""
     for name in [*dataset.variables, *dataset.attrs, *dataset.sizes]:
         if not isinstance(name, str) or ": " in name or "\n" in name:
-            raise InputError("dataset", f"the name {name!r}", "a table takes words for names")
+            raise InputError(
+                "dataset", f"the name {name!r}", 'names in a table have no line breaks and no ": "'
+            )
     for name, variable in dataset.variables.items():
         if name in dataset.indexes and dataset.indexes[name].nlevels > 1:
             allowed = "a table has no index of several levels"
@@ -231,7 +234,7 @@ def _check_head(sizes: Mapping[str, Any], columns: Mapping[str, Column], table_b
     blocks = _blocks(sizes, columns)
     rows = sum(math.prod(sizes[index] for index in block) for block in blocks)
     empty = max((math.prod(max(sizes[i], 1) for i in block) for block in blocks), default=0)
-    if max(rows, empty) > table_bytes:  # a row has at least the end of its line
+    if max(rows, empty) > table_bytes:  # a row is at least as long as its line break
         raise ValueError("there are fewer rows than the sizes say")
 
 

@@ -20,7 +20,7 @@ def content(dataset: xr.Dataset) -> bytes:
     """The file; the checksum is that of all bytes with zeros in its own place."""
     _check_attributes(dataset)
     attrs = {name: _storable(value) for name, value in dataset.attrs.items()}
-    # First, so that nothing in front of it can be taken for it.
+    # The first attribute, so that no text before it can be mistaken for it.
     made = dataset.copy()
     made.attrs = {
         **{checksum.NAME: EMPTY.decode(), checksum.WRITER: f"tutelage {__version__}"},
@@ -31,7 +31,7 @@ def content(dataset: xr.Dataset) -> bytes:
         file = bytes(made.to_netcdf(engine="scipy"))
     except (TypeError, ValueError, NotImplementedError, AttributeError) as problem:
         allowed = f"NetCDF 3 holds numbers of 32 or 64 bits and text ({problem})"
-        raise InputError("dataset", "something a file does not hold", allowed) from None
+        raise InputError("dataset", "a value that NetCDF files cannot hold", allowed) from None
     place = _place(file)
     assert place is not None  # the attribute was written with the others
     start, end = place
@@ -63,7 +63,7 @@ def read(file: bytes, path: str) -> xr.Dataset:
         raise checksum.missing(path)
     try:
         dataset = xr.load_dataset(io.BytesIO(file), engine="scipy")
-    except Exception:  # whatever SciPy's arithmetic meets in bytes that are no NetCDF
+    except Exception:  # SciPy may fail in any way on bytes that are not NetCDF
         raise checksum.unreadable(path, "NetCDF 3, which save writes") from None
     for name in (checksum.NAME, checksum.WRITER):
         dataset.attrs.pop(name, None)

@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-# An unpacked archive may take this many bytes, or this many times the size of the file.
+# An unpacked archive may have this many bytes, or this many times the size of the file.
 UNPACKED_BYTES = 32 * 2**20
 UNPACKED_FACTOR = 10
 MAX_MEMBERS = 10_000
@@ -63,7 +63,7 @@ def _check_unpacked(members: list[zipfile.ZipInfo], file_bytes: int) -> None:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(member) as stream:
-        # One byte more than announced shows a member that is longer than its entry says.
+        # One byte more than announced reveals a member that is longer than its header says.
         content = stream.read(member.file_size + 1)
     if len(content) != member.file_size:
         raise ArrayFileError(f"{member.filename!r} is not as long as the archive says")
@@ -78,7 +78,7 @@ def _array(stream: IO[bytes] | io.BufferedIOBase, file_bytes: int) -> np.ndarray
         if version not in ((1, 0), (2, 0), (3, 0)):
             raise ValueError(f"version {version}")
         shape, by_columns, dtype = read(stream)
-    except Exception as problem:  # whatever the header is damaged to
+    except Exception as problem:  # a damaged header may raise any exception
         raise ArrayFileError(f"its header cannot be read ({problem})") from None
     if dtype.hasobject or dtype.fields is not None or dtype.kind not in "biufcSU":
         raise ArrayFileError(f"it holds {dtype}, neither numbers nor text")

@@ -55,7 +55,7 @@ def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
         if path.exists() and not path.is_symlink():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    except OSError as problem:  # which names the other file, or none
+    except OSError as problem:  # it names the other file, or none
         raise OSError(problem.errno, reason(problem), str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -134,8 +134,8 @@ def locked(argument: str, folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.seek(0)
-            allowed = f"{file.read().strip() or 'another process'} works on it"
-            hint = "another folder, or wait until it has ended"
+            allowed = f"{file.read().strip() or 'another process'} is using it"
+            hint = "another folder, or wait until the other process ends"
             raise InputError(argument, repr(str(folder)), allowed, hint) from None
         file.truncate(0)
         file.write(f"process {os.getpid()} on {os.uname().nodename}")
@@ -163,12 +163,14 @@ def _opened_lock(argument: str, path: Path) -> IO[str]:
     except OSError as problem:
         allowed = f"the file {path.name!r} in it cannot be opened, or it is a link"
         received = f"{str(path.parent)!r} ({reason(problem)})"
-        raise InputError(argument, received, allowed, "remove it, or another folder") from None
+        raise InputError(argument, received, allowed, "remove it, or use another folder") from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         os.close(handle)
-        allowed = f"the file {path.name!r} in it is no plain file, or is linked from elsewhere"
-        raise InputError(argument, repr(str(path.parent)), allowed, "remove it, or another folder")
+        allowed = f"the file {path.name!r} in it is not a regular file, or has another hard link"
+        raise InputError(
+            argument, repr(str(path.parent)), allowed, "remove it, or use another folder"
+        )
     return os.fdopen(handle, "r+", encoding="utf-8")
 
 
@@ -232,5 +234,8 @@ def _flush(path: Path) -> None:
         try:
             os.fsync(file.fileno())
         except OSError as problem:
-            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # a system without it
+            if problem.errno not in (
+                errno.EINVAL,
+                errno.ENOTSUP,
+            ):  # a system that does not support it
                 raise

@@ -24,7 +24,7 @@ SWITCH, OFF = "TUTELAGE_PROGRAMS", "off"
 
 MAX_FOLDER_BYTES = 512 * 2**20
 MAX_PROGRAM_BYTES = 64 * 2**20
-# A file that is still not complete after this time is what a killed process has left.
+# A file that is still incomplete after this time was left by a killed process.
 UNFINISHED_SECONDS = 3600.0
 UNFINISHED_SUFFIX = ".unfinished"
 

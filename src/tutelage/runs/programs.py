@@ -12,7 +12,7 @@ from typing import Any
 
 # Arguments whose value 0 needs another program.
 RATES = ("learning_rate", "readout_rate", "drift")
-# Whole numbers that are data of a program.
+# Whole numbers that are inputs of a program, not constants.
 DATA = ("seed", "batch", "until")
 
 
@@ -41,7 +41,7 @@ def _part(name: str, value: Any) -> Any:
         return [_part(name, x) for x in value]
     kind = type(value)
     if hasattr(value, "__array__"):
-        import numpy as np  # the explorer's server starts without it
+        import numpy as np  # the explorer's server starts without NumPy
 
         return f"{np.asarray(value).dtype.kind}{np.shape(value)}"
     if is_dataclass(kind):

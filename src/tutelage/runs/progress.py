@@ -7,9 +7,9 @@ import warnings
 from types import TracebackType
 from typing import Any
 
-# When a log gets its first line, and the next ones; shorter work prints none.
+# Seconds until the first line in a log, and between further lines; shorter work prints none.
 FIRST_LINE_SECONDS, SECONDS_BETWEEN_LINES = 10.0, 30.0
-# If progress is not wanted, a warning comes after SILENT_SECONDS if LONG_REST_SECONDS are left.
+# If no progress is requested, a warning comes after SILENT_SECONDS if LONG_REST_SECONDS are left.
 SILENT_SECONDS, LONG_REST_SECONDS = 60.0, 600.0
 
 

@@ -72,7 +72,7 @@ def recorded(
 
 def versions() -> dict[str, str]:
     """Return the versions of the package, JAX and Python."""
-    from tutelage._jax import jax  # not loaded to read a file
+    from tutelage._jax import jax  # not imported to read a file
 
     return {
         "tutelage_version": __version__,
@@ -98,7 +98,7 @@ def is_json(text: str) -> bool:
     try:
         json.loads(text)
         return True
-    except (ValueError, RecursionError):  # no JSON, or lists inside of lists without end
+    except (ValueError, RecursionError):  # not JSON, or lists nested without end
         return False
 
 

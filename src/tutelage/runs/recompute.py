@@ -101,7 +101,9 @@ def _function(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
         raise InputError("dataset", f"a result of {name}", NOT_RECOMPUTED[name])
     function: Callable[..., xr.Dataset] = public_function(name, "dataset")
     if not hasattr(function, "from_variables"):
-        raise InputError("dataset", f"a result of {name}", "no such function returns a Dataset")
+        raise InputError(
+            "dataset", f"a result of {name}", "this function does not return a Dataset"
+        )
     return function
 
 
@@ -129,7 +131,7 @@ def _from_json(plain: Any, argument: str, function: str) -> Any:
         raise InputError(
             argument,
             str(plain[UNWRITTEN])[:REPR_LENGTH],
-            "a file holds its name, not what it does or contains",
+            "a file contains its name only, not its code or contents",
             f"tl.{function} with the same arguments",
         )
     if "dataset" in plain:

@@ -54,7 +54,7 @@ OPTIONS = tuple(
 )
 # A program that calls another library contains an address of this process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
-# Arrays of at most this many numbers are passed to a program together, as one array.
+# Arrays of up to this many numbers are passed to a program together, as one array.
 MAX_PACKED = 256
 ARRAY, NUMBERS, CONSTANT = "array", "numbers", "constant"
 PACKAGE = __name__.partition(".")[0]
@@ -324,7 +324,9 @@ def _store(name: str, program: Program) -> None:
     try:
         results = pickle.dumps(jax.tree.unflatten(program.structure, range(count)))
         code = serialize_executable.serialize(program.call)[0]
-    except Exception:  # whatever JAX or pickle cannot write is compiled again by every process
+    except (
+        Exception
+    ):  # programs that JAX or pickle cannot write are compiled again by every process
         return
     program_store.write(name, pickle.dumps((code, count, results)))
 

@@ -153,7 +153,10 @@ def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
         return T, layers
     except (KeyError, ValueError):
         raise InputError(
-            "runs", "no attribute 'scenario'", "it says which teachers are alike", "a simulation"
+            "runs",
+            "no attribute 'scenario'",
+            "it says which teachers are equivalent",
+            "a simulation",
         ) from None
 
 

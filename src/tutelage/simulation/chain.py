@@ -44,8 +44,8 @@ RUNS_PER_BATCH = {"cpu": 1024}
 MAX_RUNS_PER_BATCH = 2**20
 # On a GPU, examples that are learned between reading and writing the state of all runs.
 EXAMPLES_PER_KERNEL = 2
-# The number of runs in a batch is padded to a multiple of this: the remaining runs of another
-# number would be computed by other instructions, with other rounding errors.
+# The number of runs in a batch is padded to a multiple of this: a remainder of another size would
+# be computed by other instructions, with other rounding errors.
 RUN_PADDING = 16
 # Purposes of the random numbers other than examples.
 REST, DRIFT = range(2)

@@ -25,7 +25,7 @@ from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 
 MAX_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
-REFLECTIONS = 2000  # the 99th percentile of as many is known to about 0.2 percent points of level
+REFLECTIONS = 2000  # the 99th percentile of this many is known to about 0.2 percent points of level
 LARGEST_SCATTER = 0.1  # relative to the largest overlap: where the 1/N expansion still holds
 ENTRIES_PER_BLOCK = 2**22  # entries of the arrays of the reflections
 
@@ -250,7 +250,7 @@ def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> N
     finite_number("level", level, above=0.0, hint="0.01")
     finite_number("bias", bias, at_least=0.0, hint="bias=2.0")
     if level >= 1:
-        raise InputError("level", repr(level), "it has to be smaller than 1", "0.01")
+        raise InputError("level", repr(level), "it has to be below 1", "0.01")
     n, needed = runs.sizes["run"], math.ceil(1 - math.log2(level))
     if n < needed:
         allowed = f"the level {level:g} needs at least {needed}"
@@ -264,7 +264,10 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
     """
     there = runs["generalization_error"].notnull().all("run").values
     ends = "a run diverges after that"
-    if theory.attrs.get("outcome") not in ("converged", "plateau"):  # those stay where they are
+    if theory.attrs.get("outcome") not in (
+        "converged",
+        "plateau",
+    ):  # runs that end there keep their last state
         last = float(theory["time"].values[-1])
         known = runs["time"].values <= last * (1 + 1e-9)
         ends = "the theory ends there" if np.any(there & ~known) else ends
@@ -311,7 +314,7 @@ def _largest_of_reflections(d: Float[np.ndarray, "runs c"], seed: int) -> np.nda
     for signs in _signs(n, 1 + ENTRIES_PER_BLOCK // (n + d.shape[1]), seed):
         mean = signs @ d / n
         variance = (squares / n - mean**2) / (n - 1)
-        # For identical runs rounding may leave no variance: t is then the largest number.
+        # For identical runs rounding may leave no variance: t is then the largest float.
         t = np.abs(mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
         largest.append(np.max(t, axis=1, initial=0.0))
     return np.concatenate(largest)

@@ -45,7 +45,7 @@ class Ensemble:
         """
         N = check_dimension(scenario, dimension)
         at = timing.recorded_times(times, until)
-        if not float(until) * N < 2**53:  # beyond that examples are not counted exactly
+        if not float(until) * N < 2**53:  # beyond 2⁵³ examples are not counted exactly
             received, allowed = (
                 f"{float(until):g} with N = {N}",
                 "there are too many examples to count",

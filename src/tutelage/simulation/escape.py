@@ -85,13 +85,14 @@ def _last_passage(
     time: Float[np.ndarray, " t"], error: Float[np.ndarray, " t"], level: float
 ) -> Any:
     """Return the last time at which the error passes the level; NaN if it ends above or is NaN."""
-    if not error[-1] <= level:  # NaN, too
+    if not error[-1] <= level:  # also for NaN
         return np.nan
     above = np.flatnonzero(error > level)
     if not len(above):
         return time[0]
     j = above[-1]
-    # An error of zero, or of rounding below it, has no logarithm; the level is always above it.
+    # An error of zero, or a rounding error below it, has no logarithm; the level is always above
+    # it.
     low = max(error[j + 1], np.finfo(float).tiny)
     share = np.log(error[j] / level) / np.log(error[j] / low)
     return time[j] + share * (time[j + 1] - time[j])
@@ -101,7 +102,7 @@ def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -
     """Return the error within a tenth of which the runs spend most of their time."""
     positive = error[np.isfinite(error) & (error > 0)]
     there = positive[positive > 2 * _floor(time, error)]
-    if not len(there):  # the first to leave did so at the very end
+    if not len(there):  # the first run to leave did so at the very end
         there = positive[positive > 2 * np.min(positive, initial=np.inf)]
     if not len(there):
         raise InputError(

@@ -199,14 +199,15 @@ class Columns(eqx.Module):
 
     def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:
         """x_i = J_i·ξ = Σ_m U_im z_m + Σ_j L_ij z_j and y_n = B_n·ξ = Σ_m P_nm z_m."""
-        # Column by column: how XLA rounds a sum along an axis depends on the number of runs.
+        # Columns are computed one at a time: how XLA rounds a sum along an axis depends on the
+        # number of runs.
         z = [component[None] for component in ξ.z]
         return list(_dot([*self.U, *self.L], z)), list(_dot([*self.P], z))
 
     def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
         """Return the factor of d J_i + a_i ξ."""
         M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
-        # Not dU + azᵀ: which product is rounded before the sum, and so the result, would depend
+        # Not dU + azᵀ: the product that is rounded before the sum, and so the result, would depend
         # on the number of runs.
         U = self.U - (1 - d) * self.U + A[None] * z[:M, None]
         return Columns(self.P, U, add_outer(d * self.L, A, z[M:], ξ.rest))

@@ -19,7 +19,7 @@ from tutelage.runs.seed import check_seed
 from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, observed
 
-RESAMPLES = 200  # a standard error from as many is known to 1/√400 = 5 percent
+RESAMPLES = 200  # a standard error from this many is known to 1/√400 = 5 percent
 STEEPEST = 3.0  # exponents are looked for from -3 to 3
 
 
@@ -125,7 +125,9 @@ def _deviations(
     """Return deviations in the order of N, for the components that scatter in all ensembles."""
     ensembles = _split_sweep(ensembles) if isinstance(ensembles, xr.Dataset) else ensembles
     if len(ensembles) < 2:
-        raise InputError("ensembles", "one", "there have to be several", "[runs_100, runs_1000]")
+        raise InputError(
+            "ensembles", "one", "at least two ensembles are needed", "[runs_100, runs_1000]"
+        )
     for number, runs in enumerate(ensembles):
         check_runs(f"ensembles[{number}]", runs, at_least=10)
         check_theory("theory", theory, runs)
@@ -153,7 +155,9 @@ def _deviations(
         )
     kept = np.all([s for _, s in found], axis=0)
     if not np.any(kept):
-        raise InputError("ensembles", "runs without scatter", "their runs have to differ")
+        raise InputError(
+            "ensembles", "runs that are all equal", "the runs of each ensemble have to differ"
+        )
     return sorted((_Deviations(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
 
 
@@ -165,7 +169,7 @@ def _split_sweep(study: xr.Dataset) -> list[xr.Dataset]:
     if "dimension" not in study.dims:
         received = f"dimensions {tuple(study.dims)}"
         hint = 'tl.sweeps.run(tl.simulation.chain, {"dimension": [100, 1000]}, ...)'
-        raise InputError("ensembles", received, "there has to be the dimension of the sweep", hint)
+        raise InputError("ensembles", received, "it has to be a sweep over dimension", hint)
     fixed = json.loads(study.attrs.get("fixed", "{}"))
     known = {name: json.dumps(x) for name, x in fixed.items()}
     return [

@@ -30,8 +30,8 @@ from tutelage.simulation.starts import (
 EXAMPLES_PER_BLOCK = 4
 # Bytes of the weights and inputs of one batch of runs; more runs are split into several batches.
 MAX_BATCH_BYTES = 2**31
-# Number of runs in every batch on a GPU, if there is memory: XLA sums in another order for another
-# number of runs, and fewer would take as long.
+# Number of runs in every batch on a GPU, if memory allows: XLA sums in another order for another
+# number of runs, and fewer runs would take as long.
 RUNS_ON_GPU = 512
 # Purposes of random numbers: the key of an example is folded with one of these.
 INPUT, NOISE, CORRECTION, DRIFT = range(4)

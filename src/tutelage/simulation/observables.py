@@ -27,11 +27,11 @@ OBSERVABLES = {b.name: b for b in (*BLOCKS, Block("generalization_error", "ε_g"
 GAUSSIAN = "Gaussian, from the overlaps"
 ON_ROWS = "the given rows, measured"
 
-# Errors are computed for this many states at a time, always: one compilation serves every
-# simulation of a scenario, and no bit depends on how many runs there are.  On a GPU a formula
-# takes as long for a hundred times as many; what is integrated numerically does not.
+# Errors are always computed for this many states at a time: one compilation serves every simulation
+# of a scenario, and no bit depends on the number of runs. On a GPU a formula takes as long for a
+# hundred times as many; numerical integration does not.
 AT_ONCE = 512
-# What a processor integrates numerically takes it up to a tenth of a second for each.
+# On a processor numerical integration takes up to a tenth of a second per state.
 AT_ONCE_INTEGRATED = 16
 AT_ONCE_ON_GPU = 2**16
 
@@ -67,7 +67,7 @@ class Observations:
 
     def add(self, runs: slice, time: int, observed: dict[str, Any]) -> None:
         """Store the observables of some runs at the recorded time of this index."""
-        kept = len(self.ended[runs])  # a batch may have more runs than were asked for
+        kept = len(self.ended[runs])  # a padded batch has more runs than requested
         for name, x in observed.items():
             self.values[name][runs, time] = np.asarray(x)[:kept]
 

@@ -214,7 +214,7 @@ def _advance(
 def _too_large(observed: dict[str, Float[Array, "runs ..."]]) -> Any:
     """Return which runs have diverged, in the first layer or in the second."""
     students = [b.name for b in BLOCKS if "teacher" not in b.dimensions and b.name in observed]
-    # NaN is not within bounds: the comparison is false.
+    # The comparison is false for NaN.
     within = [
         jnp.all(jnp.abs(observed[name]) <= LARGEST_OVERLAP, axis=(-2, -1)) for name in students
     ]

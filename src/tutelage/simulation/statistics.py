@@ -124,7 +124,9 @@ def check_runs(argument: str, runs: Any, at_least: int = 1, names: Sequence[str]
 def _quantiles(quantiles: Any) -> np.ndarray:
     levels = np.atleast_1d(finite_array("quantiles", quantiles))
     if levels.ndim != 1 or np.any((levels < 0) | (levels > 1)):
-        raise InputError("quantiles", repr(quantiles), "they lie between 0 and 1", "[0.25, 0.75]")
+        raise InputError(
+            "quantiles", repr(quantiles), "quantiles lie between 0 and 1", "[0.25, 0.75]"
+        )
     return levels
 
 

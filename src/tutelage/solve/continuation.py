@@ -174,7 +174,7 @@ def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | 
 def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
     """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
     J = system(u[:-1], u[-1])[1]
-    if not np.all(np.isfinite(J)):  # too far away: there is no tangent
+    if not np.all(np.isfinite(J)):  # too far away for a tangent
         return Place(u, np.full_like(u, np.nan), J)
     t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
     return Place(u, t / np.linalg.norm(t), J)

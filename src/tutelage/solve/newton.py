@@ -13,15 +13,15 @@ from jaxtyping import Bool, Float, Int
 
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-# Halvings of a step after which it counts as useless.
+# Halvings of a step after which it is given up.
 HALVINGS = 12
 SHRINKING = 0.5 ** np.arange(HALVINGS)
 # Singular values of J below this, relative to the largest one, are rounding.
 RANK = 1e-13
 # Next to a family of roots, where |f| is below NEAR, J is nearly singular, and errors of f lead far
-# along the family: if |f| does not fall by half, singular values below ACROSS are left out.
+# along the family: if |f| does not fall by half, singular values below ACROSS are ignored.
 NEAR, ACROSS = 1e-6, 1e-6
-# A step below this, relative to 1 + |x|, changes nothing but the last digit.
+# A step below this, relative to 1 + |x|, changes only the last digit.
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 

@@ -52,7 +52,7 @@ SMALLEST_STEP_FACTOR, LARGEST_STEP_FACTOR, SAFETY_FACTOR = 0.2, 10.0, 0.9
 SHORTEST_RELATIVE_STEP = 1e-15
 
 Rates = Callable[[Float[Array, " runs"], Float[Array, "runs d"]], Float[Array, "runs d"]]
-# From times, states and slopes to the reason why each run ends: 0 to go on, or a number.
+# Function of times, states and slopes that returns why each run ends: 0 to continue, or a number.
 Ends = Callable[
     [Float[Array, " runs"], Float[Array, "runs d"], Float[Array, "runs d"]], Int[Array, " runs"]
 ]

@@ -31,7 +31,7 @@ POINTS = 400
 
 
 def _not_in_the_dataset(found: xr.Dataset) -> Any:
-    allowed = "a density does not contain the loss and its parameters"
+    allowed = "the Dataset of a density does not contain the loss and its parameters"
     raise InputError("loss", "a function", allowed, "tl.spectra.density with the same loss")
 
 
@@ -88,7 +88,9 @@ def density(
     keys = jax.random.split(jax.random.key(seed), probes)
     θ, w = (np.asarray(x) for x in _quadratures(loss_of, flat, keys, steps, together))
     check_finite(θ + w)
-    seen = θ[w > np.finfo(float).eps]  # the others are not of H: see `lanczos.Tridiagonal`
+    seen = θ[
+        w > np.finfo(float).eps
+    ]  # the other nodes do not belong to H: see `lanczos.Tridiagonal`
     σ = _default_width(seen) if width is None else float(width)
     if points is None:
         points = np.linspace(seen.min() - 4 * σ, seen.max() + 4 * σ, POINTS)
@@ -148,7 +150,9 @@ def _default_width(θ: np.ndarray) -> float:
 def _checked(grid: Any) -> np.ndarray:
     points = finite_array("grid", grid)
     if points.ndim != 1 or not len(points):
-        raise InputError("grid", f"shape {points.shape}", "it has to be a row of numbers")
+        raise InputError(
+            "grid", f"shape {points.shape}", "it has to be a one-dimensional array of numbers"
+        )
     return points
 
 

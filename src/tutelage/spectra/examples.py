@@ -60,7 +60,9 @@ def _classes(labels: Any) -> np.ndarray:
         values = values.ravel()
     if values.ndim != 1 or len(values) == 0:
         hint = "np.argmax(labels, axis=1) if a row marks the class"
-        raise InputError("labels", f"shape {values.shape}", "they have to be one row", hint)
+        raise InputError(
+            "labels", f"shape {values.shape}", "it has to be a one-dimensional array", hint
+        )
     known = np.unique(values)
     if len(known) < 2 or not np.array_equal(known, np.arange(len(known))):
         shown = ", ".join(f"{value:g}" for value in known[:6]) + (", …" if len(known) > 6 else "")

@@ -15,7 +15,7 @@ from tutelage._memory import check_memory
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.examples import Examples, examples
 
-# Share of class 1 in the two sets of the paper: 21 of 51 and 480 of 863 points.
+# Fraction of class 1 in the two sets of the paper: 21 of 51 and 480 of 863 points.
 LINEAR_SHARE, CURVED_SHARE = 21 / 51, 480 / 863
 
 

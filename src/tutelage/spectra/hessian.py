@@ -18,7 +18,7 @@ from tutelage._memory import in_gib
 ALL_COLUMNS, COLUMNS = 64, 8
 # Matrices in memory: the Hessian, a copy that the eigensolver overwrites, and its workspace.
 COPIES = 3
-# Smaller matrices are finished before several threads have started.
+# Smaller matrices are finished before several threads would have started.
 ONE_THREAD = 200
 DENSE_MEMORY = 4 * 2**30
 
@@ -76,11 +76,11 @@ class Flattened(eqx.Module):
 
 def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flattened]:
     """Return the parameters as one vector, and the loss as a function of it."""
-    # Functions in a network, such as its activation, are leaves of the tree but no parameters.
+    # Functions in a network, such as its activation, are leaves of the tree but not parameters.
     moving, fixed = eqx.partition(parameters, lambda leaf: not callable(leaf))
     leaves = jax.tree.leaves(moving)
     if not leaves or not all(map(_real, leaves)):
-        allowed = "they have to be a tree of arrays of real numbers"
+        allowed = "they have to be a pytree of arrays of real numbers"
         raise InputError("parameters", short_repr(parameters), allowed, "floats, not whole numbers")
     flat, shape = ravel_pytree(jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), moving))
     if not bool(jnp.all(jnp.isfinite(flat))):
@@ -112,8 +112,10 @@ def check_dense(count: int, memory: float) -> None:
         raise InputError(
             "parameters",
             f"{count} parameters",
-            f"the dense Hessian and its eigenvalues take {in_gib(needed)} and "
-            f"{in_gib(memory)} are allowed",
+            (
+                f"the dense Hessian and its eigenvalues take {in_gib(needed)}; "
+                f"{in_gib(memory)} are allowed"
+            ),
             "tl.spectra.density or tl.spectra.extreme_eigenvalues, which only need products with "
             "the Hessian, or memory=BYTES if this machine has enough",
         )

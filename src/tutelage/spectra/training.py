@@ -28,7 +28,7 @@ RECORDS = 60
 COLUMN = 2
 # The number of epochs per call is doubled while a call takes less than this many seconds.
 DOUBLE_BELOW_SECONDS = 0.5
-# Up to this many parameters the Hessians of all networks are in memory at once.
+# Up to this many parameters the Hessians of all networks are in memory at the same time.
 MAX_BATCHED_PARAMETERS = 500
 
 
@@ -118,7 +118,7 @@ def train(
         check_tolerance(name, value)
     if len(watched):
         check_dense(classifier.count, memory)
-    arrays = 2 * len(watched) + len(times) + 5  # spectra, records, weights and their moments
+    arrays = 2 * len(watched) + len(times) + 5  # spectra, records, weights and the moments of Adam
     size = 8 * classifier.count * arrays
     check_memory("runs", runs, lambda runs: runs * size, "their weights and spectra")
     near = float(residual_tolerance)

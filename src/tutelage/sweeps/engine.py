@@ -20,11 +20,11 @@ from tutelage.sweeps.points import POINT
 Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
 # The call for a group: a function of the package, which returns a result and its seconds.
 Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
-# Groups per worker: one in work and one waiting.
+# Groups per worker: one running and one waiting.
 GROUPS_PER_WORKER = 2
 # Interval at which the list of workers is read.
 POLL_SECONDS = 1.0
-# A group is given up after this many workers with it were killed or ran out of memory.
+# A group is given up after this many workers that computed it were killed or ran out of memory.
 MAX_LOST_WORKERS = 3
 KILLED = (
     f"{MAX_LOST_WORKERS} workers with this point were killed, perhaps for lack of memory; "
@@ -74,14 +74,17 @@ def by_workers(
     function: workers with other versions of this public function are refused.
     """
     if isinstance(workers, int):
-        workers = min(workers, max(len(queue), 1))  # more would have nothing to do
+        workers = min(workers, max(len(queue), 1))  # further workers would be idle
     with cluster.connected(workers) as (client, revive):
         try:
             yield from _on_workers(client, revive, queue, work, function)
         except _Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
-            words = "the scheduler is gone; finished points are in the store, if there is one"
+            words = (
+                "the scheduler no longer answers; finished points are in the store, if "
+                "one was given"
+            )
             raise ConnectionError(words) from None
 
 
@@ -139,7 +142,7 @@ def _give(
             if group is not None:
                 function, arguments = work(group)
                 with warnings.catch_warnings():
-                    # An argument may be large.
+                    # An argument may be large, about which Dask would warn.
                     warnings.filterwarnings("ignore", message="Sending large graph")
                     future = client.submit(function, *arguments, workers=[address], pure=False)
                 given[future] = (group, address)

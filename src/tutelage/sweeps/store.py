@@ -98,7 +98,7 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
             raise InputError("store", f"{str(folder)!r} with {others[0]!r} in it", allowed, "study")
         return None
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # reading a pipe would wait forever
             raise ValueError("it is no plain file")
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"identity": dict(found["identity"]), "points": dict(found["points"])}

@@ -44,7 +44,7 @@ from tutelage.sweeps.selection import check_keep
 
 NOT_COMPUTED = "not computed yet"
 # A store is loaded if it has at most this many points for each finished one and for the first:
-# every point takes about a kilobyte, and a manifest of a few lines can ask for millions.
+# every point takes about a kilobyte, and a manifest of a few lines can announce millions.
 MAX_MISSING_POINTS = 50_000
 RESULTS = (xr.Dataset, Finding, Estimate, float, np.ndarray)
 # Packages whose functions save, draw and collect results.
@@ -76,7 +76,7 @@ def _over(dataset: xr.Dataset) -> Any:
 def _fixed(dataset: xr.Dataset) -> Any:
     fixed = _mapping(dataset, "fixed")
     check_from_file(_function(dataset), fixed)
-    # One by one: a mapping with the name of an argument is not a value.
+    # Taken one at a time: a mapping with the name of an argument is not a value.
     return {name: from_json(x, name, "sweeps.run") for name, x in fixed.items()}
 
 
@@ -90,8 +90,8 @@ def check_from_file(function: Any, arguments: Any) -> None:
         )
 
 
-# How `recompute` makes arguments that are not plain attributes.  No file can set the store, the
-# workers, or whether a study starts over.
+# Conversion of recorded arguments that are not plain attributes, for `recompute`. No file can set
+# the store, the workers, or whether a study starts over.
 FROM_VARIABLES: dict[str, Callable[[xr.Dataset], Any]] = {
     "function": _function,
     "over": _over,

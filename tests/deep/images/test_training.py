@@ -128,7 +128,7 @@ def test_results_do_not_store_the_training_images(study):
     assert (
         study.attrs["computed_by"] == "deep.images.train_on_images" and study.attrs["keep"] == 0.5
     )
-    with pytest.raises(InputError, match=r"^images: .*does not hold them"):
+    with pytest.raises(InputError, match=r"^images: .*does not contain the images"):
         recompute(study)
 
 

@@ -27,7 +27,7 @@ from tutelage.model.layout import upper_triangle
 
 # Relative rounding of sums over some thousand nodes.
 ROUNDING = 1e-14
-# What judges has an error of its own.
+# The rule that estimates the error has an error itself.
 JUDGED = 1.25
 
 

@@ -18,9 +18,9 @@ from jaxtyping import Array
 from tutelage._jax import jax, jnp
 from tutelage.averages.estimate import Estimate
 
-# For every derivative that is taken, the places of the numbers by which it is taken.
+# For every derivative, the indices of the parameters with respect to which it is taken.
 Places = tuple[tuple[int, ...], ...]
-# The numbers of an average, or their tangents: None where a number does not change.
+# The parameters of an average, or their tangents; None for constant parameters.
 Numbers = tuple[tuple[Any, ...]]
 
 

@@ -27,23 +27,25 @@ from tutelage.averages.conditional.kernel import (
 )
 from tutelage.averages.conditional.rules import FINEST, Judge, Lattice, Panels, Rule, line
 
-# Where single fields are looked at: twice as fine as the finest lattice.
+# Spacing at which single fields are examined: half that of the finest lattice.
 BASE = FINEST / 2
 # Steps of lattices, in units of BASE, from cheap to fine.
 STRIDES = (10, 9, 8, 7, 6, 5, 4, 3, 2)
-# Stride of the fields that are not given, and terms of their series, from cheap to fine; the last
-# one is compiled where panels are, some fifty times cheaper for norms at which it will do.
+# Stride of the fields that are not given, and number of terms of their series, from cheap to
+# expensive. The last one is compiled together with panels; it is some fifty times cheaper for norms
+# at which it suffices.
 SERIES = ((8, 12), (6, 28), (4, 48), (2, 96))
-# Units with kinks need panels, sharp ones get the last of them if no lattice will do.
+# Units with kinks need panels; sharp units get the last panels if no lattice suffices.
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
-# The last panels are judged by these.
+# Rules that estimate the error of the last panels.
 JUDGE = Panels(76, 44, 0.01)
-# Relative to the size of the averages: of those in the equations of motion, and of single ones.
+# Tolerances relative to the size of the averages: in the equations of motion, and for single
+# averages.
 WANTED, SINGLE = 1e-9, 1e-14
-# Given one field its four factors coincide; given two they are so much easier to resolve, and so
-# are two factors of fields that are not given.
+# Given one field, its four factors coincide; given two, they are easier to resolve by this factor,
+# and so are two factors of fields that are not given.
 FOUR, TWO = {1: 1.0, 2: 100.0}, 10.0
-# Fields of whose variance the given ones explain less count as smooth in these.
+# Fields count as smooth in the given ones if these explain less than this part of their variance.
 EXPLAINED = 0.1
 
 

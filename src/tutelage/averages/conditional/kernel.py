@@ -27,10 +27,10 @@ from tutelage.averages.conditional.rules import Nodes, Rule
 from tutelage.averages.quadrature.rules import FARTHEST
 from tutelage.model import Scenario
 
-# Relative increase of variances, which gives the conditional spread a derivative where fields
-# coincide, and changes averages by as little.
+# Relative increase of variances, so that the conditional spread has a derivative where fields
+# coincide; averages change by the same small amount.
 PRIVATE = 1e-13
-# Fields whose conditional spread is smaller, relative to their own, count as the same field.
+# Fields with a smaller conditional spread, relative to their own, count as the same field.
 COINCIDE = 1e-6
 # A difference ⟨g²⟩ - Σ h_n² of numbers of order one is a rounding error below this.
 ROUNDING = 1e-15
@@ -188,7 +188,7 @@ def quadratic(
         parts = others.apply(partial(_expansion, rule), rest, s)
         h, squares = (jnp.concatenate(x, axis=-2) for x in zip(*parts, strict=True))
         spread = squares - h[0] ** 2
-        # Nodes that do not resolve the last polynomials may find more than all.
+        # Nodes that do not resolve the last polynomials may give a sum larger than the norm.
         beyond = spread - jnp.sum(h[1:] ** 2, axis=0)
         t = jnp.sqrt(jnp.maximum(beyond, 0.0) + ROUNDING**2)
         common = _mehler(h[2:], apart, fields.rho) + jnp.sum(t * (last @ t), axis=0)

@@ -43,19 +43,19 @@ class Nodes(NamedTuple):
         return y, density * self.step ** y.shape[1]
 
 
-# How far the nodes of one and of two given fields reach, in standard deviations, and those that
-# judge them: exp(-REACH²/2) = 2e-16 and 2e-11 of the weight is left out.
+# Range of the nodes of one and of two given fields in standard deviations, and of the rules that
+# estimate their errors: exp(-REACH²/2) = 2e-16 and 2e-11 of the weight is omitted.
 REACH, FARTHER = {1: 8.5, 2: 7.0}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
 FEW_TERMS, REACH_FEW, REACH_MANY = 12, 7.7, 9.8
-# Nodes for the error of a rule reach farther by this, and are closer by these factors.
+# Nodes of the rule that estimates an error reach farther by this, and are closer by these factors.
 INNER_FARTHER = 0.8
 CLOSER, CLOSER_GIVEN = 0.75, 0.9
 # Finest step of a lattice, except for estimates of errors.
 FINEST = 0.14
 
 
-# Whether a rule judges another one: 1 or 0, which may be traced.
+# Whether a rule estimates the error of another one: 1 or 0, which may be traced.
 Judge = int | Int[Array, ""]
 
 
@@ -146,7 +146,7 @@ class Panels(NamedTuple):
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
         """z and weights for fields centre + s z, shape (nodes, *centre.shape)."""
         centre, s = jnp.broadcast_arrays(centre, s)
-        # Another end at z = 0: the polynomials need nodes everywhere, wherever the kinks are.
+        # One more edge at z = 0: the polynomials need nodes everywhere, wherever the kinks are.
         given: Callable[..., tuple[Array, Array]] = jax.vmap(
             lambda c, s: self._panels(c, s, kinks, layer / s, middle=True)
         )

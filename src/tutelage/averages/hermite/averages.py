@@ -34,9 +34,9 @@ EPSILON = float(np.finfo(float).eps)
 # Smaller variances count as zero: the inverse square root of larger ones has a finite derivative
 # in float64.
 SMALLEST_VARIANCE = 1e-200
-# Covariances per step of I4, and numbers per step of its largest table (8 bytes each).
+# Covariances per block of I4, and numbers per block of its largest table (8 bytes each).
 COVARIANCES_PER_BATCH, LARGEST_TABLE = 128, 4_000_000
-# Bytes per term of the series: its four indices and the numbers that they pick.
+# Bytes per term of the series: its four indices and the numbers at them.
 TERM = 64
 # The largest n with a finite √n! in float64.
 MOST = 170

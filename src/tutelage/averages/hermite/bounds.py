@@ -28,14 +28,14 @@ from tutelage.averages.hermite.coefficients import NORM_ROUNDING, Expansion
 
 # Rounding error of determinants of correlation matrices, sums of 24 products of numbers up to 1.
 DETERMINANT_ROUNDING = 1e-14
-# Products of coefficients with different powers decay more slowly later than they do first.
+# Products of coefficients with different powers decay more slowly at higher orders.
 SAFETY = 3.0
 # Lowest order with enough and sufficiently regular shells.
 LOWEST_ORDER = 6
 # A decay slower than n^−p with this p does not count as convergence.
 SLOWEST_POWER = 1.2
-# Where the last orders hold less than this part of what is left out (a polynomial whose degree
-# exceeds the order, say), they are no basis for an extrapolation.
+# If the last orders contain less than this part of the omitted sum (a polynomial of higher degree,
+# say), they are no basis for an extrapolation.
 SMALLEST_SHARE = 0.02
 
 Four = tuple[Expansion, ...]  # of the fields u, v, w, z

@@ -117,7 +117,7 @@ def _angle_with_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
 def _first_quadrant(y: Array, x: Array) -> Array:
     """atan2(y, x) for y, x >= 0."""
     low, high = jnp.minimum(x, y), jnp.maximum(x, y)
-    # Beyond tan(π/8) measured from 45 degrees, with the same single division.
+    # For angles beyond tan(π/8) measured from 45 degrees, with the same single division.
     far = low > _TAN_EIGHTH_TURN * high
     t = jnp.where(far, low - high, low) / jnp.where(far, low + high, high + _TINY)
     z = t * t

@@ -37,7 +37,7 @@ from tutelage.averages.orthant.tetrahedron import tetrahedron
 from tutelage.averages.orthant.twofold import minor
 
 Number = Float[Array, "..."]
-# The covariance as the only argument of a function with a derivative, or its tangent.
+# The covariance as the only argument of a differentiable function, or its tangent.
 Primals = tuple[Covariance]
 TWO_OVER_PI = 2 / math.pi
 
@@ -61,7 +61,7 @@ def _given(C: Covariance, x: int, i: int, j: int) -> Number:
     """C_xx times the covariance of i and j given z_x = 0."""
     if x in (i, j):
         return jnp.zeros_like(at(C, x, x))
-    # Within rounding of what Cauchy and Schwarz allow, for the same reason as in `_components`.
+    # The rounding of the bound by Cauchy and Schwarz, for the reason given in `_components`.
     bound = _area(C, x, i) * _area(C, x, j)
     return bounded(minor(at(C, x, x), at(C, x, j), at(C, i, x), at(C, i, j)), bound)
 
@@ -149,7 +149,7 @@ def _pair_moment_jvp(
         "bc": slope(a, b, c),
         "bd": slope(a, b, d),
     }
-    # The signs do not change when their fields are scaled (Euler): the diagonal follows.
+    # Signs do not change when their fields are scaled, so Euler's identity gives the diagonal.
     c_c = -(at(C, a, c) * by["ac"] + at(C, b, c) * by["bc"] + at(C, c, d) * by["cd"])
     d_d = -(at(C, a, d) * by["ad"] + at(C, b, d) * by["bd"] + at(C, c, d) * by["cd"])
     change = (
@@ -177,8 +177,8 @@ def triple_moment(C: Covariance) -> Number:
 
 def _triple_slopes(C: Covariance) -> dict[int, Number]:
     """∂⟨z_0 s_1 s_2 s_3⟩/∂C_0x = 2⟨δ(z_x) s_k s_l⟩ for x = 1, 2, 3."""
-    # An independent field turns the triangle of three signs into a tetrahedron, whose edges
-    # at that field are the sides of the triangle: here in the place of the field 0.
+    # An independent field turns the triangle of three signs into a tetrahedron, whose edges at that
+    # field are the sides of the triangle; here it replaces the field 0.
     zero, one = jnp.zeros_like(at(C, 1, 1)), jnp.ones_like(at(C, 1, 1))
     signs = C | {(0, 0): one, (0, 1): zero, (0, 2): zero, (0, 3): zero}
     edges = tetrahedron(signs, _pair_angles(signs)).edges

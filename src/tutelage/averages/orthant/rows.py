@@ -24,7 +24,7 @@ Exchanges = dict[tuple[int, int], Mask]
 # C_ij keyed by i <= j: arrays of numbers, one for each entry, so that every operation runs
 # along the batch in vector instructions.
 Covariance = Entries
-# What is left of a covariance when some fields are known, in twofold numbers.
+# The conditional covariance given some fields, in twofold numbers.
 Remainder = dict[tuple[int, int], Twofold]
 Tree = TypeVar("Tree")
 

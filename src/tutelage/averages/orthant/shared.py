@@ -59,7 +59,7 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
     tangent = jnp.where(dot > 0, area / sum_of_both, sum_of_both / area)
     cosine = 1 / jnp.sqrt(1 + tangent * tangent)
     of_c, of_d = (unit[..., x, :] / deviation[..., x][..., None] for x in (c, d))
-    # Not larger than Cauchy and Schwarz allow, which a rounded covariance can violate.
+    # Clip to the bound of Cauchy and Schwarz, which a rounded covariance can violate.
     size = deviation[..., None, :]
     plus = bounded(of_c + of_d, 2 * cosine[..., None] * size)
     minus = bounded(of_c - of_d, 2 * (cosine * tangent)[..., None] * size)

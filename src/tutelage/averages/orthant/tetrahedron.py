@@ -93,7 +93,8 @@ def _angle_between(a: list[Number], b: list[Number]) -> Number:
 def _volume(L: list[list[Number]], angles: Entries) -> Number:
     """P_4 from the rows (1,0,0,0), (x_2,y_2,0,0), (x_3,y_3,s_3,0), (x_4, y_4, s_4 e^{iψ})."""
     (_, *_), (x2, y2, *_), (x3, y3, s3, _), (x4, y4, along, across) = L
-    # P_4(a_4) + P_4(-a_4) = P_3 brings ψ below a right angle: the shorter way to turn.
+    # P_4(a_4) + P_4(-a_4) = P_3 brings ψ below a right angle, where the path of integration is
+    # shorter.
     flip = along < 0
     sign = jnp.where(flip, -1.0, 1.0)
     x4, y4, along = sign * x4, sign * y4, sign * along
@@ -137,7 +138,7 @@ def _integral(
         return edge * 4 * B * tau / ((1 + q) * root)
 
     nodes, weights = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
-    # One node after the other: each step is one pass over the batch in vector instructions.
+    # Nodes are summed serially: each step is one pass over the batch in vector instructions.
     total = jax.lax.fori_loop(
         0, _POINTS, lambda i, sum: sum + weights[i] * integrand(end * nodes[i]), jnp.zeros_like(B)
     )

@@ -29,10 +29,10 @@ from tutelage.averages.quadrature.fields import Effort, Field, average, total
 # Nodes per axis of integrals with 0, 1, …, 4 axes: a millisecond for up to two axes, some tens of
 # milliseconds for four.
 DEFAULT_NODES = (0, 160, 160, 64, 52)
-# Items of a batch that are integrated together: 2 axes x 160 nodes x 64 items is 13 MB.
+# Items of a batch that are integrated in one block: 2 axes x 160 nodes x 64 items is 13 MB.
 COVARIANCES_PER_BATCH = 64
-# Four-point averages with more points take minutes in a call that Ctrl-C cannot interrupt;
-# and points per second, measured with tanh on one core.
+# More points would take minutes in one call that Ctrl-C cannot interrupt; points per second are
+# measured with tanh on one core.
 MOST_POINTS = 10**10
 SPEED = 3e7
 
@@ -115,7 +115,7 @@ def i4(
     """
     if nodes is not None and nodes**4 > MOST_POINTS:
         received = f"{nodes} with four fields"
-        allowed = f"there are {nodes**4:.1g} points, some {nodes**4 / SPEED:.1g} s for one average"
+        allowed = f"that is {nodes**4:.1g} points, about {nodes**4 / SPEED:.1g} s for one average"
         most = int(MOST_POINTS**0.25)
         raise InputError(
             "nodes", received, allowed, f"nodes={most} or less; 100 are as exact as floats"

@@ -221,7 +221,7 @@ def _integral_tangent(
     estimate = _integral(fields, mean, C, effort=effort)
     axes = range(len(fields))
     slope = jnp.zeros(())
-    alone = effort._replace(judged=False)  # derivatives have no error
+    alone = effort._replace(judged=False)  # derivatives are computed without error estimates
     if d_mean is not None:
         for a in axes:
             slope += d_mean[a] * average(raise_orders(fields, a), mean, C, alone).value

@@ -60,7 +60,7 @@ class Grid(NamedTuple):
             def given(y_i: Array) -> Array:
                 return inside(i + 1, centre[1:] + self.L[i + 1 :, i] * y_i)
 
-            # The outermost of many axes runs one node at a time: memory n^(d-1) and no more.
+            # The outermost axis runs one node at a time, which limits memory to n^(d-1).
             one_by_one = i == 0 and d >= 3
             rest = jax.lax.map(given, y) if one_by_one else jax.vmap(given)(y)
             return jnp.sum(w * f * rest)
@@ -122,8 +122,8 @@ class Grid(NamedTuple):
             return jnp.asarray(y), jnp.asarray(w)
         spread = jnp.maximum(self.L[i, i], SMALLEST_VARIANCE)
         breaks = [(kink.position - centre) / spread for kink in kinks]
-        # On the first axis the jumps of centred fields lie at the kink of the first; on later
-        # axes they lie anywhere, and nodes crowded at one kink would be missing at another.
+        # On the first axis the jumps of centred fields lie at the kink of the first field; on later
+        # axes they lie anywhere, and nodes concentrated at one kink would be missing elsewhere.
         layer = jnp.asarray(FARTHEST)
         for width in self._layers(0, jumps=True) if i == 0 else ():
             layer = jnp.minimum(layer, jnp.where(width < narrowest, FARTHEST, width))

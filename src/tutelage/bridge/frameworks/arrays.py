@@ -8,10 +8,10 @@ import numpy as np
 from tutelage._checks import InputError, shape_of, short_repr
 from tutelage.bridge.description import Description, Layer, described, layer
 
-# The weights of a dense layer, and whether they are (in, out).
+# Names of the weights of a dense layer, and whether they are (in, out).
 WEIGHTS = {"weight": False, "weights": False, "kernel": True}
 BIASES = ("bias", "biases")
-# What other arrays of a network are called, and what has them.
+# Names of other arrays of a network, and the layers that have them.
 STRANGE = {
     "running_mean": "normalisation",
     "running_var": "normalisation",

@@ -26,7 +26,7 @@ def read(argument: str, model: Any) -> Description:
         _parts(argument, model),
         ordered=_is_chain(model),
         call=lambda x: _numpy(model(keras.ops.convert_to_tensor(x), training=False)),
-        precision=2.0**-23,  # models compute in float32, or less if they are asked to
+        precision=2.0**-23,  # models compute in float32, or in a lower precision on request
     )
 
 

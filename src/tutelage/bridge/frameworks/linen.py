@@ -54,7 +54,7 @@ def _traced_dropout(
     try:
         with linen.intercept_methods(note):
             jax.eval_shape(module.apply, variables, jax.ShapeDtypeStruct((1, inputs), float))
-    except Exception:  # a module that needs more than an input was seen as far as it ran
+    except Exception:  # a module that needs further inputs is described as far as it ran
         pass
     return tuple(one.words for one in seen.values() if one.rate > 0)
 

@@ -9,7 +9,7 @@ from tutelage._jax import jnp
 from tutelage.bridge.description import Description, Dropout, Function, Layer, described
 
 IDENTITY = Function("identity", lambda x: x, lambda x: x)
-# A text is a part that the theory does not have.
+# A text describes a part that the theory lacks.
 Part = Layer | Function | Dropout | str
 
 
@@ -45,7 +45,7 @@ def _between(parts: list[Any]) -> tuple[list[Function], list[str]]:
             places[-1].append(part)
     before, *between, last = places
     strange = [f"{f.name} before the first layer" for f in before]
-    if not between:  # one layer: what stands after it are its units
+    if not between:  # one layer: functions after it are its activation
         return [_composed(last)], strange
     return [_composed(some) for some in between], strange + [f"{f.name} at the end" for f in last]
 

@@ -11,9 +11,9 @@ from tutelage.bridge.description import Description, Dropout, Function, layer
 from tutelage.bridge.frameworks.arrays import as_array
 from tutelage.bridge.frameworks.parts import Part, assembled
 
-# Do nothing to an input when a network is not being trained.
+# Modules that do nothing to an input in evaluation.
 PASSIVE = ("Identity", "Flatten")
-# Hold others, and say in which order they stand, or not.
+# Containers, and whether their order is the order of evaluation.
 CHAIN, CONTAINERS = "Sequential", ("ModuleList", "ModuleDict")
 
 

@@ -71,7 +71,7 @@ def check_images(argument: str, images: Any) -> None:
         allowed = "it has to be what tl.deep.images.cifar10 returns"
         raise InputError(argument, type(images).__name__, allowed, "tl.deep.images.Images(...)")
     if not (len(images.train) and len(images.test)):
-        raise InputError(argument, "an empty set", "there have to be images in both sets")
+        raise InputError(argument, "an empty set of images", "there have to be images in both sets")
     size = np.shape(images.train)[1:2]
     for name in ("train", "test"):
         x, labels = getattr(images, name), np.asarray(getattr(images, f"{name}_labels"))
@@ -162,7 +162,7 @@ def _batch(file: Path, content: bytes) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             "path",
             f"{str(file)!r}, {len(content)} bytes with the MD5 sum {md5(content)}",
-            f"the official one has {official}: it is another file, damaged or not complete",
+            f"the official one has {official}: this file is another one, damaged or incomplete",
             GET_IT,
         )
     records = np.frombuffer(content, np.uint8).reshape(-1, RECORD_BYTES)

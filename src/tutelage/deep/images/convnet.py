@@ -146,7 +146,7 @@ def _check_precision(dtype: Any) -> None:
     except TypeError:
         floating = False
     if not floating:
-        allowed = "it has to be a type of floating-point numbers"
+        allowed = "it has to be a floating-point type"
         raise InputError("dtype", short_repr(dtype), allowed, "np.float32")
 
 

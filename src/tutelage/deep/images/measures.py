@@ -61,12 +61,14 @@ def checked_images(network: ConvNet, images: Any) -> np.ndarray:
     colours = network.widths[0]
     shape = shape_of("images", images)
     if shape[:1] == (0,):
-        raise InputError("images", "none", "there has to be at least one")
+        raise InputError("images", "none", "there has to be at least one image")
     if len(shape) != 4 or 0 in shape or shape[1] != shape[2] or shape[3] != colours:
         allowed = f"its shape has to be (images, size, size, {colours})"
         raise InputError("images", f"an array of shape {shape}", allowed)
     if pixels(network.widths[1:-1], shape[1]) * network.widths[-2] != network.weights[-1].shape[0]:
-        raise InputError("images", f"{shape[1]} x {shape[2]} pixels", "the network is for others")
+        raise InputError(
+            "images", f"{shape[1]} x {shape[2]} pixels", "the network was built for another size"
+        )
     x = np.asarray(images)
     return x if x.dtype.kind in "iu" else finite_array("images", x).astype(network.weights[0].dtype)
 

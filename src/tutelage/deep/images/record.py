@@ -18,8 +18,8 @@ from tutelage.runs.progress import Progress
 
 
 def _no_images(dataset: xr.Dataset) -> Any:
-    allowed = "a result of them does not hold them"
-    raise InputError("images", "images", allowed, "tl.deep.images.train_on_images with them")
+    allowed = "a result of training on images does not contain the images"
+    raise InputError("images", "images", allowed, "tl.deep.images.train_on_images with the images")
 
 
 @provenance.recorded(name="deep.images.train_on_images", from_variables={"images": _no_images})

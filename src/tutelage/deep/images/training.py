@@ -74,7 +74,7 @@ def check_recipe(recipe: Recipe, images: int) -> None:
     positive_integer("epochs", recipe.epochs, "epochs=100")
     finite_number("learning_rate", recipe.learning_rate, above=0.0, hint="learning_rate=0.01")
     if finite_number("momentum", recipe.momentum, at_least=0.0, hint="momentum=0.9") >= 1:
-        allowed = "with 1 or more old steps are never forgotten"
+        allowed = "a momentum of 1 or more never forgets earlier steps"
         raise InputError("momentum", repr(recipe.momentum), allowed, "momentum=0.9")
     finite_number("weight_decay", recipe.weight_decay, at_least=0.0, hint="weight_decay=0")
     if positive_integer("batch", recipe.batch, "batch=64") > images:

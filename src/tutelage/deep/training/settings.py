@@ -115,10 +115,10 @@ def settings(
     widths = widths_of(hidden, inputs, outputs)
     p = finite_array("polarity", polarity)
     if p.ndim > 1 or p.size == 0 or np.any(p < 0):
-        allowed = "there have to be one or several numbers of at least 0"
+        allowed = "it has to be one or more numbers of at least 0"
         raise InputError("polarity", repr(polarity), allowed, "polarity=1")
     if len(np.unique(p)) < p.size:
-        raise InputError("polarity", repr(polarity), "no two may be the same", "polarity=[0, 1]")
+        raise InputError("polarity", repr(polarity), "all have to be different", "polarity=[0, 1]")
     source, held_out = as_examples("data", data, widths[0]), None
     if isinstance(source, Rows):
         rows, held_out = split(source.array, seed)
@@ -133,7 +133,7 @@ def settings(
         recorded = range(epochs + 1)
     fresh = (fresh is None and steps is None) or bool(fresh)
     if steps is not None and fresh:
-        allowed = "batches are drawn again and again from a fixed set only"
+        allowed = "only a fixed set of examples takes a number of steps"
         raise InputError("steps", repr(steps), allowed, "fresh=False")
     if precision not in PRECISIONS:
         allowed = f"it has to be one of {', '.join(PRECISIONS)}"

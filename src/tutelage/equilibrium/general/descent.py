@@ -74,7 +74,7 @@ def _stepped(landscape: Landscape, load: Array, now: Descent) -> Descent:
     length = jnp.sqrt(jnp.sum(full**2))
     z = now.place.z + full * jnp.minimum(1.0, now.radius / jnp.maximum(length, 1e-300))
     new = Place(z, *landscape.derivatives(z, load))
-    # Near the bottom βf no longer tells a good step from a bad one; its terms are of size α K.
+    # Near the minimum rounding hides the change of βf, whose terms are of size α K.
     noise = ROUNDING * (1 + jnp.abs(new.value) + load * landscape.error.scenario.K)
     better = new.value <= now.place.value + noise
     size = 1 + jnp.max(jnp.abs(now.place.z))

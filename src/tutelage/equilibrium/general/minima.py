@@ -18,7 +18,7 @@ from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
 from tutelage.runs.seed import check_seed
 
-# Newton steps end at about 1e-14; a descent whose last step is longer has not converged.
+# Newton steps end at about 1e-14; a descent with a longer last step has not converged.
 CONVERGED_STEP = 1e-8
 # Eigenvalues below this part of the largest are zero: the state is about to split.
 ZERO_EIGENVALUE = 1e-9
@@ -106,7 +106,10 @@ def minima(
     groups = _distinct(np.asarray(ends.step), spectra, Q, R)
     if not groups:
         raise InputError(
-            "starts", f"{count}, and no descent arrived", "one has to", "more starts, another seed"
+            "starts",
+            f"{count}, and no descent converged",
+            "at least one has to converge",
+            "more starts, another seed",
         )
     found = [_minimum(landscape, ends, spectra, Q, R, group) for group in groups]
     return tuple(sorted(found, key=lambda minimum: minimum.free_energy))

@@ -48,7 +48,9 @@ def _near(
     K, B = len(choice), np.asarray(landscape.basis)
     directions = B / np.maximum(np.linalg.norm(B, axis=1, keepdims=True), 1e-300)
     A = overlap[:, None] * directions[choice] + 0.02 * rng.standard_normal((K, landscape.rank))
-    for i in np.flatnonzero(overlap < 0):  # the others make up for it (oostwal2019, Appendix D)
+    for i in np.flatnonzero(
+        overlap < 0
+    ):  # the other overlaps compensate for it (oostwal2019, Appendix D)
         others = np.arange(K) != i
         A[others] += (1 - overlap[i]) / max(K - 1, 1) * directions[choice[i]]
     L = np.tril(0.02 * rng.standard_normal((K, K)), -1)

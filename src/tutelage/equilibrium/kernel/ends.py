@@ -42,7 +42,7 @@ class Ends:
         self._cache.clear()
 
     def __call__(self, rho: np.ndarray, derivative: int) -> np.ndarray:
-        # Entries within the reach of the series are not used; any finite value will do.
+        # Entries within the range of the series are not used; any finite value serves.
         right = self._right(np.where(rho > 0, rho, self._reach), derivative)
         left = self._left(np.where(rho < 0, rho, -self._reach), derivative)
         return np.where(rho > 0, right, left)

@@ -40,7 +40,7 @@ class PairError(eqx.Module):
 
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
         check_scenario(scenario)
-        # Numbers are arrays, so that another slope needs no new program.
+        # Numbers are arrays, so that another slope uses the same program.
         self.scenario = scenario = numbers_to_arrays(scenario)
         T, g, h = scenario.T, scenario.student.activation, scenario.teacher.activation
         self.students = numbers_to_arrays(pair_kernel((g, g), jnp.ones(1), method))

@@ -19,12 +19,13 @@ from tutelage._jax import jnp
 from tutelage.activations import Activation
 from tutelage.activations.panels import graded_edges, on_panels
 
-# √φ(38) = 1e-157 is still a number: integrands out to here are seen, and must have vanished.
+# √φ(38) = 1e-157 is above the smallest float: integrands are checked up to here, where they must
+# vanish.
 LIMIT = 38.0
 POINTS = 16
 ORDERS = (128, 512, 4096)
 EPSILON = float(np.finfo(np.float64).eps)
-# Σ n² c_n² of N coefficients, each off by ε‖g‖ times some operations, is no better than this.
+# Accuracy of Σ n² c_n² over N coefficients, each with an error of ε‖g‖ times some operations.
 COMPLETE = 1e-12
 # Relative difference of ⟨g²⟩ between two rules that both resolve g.
 RESOLVED = 1e-7
@@ -56,7 +57,7 @@ def hermite_data(g: Activation) -> SeriesData:
             return SeriesData(squares, 1.0)
     _check_resolved(g, square, order)
     _check_spread(g, squares, square)
-    # 37 = −ln 2⁻⁵³; the n³ of a third derivative is paid for by the decay of the squares.
+    # 37 = −ln 2⁻⁵³; the factor n³ of a third derivative is compensated by the decay of the squares.
     return SeriesData(squares, math.exp(-37.0 / order))
 
 
@@ -68,7 +69,7 @@ def _check_resolved(g: Activation, square: float, order: int) -> None:
         raise InputError(
             "activation",
             f"{g.name}, whose <g²> is off by {difference / square:.0e} of itself on {len(z)} nodes",
-            "the kernel <g(u) g(w)> needs a function that these resolve",
+            "the kernel <g(u) g(w)> needs a function that these nodes resolve",
             "a smaller slope or frequency",
         )
 

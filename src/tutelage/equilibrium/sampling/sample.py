@@ -28,7 +28,7 @@ ALLOWED_STARTS = "random, teacher or Overlaps with Q_ii = 1"
 REPLICAS = 2
 LOAD_OF_EXAMPLES = {"long_name": "P/(KN)", "symbol": "α̃"}
 
-# Arrays in memory at one time: weights before and after a move, momenta and forces.
+# Arrays in memory at the same time: weights before and after a move, momenta and forces.
 ARRAY_COPIES = 5
 
 
@@ -126,7 +126,7 @@ def _check_one_of(
         raise InputError("examples", given, allowed, f"{hint}, temperature=0.1")
     if examples is None and temperature is not None:
         allowed = f"a load α = βP/(KN) already contains T = 1/β: give only {argument}"
-        raise InputError("temperature", repr(temperature), allowed, f"{hint} in the place of it")
+        raise InputError("temperature", repr(temperature), allowed, f"{hint} instead")
 
 
 def _temperature(scenario: Scenario, temperature: Any) -> float:

@@ -145,7 +145,7 @@ def rotate(J: Weights, v: Weights, time: Time) -> tuple[Weights, Weights]:
     cos, sin = jnp.cos(speed * time), jnp.sin(speed * time)
     moved = J * cos + v / jnp.maximum(speed, 1e-300) * sin
     J_, v_ = moved, v * cos - J * speed * sin
-    # Rounding would add up over many sweeps.
+    # Rounding errors would accumulate over many sweeps.
     J_ = J_ / jnp.sqrt(jnp.sum(J_**2, axis=-1, keepdims=True))
     return J_, _tangent(J_, v_)
 

@@ -13,7 +13,7 @@ from scipy.optimize import toms748
 from tutelage._checks import InputError
 from tutelage.equilibrium.symmetric.theory import Point, Theory
 
-# dα/dV at V = 0 vanishes by symmetry for K = 2 and for even κ̃; what is left is rounding.
+# dα/dV at V = 0 vanishes by symmetry for K = 2 and for even κ̃; any remainder is rounding error.
 FLAT = 1e-10
 
 

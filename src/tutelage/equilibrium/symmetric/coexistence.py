@@ -11,7 +11,7 @@ from tutelage.equilibrium.symmetric.theory import MAX_STEPS, Point, Theory
 from tutelage.solve.newton import newton
 
 EPSILON = float(np.finfo(np.float64).eps)
-# Newton's method solves for (d, c) to some tens of roundings, and so for loads.
+# Newton's method solves for (d, c), and so for loads, to some tens of rounding errors.
 ROUNDINGS = 64.0
 # Free energies of states closer than this are compared by integrating their slopes.
 MAX_INTEGRATED_V = 0.1
@@ -36,7 +36,7 @@ def coexistence(
     """Return the state on the outer branch whose free energy is that of the unspecialized state."""
     close = _is_close(fold, unstable)
     difference = _integrated if close else _difference
-    # Next to V = 0 the load is α_0 + aV + bV², which turns at V = -a/2b, and the difference is
+    # Next to V = 0 the load is α_0 + aV + bV², whose minimum is at V = -a/2b, and the difference is
     # ∝ ∫ (a + 2bV) V² dV, which vanishes at -2a/3b.
     last = theory.moved(4 / 3 * fold.V, fold) if close else _first_guess(theory, branch)
     first, scale = last.V, abs(last.V * _rate(theory, last)) or 1.0

@@ -24,7 +24,7 @@ from tutelage.equilibrium.symmetric.theory import MAX_STEPS, Point, Theory, theo
 from tutelage.runs.provenance import recorded
 from tutelage.solve.newton import newton
 
-# Of derivatives with terms of order 1/K, from which one more Newton step reaches rounding.
+# Tolerance of derivatives with terms of order one 1/K: one more Newton step reaches rounding.
 TOLERANCE = 1e-10
 BYTES = 2000  # of one value, measured
 

@@ -22,7 +22,7 @@ from tutelage.solve.newton import newton
 # For larger K the differences to K → ∞ are rounding.
 MAX_UNITS = 10**6
 MAX_STEPS = 60
-# Of residuals with terms of order one, from which one more Newton step reaches rounding.
+# Tolerance of residuals with terms of order one: one more Newton step reaches rounding.
 TOLERANCE = 1e-12
 CLOSEST = 1e-9  # 1 − |V| at the ends of the specialized curve
 # Within this |V| differences over V are integrals over the derivative: Gauss–Legendre with ten

@@ -26,7 +26,7 @@ from tutelage.equilibrium.thermal.two_units import NODES, Average, average_of
 from tutelage.equilibrium.thermal.values import Values
 from tutelage.solve.newton import Root, newton
 
-# The curve ends here: closer to the teacher overlaps lose the digits of 1 − V.
+# The curve ends here: closer to the teacher the overlaps lose the digits of 1 − V.
 LARGEST_V = 1 - 1e-6
 # Below this |V| the quotient ℓ_V/V is a parabola in V.
 SMALL_V = 1e-3

@@ -75,12 +75,14 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     """
     kinds = curve["kind"].values
     energy = np.where(curve["site_stable"].values, curve["free_energy_per_unit"].values, np.nan)
-    tie = loads * curve["training_error"].values  # decides where both are infinite, T = 0
+    tie = (
+        loads * curve["training_error"].values
+    )  # decides where both free energies are infinite, at T = 0
     rank = np.where(np.isnan(energy), np.inf, np.clip(energy, -1e300, 1e300) + np.nan_to_num(tie))
     special = np.array([k.startswith("R ") for k in kinds])
     ranked = np.where(special[:, None], rank, np.inf)
     best = np.min(ranked, axis=0)
-    # Of states that are equal by symmetry, the first: R > S.
+    # Among states that are equal by symmetry, the first one, R > S.
     specialized = np.argmax(ranked <= best + ROUNDING_TOLERANCE * (1 + np.abs(best)), axis=0)
     flat = np.full(len(loads), int(np.flatnonzero(kinds == "unspecialized")[0]))
     replicon = curve["replicon"].values

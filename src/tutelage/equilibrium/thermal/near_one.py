@@ -16,7 +16,8 @@ import numpy as np
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
-# Beyond this p nothing cancels, and the kernel itself has full relative accuracy at small ρ.
+# Beyond this p there is no cancellation, and the kernel itself has full relative accuracy at small
+# ρ.
 MAX_TABULATED_P = 0.7
 POINTS_PER_PANEL = 20
 ORDERS = np.arange(POINTS_PER_PANEL)
@@ -89,7 +90,8 @@ class NearOne:
         t = theta[..., None] * NODES
         slopes = self.kernel.tilde_first(np.cos(t)) * np.sin(t)
         drop = theta * (slopes @ WEIGHTS) / (2 * np.sin(theta / 2) ** 2)
-        # 1 − cos θ rounds: κ̃'' sin θ is taken at the rounded cosine, of which it is smooth.
+        # 1 − cos θ has rounding errors: κ̃'' sin θ is evaluated at the rounded cosine, where it is
+        # smooth.
         rho = np.minimum(np.cos(theta), np.nextafter(1.0, 0.0))
         sine = np.sqrt((1 - rho) * (1 + rho)) if self.is_kinked else 1.0
         return drop, self.kernel.tilde_first(np.cos(theta)), self.kernel.second(rho) * sine

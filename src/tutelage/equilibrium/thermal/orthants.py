@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 PAIRS = [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2), (1, 2, 0, 3), (1, 3, 0, 2), (2, 3, 0, 1)]
-# Double exponential rule on [0, 1]: correlations next to ±1 leave a singularity next to 1.
+# Double exponential rule on [0, 1]: correlations next to ±1 cause a singularity next to 1.
 _s = np.linspace(-3.2, 3.2, 81)
 _x = np.exp(math.pi / 2 * np.sinh(_s))
 PATH, BEFORE = _x / (_x + 1 / _x), 1 / _x / (_x + 1 / _x)  # t and 1 − t

@@ -204,7 +204,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             "replicon": np.asarray(between)[..., None, None],
         }
 
-    # Where the state without any order turns unstable.
+    # The load at which the state R = q = 0 becomes unstable.
 
     def specialization_load(self) -> float | None:
         """α̃ = (T + κ̃(1))/κ̃''(0), where R = q = 0 turns unstable towards R; None if it never does.

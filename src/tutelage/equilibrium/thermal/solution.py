@@ -88,7 +88,7 @@ class LinearTheory:
         one, zero = np.ones_like(load), np.zeros_like(load)
         missing = np.nan * one
         annealed = self.setting.approximation == "annealed"
-        # The annealed theory adapts the noise: ½ ln(1 + βς²) in the place of ½ βς², and no ½ ln β.
+        # The annealed theory has ½ ln(1 + βς²) instead of ½ βς², and no ½ ln β.
         if annealed:
             slope = 0.5 * (np.log1p(noise / T) if T > 0 else np.log(noise or 1.0))
         else:
@@ -193,7 +193,7 @@ def _specialized(theory: Any, curves: BranchCurve) -> list[ThermalBranch]:
     kinds = {1: "R > S", -1: "R < S"}
     branches = sorted(
         curves.branches, key=lambda branch: -branch.sign
-    )  # of equal free energies R > S comes first
+    )  # of two branches with equal free energies, R > S comes first
     return [ThermalBranch(kinds[branch.sign], theory, along(branch)) for branch in branches]
 
 

@@ -25,8 +25,8 @@ _R = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
 _S = np.array([[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]])
 _C = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
 DIRECTIONS = np.stack([(_R + _S) / 2, (_R - _S) / 2, _C])
-SMALL_STEP = 1e-20  # of a complex step: no difference is taken
-# Of the quadrature, and of the one whose difference is its error.
+SMALL_STEP = 1e-20  # of a complex step, which needs no difference
+# Nodes of the quadrature, and of the coarser one whose difference is its error.
 NODES, FEWER_NODES = 16, 14
 SMALLEST_WEIGHT = 1e-14
 STORED_POINTS = 4096
@@ -112,7 +112,7 @@ class SmoothAverage:
         z = np.stack([part.ravel() for part in np.meshgrid(x, x, x, x[half], indexing="ij")])
         self.z = z[:, weights > SMALLEST_WEIGHT]
         self.unit = _derivatives(activation)
-        # Newton's method asks again for points where it has converged.
+        # Newton's method also evaluates points that have converged.
         self._stored = functools.lru_cache(maxsize=STORED_POINTS)(self._at)
 
     def __call__(self, U: Any, V: Any, C: Any) -> Average:

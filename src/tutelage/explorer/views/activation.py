@@ -88,7 +88,7 @@ def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Datase
     except (ValueError, ArithmeticError):
         if state["activation"] != units.FORMULA:
             raise
-        allowed = "its transition could not be found; perhaps it changes too fast"
+        allowed = "no transition was found; the activation may change too fast"
         received = short_repr(state["formula"])
         raise InputError("formula", received, allowed, formulas.EXAMPLE) from None
 

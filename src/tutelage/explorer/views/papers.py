@@ -171,7 +171,7 @@ def draw(state: State) -> Picture:
 
 def dataset(state: State) -> Any:
     """Refuse the download: every figure has its own data."""
-    raise InputError("view", "'papers'", "a figure has data, papers have none", "view=online")
+    raise InputError("view", "'papers'", "only a figure has data: choose a figure", "view=online")
 
 
 def python(state: State) -> str:

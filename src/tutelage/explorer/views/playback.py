@@ -73,7 +73,7 @@ def draw(state: State) -> Picture:
 
 def _picture(whole: "xr.Dataset", state: State) -> Picture:
     if not whole.sizes.get("epoch"):
-        raise InputError("file", repr(_name(state)), "it has no epochs to play", "another file")
+        raise InputError("file", repr(_name(state)), "its epochs cannot be played", "another file")
     one, words = _chosen(whole, state)
     picture = Picture(messages=words)
     epochs = _epochs(one)
@@ -90,7 +90,7 @@ def _picture(whole: "xr.Dataset", state: State) -> Picture:
     if not picture.panels:
         layers = sorted({int(n.rpartition("_")[2]) for n in map(str, one) if LAYER.fullmatch(n)})
         if not layers:
-            allowed = "it has nothing that is drawn over epochs"
+            allowed = "it contains nothing to draw over epochs"
             raise InputError("file", repr(_name(state)), allowed, "another file")
         raise InputError("layer", str(state["layer"]), f"this file has {layers}", str(layers[0]))
     picture.numbers = _numbers(one, state)
@@ -114,7 +114,7 @@ def _chosen(whole: "xr.Dataset", state: State) -> "tuple[xr.Dataset, list[str]]"
         words.append(f"Setting {state['setting']} of {count}: {values}.")
     runs = whole.sizes.get("run", 0)
     if state["run"] > runs:
-        raise InputError("run", str(state["run"]), f"this file has {runs} runs", "0, for all")
+        raise InputError("run", str(state["run"]), f"this file has {runs} runs", "0, for all runs")
     if state["run"]:
         whole = whole.isel(run=[state["run"] - 1])
     return whole, words

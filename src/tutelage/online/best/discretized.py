@@ -27,9 +27,9 @@ from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.stepping import LAST, NODES, STAGES
 
 CONTROLS = ("learning_rate", "readout_rate", "weight_decay")
-# Steps that one compiled call computes; the last ones are filled up with steps of length zero.
+# Steps per compiled call; the last call is padded with steps of length zero.
 STEPS_PER_BLOCK = 128
-# Overlaps that exceed this belong to a run that diverges.
+# Overlaps that exceed this belong to a diverging run.
 LARGEST_OVERLAP = 1e6
 
 
@@ -159,7 +159,7 @@ def in_blocks(function: Callable[..., Any], *arrays: np.ndarray) -> Any:
 
 def _finite_value(system: Controlled, states: np.ndarray) -> tuple[float, np.ndarray]:
     """Return ln ε_g of the last state with its gradient; infinite if a state is not bounded."""
-    if not np.all(np.abs(states) <= LARGEST_OVERLAP):  # which NaN is not
+    if not np.all(np.abs(states) <= LARGEST_OVERLAP):  # false for NaN
         return np.inf, np.zeros(states.shape[1])
     value, gradient = _objective(system, states[-1])
     return float(value), np.asarray(gradient)
@@ -171,7 +171,7 @@ def _compiled_steps(system: Controlled, y0: Any, u: Any, u_next: Any, h: Any) ->
 
     def one(y: Array, ends: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         after = system.step(y, *ends)
-        # A run that diverges stays where it is: numbers that overflow take longer.
+        # A diverging run is frozen: numbers that overflow take longer.
         after = jnp.where(jnp.all(jnp.abs(y) <= LARGEST_OVERLAP), after, y)
         return after, after
 

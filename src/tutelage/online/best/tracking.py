@@ -34,9 +34,9 @@ from tutelage.runs.stored_jit import stored_jit
 # Numbers of learning rates and of weight decays in the first grid.
 GRID_RATES, GRID_DECAYS = 25, 4
 # Step of the differences of exact first derivatives, and distance from a bound within which the
-# minimum is taken to lie beyond it; both in ln η, and in weight decays relative to the drift.
+# minimum counts as beyond it; both in ln η, and in weight decays relative to the drift.
 DIFFERENCE_STEP, BOUND_DISTANCE = 1e-3, 1e-6
-# Searches from the lowest point of the grid at most.
+# Largest number of searches from the lowest points of the grid.
 MAX_SEARCHES = 8
 # Steps of Newton's method after the search; each squares the distance from the minimum.
 NEWTON_STEPS = 3
@@ -103,7 +103,7 @@ def best_tracking(
         raise InputError(
             "scenario",
             "drift = 0",
-            "teachers have to drift: those that stay are followed best at the lowest rate",
+            "teachers have to drift; fixed teachers are tracked best at the lowest rate",
             "tl.Scenario(..., drift=0.01), or tl.online.best_learning_rate",
         )
     low, high = _ordered("bounds", bounds, above=0.0)
@@ -211,7 +211,7 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
 
     def value(z: np.ndarray) -> tuple[float, np.ndarray]:
         result = followed.error_and_gradient(z * unit)
-        # The search subtracts values: they are finite also without a stable state.
+        # The search subtracts values, so they are finite also without a stable state.
         return (largest, np.zeros(2)) if result is None else (result[0], result[1] * unit)
 
     def slope(z: np.ndarray) -> np.ndarray:

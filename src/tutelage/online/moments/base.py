@@ -29,7 +29,7 @@ class Moments(Module):
 
     scenario: Scenario
     method: Method
-    # Whether states are computed one by one, each with as many nodes as it needs.
+    # Whether states are computed serially, each with as many nodes as it needs.
     one_by_one: ClassVar[bool] = False
 
     def __init__(self, scenario: Scenario, method: Method):

@@ -185,7 +185,7 @@ class ConditionalMoments(Moments):
             rows, steps = orders[used], np.asarray(levels.step)[used]
             (value, other), left_out = _both(self, int(place), steps, C, rows, kind)
             change, size = np.abs(value - other), np.max(np.abs(value))
-            if kind == "row":  # of A, which multiplies C
+            if kind == "row":  # an error of A, which is multiplied by C
                 change = change[:, 0] @ np.abs(C)
                 size = np.max(np.abs(value[:, 0])) * np.max(np.abs(C))
             layers = max(

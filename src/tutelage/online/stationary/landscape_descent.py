@@ -174,7 +174,7 @@ def settle(atlas: Atlas, W: Float[np.ndarray, "runs K n"]) -> tuple[Int[np.ndarr
     for _ in range(MAX_BLOCKS):
         gradients += len(active) * STEPS_PER_BLOCK
         new, force, error = _descended(atlas.landscape, W[active], rates[active])
-        # A step beyond 2/h_max makes the error grow: the block is repeated with half of it.
+        # A step beyond 2/h_max makes the error grow: the block is repeated with half the step.
         worse = ~(error <= before[active] + 1e-12)
         rates[active[worse]] /= 2
         good = ~worse

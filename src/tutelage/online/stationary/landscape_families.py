@@ -18,8 +18,8 @@ from tutelage._jax import jnp
 from tutelage.model import Scenario
 from tutelage.online.stationary.landscape_gradient import Landscape, descend
 
-# Weights at the teachers from which the descent of a family begins: coupled anti-aligned units
-# have overlaps with the aligned teachers, separate ones have not.
+# Weights along the teachers from which the descent of a family begins: anti-aligned units have
+# overlaps with the aligned teachers in the coupled branch, and none in the separate one.
 COUPLED = {"aligned": 1.0, "mixed": 0.05, "back": 0.2, "anti": -0.6}
 SEPARATE = {"aligned": 1.05, "mixed": 0.0, "back": 0.0, "anti": -0.6}
 # Teachers that are not equivalent: every subset may be anti-aligned, up to this number of teachers.

@@ -109,7 +109,7 @@ def _force_derivative(landscape: Landscape, W: np.ndarray) -> np.ndarray:
     pull[own, own] = 0.0
     own_part = pull.sum(1)[:, None, None] * P + np.einsum("ia,iax,iay->ixy", pull, f, f)
     D[own, :, own, :] += own_part
-    # Derivative by the weights of the students a.
+    # Derivative with respect to the weights of the students a.
     s, f, e = strength[:, :K], f[:, :K], e[:, :K]
     D += np.einsum("ia,xy->ixay", s * asin[:, :K] + (G * m)[:, :K], one)
     D += np.einsum("ia,ax,iay->ixay", s, unit[:K], e)
@@ -121,7 +121,7 @@ def _angles(unit: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
     """θ between students and all units, and the unit vectors f orthogonal to w_i towards w_a."""
     difference, total = unit - unit[:K, None], unit + unit[:K, None]
     theta = 2 * np.arctan2(np.linalg.norm(difference, axis=-1), np.linalg.norm(total, axis=-1))
-    # The nearer of ŵ_a and -ŵ_a: what is subtracted is then small.
+    # The nearer of ŵ_a and -ŵ_a, so that a small vector is subtracted.
     near = np.where((theta < math.pi / 2)[..., None], difference, total)
     f = near - np.sum(near * unit[:K, None], -1, keepdims=True) * unit[:K, None]
     size = np.linalg.norm(f, axis=-1, keepdims=True)

@@ -27,8 +27,8 @@ POLISHED = 1e-12
 ROUNDING = 1e-14
 # A covariance may have negative eigenvalues down to minus this, relative to its largest entry.
 OUTSIDE = 1e-9
-# Zero eigenvalues, as along a family of solutions, come out smaller than this, because averages
-# are regularised by 1e-8 at a singular covariance.
+# Zero eigenvalues, as along a family of solutions, are computed as smaller than this, because
+# averages are regularised by 1e-8 at a singular covariance.
 ZERO = 1e-7
 
 

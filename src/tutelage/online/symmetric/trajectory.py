@@ -146,7 +146,7 @@ def _integrate(
 
     nearest.terminal = True  # type: ignore[attr-defined]
     states = np.tile(y0, (len(times), 1))
-    if nearest(0.0, y0) < 0:  # events that have happened are not looked for again
+    if nearest(0.0, y0) < 0:  # events that have happened are not searched for again
         reason = 1 + int(np.argmin(distances(0.0, y0)))
         return Trajectory(states, y0, np.asarray(0.0), np.asarray(reason))
     found = solve_ivp(
@@ -163,7 +163,7 @@ def _integrate(
     states[: len(found.t)] = found.y.T.reshape(-1, len(y0))
     if found.status == 0:
         ended, last, reason = until, states[-1], REACHED
-    elif found.status < 0:  # the step shrinks to zero: a divergence in finite time
+    elif found.status < 0:  # steps shrink to zero: the run diverges in finite time
         known = len(found.t)
         ended, last = (found.t[-1], states[known - 1]) if known else (0.0, y0)
         reason = DIVERGED
@@ -194,8 +194,10 @@ class ProgressCheck:
             raise ComputationError(
                 "until",
                 f"the run cannot reach {self._until:g}",
-                f"after {self._count} evaluations the time is {t:.2g}: so fast a change, or one "
-                "that rounding hides, takes steps too short to end",
+                (
+                    f"after {self._count} evaluations the time is {t:.2g}: the state "
+                    "changes too fast for steps of a useful length"
+                ),
                 f"until={1e3 * float(t):.1g}, a smaller learning_rate or a larger tolerance",
             )
 

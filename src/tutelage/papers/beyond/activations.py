@@ -78,7 +78,7 @@ def loads() -> xr.Dataset:
 
 def _row(g: Activation, K: float) -> dict[str, float | str]:
     there = equilibrium.transitions(g, K)
-    assert there.appears is not None and there.coexists is not None  # none of them is linear
+    assert there.appears is not None and there.coexists is not None  # none of the units is linear
     return {
         "appears": there.appears.value,
         "coexists": there.coexists.value,

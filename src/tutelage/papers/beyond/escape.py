@@ -30,7 +30,9 @@ FULL = {
     30_000: (384, 75.0),
     100_000: (128, 80.0),
 }
-ASYMPTOTIC = 200  # smaller N leave later than ln N/(2λ) says: by 0.35 ± 0.2 at N = 100
+ASYMPTOTIC = (
+    200  # runs with smaller N leave later than ln N/(2λ) predicts: by 0.35 ± 0.2 at N = 100
+)
 AGAIN = 300  # samples drawn again for standard errors
 NOTE_SLOPE = (
     "straat2019 and citton2025 have the saddle, not when a network leaves it. The theory has "

@@ -44,7 +44,7 @@ START_KINDS = {
 }
 RUNS_PER_KIND, UNTIL = 8, 2000.0
 DIRECTIONS = 7  # R and Q of two students and two teachers
-SOLVED = 1e-6  # an error of zero, up to what is left at the end of a run
+SOLVED = 1e-6  # an error of zero, up to the remainder at the end of a run
 UNITS, DIMENSION, RUNS = 17, 34, 10_000
 NOTE = (
     "ReLU, K = M = 2, T = diag(1, 2), exact in η. Newton's method from 60 random and all symmetric "

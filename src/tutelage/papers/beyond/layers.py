@@ -76,7 +76,7 @@ def problem(g: Activation) -> Scenario:
 def of_one(g: Activation, ratio: float) -> dict[str, float]:
     """Length and eigenvalue with their errors, the height, and v at the saddle."""
     there = online.plateau(problem(g), START, 0, readout_rate=ratio)
-    assert there.point and there.height and there.length  # all of them have one
+    assert there.point and there.height and there.length  # all of these units have a plateau
     growth = float(there.point.eigenvalues[0].real)
     flow = Flow(problem(g), readout_rate=ratio)
     coarse = saddle(flow, steps(flow, flow.vector(START), 0.0, LONGEST, tolerance=1e-8), 0.0)
@@ -106,7 +106,7 @@ def spread(g: Activation, ratio: float) -> float:
     distances = []
     for i in range(len(times)):
         at = run.isel(time=i)
-        # A run is right to its tolerance, 1e-9 for each step.
+        # A run is accurate to its tolerance, 1e-9 per step.
         state = Overlaps(Q=at["Q"].values, R=at["R"].values, T=np.eye(2), rounding=1e-7)
         students = Committee(2, g, at["readout"].values.ravel())
         scenario = Scenario(students, Committee(2, g, [1.0, 1.0]))

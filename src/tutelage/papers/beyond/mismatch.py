@@ -45,7 +45,7 @@ CASES = (
 )
 STARTS = 12
 SCANNED = {False: 5, True: 15}
-CLOSE = 1e-2  # relative to the load; nearer to it the bottom is too flat for descents to arrive
+CLOSE = 1e-2  # relative to the load; closer to it the minimum is too flat for descents to converge
 UNIFORM = "unspecialized"
 ROUNDINGS = 4 * float(np.finfo(np.float64).eps)  # of the sum of three terms
 SMALL = 1e-6

@@ -142,7 +142,7 @@ def rates(names: tuple[str, ...]) -> xr.Dataset:
         saddle = [float(saddles[key].sel(unit=name)) for key in ("Q", "C", "R")]
         s, unknown = scenario(units()[name]), Estimate(np.nan, np.nan)
         turns = unknown if name in NOT_FOLLOWED else saddle_vanishes(s, *saddle)
-        assert turns  # all that are followed have a fold
+        assert turns  # all branches have a fold
         both = {"vanishes": turns, "unstable": solution_loses_stability(s)}
         rows[name] = {key: float(x.value) for key, x in both.items()}
         rows[name] |= {f"{key}_error": float(x.error) for key, x in both.items()}
@@ -157,7 +157,7 @@ def _table(rows: dict[str, dict[str, float]]) -> xr.Dataset:
 
 def _of_one(g: Activation) -> dict[str, float]:
     there = online.plateau(scenario(g), start(), 0)
-    assert there.point and there.height and there.length  # all of them have one
+    assert there.point and there.height and there.length  # all of these units have a plateau
     saddle, c = there.point.overlaps, np.asarray(g.hermite(3).values)
     # Odd units have Q = C, where rates are quadratic: the saddle is known to half the digits.
     unsettled = float(np.sqrt(there.point.residual))

@@ -98,7 +98,7 @@ def run(g: Activation, K: int, readout_rate: float, times: np.ndarray) -> tuple[
     """ε_g at all times, and how much a tolerance a hundred times wider changes the last."""
     scenario, start = problem(g, K)
     options = {"until": times[-1], "times": times, "readout_rate": readout_rate}
-    fine, coarse = (  # as a batch of one, which keeps its last state until the end
+    fine, coarse = (  # as a batch of one, which repeats its last state until the end
         online.evolve(scenario, start, np.array([ETA]), tolerance=tolerance, **options)
         .generalization_error.isel(run=0)
         .values

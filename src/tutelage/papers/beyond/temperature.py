@@ -58,7 +58,7 @@ def threshold(name: str, T: float, approximation: str = "quenched") -> tuple[flo
     """α̃_c and its error."""
     setting = {"temperature": T, "approximation": approximation}
     load = equilibrium.transitions(UNITS[name], math.inf, **setting).coexists
-    assert load is not None  # without noise every temperature has one
+    assert load is not None  # without noise there is a transition at every temperature
     return float(load.value), float(load.error)
 
 
@@ -104,7 +104,7 @@ def _best_temperature() -> Iterator[Row]:
         there = specialized("ReLU", load, float(best.x))
         cold = specialized("ReLU", load, 0.0).generalization_error
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: temperature of lowest ε_g"
-        # Next to a minimum ε_g changes by rounding within the root of it.
+        # Near a minimum ε_g changes by rounding only within the square root of the rounding error.
         yield found(item, float(best.x), 1e-6, note)
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: replicon Λ there"
         yield found(item, float(there.replicon or 0.0), 1e-4, note)

@@ -123,7 +123,7 @@ def _drawn_2() -> Figure:
 
     _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
     draw.error(fig_2a(), axes[0])
-    # The run that diverges would take all of the axis.
+    # The diverging run would fill the whole axis.
     axes[0].set(ylim=(1e-4, 10.0), xlim=(0.0, 200.0))
     draw.branch(up_to_fold(), axes[1])
     axes[1].set(xlim=(0.0, 1.3), ylim=(0.0, None))

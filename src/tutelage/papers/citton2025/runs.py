@@ -12,7 +12,8 @@ from tutelage.online import branch
 
 RUNS, DIMENSION = 10, 1000  # of the simulations of Fig. 1
 ORDER = 10  # Sec. 3: "we expand the activation function up to order N = 10"
-# Of Fig. 2a, a choice of ours: from small ones to beyond the divergence, past each critical one.
+# Rates of Fig. 2a, our choice: from small ones to beyond the divergence, on both sides of each
+# critical one.
 RATES = (0.25, 0.5, 0.75, 1.0, 1.2, 1.24, 1.256, 1.27)
 SMALL_RATES = (0.04, 0.02, 0.01)
 SIGMOIDAL_RATES = (0.5, 1.0, 1.5, 2.0, 2.4, 4.0, 8.0)  # Erf solves the rule up to η = 2.45

@@ -175,7 +175,7 @@ def singular(full: bool) -> Iterator[Row]:
         yield _compare_i4(item, two_point, C[np.ix_(fields, fields)])
     C = np.array([[1.345386, 0.458277, 1.050455], [0.458277, 1.0, 0.0], [1.050455, 0.0, 2.0]])
     printed = "three-dim. integral, analytically"
-    # θ(x)² = θ(x), and θ(x) x₊ = x₊: ⟨θ(x) y₊ z₊⟩ and ⟨θ(y) x₊ z₊⟩ are left.
+    # θ(x)² = θ(x) and θ(x) x₊ = x₊ reduce the product to ⟨θ(x) y₊ z₊⟩ and ⟨θ(y) x₊ z₊⟩.
     for name, fields, left in (
         ("x x y z", [0, 0, 1, 2], [0, 1, 2]),
         ("x y x z", [0, 1, 0, 2], [1, 0, 2]),

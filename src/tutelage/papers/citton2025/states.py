@@ -47,16 +47,16 @@ NOTE_TIME = (
     "coefficients vanish. An odd function such as Erf has {:,}; without g(λx) = λg(x) its "
     "coefficients have to be computed again for each variance."
 )
-# Sec. 3, as printed, and two learning rates on either side of the exact value: below, the error
-# falls at all times, the plateau exists, the run converges; above, it does not.
+# The printed rates of Sec. 3, and two learning rates on either side of the exact value: below it
+# the error falls at all times, the plateau exists, the run converges; above it, they do not.
 CRITICAL = {
     "non_monotonic": ("error not monotonic above η", "1.2175", (1.2172, 1.2174)),
     "plateau_vanishes": ("no symmetric plateau above η", "1.2545", (1.2543, 1.2544)),
     "diverges": ("norms grow without bound above η", "1.2575", (1.2579, 1.2580)),
 }
-LARGE_RISE = 0.1  # below what the ReLU shows above η = 1.2175
+LARGE_RISE = 0.1  # smaller than the rise of the ReLU above η = 1.2175
 RATE_STEP = 1e-3  # steps of learning rates, of which the printed numbers are middles
-ZERO_ERROR = 1e-9  # below this ε_g is zero up to the error of the averages
+ZERO_ERROR = 1e-9  # ε_g below this is zero up to the error of the averages
 
 
 def critical(full: bool) -> Iterator[Row]:

@@ -56,7 +56,7 @@ PAIRS: tuple[tuple[Network, Network], ...] = (
 )
 # Pairs that take most runs on the non-linear task: names in ``recorded/stuck.nc``, and stages.
 RECORDED = {PAIRS[1]: ("ten_two", 7), PAIRS[2]: ("eight_five", 4)}
-# "Greatly improves learning": at least this fraction of the networks fewer are stuck.
+# "Greatly improves learning": at least this fraction fewer networks are stuck.
 GREATLY = 0.1
 
 
@@ -101,8 +101,8 @@ def stuck(full: bool) -> Iterator[Row | Figure]:
                 yield from recorded.mark_recorded(before, recorded.describe_origin(runs))
 
 
-# Whether each network of a pair is stuck, the first less the second: setting, data, pair, first
-# run, number of runs.
+# Difference within each pair of networks (1 for stuck, 0 for not): setting, data, pair, first run,
+# number of runs.
 Draw = Callable[[Setting, str, tuple[Network, Network], int, int], np.ndarray]
 
 

@@ -77,7 +77,7 @@ def probabilities() -> Iterator[Row]:
     yield counterexample(KEY, item, "formally equivalent", refuted, L1_NOTE)
     yield _layer()
     yield _channel()
-    # By automatic differentiation of log Z, which knows no activation by name.
+    # By automatic differentiation of log Z, which uses no formula of an activation.
     signs = gates.Gate([-1, 1])
     yield _at_points("eq. (4), ⟨s⟩ = σ(βh) from Z", lambda β, h: _logistic(β * h), TWO.mean)
     item = "abstract, tanh(βh) as ⟨s⟩ of the states ±1"
@@ -274,7 +274,7 @@ def labels() -> Iterator[Row]:
     yield worst(f"eq. (15), −iλ_c, {means}", multipliers)
     yield worst(f"eq. (16) with its constant, {means}", exponents)
     sizes = (4, 16, 64, 256)
-    # ln P(a quarter of m labels is 1)/m less the exponent at the saddle point.
+    # ln P(a quarter of m labels is 1)/m minus the exponent at the saddle point.
     gaps = [
         abs(
             float(binom.logpmf(n // 4, n, q)) / n - gates.saddle_point(n // 4, [q] * n).exponent / n

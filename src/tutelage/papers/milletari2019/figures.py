@@ -127,7 +127,7 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     draw.training(runs, axes[1, 0], which="zero_fraction")
     draw.training(runs, axes[1, 1], which="zero_residuals")
     for ax in (axes[0, 1], axes[1, 0]):
-        if len(ax.lines[0].get_xdata()) == 1:  # in a quick run there are spectra at the end alone
+        if len(ax.lines[0].get_xdata()) == 1:  # in a quick run only the end has spectra
             _by_unit(ax)
     for ax in axes.flat[:-1]:
         ax.get_legend().remove()

@@ -30,7 +30,7 @@ from tutelage.papers.row import Row, with_note
 from tutelage.papers.sequential import sequential_claim
 from tutelage.spectra import negative_fraction
 
-# Zero eigenvalues of the digits that every activation has: see DIGITS_NOTE.
+# Zero eigenvalues of the digits that occur for every activation: see DIGITS_NOTE.
 BLANK = 3 * 25
 ALWAYS_ZERO = {"softmax": BLANK + 26, "sigmoid": BLANK}
 OTHERS = ("ReLU", "Sigmoid")
@@ -38,9 +38,9 @@ NAMES = {"linear": "linear", "curved": "non-linear"}
 EVIDENCE = "docs/spectra.md, tests/papers/test_milletari2019.py"
 UNPRINTED = "where β begins, a β of the output, the decay of the learning rate, the epochs"
 COUNTED = f"what counts as negative, {UNPRINTED}"
-# What counts as negative, in units of the largest |λ|: more than rounding, or more than small.
+# Thresholds for negative eigenvalues in units of the largest |λ|: above rounding, and above small.
 ROUNDING_TOLERANCE, LOOSE_TOLERANCE = 1e-12, 1e-5
-# What counts as near zero where a distribution is said to shrink.
+# Threshold for eigenvalues near zero where a distribution is said to shrink.
 NEAR_ZERO = 1e-3
 
 NEGATIVE_NOTE = (

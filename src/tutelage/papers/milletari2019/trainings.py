@@ -84,10 +84,10 @@ TEXT = Setting(
 )
 SETTINGS = (AUTHORS, TEXT)
 
-# Stuck is decided early: units that are dead after some hundred epochs stay so.
+# Stuck networks are identified early: units that are dead after some hundred epochs stay dead.
 STUCK_EPOCH = 300
 RECORDS, SPECTRA, FULL_SPECTRA = 16, 6, 24
-# A spectrum of the digits takes a second: a quick run has those at the end.
+# A spectrum of the digits takes a second, so a quick run has only those at the end.
 DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 
 

@@ -81,7 +81,7 @@ def _unlearned() -> Iterator[Row]:
         ("erf", SIGMOIDAL, "1/3", 1 / 3),
         ("ReLU", ReLU(), "1/2 - 1/(2π)", 1 / 2 - 1 / (2 * math.pi)),
     ):
-        # K² averages of order one, over K: what cancels, and rounds, is of order K.
+        # K² averages of order one over K: the cancelling terms, and their rounding, are of order K.
         points = (
             compare(KEY, f"K = {K}", closed_form(text, value, scale=K), error(g, start))
             for K, start in starts.items()

@@ -53,7 +53,7 @@ NOTE_SIGN = (
     ""
     "(tests/equilibrium/symmetric/test_transitions.py)."
 )
-LOAD_OFFSET = 1e-6  # states this far below and above a transition show its kind
+LOAD_OFFSET = 1e-6  # states this far below and above a transition decide its kind
 
 
 @cache
@@ -123,7 +123,7 @@ def rectified_limit() -> Iterator[Row]:
 def exponent(g: Activation) -> Row:
     """Eq. (22)."""
     estimate = transitions(g, 2).exponent
-    assert estimate is not None  # continuous
+    assert estimate is not None  # the transition is continuous
     item, half = f"exponent of |R - S| near α_c(2), {g.name}", closed_form("1/2", 0.5)
     return compare(KEY, item, half, float(estimate.value), float(estimate.error))
 
@@ -158,7 +158,7 @@ def _crossing(g: Activation, K: float) -> Published:
     kinds = [best(g, K, value + side).kind for side in (-LOAD_OFFSET, LOAD_OFFSET)]
     error = (
         LOAD_OFFSET if kinds == ["unspecialized", "R > S"] else -1.0
-    )  # no number meets a negative tolerance
+    )  # no number fulfils a negative tolerance
     return method("equal free energies", value, error)
 
 

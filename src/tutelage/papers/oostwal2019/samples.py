@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 QUICK, FULL = Size(1600, 50, 4), Size(2000, 200, 8)
-# Of the two wells of Fig. 2, one has R - S = 0 and the other more than this from α_s on.
+# One of the two minima of Fig. 2 has R - S = 0, the other more than this from α_s on.
 WELL_SPECIALIZATION = 0.25
 
 TRAPPED_NOTE = (
@@ -76,7 +76,9 @@ def _sampled(g: Activation, K: int, start: str, loads: tuple[float, ...], size: 
     scenario = Scenario(units, units, output_scale=K**-0.5)
     begin = _opposite(K) if start == "opposite" else start
     sampler = Sampler(scenario, size.dimension, size.sweeps, size.sweeps, size.runs, 0, begin, None)
-    sampler.drawn(loads[0])  # from the start to the first load is further than from load to load
+    sampler.drawn(
+        loads[0]
+    )  # the start is further from the first load than the loads are from each other
     runs = xr.concat([_means(sampler.drawn(a)) for a in loads], _axis(loads)).sortby("load")
     means, errors = runs.mean("run"), runs.std("run", ddof=1) / np.sqrt(size.runs)
     named = {f"{name}_error": errors[name] for name in errors.data_vars}

@@ -26,7 +26,7 @@ NOTE_Q = (
     "η⟨x_k δ_i⟩ again, which is not symmetric in i and k. The text has it right: 'the same as the "
     "first term for i and k interchanged', ⟨x_i δ_k⟩: tests/papers/test_straat2019.py."
 )
-# Fields u, v, w, built from weights so that the singular ones are singular on purpose.
+# Fields u, v, w from weights; the singular covariances are exactly singular.
 COVARIANCES = {
     "a generic covariance": [[1.0, 0.3, -0.4], [0.3, 0.7, 0.2], [-0.4, 0.2, 1.5]],
     "Fig. 1 start, x x y": [[0.25, 0.25, 0.0], [0.25, 0.25, 0.0], [0.0, 0.0, 1.0]],
@@ -44,7 +44,7 @@ def equation_5(full: bool) -> Iterator[Row]:
     rates = Flow(scenario(2, 2))(start_2(), 0)
     C = np.asarray(start_2().covariance)  # x_1, x_2, y_1, y_2
     learned = _signal(C, 0, 2)  # ⟨δ_1 y_1⟩
-    # As printed, all of the teachers' fields take the place of y_1.
+    # In the printed form, the sum over all teachers' fields replaces y_1.
     squares = sum(equation_6(C[np.ix_(f, f)]) for f in ([0, 2, 2], [0, 3, 3]))
     products = sum(equation_6(C[np.ix_(f, f)]) for f in ([0, 2, 2], [0, 2, 3]))
     printed, first, second = learned + squares - products, _signal(C, 0, 1), _signal(C, 1, 0)

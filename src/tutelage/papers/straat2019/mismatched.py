@@ -150,11 +150,12 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
         overlaps(run, ax, which=which).set_xlim(0.0, 100.0)
     yield Figure(axes[0].figure, {"": run})
     R = fig_4()["R"].isel(time=-1).values
-    # At rest the students lie in the span of the teachers, which are orthonormal: J_i = R_i.
+    # In a stationary state the students lie in the span of the teachers, which are orthonormal: J_i
+    # = R_i.
     end = Overlaps.from_weights(student=R, teacher=np.eye(3))
     point = online.fixed_point(scenario(2, 3), end, learning_rate=0)
     for n in (2, 3):
-        # The run was integrated to 1e-9 for each step, and ended when nothing moved any more.
+        # The run was integrated to 1e-9 per step, and ended when nothing changed any more.
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
         item, printed = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}", digits("0.94")
         shown = float(run["R"].sel(time=SHOWN_TIME, method="nearest").values[1, n - 1])

@@ -106,7 +106,7 @@ def fixed_point_near(run: xr.Dataset, time: float, activation: str = "ReLU") -> 
     """The fixed point next to a run in the limit η → 0 at a time ηα."""
     at = run.sel(time=time, method="nearest")
     K, M = run.sizes["student"], run.sizes["teacher"]
-    # A run is right to its tolerance, 1e-9 for each step.
+    # A run is accurate to its tolerance, 1e-9 per step.
     state = Overlaps(Q=at["Q"].values, R=at["R"].values, T=np.eye(M), rounding=1e-8)
     return online.fixed_point(scenario(K, M, activation), state, learning_rate=0)
 

@@ -27,7 +27,7 @@ from tutelage.simulation import aligned, summary
 
 WORDS = "good correspondence"  # Sec. 4, of Figs. 1 and 2
 PLATEAU_ALPHA = 100.0  # α of Fig. 2 at which every run is on the plateau
-LEFT_BY_ALPHA = 400.0  # α; what has left the plateau by then is at its end at α = 500
+LEFT_BY_ALPHA = 400.0  # α; a run that has left the plateau by then has reached its end at α = 500
 NOTE_CURVES = (
     "straat2019 leaves the η² term out and gives no measure of the correspondence. The curves "
     "drawn differ from the mean of the simulations by at most this much, which is hardly seen; the "

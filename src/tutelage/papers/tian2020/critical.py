@@ -182,7 +182,7 @@ def noisy() -> Row:
     return compare(
         KEY,
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
-        # For turns of 1e-3 the next order in the angle moves a slope by about as much.
+        # For rotations by 1e-3 the next order in the angle changes a slope by about as much.
         method("1", 1.0, 0.01),
         *found.exponent,
     )

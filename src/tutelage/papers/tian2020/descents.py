@@ -9,7 +9,7 @@ from tutelage import deep
 from tutelage.papers.tian2020 import theorems
 
 SEED = 2020
-STARTS = 12  # of the first stage; it is not stated how many were tried
+STARTS = 12  # of the first stage; the paper does not state the number of starts
 
 
 @cache

@@ -111,19 +111,19 @@ def growth() -> list[Row]:
     ]
     time = float(theorems.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
     return [
-        # Rates are of the order of 1, and differences over a step of η are off by η of that.
+        # Rates are of order 1, and differences over a step of η have errors of order η.
         zero("Theorem 7, d/dt ln ‖w_k‖/‖w_k'‖ along a descent", float(np.abs(gaps).max()), η),
         compare(
             KEY,
             "Sec. 5.3, slow escape, t₀ over 1/ε - 1/(π - θ₀), ε = 0.001, θ₀ = π/2",
-            method("1", 1.0, ε),  # what follows 1/ε is of the order of 1
+            method("1", 1.0, ε),  # corrections to 1/ε are of order 1
             time,
         ),
     ]
 
 
 TARGET, COEFFICIENTS = np.array([1.0, 0.5]), np.array([1.0, 0.7, 0.2])
-# Entries of the filters: those of the authors' code, and long ones; the paper does not say.
+# Entries of the filters: those of the authors' code, and large ones; the paper does not state them.
 STARTS = (0.005, 0.3)
 
 
@@ -145,8 +145,8 @@ def symmetric() -> list[Row]:
         for scale in STARTS
     }
     return [
-        # Central differences over steps of 0.005 are off by 4e-6 times the third derivative, which
-        # is below 100 for rates of the order of 1 that change in times of the order of 1/4.
+        # Central differences over steps of 0.005 have errors of 4e-6 times the third derivative,
+        # which is below 100 for rates of order 1 that change within times of order 1/4.
         zero("Eq. (68), change of w̄_k·r - w̄_k'·r along the flow", float(max(gaps)), 4e-4),
         in_each_reading(
             item,

@@ -69,7 +69,9 @@ def followed(runs: xr.Dataset) -> xr.Dataset:
             "correlation_1": ρ.isel(run=slice(3)).rename(run="row").drop_vars("row"),
             "with_strongest": (early == 0).sum("student_1"),
             "with_weakest": (early == ρ.sizes["teacher_1"] - 1).sum("student_1"),
-            "left_strongest": left.sum("student_1"),  # nearest at an epoch, and not at the end
+            "left_strongest": left.sum(
+                "student_1"
+            ),  # the nearest node at an epoch, but not at the end
             "first_record": reached,
             "end_with_strongest": (end.isel(teacher_1=0) > 0.95).sum("student_1"),
         }

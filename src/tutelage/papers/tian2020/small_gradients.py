@@ -21,7 +21,7 @@ from tutelage.papers.tian2020.theorems.independence import (
 )
 
 SEED = 44
-W, B = np.array([1.0, 0.0]), 0.3  # the teacher node that is to be recovered
+W, B = np.array([1.0, 0.0]), 0.3  # the teacher node to be recovered
 APART = (0.2, 0.1, 0.05, 0.025)  # angles, and distances of biases, of the nearest student nodes
 FREE = 6  # student nodes anywhere else
 POINTS = 200  # examples of a region
@@ -51,7 +51,7 @@ def _lemma_5(ε: float = 1e-3) -> Row:
     for _ in range(200):
         w, b = random.normal(size=(8, 2)), random.normal(size=8)
         b, w = b / np.linalg.norm(w, axis=1), w / np.linalg.norm(w, axis=1)[:, None]
-        b[0] = random.uniform(-1, 1)  # so that the boundary of node 0 meets the disc of radius 2
+        b[0] = random.uniform(-1, 1)  # the boundary of node 0 then meets the disc of radius 2
         along = np.array([-w[0, 1], w[0, 0]])
         reach = np.sqrt(4 - b[0] ** 2)
         x = -b[0] * w[0] + np.linspace(-reach, reach, 2001)[1:-1, None] * along
@@ -78,7 +78,7 @@ def _lemma_6(q: float = 0.05) -> Row:
         return nodes(x, w, b) @ c + x @ w[1]
 
     second = h(x + q * w[0]) + h(x - q * w[0]) - 2 * h(x)
-    # Differences of sums of ten numbers of the order of 1, over q.
+    # Differences of sums of ten numbers of order 1, divided by q.
     printed = closed_form("1", 1.0, scale=10 / (q * abs(c[0])))
     item = "Lemma 6, eq. (43), |h(x⁺) + h(x⁻) - 2h(x_j)| over |c_j| q_j"
     ratio = np.abs(second) / (abs(c[0]) * q)
@@ -94,7 +94,7 @@ def recovery() -> list[Row]:
         distance = np.sin(APART) if what == "sin θ" else np.array(APART)
         slopes = np.diff(np.log(distance)) / np.diff(np.log(smallest))
         item = f"Theorem 5, exponent of {what} against the least gradient without a node nearer"
-        # Twice the change of the slope from the wider distances to the narrower ones.
+        # Twice the change of the slope between the wider and the narrower distances.
         error = 2 * abs(float(slopes[-1] - slopes[-2]))
         # The simplex method has 1e-7 as its tolerance, and ε is 0.006 or more.
         limit = method(f"{power}, δ → 0", 1.0, 1e-3)
@@ -126,7 +126,7 @@ def alignment() -> list[Row]:
     x = disc(w, b, radius=3.0)
     sums = group_sums(x, w[origin] * γ[:, None], b[origin] * γ, origin)
     item = "Theorem 3, Σ c_k ‖w_k‖ of co-linear nodes where the gradient is 0, largest of 6 sums"
-    # Sums over three thousand examples.
+    # Rounding of sums over three thousand examples.
     return [zero(item, float(sums.max()), 1e-9)]
 
 

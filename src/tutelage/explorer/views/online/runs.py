@@ -45,7 +45,7 @@ def _check(state: State) -> None:
         raise InputError("learning_rate", "0", allowed, "0.1")
     examples = state["dimension"] * state["until"]
     if examples > MOST_EXAMPLES:
-        allowed = f"N α, the examples of a network, are at most {MOST_EXAMPLES:.0e} here"
+        allowed = f"the explorer allows N α, the examples of a network, up to {MOST_EXAMPLES:.0e}"
         raise InputError("dimension", f"N α = {examples:.3g}", allowed, "a smaller N, or α")
 
 

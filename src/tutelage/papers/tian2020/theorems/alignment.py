@@ -69,7 +69,7 @@ def _nodes(network: Network) -> _Nodes:
 def _same(a: _Nodes, b: _Nodes, tolerance: float, r: float) -> tuple[np.ndarray, np.ndarray]:
     """Whether node k of a is aligned with node j of b, and the least sine for each j."""
     cos = a.direction @ b.direction.T
-    # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ keeps its digits where √(1 - cos²) has lost them.
+    # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ is accurate where √(1 - cos²) has lost its digits.
     sin = np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
     near = np.abs(a.bias[:, None] - b.bias) <= tolerance * r
     least = np.where(cos > 0, sin, 1.0).min(axis=0)
@@ -86,5 +86,5 @@ def _observes(a: _Nodes, b: _Nodes, r: float) -> np.ndarray:
     sin = np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
     inside = r**2 - b.bias**2
     largest = -b.bias * cos + a.bias[:, None] + np.sqrt(np.maximum(inside, 0.0)) * sin
-    # Rounding makes a node see its own boundary, where its field is 0.
+    # Rounding would make a node observe its own boundary, where its field is 0.
     return (inside > 0) & (largest > 1e-9 * r)

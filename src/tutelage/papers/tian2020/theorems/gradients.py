@@ -89,7 +89,7 @@ def recursion_error(student: Network, teacher: Network, x: Any) -> float:
 def _relative(a: Any, b: Any) -> float:
     """Two gradients that both vanish, as those of a student that is its teacher, agree."""
     gap, largest = np.max(np.abs(a - b)), np.max(np.abs(b))
-    with np.errstate(divide="ignore"):  # infinite if one alone vanishes
+    with np.errstate(divide="ignore"):  # infinite if only one of them vanishes
         return 0.0 if gap == 0 else float(gap / largest)
 
 

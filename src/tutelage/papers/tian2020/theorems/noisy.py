@@ -49,7 +49,7 @@ def _sines(student: Network, teacher: Network) -> np.ndarray:
     cos = w @ t.T
     closest = np.argmax(cos, axis=0)
     best = cos[closest, np.arange(len(t))]
-    # The component across keeps its digits where √(1 - cos²) has lost them.
+    # The orthogonal component is accurate where √(1 - cos²) has lost its digits.
     sin = np.linalg.norm(w[closest] - best[:, None] * t, axis=1)
     return np.where(best > 0, sin, 1.0)
 
