@@ -266,7 +266,10 @@ def test_dropout_is_found_and_stored_in_the_record(framework):
             lambda net, x: 0.5 * net.out(jnp.tanh(net.hidden(x) / np.sqrt(N))),
             "measured: Tanh of fields w·ξ/√N with outputs times 0.5",
         ),
-        (lambda net, x: net.out(jnp.sin(net.hidden(x))), "measured: a function that is none of"),
+        (
+            lambda net, x: net.out(jnp.sin(net.hidden(x))),
+            "measured: a function that is not an activation of",
+        ),
         (skipping, "not measured: its outputs are not"),
     ],
     ids=["tanh", "factors", "sin", "skip connection"],

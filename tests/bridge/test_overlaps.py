@@ -71,7 +71,7 @@ def test_a_layer_of_a_deeper_network_is_named():
         tl.bridge.overlaps(deep, B)
     with pytest.raises(tl.InputError, match=r"layer: got 'd'.*'a', 'b', 'c'"):
         tl.bridge.overlaps(deep, deep, layer="d")
-    with pytest.raises(tl.InputError, match="layer: got 'b', but inputs of the network"):
+    with pytest.raises(tl.InputError, match="layer: got 'b', but this layer does not receive"):
         tl.bridge.overlaps(deep, deep, np.ones((3, K)), layer="b")
 
 

@@ -55,7 +55,7 @@ def test_a_record_is_the_dataset_of_a_simulation():
     both = xr.concat([found, found], "run")
     assert tl.simulation.aligned(both).sizes["run"] == 2
     assert "escape_time" in tl.simulation.escape_times(both, height=0.1)
-    with pytest.raises(tl.InputError, match="only its user can run again"):
+    with pytest.raises(tl.InputError, match="only the user can repeat"):
         tl.results.recompute(found)
 
 

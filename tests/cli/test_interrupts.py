@@ -139,7 +139,7 @@ def test_what_a_checkpoint_has_is_gone_on_from(tmp_path, by):
     process = started(tmp_path, *options)
     time.sleep(8.0)
     code, err = interrupted(process, by)
-    assert err == "tutelage: interrupted; the same command goes on from runs.npz\n"
+    assert err == "tutelage: interrupted; the same command continues from runs.npz\n"
     assert code == 128 + by
     assert file.is_file()
 
@@ -176,7 +176,7 @@ def test_an_interrupt_after_the_runs_says_where_they_are(run, monkeypatch, tmp_p
     code, printed, err = run(*options)
     assert (code, printed) == (INTERRUPTED, "")
     (file,) = [out] if kept else tmp_path.glob("tutelage-*/result.nc")
-    words = f"in {out}" if kept else f"kept in {file}"
+    words = f"in {out}" if kept else f"saved in {file}"
     assert err == f"tutelage: interrupted; the runs: {words}\n"
     loaded = results.load(file)
     np.testing.assert_array_equal(results.recompute(loaded)["R"], loaded["R"])

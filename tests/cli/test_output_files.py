@@ -98,7 +98,7 @@ def test_a_disk_that_fills_up_costs_nothing(run, small_disk, fallback):
     assert code == 1 and printed == run(*ONLINE)[1] and "final error" in printed
     for path in (out, plot):
         (kept,) = fallback.glob(f"*/{path.name}")
-        words = f"{str(path)!r} could not be written (No space left on device); kept in {kept}"
+        words = f"{str(path)!r} could not be written (No space left on device); saved in {kept}"
         assert f"tutelage: {words}\n" in err
     assert results.load(out).identical(before) and not plot.exists()
     assert results.load(next(fallback.glob("*/run.csv"))).attrs["until"] == 4.0
@@ -142,7 +142,7 @@ def test_a_result_that_cannot_be_printed_is_kept(run, monkeypatch, tmp_path, fal
     code, _, err = run(*ONLINE, *(["--out", str(path)] if out else []))
     assert code == 1
     (kept,) = [path] if out else fallback.glob("*/result.nc")
-    where = f"in {kept}" if out else f"kept in {kept}"
+    where = f"in {kept}" if out else f"saved in {kept}"
     words = f"the standard output could not be written ({os.strerror(number)}); the curves: {where}"
     assert err == f"tutelage: {words}\n"
     assert results.load(kept).attrs["computed_by"] == "online.evolve"

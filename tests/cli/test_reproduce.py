@@ -71,7 +71,7 @@ def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
     made.stop_at = "text"
     code, _, err = run("reproduce")
     assert code == 130
-    assert "kept in report" in err and "Traceback" not in err
+    assert "saved in report" in err and "Traceback" not in err
     made.stop_at = ""
     run("reproduce")
     assert made.computed == ["fig1", "text", "new"]
@@ -133,8 +133,8 @@ def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, made, there, fu
     assert (code, out) == (1, "")
     (kept,) = there.glob("tutelage-*/made_fig1")
     words = "'report' could not be written to (No space left on device); made_fig1 is"
-    assert f"{words} kept in {kept}" in err
-    assert "the same command goes on from there" in err
+    assert f"{words} saved in {kept}" in err
+    assert "the same command continues from there" in err
     assert {path.suffix for path in (kept / "figures").iterdir()} == {".png", ".svg", ".pdf", ".nc"}
     assert len(json.loads((kept / "parts" / "made_fig1.json").read_text())["rows"]) == 3
 
@@ -158,6 +158,6 @@ def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):
         time.sleep(0.3)
         sections.show(2, 3, "kept, too")
     assert capsys.readouterr().err.splitlines() == [
-        "tutelage: this takes up to 4 GB of memory; what is finished is kept",
+        "tutelage: this takes up to 4 GB of memory; finished sections are saved",
         "tutelage: 1 of 3 done; a long one",
     ]

@@ -30,7 +30,7 @@ def test_it_tells_which_student_nodes_follow_which_teacher_nodes(run, tmp_path):
     pairs = [f"{j + 1} ← {k + 1}" for j, k in enumerate(end["winner_1"].values) if close[j]]
     assert pairs and f"in run 1, teacher ← student: {', '.join(pairs)}" in out.splitlines()[-1]
     _, out, _ = run(*SMALL, "--threshold", "1")
-    assert "in run 1, no teacher node is followed so closely" in out
+    assert "in run 1, no teacher node is followed this closely" in out
 
 
 def test_json_has_loss_and_recovery_of_every_layer(run, tmp_path):
@@ -80,7 +80,7 @@ def test_runs_that_diverge_are_left_out(capsys):
     made["outcome"] = made["outcome"].where(made["run"] != 1, "diverged")
     print_training(made, 0.5)
     printed = capsys.readouterr().out.splitlines()
-    assert "3 to epoch 1, 1 diverged and left out below" in printed[0]
+    assert "3 to epoch 1, 1 diverged and omitted below" in printed[0]
     assert [line.split() for line in printed[1:]] == [line.split() for line in alone[1:]]
 
 

@@ -48,7 +48,7 @@ def test_the_example_is_a_study(run, tmp_path):
 
 def test_a_file_is_the_call_that_it_describes(run, file, tmp_path):
     code, out, err = run("sweep", file, "--store", "study", "--workers", "1", "--plot", "heat.png")
-    assert (code, err) == (0, "") and "kept in study" in out
+    assert (code, err) == (0, "") and "stored in study" in out
     assert out.splitlines()[0].split()[:2] == ["learning_rate", "weight_decay"]
     assert (tmp_path / "heat.png").stat().st_size > 5000
     one = tl.Committee(1, tl.Erf())
@@ -94,7 +94,7 @@ def test_failures_are_told(run, file, tmp_path):
     ("wrong", "words"),
     [
         ("function = 3", "function in the file: got 3"),
-        ("nonsense = 3", "nonsense in the file: got an entry that is not known"),
+        ("nonsense = 3", "nonsense in the file: got an unknown entry"),
         ("function =", "not a valid TOML"),
         ("[over]\nlearning_rate = 3", "it has to be a list or a range"),
         (
@@ -103,7 +103,7 @@ def test_failures_are_told(run, file, tmp_path):
         ),
         ("[over]\nactivation = ['nobody']", "activation in the file"),
         ("[scenario]\nnobody = 3", "nobody"),
-        ("[[points]]\nuntil = 3\n[[points]]\nload = 3", "all have the same ones"),
+        ("[[points]]\nuntil = 3\n[[points]]\nload = 3", "all need the same names"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_refused_in_words(tmp_path, wrong, words):

@@ -135,7 +135,7 @@ def test_what_cannot_be_written_is_kept_elsewhere_or_said_not_to_be(tmp_path, mo
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
     words = files.save_elsewhere(lambda path: path.write_text("kept"), "run.nc")
     (path,) = tmp_path.glob("tutelage-*/run.nc")
-    assert words == f"kept in {path}" and path.read_text() == "kept"
+    assert words == f"saved in {path}" and path.read_text() == "kept"
     assert files.save_elsewhere(full, "run.nc").startswith("not kept")
 
 

@@ -197,7 +197,7 @@ def _square_integrable(values: np.ndarray) -> None:
             continue
         first, middle, last = (2 * np.log(g) - x**2 / 2)[[-1, OUTER // 2, 0]]
         if last > middle > first and last - middle > middle - first:
-            received = "a function that grows faster than the Gaussian falls, like exp(x²)"
+            received = "a function that grows too fast, such as exp(x²)"
             allowed = "⟨g²⟩ over fields of variance 1 has to exist"
             raise InputError(
                 "f", received, allowed, "a function that grows at most like exp(x) or a power"

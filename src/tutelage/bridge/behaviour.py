@@ -93,7 +93,7 @@ def measured_words(network: Description) -> str:
         found = units("network", network, None)
     except InputError as problem:
         return f"not measured: {problem.allowed}"
-    unknown = "a function that is none of tutelage's"
+    unknown = "a function that is not an activation of tutelage"
     name = unknown if found.activation is None else found.activation.name
     words = [f"measured: {name}"]
     if found.scaled:

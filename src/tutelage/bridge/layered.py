@@ -31,7 +31,7 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
             found = units(argument, network, None)
             if found.function is not None and not found.scaled and found.factor == 1:
                 return (found.function,)
-    received = f"a network ({network.framework}) that does not tell what stands between its layers"
+    received = f"a network ({network.framework}) whose functions between layers cannot be read"
     hint = "a model made as a sequence, or a function from data to activations"
     raise InputError(argument, received, "tutelage has to know its activations", hint)
 

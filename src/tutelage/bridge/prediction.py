@@ -62,14 +62,14 @@ class Prediction(Finding):
     def verdict(self) -> str:
         N = int(self.record.attrs["dimension"])
         if self.agrees:
-            return f"the equations describe the run, up to what N = {N} inputs do by chance"
+            return f"the equations describe the run, up to the fluctuations of N = {N} inputs"
         if self.theory.attrs["outcome"] == "diverged":
             ended = float(self.record["time"].values[0]) + float(self.theory.attrs["ended_at"])
             return f"the equations diverge at α = {ended:.4g}, and the run does not"
         if not math.isfinite(self.deviation):
             return f"simulated networks of N = {N} inputs diverge, and the run does not"
         assert self.parts_at is not None
-        return f"the run parts from the equations at α = {self.parts_at:.4g}"
+        return f"the run departs from the equations at α = {self.parts_at:.4g}"
 
     def __str__(self) -> str:
         lines = [self.verdict]

@@ -22,8 +22,8 @@ CRITICAL = {
     "diverges": "norms diverge above",
 }
 UNSTABLE = (
-    "Runs leave a point that has unstable directions, at the rate of the largest λ. Where to: "
-    "tutelage online with --start-q and --start-r next to it."
+    "Runs leave an unstable point at the rate of the largest λ. To see where "
+    "they go: tutelage online with --start-q and --start-r next to it."
 )
 
 

@@ -21,7 +21,7 @@ from tutelage.runs import files
 if TYPE_CHECKING:
     import xarray as xr
 
-NOTHING = "nothing was kept, and the same command begins anew"
+NOTHING = "nothing was saved, and the same command starts from the beginning"
 ENDINGS = {
     "--out": (".nc", ".csv"),
     "--plot": (".png", ".pdf", ".svg"),
@@ -144,9 +144,9 @@ class Files:
         if self._result is not None:
             return f"{self._result[1]}: {self._where or self._elsewhere()}"
         if self._checkpoint is not None and self._checkpoint.exists():
-            return f"the same command goes on from {self._checkpoint}"
+            return f"the same command continues from {self._checkpoint}"
         if self._continues and self._checkpoint is None:
-            return f"{NOTHING}; with --checkpoint run.npz it would go on where it was"
+            return f"{NOTHING}; with --checkpoint run.npz it would continue"
         return NOTHING
 
     def _elsewhere(self) -> str:
@@ -157,7 +157,7 @@ class Files:
 
 
 def in_folder(folder: Path) -> str:
-    return f"what was finished is kept in {folder}, and the same command goes on from there"
+    return f"finished parts are saved in {folder}, and the same command continues from there"
 
 
 def say(words: str) -> None:

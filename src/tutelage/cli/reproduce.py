@@ -148,7 +148,7 @@ class Sections:
 
     def _say(self, words: str) -> None:
         if not self._said:
-            say(f"this takes up to {MEMORY} of memory; what is finished is kept")
+            say(f"this takes up to {MEMORY} of memory; finished sections are saved")
             self._said = True
         say(words)
 

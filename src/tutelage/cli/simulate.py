@@ -200,10 +200,10 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
 
     try:
         alike = aligned(runs, theory)
-        units = "" if alike["R"].equals(runs["R"]) else ", units relabelled so that all end alike"
+        units = "" if alike["R"].equals(runs["R"]) else ", units relabelled in the same order"
         means = summary(alike)
     except ComputationError:  # more units than can be relabelled in all ways
-        means, units = summary(runs), ", units as they are"
+        means, units = summary(runs), ", units in their own order"
     if theory is None:
         return Study(means, units)
     try:

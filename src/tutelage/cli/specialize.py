@@ -150,7 +150,7 @@ def print_training(dataset: "xr.Dataset", threshold: float) -> None:
     left, diverged = dataset.isel(run=reached.values), int((~reached).sum())
     heading = f"{dataset.sizes['run']} to epoch {int(dataset['epoch'][-1])}, {diverged} diverged"
     if diverged:
-        heading += " and left out below" if left.sizes["run"] else ": try a lower --learning-rate"
+        heading += " and omitted below" if left.sizes["run"] else ": try a lower --learning-rate"
     table = printing.table("runs", heading)
     table.add_row("teacher", str(dataset.attrs["teacher"]))
     table.add_row("student", str(dataset.attrs["student"]))
@@ -181,7 +181,7 @@ def _whom(end: "xr.Dataset", layer: int, threshold: float) -> str:
     recovered = np.flatnonzero(end[f"teacher_correlation_{layer}"].values > threshold)
     where = f"in run {int(end['run']) + 1}"
     if not len(recovered):
-        return f"{where}, no teacher node is followed so closely"
+        return f"{where}, no teacher node is followed this closely"
     winners = end[f"winner_{layer}"].values
     shown = ", ".join(f"{j + 1} ← {winners[j] + 1}" for j in recovered[:MOST_NODES])
     more = len(recovered) - MOST_NODES

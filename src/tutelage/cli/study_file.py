@@ -68,7 +68,7 @@ def read(path: Path) -> dict[str, Any]:
     content = _content(path)
     unknown = [key for key in content if key not in KEYS]
     if unknown:
-        raise _refused(unknown[0], "an entry that is not known", f"there are {', '.join(KEYS)}")
+        raise _refused(unknown[0], "an unknown entry", f"there are {', '.join(KEYS)}")
     if "function" not in content or not isinstance(content["function"], str):
         raise _refused(
             "function", short_repr(content.get("function")), "it has to be a name", "online.evolve"
@@ -144,7 +144,7 @@ def _over(content: Mapping[str, Any]) -> Any:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise _refused("points", short_repr(rows), "they have to be tables, [[points]]")
         if len({frozenset(row) for row in rows}) != 1:
-            raise _refused("points", "rows with other names", "all have the same ones")
+            raise _refused("points", "rows with other names", "all need the same names")
         columns = {name: [_value(name, row[name]) for row in rows] for name in rows[0]}
         return pd.DataFrame({n: pd.Series(x, dtype=object) for n, x in columns.items()})
     return {name: _values(name, x) for name, x in _table(content, "over").items()}

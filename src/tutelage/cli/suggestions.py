@@ -24,9 +24,9 @@ OPTIONS = {
     "starts": ["--landscape"],
 }
 UNITS = {
-    "step": "its derivative is a delta function, and gradient descent has nowhere to go",
-    "sign": "its derivative is a delta function, and gradient descent has nowhere to go",
-    "softmax": "the theory has units that see one field each",
+    "step": "its derivative is a delta function, so gradient descent has no direction",
+    "sign": "its derivative is a delta function, so gradient descent has no direction",
+    "softmax": "units of the theory depend on one field each",
 }
 # On narrower terminals descriptions are written below the options.
 NARROW_COLUMNS = 60
@@ -113,7 +113,7 @@ def unknown_option(name: str, command: Any) -> InputError:
     known = [option for parameter in command.params for option in parameter.opts]
     received = f"an option that tutelage {command.name} does not have"
     return unknown_name_error(
-        name, received, known, f"tutelage {command.name} --help lists those that it has"
+        name, received, known, f"tutelage {command.name} --help lists the options"
     )
 
 

@@ -126,7 +126,7 @@ def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -
     table.add_row("programs to compile", f"{found.compilations}, at most, for each worker")
     table.add_row("groups", f"about {found.groups}")
     table.add_row("time on one worker", f"about {in_words(found.seconds)}")
-    table.add_row("of it to compile", f"about {in_words(found.compile_seconds)}")
+    table.add_row("of which compilation", f"about {in_words(found.compile_seconds)}")
     shared = (found.seconds - found.compile_seconds) / count + found.compile_seconds
     table.add_row(f"time on {count} worker{'s' * (count > 1)}", f"at most {in_words(shared)}")
     table.add_row("results", f"{found.result_bytes / 2**20:.3g} MiB")

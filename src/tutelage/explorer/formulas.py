@@ -94,7 +94,7 @@ def read(text: str) -> Node:
 on. Try: x/(1 + exp(-x)).
     """
     if len(text) > LONGEST:
-        raise refused(text, f"it has at most {LONGEST} letters")
+        raise refused(text, f"a formula has at most {LONGEST} letters")
     try:
         tree = Reader(text).all()
     except InputError as problem:
@@ -131,9 +131,7 @@ def _check_cost(text: str, tree: Node) -> None:
     bent = sum(name in BENT for name in names)
     if bent > MAX_BENT:
         kinked = ", ".join(sorted(BENT))
-        raise refused(
-            text, f"{kinked} stand in it {bent} times, and at most {MAX_BENT} are allowed"
-        )
+        raise refused(text, f"{kinked} occur {bent} times, and at most {MAX_BENT} are allowed")
     if len(names) > MAX_OPERATIONS:
         count = f"it has {len(names)} operations"
         raise refused(text, f"{count}, and at most {MAX_OPERATIONS} are allowed")
@@ -150,7 +148,7 @@ class Reader:
             raise refused(self.text, "it is empty")
         found = self.sum(0)
         if self.place < len(self.tokens):
-            raise refused(self.text, f"nothing was expected where {self.next!r} stands")
+            raise refused(self.text, f"{self.next!r} was not expected here")
         return found
 
     @property
@@ -165,13 +163,13 @@ class Reader:
     def need(self, token: str) -> None:
         if self.next != token:
             raise refused(
-                self.text, f"{token!r} was expected where {self.next or 'it ends'!r} stands"
+                self.text, f"{token!r} was expected instead of {self.next or 'the end'!r}"
             )
         self.place += 1
 
     def sum(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise refused(self.text, f"it goes deeper than {DEEPEST} brackets")
+            raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
         found = self.product(depth)
         while self.next in ("+", "-"):
             found = Node(self.take(), (found, self.product(depth)))
@@ -185,7 +183,7 @@ class Reader:
 
     def sign(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise refused(self.text, f"it goes deeper than {DEEPEST} brackets")
+            raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
         if self.next in ("+", "-"):
             sign, found = self.take(), self.sign(depth + 1)
             return found if sign == "+" else Node("-", (Node("number"), found))
@@ -219,8 +217,8 @@ class Reader:
         try:
             return Node("number", number=_finite(float(token)))
         except ValueError:
-            known = f"there are x, pi, e, {', '.join(FUNCTIONS)}"
-            received = f"{token!r} is nothing that is known" if token else "it ends too early"
+            known = f"known names are x, pi, e, {', '.join(FUNCTIONS)}"
+            received = f"{token!r} is unknown" if token else "it ends too early"
             raise refused(self.text, f"{received}; {known}") from None
 
     def function(self, name: str, depth: int) -> Node:
@@ -382,7 +380,7 @@ def activation(text: str) -> "Activation":
         "relu": lambda u: jnp.maximum(u, 0.0),
     }
     if constant(tree) is not None:
-        raise refused(text, "a unit has to depend on x")
+        raise refused(text, "an activation has to depend on x")
     if len(kinks(tree)) > MAX_KINKS:
         count = f"it has {len(kinks(tree))} kinks from {-FURTHEST:g} to {FURTHEST:g}"
         raise refused(text, f"{count}, and at most {MAX_KINKS} are allowed")

@@ -22,7 +22,7 @@ def choice(
 ) -> Parameter:
     """Return the choice of an activation; ``first``: choices in front of the list."""
     choices = (*first, *((key, one.label) for key, one in UNITS.items()))
-    help = "what a hidden unit does with its field x"
+    help = "output of a hidden unit as a function of its field x"
     return Parameter(name, label, "g", help, group, "choice", default, choices=choices)
 
 

@@ -44,10 +44,11 @@ MAX_COMPILED_PROGRAMS = 60
 STALE_SECONDS = 1.0
 GRACE_SECONDS = 0.5  # that a stopped worker may take to end by itself
 TICK_SECONDS = 0.1
-WORKER_ENDED = "the process that computed this has ended, perhaps for lack of memory; try again"
+WORKER_ENDED = "the process that computed this ended, perhaps for lack of memory; try again"
 RECOVERING = (
-    "processes have ended, perhaps for lack of memory, and new ones have to compile this again, "
-    f"which takes longer than {RECOVERY_SECONDS:g} s; try again in a moment"
+    "processes ended, perhaps for lack of memory, and new ones have to "
+    f"compile this again, which takes longer than {RECOVERY_SECONDS:g} s; try "
+    "again in a moment"
 )
 WORDS = {
     "picture": "a picture",
@@ -347,7 +348,7 @@ class Pool:
                     job.task, DEFAULT_LIMIT_SECONDS
                 ):
                     seconds = f"{LIMITS.get(job.task, DEFAULT_LIMIT_SECONDS):g} s"
-                    worker.end(f"this takes longer than {seconds}, the most a request may take")
+                    worker.end(f"this takes longer than {seconds}, the limit of a request")
             ready = any(worker.ready for worker in self.workers)
             words = "all processes are busy" if ready else "no process could be started in time"
             for job in list(self.waiting):
@@ -388,7 +389,7 @@ class Pool:
             return
         for worker in self.workers:
             if worker.extra and worker.free and now - worker.idle_since > EXTRA_IDLE_SECONDS:
-                worker.end("it was not needed any more")
+                worker.end("it was no longer needed")
 
     def _make_room(self, now: float) -> None:
         """Stop stale jobs if other requests wait for their workers."""
@@ -446,7 +447,7 @@ class Pool:
         worker.job, worker.idle_since = None, time.monotonic()
         job.finish(Answer(header["status"], body, header["compiled"]))
         if len(worker.known) >= MAX_COMPILED_PROGRAMS:
-            worker.end("another process takes its place")
+            worker.end("another process replaces it")
 
     def _lost(self, worker: Worker, code: int) -> None:
         """Handle the loss of a worker; its job is retried once by another worker."""

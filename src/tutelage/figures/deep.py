@@ -45,8 +45,11 @@ def specialization(
     axes.set(title=f"layer {layer}, epoch {int(now['epoch'])}", xlim=(2.0, 0.7 * MIN_DISTANCE))
     add_to_caption(
         axes,
-        "Every student node: strength of its fan-out against its best correlation with a teacher "
-        f"node, of all {now.sizes['run']} runs; nodes beyond 1 - {MIN_DISTANCE:g} are drawn there.",
+        (
+            "Every student node: strength of its fan-out against its best correlation "
+            f"with a teacher node, in {now.sizes['run']} runs; nodes beyond 1 - "
+            f"{MIN_DISTANCE:g} are drawn there."
+        ),
     )
     return finish(axes)
 

@@ -82,8 +82,11 @@ def _draw_run(axes: Any, time: np.ndarray, curves: list[Curve], mixed: bool) -> 
         count += 1
     add_to_caption(
         axes,
-        "Colours are first indices, line styles second ones; thick: each student with the teacher "
-        "assigned to it, by the largest sum of R_in at the end.",
+        (
+            "Colours show the first index, line styles the second; thick: each "
+            "student with the teacher assigned to it, by the largest sum of R_in at "
+            "the end."
+        ),
     )
     pairs = assigned_pairs(curves)
     return style_legend(curves, mixed, bool(pairs)) if is_too_long(count) else None

@@ -101,7 +101,7 @@ def index_against_loss(
         axes.plot(*middle, marker=marker, markersize=3, label=name or None, **style)
         _arrow(axes, middle[0].values, middle[1].values, style["color"])
     add_to_caption(
-        axes, "Dots are runs, lines medians over them; arrows point the way training goes."
+        axes, "Dots are runs, lines medians over them; arrows show the direction of training."
     )
     axes.set(xlabel=SYMBOLS["loss"], ylabel=SYMBOLS[which])
     return finish(axes)

@@ -36,8 +36,8 @@ from tutelage.runs.stored_jit import stored_jit
 
 # The attribute that explains averages_error.
 AVERAGES_ERROR_MEANING = (
-    "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start; "
-    "of several runs the largest"
+    "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at "
+    "the start; of several runs the largest"
 )
 
 # Averages are of order one: a larger error leaves hardly a digit.

@@ -69,7 +69,7 @@ def check(file: bytes) -> Header:
     attributes = dict(reader.entries(ATTRIBUTES, reader.attribute))
     reserved = RESERVED & set(attributes)
     if reserved:
-        raise HeaderError(f"SciPy keeps an attribute {min(reserved)!r} itself")
+        raise HeaderError(f"SciPy uses the attribute {min(reserved)!r} itself")
     variables = list(reader.entries(VARIABLES, lambda: reader.variable(dimensions, version)))
     _check_sizes(variables, records, len(file))
     names = [name for name, _ in dimensions], [variable.name for variable in variables]
@@ -95,7 +95,7 @@ def _check_sizes(variables: list[_Variable], records: int, file_bytes: int) -> N
         if variable.data_bytes == 0 and cells > MAX_EMPTY:
             raise HeaderError("an empty variable has too many cells")
     if repeated and not record_bytes and records > MAX_EMPTY:
-        raise HeaderError("empty records are too many")
+        raise HeaderError("there are too many empty records")
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
 
     def bytes_of(self, count: int) -> bytes:
         if count > len(self.file) - self.place:
-            raise HeaderError("the header is cut off")
+            raise HeaderError("the header is incomplete")
         self.place += count
         return self.file[self.place - count : self.place]
 
@@ -133,7 +133,7 @@ class _Reader:
     def entries(self, tag: int, read: Callable[[], Entry]) -> Iterator[Entry]:
         found, count = self.number(), self.number()
         if found != tag and (found, count) != (0, 0):
-            raise HeaderError("a list has another tag")
+            raise HeaderError("a list has a wrong tag")
         if count > MAX_ENTRIES:
             raise HeaderError(f"a list has more than {MAX_ENTRIES} entries")
         return (read() for _ in range(count))
@@ -159,10 +159,10 @@ class _Reader:
             raise HeaderError("a variable has an unknown dimension")
         shape = [dimensions[axis][1] for axis in axes]
         if 0 in shape[1:]:
-            raise HeaderError("an axis that may grow is not the first")
+            raise HeaderError("only the first axis may grow")
         for attribute, _ in self.entries(ATTRIBUTES, self.attribute):
             if attribute in RESERVED_OF_VARIABLES:
-                raise HeaderError(f"SciPy keeps an attribute {attribute!r} itself")
+                raise HeaderError(f"SciPy uses the attribute {attribute!r} itself")
         kind = self.item_bytes()
         self.number(">I")  # the size of the data is repeated; readers ignore it for large variables
         begin = self.number(">i" if version == 1 else ">q")

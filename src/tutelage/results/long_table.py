@@ -214,7 +214,7 @@ def _dataset(below: bytes) -> xr.Dataset:
         for name, values in _read_block(rows, math.prod(shape), places, kinds).items():
             found[name] = _variable(xr.Variable(block, values.reshape(shape)), columns[name])
     if next(rows, None) is not None:
-        raise ValueError("there are more rows than the sizes say")
+        raise ValueError("there are more rows than the sizes announce")
     coordinates = {name: x for name, x in found.items() if columns[name].kind == "coordinate"}
     variables = {name: found[name] for name in columns if name not in coordinates}
     return xr.Dataset(variables, coordinates, attrs)
@@ -235,7 +235,7 @@ def _check_head(sizes: Mapping[str, Any], columns: Mapping[str, Column], table_b
     rows = sum(math.prod(sizes[index] for index in block) for block in blocks)
     empty = max((math.prod(max(sizes[i], 1) for i in block) for block in blocks), default=0)
     if max(rows, empty) > table_bytes:  # a row is at least as long as its line break
-        raise ValueError("there are fewer rows than the sizes say")
+        raise ValueError("there are fewer rows than the sizes announce")
 
 
 def _is_count(size: Any) -> bool:

@@ -58,7 +58,7 @@ def _check_unpacked(members: list[zipfile.ZipInfo], file_bytes: int) -> None:
     if len({member.filename for member in members}) < len(members):
         raise ArrayFileError("two arrays have the same name")
     if any(member.compress_type not in COMPRESSIONS for member in members):
-        raise ArrayFileError("it is compressed in a way that NumPy does not write")
+        raise ArrayFileError("it is compressed by a method that NumPy does not use")
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
@@ -66,7 +66,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         # One byte more than announced reveals a member that is longer than its header says.
         content = stream.read(member.file_size + 1)
     if len(content) != member.file_size:
-        raise ArrayFileError(f"{member.filename!r} is not as long as the archive says")
+        raise ArrayFileError(f"{member.filename!r} differs in length from what the archive says")
     return _array(io.BytesIO(content), len(content))
 
 
@@ -81,7 +81,7 @@ def _array(stream: IO[bytes] | io.BufferedIOBase, file_bytes: int) -> np.ndarray
     except Exception as problem:  # a damaged header may raise any exception
         raise ArrayFileError(f"its header cannot be read ({problem})") from None
     if dtype.hasobject or dtype.fields is not None or dtype.kind not in "biufcSU":
-        raise ArrayFileError(f"it holds {dtype}, neither numbers nor text")
+        raise ArrayFileError(f"it contains {dtype}, which is neither numbers nor text")
     if math.prod(shape) * dtype.itemsize != file_bytes - stream.tell() or math.prod(shape) < 0:
         raise ArrayFileError(f"its header says {shape} of {dtype}, which does not match its size")
     if dtype.itemsize == 0 and math.prod(shape) > file_bytes:

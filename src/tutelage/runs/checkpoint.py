@@ -145,7 +145,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _warn(path: Path, problem: OSError) -> None:
-    stays = "the one before stays" if path.exists() else "there is none"
+    stays = "the previous one stays" if path.exists() else "there is none"
     warnings.warn(
         f"checkpoint {str(path)!r} could not be written ({files.reason(problem)}): {stays}, "
         "and the work goes on",

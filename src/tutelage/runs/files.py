@@ -74,10 +74,10 @@ def save_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
     try:
         folder = tempfile.mkdtemp(prefix="tutelage-")
         writing(Path(folder) / name)
-        return f"kept in {Path(folder) / name}"
+        return f"saved in {Path(folder) / name}"
     except OSError as problem:
         shutil.rmtree(folder, ignore_errors=True)
-        return f"not kept, because a temporary folder does not take it either ({reason(problem)})"
+        return f"not saved, because writing to a temporary folder fails too ({reason(problem)})"
 
 
 def check_name(
@@ -197,9 +197,9 @@ def _problem(path: Path) -> str:
             return f"{link}there is no folder {str(target.parent if link else path.parent)!r}"
         if not _is_free(target):
             if not target.is_file():
-                return "it is no plain file"
+                return "it is not a regular file"
             if not os.access(target, os.W_OK):
-                return "the file is protected against writing"
+                return "the file is write-protected"
         _try(target.parent)
         return ""
     except OSError as problem:

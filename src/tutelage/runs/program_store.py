@@ -96,7 +96,7 @@ def _private_folder() -> Iterator[int]:
 
 def _check_private(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid() or status.st_mode & OTHERS_ACCESS:
-        raise PermissionError("somebody else owns it or has access to it")
+        raise PermissionError("another user owns it or can access it")
 
 
 def _content(folder: int, name: str) -> bytes | None:

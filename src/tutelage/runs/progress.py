@@ -95,11 +95,11 @@ class Progress:
         rest, (then, first) = "", self._first or (seconds, self._done)
         left = self._left(seconds)
         if left is not None:
-            rest = f", about {in_words(left)} to go"
+            rest = f", about {in_words(left)} left"
             if self._per_second:
                 rest = f", {(self._done - first) / (seconds - then):.3g} per second{rest}"
         elif first > 0 and then > 0:
-            rest = f", at most about {in_words(seconds * (self._total - first) / first)} to go"
+            rest = f", at most about {in_words(seconds * (self._total - first) / first)} left"
         done = f"{self._done:.6g} of {self._total:.6g} {self._what}"
         return f"{done} after {in_words(seconds)}{rest}"
 

@@ -13,7 +13,7 @@ from tutelage.runs.provenance import NEEDED, UNWRITTEN, constructor, is_json
 from tutelage.runs.public_names import only_from_callers, public_function, value_type
 
 # Results that no function computes from arguments, with the reason.
-NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only its user can run again"}
+NOT_RECOMPUTED = {"bridge.Recorder": "it records a training, which only the user can repeat"}
 
 
 @validated

@@ -27,8 +27,8 @@ POLL_SECONDS = 1.0
 # A group is given up after this many workers that computed it were killed or ran out of memory.
 MAX_LOST_WORKERS = 3
 KILLED = (
-    f"{MAX_LOST_WORKERS} workers with this point were killed, perhaps for lack of memory; "
-    f"the last {MAX_LOST_WORKERS - 1} of them had no other work"
+    f"{MAX_LOST_WORKERS} workers with this point were killed, perhaps for lack "
+    f"of memory; the last {MAX_LOST_WORKERS - 1} of them had no other work"
 )
 
 

@@ -99,7 +99,7 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         if not path.is_file():  # reading a pipe would wait forever
-            raise ValueError("it is no plain file")
+            raise ValueError("it is not a regular file")
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"identity": dict(found["identity"]), "points": dict(found["points"])}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as problem:
@@ -119,9 +119,9 @@ def groups(folder: Path, *, put_aside: bool) -> Iterator[xr.Dataset]:
             words = f"{path.name} in {str(folder)!r} is damaged: its points are "
             if put_aside:
                 path.rename(path.with_suffix(DAMAGED))
-                words += f"computed again, and it is now called {path.stem}{DAMAGED}"
+                words += f"computed again, and it is renamed to {path.stem}{DAMAGED}"
             else:
-                words += "missing, until tl.sweeps.run computes them again"
+                words += "missing until tl.sweeps.run computes them again"
             warnings.warn(f"{words} ({problem})", stacklevel=2)
 
 
@@ -145,7 +145,7 @@ def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) 
     """Refuse a store whose points were computed with other arguments or versions."""
     found = list(_differences("", there, now))
     if found:
-        received = f"{str(folder)!r}, whose points were computed otherwise"
+        received = f"{str(folder)!r}, whose points were computed with other arguments or versions"
         raise InputError("store", received, "; ".join(found[:4]), HINT)
 
 

@@ -164,9 +164,9 @@ def _infinite(order: Kind, squares: np.ndarray) -> str:
     if c2 == 0:
         return "c_2 = 0: the unspecialized state is stable at every load"
     if c3 > 0:
-        return "c_3 ≠ 0 beside c_2: the load falls with R"
+        return "c_3 ≠ 0 and c_2 ≠ 0: the load falls with R"
     if 2 * c4 > c2:
         return "c_3 = 0 and 2 c_4² > c_2²: the load falls with R²"
     if order == "continuous":
         return "c_3 = 0 and the load is lowest at R = 0"
-    return "c_3 = 0, 2 c_4² < c_2², but higher coefficients make the load lower at a fold"
+    return "c_3 = 0, 2 c_4² < c_2², but higher coefficients lower the load at a fold"

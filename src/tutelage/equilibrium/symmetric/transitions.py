@@ -159,9 +159,9 @@ def _unstable(theory: Theory, branch_curve: BranchCurve) -> Estimate | None:
 
 def _nothing(theory: Theory) -> Transitions:
     if theory.units == 1:
-        why = "a single unit has nothing to specialize: R grows smoothly with the load"
+        why = "a single unit cannot specialize: R grows smoothly with the load"
     else:
-        why = "κ'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
+        why = "κ'' vanishes: linear units can be replaced by any mixture, so none specializes"
     said = ("order", "opposite", "opposite_stable", "reasons")
     reasons = {f.name: why for f in fields(Transitions) if f.name not in said}
     return Transitions(appears=None, coexists=None, unstable=None, order="none", reasons=reasons)

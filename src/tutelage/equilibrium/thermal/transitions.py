@@ -30,12 +30,10 @@ R_SCALES = 0.005 / 4.0 ** np.arange(10)
 MAX_RELATIVE_ERROR = 0.1
 SMALLEST_DIVISOR = 1e-300
 LOADS = ("appears", "coexists", "unstable")
-NO_SPECIALIZATION = (
-    "κ̃'' vanishes: a linear unit can be replaced by any mixture, nothing specializes"
-)
+NO_SPECIALIZATION = "κ̃'' vanishes: linear units can be replaced by any mixture, so none specializes"
 NO_COEXISTENCE = (
-    "below the Nishimori temperature T = ς² the state without order is a glass: equal replica "
-    "symmetric free energies define no transition"
+    "below the Nishimori temperature T = ς² the state R = 0 is a glass: equal "
+    "replica-symmetric free energies define no transition"
 )
 
 

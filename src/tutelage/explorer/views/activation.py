@@ -105,7 +105,7 @@ def _unit_panel(g: "Activation") -> Panel:
         Trace("g(x)", "g", x, np.asarray(g(x))),
         Trace("g′(x)", "g", x, slope, 1, "dashed"),
     ]
-    description = "What a unit does with its field x, and the derivative."
+    description = "Output of a unit as a function of its field x, and the derivative."
     return Panel(
         "activation", "The unit", description, Axis("x, field", "x"), Axis("g", "g"), traces
     )

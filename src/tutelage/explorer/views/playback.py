@@ -33,7 +33,7 @@ PARAMETERS: list[Parameter] = [
               "file", "", longest=100),
     integer("layer", "hidden layer", "l", "1 is the lowest", WHICH, 1, 1, 20),
     integer("run", "run", "", "0: all runs together", WHICH, 0, 0, 10_000, scale="linear"),
-    integer("setting", "setting", "", "of a file with several: multiples and polarities in turn",
+    integer("setting", "setting", "", "in a file with several settings: multiples and polarities in turn",
             WHICH, 1, 1, 1000),
 ]  # fmt: skip
 
@@ -165,7 +165,7 @@ def _eigenvalues(picture: Picture, one: "xr.Dataset", epochs: list[int]) -> None
     low, high = float(every.min()), float(every.max())
     room = 0.05 * (high - low)
     x = Axis("λ, eigenvalue of the Hessian", "λ", range=(low - room, high + room))
-    y = Axis("part of the eigenvalues that are smaller", "", range=(0.0, 1.02))
+    y = Axis("fraction of eigenvalues that are smaller", "", range=(0.0, 1.02))
     words = f"Distribution of eigenvalues, from {low:.3g} to {high:.3g} over all epochs."
     picture.panels.append(
         Panel(

@@ -217,7 +217,10 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
     def slope(z: np.ndarray) -> np.ndarray:
         result = followed.error_and_gradient(z * unit)
         if result is None:
-            received, why = f"the error falls until η = {np.exp(z[0]):g}", "there the state is lost"
+            received, why = (
+                f"the error falls until η = {np.exp(z[0]):g}",
+                "there is no stable state there",
+            )
             raise ComputationError(
                 "scenario and start", received, why, "other bounds, or a smaller drift"
             )
@@ -238,7 +241,7 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
         z = z + step
     if np.any(np.abs(step) > LARGEST_LAST_STEP):
         received = f"the slope of the error does not vanish near η = {np.exp(x[0]):g}"
-        why = "Newton's method finds no minimum, which may lie where the state is lost"
+        why = "Newton's method finds no minimum; the state may vanish there"
         raise ComputationError(
             "scenario and start", received, why, "other bounds, or a smaller drift"
         )

@@ -139,7 +139,10 @@ def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
     found = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
     if found is None:
         raise _Missing(
-            f"the run ends in a state that is stable up to {1.1 * highest:g}, or in none"
+            (
+                f"the run ends in a state that is stable up to {1.1 * highest:g}, or in no "
+                "stable state"
+            )
         )
     return found
 
@@ -212,7 +215,7 @@ def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
     else:
         raise _Missing("the error falls at all times at every learning rate that converges")
     if previous is None:
-        raise _Missing(f"the error grows for a while even at learning rate {etas[0]:g}")
+        raise _Missing(f"the error rises temporarily even at learning rate {etas[0]:g}")
     value = brentq(rise, previous, eta, xtol=1e-10)
     slope = (rise(value + 1e-5) - rise(value - 1e-5)) / 2e-5
     # Error of η: what the tolerance and the threshold change in the rise, divided by its slope.

@@ -100,8 +100,8 @@ def _numbers(run: "xr.Dataset") -> list[Number]:
 
 
 OUTCOMES = {
-    "converged": "The run has converged: nothing moves any more, and every disturbance decays.",
-    "plateau": "The run rests beside a saddle: nothing moves, but a disturbance would grow.",
+    "converged": "The run has converged: nothing changes any more, and every disturbance decays.",
+    "plateau": "The run rests near a saddle: nothing changes, but a disturbance would grow.",
     "diverged": "The run has diverged: norms beyond 10⁶. A smaller learning rate converges.",
     "reached": "",
 }

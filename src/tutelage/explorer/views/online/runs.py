@@ -29,7 +29,7 @@ def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield events with the progress and the traces of all runs so far."""
     _check(state)
     of = state["dimension"] * state["until"]
-    yield "progress", {"done": 0, "of": of, "message": "compiling, where it is the first time"}
+    yield "progress", {"done": 0, "of": of, "message": "compiling; only the first time"}
     for until in _stages(state):
         runs, theory = simulated(state, until), followed(state, until)
         for panel, traces in _traces(runs, theory).items():
