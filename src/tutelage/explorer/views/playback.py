@@ -33,7 +33,7 @@ PARAMETERS: list[Parameter] = [
               "file", "", longest=100),
     integer("layer", "hidden layer", "l", "1 is the lowest", WHICH, 1, 1, 20),
     integer("run", "run", "", "0: all runs together", WHICH, 0, 0, 10_000, scale="linear"),
-    integer("setting", "setting", "", "in a file with several settings: multiples and polarities in turn",
+    integer("setting", "setting", "", "in a file with several: multiples and polarities",
             WHICH, 1, 1, 1000),
 ]  # fmt: skip
 

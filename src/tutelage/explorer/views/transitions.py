@@ -51,8 +51,9 @@ PARAMETERS: list[Parameter] = [
             5, 1, 1000, scale="log", shown_when={"infinite": [False]}),
     number("load", "load", "α", "examples for each weight, times the inverse temperature", LOAD,
            46.0, 0.01, 1000.0, scale="log", zero=True),
-    Parameter("followed", "state to follow", "", "move the load up and down: the student stays in a minimum until it vanishes", LOAD, "choice", "unspecialized",
-              choices=FOLLOWED),
+    Parameter("followed", "state to follow", "",
+              "move the load up and down: the student stays in a minimum until it vanishes",
+              LOAD, "choice", "unspecialized", choices=FOLLOWED),
 ]  # fmt: skip
 
 
@@ -280,7 +281,7 @@ def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> l
              else f"At α = {state['load']:g} there is one minimum."]  # fmt: skip
     if state["followed"] not in (LOWEST, _kind(here)):
         found.append(
-            (f"The state {state['followed']} is not a minimum here: the student is in {here.kind}.")
+            f"The state {state['followed']} is not a minimum here: the student is in {here.kind}."
         )
     if not here.stable:
         found.append("This state is a minimum only while the units are equal.")

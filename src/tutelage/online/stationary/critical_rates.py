@@ -139,10 +139,7 @@ def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
     found = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
     if found is None:
         raise _Missing(
-            (
-                f"the run ends in a state that is stable up to {1.1 * highest:g}, or in no "
-                "stable state"
-            )
+            f"the run ends in a state that is stable up to {1.1 * highest:g}, or in no stable state"
         )
     return found
 

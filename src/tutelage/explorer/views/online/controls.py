@@ -39,7 +39,7 @@ PARAMETERS: list[Parameter] = [
     number("start_q", "squared norm of the first student", "Q₁₁", "at α = 0", START,
            0.2, 1e-4, 10.0, scale="log", shown_when=GIVEN),
     number("start_q_last", "squared norm of the last student", "Q_KK",
-           "at α = 0; the students between have equally spaced norms", START, 0.3, 1e-4, 10.0, scale="log",
+           "at α = 0; norms between are equally spaced", START, 0.3, 1e-4, 10.0, scale="log",
            shown_when=GIVEN),
     number("start_r", "asymmetry", "R_ii", "overlap of student i with teacher i at α = 0", START,
            1e-3, 1e-12, 1.0, scale="log", zero=True, shown_when=GIVEN),
@@ -63,6 +63,6 @@ PARAMETERS: list[Parameter] = [
             FINITE, 1000, 20, 10**6, scale="log", of_runs=True),
     integer("runs", "number of networks", "", "same start, different examples", FINITE,
             5, 1, 50, of_runs=True),
-    integer("seed", "seed of the examples", "", "another seed gives other examples", FINITE, 0, 0, 9999,
+    integer("seed", "seed of the examples", "", "another seed, other examples", FINITE, 0, 0, 9999,
             of_runs=True),
 ]  # fmt: skip
