@@ -112,7 +112,7 @@ def test_without_a_temporary_folder_that_is_said_and_the_result_is_printed(
     monkeypatch.setattr(files, "write", full)
     code, printed, err = run(*ONLINE, "--out", str(tmp_path / "run.nc"))
     assert code == 1 and "final error" in printed
-    assert "could not be written (No space left on device); not kept" in err
+    assert "could not be written (No space left on device); not saved" in err
 
 
 def test_every_file_of_a_command_is_flushed_and_renamed(run, tmp_path, monkeypatch):

@@ -131,7 +131,7 @@ def test_points_of_a_file_are_rows_of_a_table(tmp_path):
         (["nowhere.toml"], "it cannot be read"),
         (["status"], "STORE: got nothing"),
         (["show", "nowhere"], "there is no study in it"),
-        (["a.toml", "--workers", "2", "--scheduler", "tcp://a:1"], "instead of --workers"),
+        (["a.toml", "--workers", "2", "--scheduler", "tcp://a:1"], "it replaces --workers"),
     ],
 )
 def test_what_is_wrong_in_a_call_is_refused_in_words(run, tmp_path, monkeypatch, arguments, words):

@@ -70,7 +70,7 @@ def test_data_are_what_is_drawn(client, tmp_path):
 
 def test_what_cannot_be_used_is_refused_in_the_librarys_words(client):
     for query, name, words in (
-        ({"K": "0"}, "K", "from 1 to 5"),
+        ({"K": "0"}, "K", "allows 1 to 5"),
         ({"learning_rate": "nan"}, "learning_rate", "finite"),
         ({"activation": "relux"}, "activation", "one of relu"),
         ({"start_r": "0.9"}, "start_r", "at most √"),

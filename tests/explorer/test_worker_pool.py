@@ -182,7 +182,7 @@ def test_a_process_that_dies_is_replaced():
         return await pool.ask(job(ends=True)), await pool.ask(job())
 
     died, next_one = pooled(1)(twice)
-    assert died.status == 503 and b"has ended" in died.body
+    assert died.status == 503 and b"this ended" in died.body
     assert next_one.status == 200
 
 

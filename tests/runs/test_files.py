@@ -136,14 +136,14 @@ def test_what_cannot_be_written_is_kept_elsewhere_or_said_not_to_be(tmp_path, mo
     words = files.save_elsewhere(lambda path: path.write_text("kept"), "run.nc")
     (path,) = tmp_path.glob("tutelage-*/run.nc")
     assert words == f"saved in {path}" and path.read_text() == "kept"
-    assert files.save_elsewhere(full, "run.nc").startswith("not kept")
+    assert files.save_elsewhere(full, "run.nc").startswith("not saved")
 
 
 def test_work_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, monkeypatch):
     path = tmp_path / "work.npz"
     Checkpoint(path, {"seed": 1}).save({"finished": np.array(1)})
     monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(RuntimeWarning, match=r"No space left on device.*before stays"):
+    with pytest.warns(RuntimeWarning, match=r"No space left on device.*previous one stays"):
         Checkpoint(path, {"seed": 1}).save({"finished": np.array(2)})
     assert int(Checkpoint(path, {"seed": 1}).load()["finished"]) == 1
 

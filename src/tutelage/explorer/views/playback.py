@@ -73,7 +73,7 @@ def draw(state: State) -> Picture:
 
 def _picture(whole: "xr.Dataset", state: State) -> Picture:
     if not whole.sizes.get("epoch"):
-        raise InputError("file", repr(_name(state)), "its epochs cannot be played", "another file")
+        raise InputError("file", repr(_name(state)), "it has no epochs to play", "another file")
     one, words = _chosen(whole, state)
     picture = Picture(messages=words)
     epochs = _epochs(one)
