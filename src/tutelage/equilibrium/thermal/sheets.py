@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Values of p per decade; decades below the smallest scale of p, which is min(1, T) (1 − R).
 POINTS_PER_DECADE = 12
 SMALLEST_FRACTION = 1e-4
-# Smallest p/(1 − R²) at zero temperature: what lies below is the regime of χ = (1 − q)/T.
+# Smallest p/(1 − R²) at zero temperature; smaller values belong to the regime of χ = (1 − q)/T.
 SMALLEST_AT_ZERO = 1e-12
 # Relative distances of p from its largest value 1 − R², where q = R².
 CLOSEST_TO_SQUARE, POINTS_NEAR_SQUARE = 1e-15, 75
@@ -28,10 +28,10 @@ MAX_STEPS = 80
 # A step below this, relative to d, ends the iteration, and F below its rounding.
 STEP_TOLERANCE = 1e-13
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
-# Width in R within which two roots meet; next to R = 0, where all loads are those of R = 0, none
-# is looked for.
+# Width in R to which the meeting of two roots is located; next to R = 0, where all loads are those
+# of R = 0, it is not located.
 MEETING_WIDTH, SMALLEST_MEETING_R = 1e-11, 2e-6
-POINTS_PER_ROUND = 30  # in one batch, which costs hardly more than one
+POINTS_PER_ROUND = 30  # in one batch, which costs little more than a single point
 # Points on each side of a first guess of the meeting, and the steps that compute the guess.
 POINTS_PER_SIDE, MEETING_STEPS, DIFFERENCE = 10, 8, 1e-6
 # Steps towards the place where |F| is least: F itself is flat there.
@@ -71,7 +71,7 @@ def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, n
     going: list[list[tuple[float, float]]] = []
     at = roots(theory, R)
     for i, here in enumerate(at):
-        # Two roots meet; a single one has come in at the end of the grid of p.
+        # Two roots meet; a single new root came from the end of the grid of p.
         if i and abs(len(here) - len(going)) > 1:
             for r, between in _towards_meeting(theory, R[i - 1 : i + 1], at[i - 1 : i + 1]):
                 going = _continued(going, r, between, done)

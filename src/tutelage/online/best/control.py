@@ -46,7 +46,7 @@ from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
 from tutelage.runs.seed import check_seed
 
-# Tolerance of the integration with greedy controls, and the longest run, in units of the time that
+# Tolerance of the integration with greedy controls, and the longest run in units of the time that
 # the best constant controls need.
 GREEDY_TOLERANCE, GREEDY_FACTOR = 1e-10, 100.0
 
@@ -272,7 +272,7 @@ def _result(
         name: LinearSchedule(knots, np.clip(values[:, i], *search.bounds[i]))
         for i, name in enumerate(system.names)
     }
-    reason = "greedy control looks at the present only, and does not claim to be optimal"
+    reason = "greedy control minimizes the error of the next moment only and is not optimal"
     reasons = {} if certificate else {"certificate": reason}
     curve = _curve(search, times, states, schedules)
     if isinstance(run, Path):

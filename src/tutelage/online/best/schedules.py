@@ -170,7 +170,8 @@ def _best_rate(search: Search) -> BestLearningRate:
 
     def time(eta: float, tolerance: float = FINE_TOLERANCE) -> float:
         run = constant_run(search, np.array([eta]), limit, tolerance)
-        # The search subtracts values: a run that does not reach the error has a finite time, too.
+        # The search subtracts values, so a run that does not reach the error needs a finite time,
+        # too.
         return min(first_passage(run, float(search.error or 0.0)), limit)
 
     options = {"xatol": 1e-7}
