@@ -20,11 +20,12 @@ from tutelage.sweeps.code import versions
 
 LOOPBACK = "127.0.0.1"
 INSTALL = "pip install 'tutelage[sweeps]', or workers=1 for this process alone"
-# A scheduler has to answer within this time; workers that are asked to end are killed after it.
+# Seconds in which a scheduler has to answer; seconds after which workers that were asked to end are
+# killed.
 ANSWER_SECONDS, END_SECONDS = 10.0, 5.0
 # Each worker may be started this many times.
 MAX_STARTS = 10
-# Largest number of workers per core, and the number that is allowed on any machine.
+# Largest number of workers per core, and a number that is always allowed.
 MAX_WORKERS_PER_CORE, ALWAYS_ALLOWED_WORKERS = 16, 64
 # One thread per worker for JAX (NPROC) and for NumPy.  XLA's own flags for this purpose compile
 # other programs, which round differently.
@@ -115,7 +116,7 @@ class Workers:
     def __init__(self, address: str, count: int, folder: Path):
         self.address, self._folder, self._left = address, folder, MAX_STARTS * count
         self._log = folder / "workers.log"
-        self._share = 1 / count  # of the memory
+        self._share = 1 / count  # fraction of the memory
         self._processes = [self._start() for _ in range(count)]
 
     def revive(self) -> None:
@@ -180,7 +181,9 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
     everyone = (
         client.run(found, function, workers=addresses, on_error="return") if addresses else {}
     )
-    answers = {name: x for name, x in everyone.items() if not isinstance(x, OSError)}  # or it died
+    answers = {
+        name: x for name, x in everyone.items() if not isinstance(x, OSError)
+    }  # a worker that died gives an exception
     for address, there in answers.items():
         there = there if isinstance(there, dict) else {"tutelage": str(there)}
         check_same(address, versions(function), there)
