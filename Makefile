@@ -1,10 +1,10 @@
 # `make reproduce` and `make test` need Python 3.11 or newer and nothing else:
-# each builds .venv from the versions pinned in constraints.txt when that is missing or old.
+# each builds .venv from the locked versions in requirements/ when that is missing or old.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help reproduce explore test test-all test-oldest test-newest browser ask-browser torch \
-	check format coverage bench docs dist clean
+	check format coverage bench docs dist lock clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -13,9 +13,9 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 endif
 
 BIN := .venv/bin
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-# The build backend runs in an environment of its own, which -c does not reach.
-export PIP_BUILD_CONSTRAINT := constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+# Only archives whose hash is in the lock; `make lock` writes it.
+INSTALL_LOCKED := $(PIP_INSTALL) --require-hashes
 # The tests of a file share what they compile: they stay in one process.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 TEST_FOLDERS := $(filter-out %__pycache__/,$(sort $(wildcard tests/*/)))
@@ -83,11 +83,13 @@ browser:  ## install Debian's chromium, for the tests of pages; as root
 		--yes --no-install-recommends chromium' >/dev/null 2>&1 \
 	|| echo "No chromium could be installed: the tests that need it are skipped"
 
-# The version in constraints.txt is the wheel for processors: the one for GPUs would fetch gigabytes. Where pip does not find it
-# the tests with PyTorch are skipped, and say so. Without dependencies: its sympy asks for an older mpmath than ours, and is not used.
+# This version is the wheel for processors: the one for GPUs would fetch gigabytes. It is not on the package index, and not in the
+# lock. Where pip does not find it the tests with PyTorch are skipped, and say so. Its sympy asks for an older mpmath than ours.
+TORCH := torch==2.13.0+cpu sympy==1.14.0 networkx==3.6.1 filelock==4.2.10
+
 torch: .venv/test.stamp
 	@$(BIN)/python -c 'import torch' 2>/dev/null || { echo "Installing PyTorch for its tests"; \
-		timeout 600 $(PIP_INSTALL) --no-deps torch sympy networkx filelock fsspec >/dev/null 2>&1 || echo "No PyTorch for processors could be installed: its tests are skipped"; }
+		timeout 600 $(PIP_INSTALL) $(TORCH) >/dev/null 2>&1 || echo "No PyTorch for processors could be installed: its tests are skipped"; }
 
 check: .venv/dev.stamp ask-browser  ## formatting, lint, types, and the documentation
 	$(BIN)/ruff format --check .
@@ -100,13 +102,11 @@ format: .venv/dev.stamp  ## rewrite the sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-coverage: .venv/test.stamp ask-browser  ## which lines the fast tests run, as a table
-	$(PIP_INSTALL) coverage
+coverage: .venv/dev.stamp ask-browser  ## which lines the fast tests run, as a table
 	$(BIN)/python -m coverage run -m pytest -n 0
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 dist: .venv/base.stamp  ## wheel and source archive, in dist/
-	$(PIP_INSTALL) hatchling
 	$(BIN)/python -m hatchling build -d dist
 
 bench: .venv/bench.stamp  ## accuracy and speed, as tables, also of programs written in an afternoon
@@ -118,36 +118,31 @@ docs: .venv/docs.stamp  ## the documentation as web pages, in site/
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs site
 	@echo "open site/index.html"
 
+lock: .venv-lock/stamp  ## exact versions and hashes, in requirements/; OPTIONS=--upgrade for the newest
+	PATH="$(CURDIR)/.venv-lock/bin:$$PATH" .venv-lock/bin/python requirements/lock.py $(OPTIONS)
+
+.venv-lock/stamp:
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	@touch $@
+
 clean:  ## remove everything that was built
-	rm -rf .venv .venv-oldest .venv-newest site jupyter_execute docs/api report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-oldest .venv-newest .venv-lock site jupyter_execute docs/api report .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# What users install, and the digits of milletari2019.
-.venv/base.stamp: pyproject.toml constraints.txt
+# What users install, the digits of milletari2019, and the build backend.
+.venv/base.stamp: pyproject.toml requirements/base.txt
 	@$(or $(PYTHON),false) -c '$(NEW_ENOUGH)' || { \
 		echo "tutelage needs Python 3.11 or newer; found: $(or $(PYTHON),none)."; \
 		echo "Install one, or name it: make PYTHON=path/to/python3.12"; exit 1; }
-	@echo "Building .venv with the pinned versions (about a minute, once)"
+	@echo "Building .venv with the locked versions (about a minute, once)"
 	$(PYTHON) -m venv --clear .venv
-	$(PIP_INSTALL) -e '.[digits]'
+	$(INSTALL_LOCKED) -r requirements/base.txt
+	$(PIP_INSTALL) --no-build-isolation -e .
 	@touch $@
 
-.venv/test.stamp: .venv/base.stamp
-	$(PIP_INSTALL) -e '.[test]'
-	@touch $@
-
-.venv/dev.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[dev]'
-	@touch $@
-
-.venv/bench.stamp: .venv/test.stamp
-	$(PIP_INSTALL) -e '.[bench]'
-	@touch $@
-
-.venv/explore.stamp: .venv/base.stamp
-	$(PIP_INSTALL) -e '.[explore]'
-	@touch $@
-
-.venv/docs.stamp: .venv/base.stamp
-	$(PIP_INSTALL) -e '.[docs]'
+.venv/test.stamp .venv/explore.stamp .venv/docs.stamp: .venv/base.stamp
+.venv/dev.stamp .venv/bench.stamp: .venv/test.stamp
+.venv/test.stamp .venv/explore.stamp .venv/docs.stamp .venv/dev.stamp .venv/bench.stamp: .venv/%.stamp: requirements/%.txt
+	$(INSTALL_LOCKED) -r $<
 	@touch $@

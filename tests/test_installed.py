@@ -28,10 +28,10 @@ SMALL = {
 }
 
 
-def pinned(file):
+def pinned(*files):
     """Versions by names that are written the same everywhere."""
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-    pairs = (line.split("#")[0].strip().split("==") for line in lines if "==" in line)
+    text = "".join((ROOT / file).read_text(encoding="utf-8") for file in files)
+    pairs = re.findall(r"^([\w.-]+)==(\S+)", text, re.M)
     return {name.lower().replace("_", "-"): version for name, version in pairs}
 
 
@@ -53,7 +53,8 @@ def number(version):
 @pytest.mark.parametrize(("name", "lower", "upper"), list(bounds()))
 def test_bounds_are_versions_that_tests_run_on(name, lower, upper):
     """`make test-oldest` installs the lower ones; what `make test` installs lies between."""
-    oldest, present = pinned("constraints-oldest.txt")[name], pinned("constraints.txt")[name]
+    oldest = pinned("constraints-oldest.txt")[name]
+    present = pinned("requirements/base.txt", "requirements/test.txt")[name]
     assert number(oldest)[: len(number(lower))] == number(lower)
     assert number(oldest) <= number(present) < number(upper)
 
@@ -75,14 +76,20 @@ def built(tmp_path_factory):
     """The folder of a wheel and a source archive, and an empty environment."""
     folder = tmp_path_factory.mktemp("built")
     call(sys.executable, "-m", "venv", folder / "empty", cwd=folder)
-    pip = [python(folder / "empty"), "-m", "pip", "install", "--quiet"]
-    constraints = ["-c", ROOT / "constraints.txt"]
-    fetched = subprocess.run([*map(str, pip), *map(str, constraints), "hatchling"], cwd=folder)
+    pip = [python(folder / "empty"), "-m", "pip", "install", "--quiet", "--no-deps"]
+    files = [f"--requirement={ROOT / 'requirements' / name}" for name in ("base.txt", "dev.txt")]
+    fetched = subprocess.run([*map(str, pip), "--require-hashes", *files], cwd=folder)
     if fetched.returncode:
         pytest.skip("pip cannot install anything here")
     call(python(folder / "empty"), "-m", "hatchling", "build", "-d", folder / "dist", cwd=ROOT)
-    call(*pip, *constraints, *(folder / "dist").glob("*.whl"), "scikit-learn", "mypy", cwd=folder)
+    call(*pip, *(folder / "dist").glob("*.whl"), cwd=folder)
     return folder
+
+
+@pytest.mark.slow
+def test_the_lock_is_complete(built):
+    """Nothing that is installed from it misses a dependency, or has a wrong version."""
+    call(python(built / "empty"), "-m", "pip", "check", cwd=built)
 
 
 @pytest.mark.slow

@@ -75,3 +75,27 @@ def test_windows_is_said_to_be_unsupported_while_it_is():
     """Locks of stores need fcntl, which Windows lacks."""
     needs_posix = "import fcntl" in read("src/tutelage/runs/files.py")
     assert needs_posix == ("Does it run on Windows?** It is not supported" in read("docs/faq.md"))
+
+
+LOCKED = {path.stem: path for path in (ROOT / "requirements").glob("*.txt")}
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_every_locked_version_has_a_hash(name):
+    text = LOCKED[name].read_text(encoding="utf-8")
+    entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.M)[1:]
+    assert entries
+    for entry in entries:
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}$", entry, re.M), entry
+
+
+def test_every_requirement_is_locked():
+    """In the file of its extra, or in one that `make` installs before it."""
+    project = PROJECT["project"]
+    for extra, wanted in project["optional-dependencies"].items():
+        name = {"digits": "base", "sweeps": "test"}.get(extra, extra)
+        before = ["base", "test"] if name in ("dev", "bench") else ["base"]
+        text = "".join(LOCKED[file].read_text(encoding="utf-8") for file in {*before, name})
+        for requirement in [*project["dependencies"], *wanted]:
+            package = re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")
+            assert re.search(rf"^{package}==", text, re.M), (extra, package)
