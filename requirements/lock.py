@@ -26,6 +26,8 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "bench": ("bench", ["base", "test"]),
     "docs": ("docs", ["base"]),
 }
+# The build backend needs it for `pip install -e`.
+EDITABLE = "editables"
 HEADER = "# Written by `make lock`: exact versions, and the hashes of their archives.\n"
 
 
@@ -50,7 +52,7 @@ def main(options: list[str]) -> None:
     build = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["build-system"]["requires"]
     with tempfile.TemporaryDirectory() as folder:
         backend, lock = Path(folder) / "build.in", Path(folder) / "lock.txt"
-        backend.write_text("\n".join(build), encoding="utf-8")
+        backend.write_text("\n".join([*build, EDITABLE]), encoding="utf-8")
         # uv prefers the versions in the file that it is asked to write.
         present = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
         lock.write_text("".join(dict.fromkeys(block for _, block in blocks("".join(present)))))

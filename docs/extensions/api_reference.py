@@ -24,6 +24,8 @@ DOCS = Path(__file__).parents[1]
 SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Yields|Note|Example)s?:$")
 FIELD = re.compile(r"((?:\w+, )*[a-zA-Z]\w*): (.*)")
 LONGEST_VALUE = 60
+# Sphinx writes the arguments of a long signature as definitions without terms.
+ARGUMENTS = re.compile(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>")
 # Types are written in signatures as in the source, without the modules that define them.
 MODULES = re.compile(
     r"\b(?:tutelage|xarray|collections|typing|jax|jaxlib|numpy|equinox)\.(?:\w+\.)*(?=\w)"
@@ -205,6 +207,17 @@ def short_signature(app, what, name, obj, options, signature, returns):
     return tuple(MODULES.sub("", part) if part else part for part in (signature, returns))
 
 
+def arguments_as_list(app: Sphinx, name, template, context: dict, doctree) -> None:
+    """Turn the arguments of long signatures into lists, which screen readers can read."""
+    if "body" in context:
+        context["body"] = ARGUMENTS.sub(as_list, context["body"])
+
+
+def as_list(found: re.Match) -> str:
+    items = found[1].replace("<dd>", "<li>").replace("</dd>", "</li>")
+    return f'<ul class="arguments">\n{items}</ul>'
+
+
 def resolve(app: Sphinx, env, node, contnode):
     """Types in signatures: names of ours without their package, and names of other projects."""
     target = node.get("reftarget", "")
@@ -229,4 +242,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", to_restructured_text, priority=100)
     app.connect("autodoc-process-signature", short_signature)
     app.connect("missing-reference", resolve)
+    app.connect("html-page-context", arguments_as_list)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

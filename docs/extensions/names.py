@@ -55,7 +55,7 @@ class Links(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         domain = self.env.domains["py"]
         for node in list(self.document.findall(nodes.literal)):
-            if isinstance(node.parent, (nodes.reference, nodes.title)) or "code" in node["classes"]:
+            if is_inside(node, (nodes.reference, nodes.title)) or "code" in node["classes"]:
                 continue
             reference = self.reference(node, domain.objects)
             if reference is not None:
@@ -76,6 +76,15 @@ class Links(SphinxPostTransform):
         return nodes.reference(
             "", "", internal=True, refuri=f"{place}#{entry.node_id}", reftitle=full
         )
+
+
+def is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Whether a node is part of one of these kinds, at any depth: links are not nested."""
+    while node.parent is not None:
+        node = node.parent
+        if isinstance(node, kinds):
+            return True
+    return False
 
 
 def full_name(name: str, module: str, objects: dict) -> str | None:
