@@ -19,7 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import verdicts
-from browser import complaints, needs_chromium
+from browser import CHROMIUM, complaints, needs_chromium
+from explorer.pages import OPTIONS as BROWSER_OPTIONS, PHONE, WIDE, faults
 from quotations import quotations
 from scenarios import GRADED, GRADED_START
 
@@ -50,7 +51,7 @@ class Built(HTMLParser):
     def __init__(self, text: str):
         super().__init__()
         self.anchors, self.links, self.loaded = set(), [], []
-        self.text, self.formulas, self._open = "", 0, []
+        self.text, self.formulas, self.nested, self._open = "", 0, [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -59,6 +60,7 @@ class Built(HTMLParser):
         self.formulas += tag == "math"
         if tag == "a" and attrs.get("href"):
             self.links.append(attrs["href"])
+            self.nested += [attrs["href"]] if "a" in self._open else []
         if tag == "link" and LOADED & set((attrs.get("rel") or "").split()):
             self.loaded.append(attrs["href"])
         self.loaded += [attrs[name] for name in ("src", "data", "poster") if attrs.get(name)]
@@ -165,6 +167,12 @@ def test_every_link_and_anchor_leads_somewhere(site):
                 assert found, f"{page.relative_to(site)}: {address}"
 
 
+def test_no_link_is_inside_a_link(site):
+    """A browser shows the outer one without text."""
+    for page in pages(site):
+        assert not built(page).nested, page.relative_to(site)
+
+
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in pages(site):
         away = [address for address in built(page).loaded if is_elsewhere(address)]
@@ -246,6 +254,30 @@ def test_a_complaint_of_a_page_in_a_frame_is_seen(tmp_path):
     frame = f'<iframe src="{bad.as_uri()}"></iframe>'
     page.write_text(f"<!doctype html><html><body>{frame}</body></html>", encoding="utf-8")
     assert any("http://example.org/x.js" in what for what in complaints(page, tmp_path))
+
+
+ACCESSIBLE = [
+    *("index", "quickstart", "choose", "online", "glossary", "gallery", "reference"),
+    *("tutorials/04_phase_transition", "physics/averages", "api/tutelage/results"),
+]
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_pages_have_no_serious_accessibility_fault(site):
+    """By axe-core, on a screen and on a phone."""
+    pytest.importorskip("axe_core_python")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=list(BROWSER_OPTIONS))
+        for size in (WIDE, PHONE):
+            page = browser.new_context(**size).new_page()
+            for name in ACCESSIBLE:
+                page.goto((site / f"{name}.html").as_uri())
+                assert not faults(page), name
+        page.set_content("<html lang=en><title>t</title><main><img src=x></main></html>")
+        assert [fault[0] for fault in faults(page)] == ["image-alt"]
+        browser.close()
 
 
 def search_index(site: Path) -> dict:
