@@ -80,8 +80,8 @@ def products(gibbs, J):
 
     def of_set(arrays):
         inputs, weights = arrays
-        fields = inputs @ weights.reshape(-1, weights.shape[-1]).T
-        return gibbs.error.scenario.student.activation(fields).T @ inputs
+        fields = weights.reshape(-1, weights.shape[-1]) @ inputs.T
+        return gibbs.error.scenario.student.activation(fields) @ inputs
 
     sets = J.reshape(-1, gibbs.replicas, *J.shape[1:])
     return jax.lax.map(of_set, (gibbs.inputs, sets))

@@ -110,9 +110,46 @@ def test_a_temperature_shows_replicon_and_training_error(tmp_path):
     assert printed["states"][0]["replica_symmetric"] is False
 
 
+def test_two_units_at_a_temperature_show_their_overlaps():
+    """`--units 2 --approximation annealed`: R, S and C of states, and the exchanged state."""
+    arguments = ("--activation", "relu", "--units", "2", "--approximation", "annealed")
+    arguments = (*arguments, "--temperature", "1", "--load", "9", "--loads", "0:12:5")
+    shown = run(*arguments)
+    assert shown.exit_code == 0 and "K = 2, T = 1, annealed" in shown.output
+    headings = next(line for line in shown.output.splitlines() if "state" in line and "ε_g" in line)
+    assert [word for word in ("R", "S", "C", "q") if f" {word} " in headings] == ["R", "S", "C"]
+    states = strict_json.check(run(*arguments, "--json").output)["states"]
+    first, second = states
+    assert (first["kind"], second["kind"]) == ("R > S", "R < S")
+    assert first["R"] == pytest.approx(second["S"], abs=1e-9) and first["C"] > 0
+    assert f"{first['S']:.8f}" in shown.output and f"{first['C']:.8f}" in shown.output
+
+
+def test_a_diagram_over_temperatures_has_the_lines_of_every_temperature(tmp_path):
+    arguments = ("--activation", "relu", "--units", "inf", "--label-noise", "0.3")
+    arguments = (*arguments, "--temperatures", "0:0.3:4", "--loads", "0:3:13")
+    plot, out = tmp_path / "diagram.png", tmp_path / "diagram.nc"
+    shown = run(*arguments, "--plot", str(plot), "--out", str(out))
+    assert shown.exit_code == 0 and "0.09" in shown.output and "α̃_g" in shown.output
+    assert plot.stat().st_size > 10_000
+    diagram = tl.results.load(out)
+    assert diagram["temperature"].values == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    # Above the Nishimori temperature α̃_c = 2πT + π/2 − 1.
+    exact = 2 * np.pi * diagram["temperature"].values[1:] + np.pi / 2 - 1
+    assert diagram["coexists"].values[1:] == pytest.approx(exact, rel=1e-12)
+    printed = strict_json.check(run(*arguments, "--json").output)
+    assert printed["coexists"][1] == diagram["coexists"].values[1]
+    wide = run(*arguments[:-2], "--json")
+    assert np.max(strict_json.check(wide.output)["load"]) > diagram["coexists"].values[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
+        (["--temperatures", "0.1:1:3", "--units", "inf", "--temperature", "0.1"], "--temperature"),
+        (["--temperatures", "0.1:1:3", "--units", "inf", "--load", "2"], "--load"),
+        (["--temperatures", "1:0.1:3", "--units", "inf"], "--temperatures"),
+        (["--temperatures", "0.1:1:3", "--units", "3"], "--units inf"),
         (["--temperature", "cold", "--units", "inf"], "bayes"),
         (["--temperature", "0.1"], "--units inf"),
         (["--label-noise", "0.1", "--units", "inf"], "high temperature"),

@@ -10,7 +10,7 @@ from tutelage.activations.units import UNITS
 from tutelage.cli import options, printing
 from tutelage.cli.output_files import Files
 from tutelage.cli.printing import waiting
-from tutelage.cli.temperature import show_at_temperature
+from tutelage.cli.temperature import show_at_temperature, show_diagram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,6 @@ FAMILIES = {name: unit.parameter for name, unit in UNITS.items() if unit.paramet
 BEYOND = 1.6  # curves go on for this multiple of the last transition
 WITHOUT = 50.0  # where there is no transition
 POINTS = 801
-MOST_ROWS = 20
 SYMBOLS = {"appears": "α_s", "coexists": "α_c", "unstable": "α_d"}
 LOADS = {
     "appears": "a specialized state appears, α_s",
@@ -63,6 +62,13 @@ def equilibrium(
             "of high temperature.",
         ),
     ] = None,
+    temperatures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST:LAST:COUNT",
+            help="Instead of curves, a diagram over the load and these temperatures.",
+        ),
+    ] = None,
     approximation: Annotated[
         str, typer.Option(metavar="quenched | annealed", help="Average over the examples.")
     ] = "quenched",
@@ -92,12 +98,9 @@ def equilibrium(
         _tell_diagram(activation, phase_diagram, alpha, K, as_json, files)
         return
     g = options.activation("--activation", activation)
-    if temperature is not None or label_noise or approximation != "quenched":
-        setting = {
-            "temperature": options.temperature("--temperature", temperature),
-            "approximation": approximation,
-            "label_noise": label_noise,
-        }
+    several = _temperatures(temperatures, temperature, load)
+    if temperature is not None or label_noise or approximation != "quenched" or several is not None:
+        setting = {"approximation": approximation, "label_noise": label_noise}
         if not math.isinf(K) and (K != 2 or approximation != "annealed"):
             allowed = (
                 "with a temperature the theory is for infinitely many units (annealed: also for 2)"
@@ -105,7 +108,11 @@ def equilibrium(
             raise InputError(
                 "--units", units, allowed, "--units inf, or --approximation annealed --units 2"
             )
-        show_at_temperature(g, K, setting, load, alpha, as_json, files)
+        if several is not None:
+            show_diagram(g, K, several, setting, alpha, as_json, files)
+            return
+        T = options.temperature("--temperature", temperature)
+        show_at_temperature(g, K, {"temperature": T, **setting}, load, alpha, as_json, files)
         return
     with files:
         found, curves = _compute(g, K, alpha)
@@ -119,6 +126,19 @@ def equilibrium(
         if load is not None:
             print()
             _print_states(load, minima)
+
+
+def _temperatures(
+    temperatures: str | None, temperature: str | None, load: float | None
+) -> "np.ndarray | None":
+    """Parse the temperatures of a diagram, which has no single temperature and no states."""
+    if temperatures is None:
+        return None
+    for option, other in (("--temperature", temperature), ("--load", load)):
+        if other is not None:
+            allowed = "a diagram over temperatures has no single temperature or load"
+            raise InputError(option, str(other), allowed, "--temperatures 0.02:1:40 alone")
+    return options.grid("--temperatures", temperatures, "0.02:1:40", from_zero=True)
 
 
 def _compute(
@@ -231,17 +251,11 @@ def _diagram(
 
 def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
     """Some twenty of its parameters, and how many there are."""
-    import numpy as np
-
     title = f"{family}, K = {K}"
     table = printing.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
-    count = diagram.sizes["activation"]
-    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
-    for number in shown:
+    for number in printing.shown_rows(table, diagram.sizes["activation"]):
         row = diagram.isel(activation=number)
         loads = [printing.known(row[name].item(), ".6f") for name in LOADS]
         parameter = row[f"activation_{FAMILIES[family].name}"].item()
         table.add_row(f"{parameter:.4g}", *loads, str(row["order"].item()))
-    if len(shown) < count:
-        table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
     printing.show(table)

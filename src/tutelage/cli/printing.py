@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tutelage.averages import Estimate
 
+MAX_ROWS = 20  # of a table that a diagram prints
 LOG_WIDTH = 160  # a log has no width of its own; this is what the widest table needs
 Result = TypeVar("Result")
 
@@ -182,3 +183,13 @@ def estimate_for_json(estimate: "Estimate | None") -> Any:
 
 def print_json(content: Any) -> None:
     print(json.dumps(for_json(content), indent=1, allow_nan=False))
+
+
+def shown_rows(table: "Table", count: int) -> list[int]:
+    """Return the numbers of at most `MAX_ROWS` rows; the caption counts those left out."""
+    import numpy as np
+
+    shown = np.unique(np.linspace(0, count - 1, min(count, MAX_ROWS)).round().astype(int))
+    if len(shown) < count:
+        table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
+    return shown.tolist()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tutelage.equilibrium import ThermalState, ThermalTransitions
 
 BEYOND, WITHOUT, POINTS = 2.0, 10.0, 401
+# Loads of a diagram end at this multiple of the last transition.
+DIAGRAM_END, DIAGRAM_POINTS = 1.3, 101
+SYMBOLS = {"appears": "α̃_s", "coexists": "α̃_c", "unstable": "α̃_d", "agreement": "α̃_g"}
 LOADS = {
     "appears": "a specialized state appears, α̃_s",
     "coexists": "it has the lowest free energy above, α̃_c",
@@ -24,6 +27,8 @@ LOADS = {
 }
 NUMBERS = (
     "R",
+    "S",
+    "C",
     "q",
     "generalization_error",
     "training_error",
@@ -114,11 +119,76 @@ def _print_transitions(name: str, K: int | float, found: "ThermalTransitions") -
 
 def _print_states(load: float, states: "tuple[ThermalState, ...]") -> None:
     title = f"minima at α̃ = {load:g}"
-    table = printing.framed(title, "state", "R", "q", "ε_g", "ε_t", "βf/K", "replicon Λ", "stable")
+    # S and C vanish for K → ∞, and replicas of the annealed theory share nothing but the teacher.
+    pair = bool(states) and math.isfinite(states[0].units)
+    names = ("R", "S", "C") if pair else ("R", "q")
+    table = printing.framed(title, "state", *names, "ε_g", "ε_t", "βf/K", "replicon Λ", "stable")
     for state in states:
-        numbers = (state.R, state.q, state.generalization_error, state.training_error)
+        overlaps = [getattr(state, name) for name in names]
+        numbers = (*overlaps, state.generalization_error, state.training_error)
         replicon = "none" if state.replicon is None else f"{state.replicon:.4f}"
-        stable = "yes" if state.stable else "no: replica symmetry is unstable"
         row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", replicon]
-        table.add_row(state.kind, *row, stable)
+        table.add_row(state.kind, *row, _stability(state))
     printing.show(table)
+
+
+def _stability(state: "ThermalState") -> str:
+    if state.stable:
+        return "yes"
+    return "no: " + (
+        "a saddle in the overlaps" if not state.site_stable else "replica symmetry is unstable"
+    )
+
+
+def show_diagram(
+    activation: "Activation",
+    K: int | float,
+    temperatures: "np.ndarray",
+    setting: dict[str, Any],
+    loads: "np.ndarray | None",
+    as_json: bool,
+    files: Files,
+) -> None:
+    """Compute phases over the load and the temperature, write the files, print the lines."""
+    import numpy as np
+
+    from tutelage import equilibrium, sweeps
+
+    with files:
+        if loads is None:
+            ends = temperatures[[0, -1]].tolist()
+            found = waiting(lambda: [
+                equilibrium.transitions(activation, K, temperature=T, **setting) for T in ends
+            ])  # fmt: skip
+            loads = np.linspace(0.0, DIAGRAM_END * max(map(_last, found)) / BEYOND, DIAGRAM_POINTS)
+        diagram = sweeps.run(
+            equilibrium.phases,
+            {"temperature": temperatures},
+            activation=activation,
+            units=K,
+            loads=loads,
+            workers=1,
+            progress=True,
+            **setting,
+        )
+        files.save(diagram, "the diagram")
+        files.draw(lambda figures: figures.temperature_diagram(diagram).figure)
+        if as_json:
+            printing.print_json(printing.dataset_for_json(diagram))
+        else:
+            _print_diagram(diagram, activation.name, K, setting["approximation"])
+
+
+def _print_diagram(diagram: "xr.Dataset", name: str, K: int | float, approximation: str) -> None:
+    """Print the lines at some twenty temperatures."""
+    units = "K → ∞" if math.isinf(K) else f"K = {K}"
+    title = f"{printing.plain(name)}, {units}, {approximation}: loads α̃ = P/(KN) of the transitions"
+    table = printing.framed(title, "T", *SYMBOLS.values(), "order")
+    for number in printing.shown_rows(table, diagram.sizes["temperature"]):
+        row = diagram.isel(temperature=number)
+        loads = [printing.known(row[name].item(), ".6f") for name in SYMBOLS]
+        table.add_row(f"{row['temperature'].item():.4g}", *loads, str(row["order"].item()))
+    printing.show(table)
+    noise = float(diagram.coords.get("label_noise", 0.0))
+    if noise:
+        print(f"The Nishimori temperature, at which students are Bayes-optimal, is {noise**2:g}.")

@@ -24,6 +24,10 @@ MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "agreement": ("α̃_g", {"color": "0.4", "linestyle": "-."}),
 }
 UNSTABLE_COLOUR, UNSTABLE_LABEL = "0.65", "replica symmetry unstable"
+# The same in a column, where a long entry leaves no room for a second one; the caption explains Λ.
+SHORT_LABEL = r"unstable, $\Lambda < 0$"
+# R and q of two branches that differ by less are equal by symmetry.
+MIRROR_TOLERANCE = 1e-9
 QUANTITIES = {
     "R": "$R$",
     "q": "$q$",
@@ -50,19 +54,20 @@ def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize:
         figsize: width and height in inches.
 
     Returns:
-        Both Axes.  Colours are quantities, line styles kinds of states.  Curves are grey where
-        replica symmetry is unstable, so that they are estimates.
+        Both Axes.  Colours are quantities, line styles kinds of states, named at the left.  Curves
+        are grey where replica symmetry is unstable, so that they are estimates.  States −R that
+        are those with R by symmetry are left out.
     """
     check_variables("dataset", dataset, "R", "q", "training_error", "replica_symmetric",
                     made_by="tl.equilibrium.learning_curve(..., temperature=0.1)")  # fmt: skip
     axes = new_panels(2, figsize)
     for place, pair in zip(axes, (("R", "q"), tuple(QUANTITIES)[2:]), strict=True):
         names = {name: QUANTITIES[name] for name in pair}
-        entries = _draw(place, dataset, names)
+        symbols, others = _draw(place, dataset, names)
         marks = mark_transitions(place, transitions, dataset["load"].values, MARKS)
         place.set_xlabel(SYMBOLS["load_of_examples"])
         add_to_caption(place, "Minima of the free energy over the load.")
-        finish(place, handles=[*entries, *marks])
+        finish(place, handles=[*symbols, *others, *marks] if place is axes[0] else symbols)
     axes[1].set_ylim(bottom=0.0)
     T, noise = float(dataset["temperature"]), float(dataset["label_noise"])
     title = f"$T = {T:g}$" + (rf", $\varsigma = {noise:g}$" if noise else "")
@@ -70,19 +75,19 @@ def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize:
     return axes
 
 
-def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> list[Any]:
+def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> tuple[list[Any], list[Any]]:
     """Draw all branches of minima, in grey where replica symmetry is unstable.
 
-    Returns the legend entries: the symbols, the kinds of states, and grey.
+    Returns the legend entries of the symbols, and those of the kinds of states and of grey.
     """
     from matplotlib.lines import Line2D
 
-    load, kinds = dataset["load"].values, dataset["kind"].values
+    load, branches = dataset["load"].values, _drawn_branches(dataset)
     minimum, symmetric = dataset["site_stable"].values, dataset["replica_symmetric"].values
     symbols, styles, unstable = [], {}, []
     for number, (name, symbol) in enumerate(names.items()):
         symbols.append(Line2D([], [], color=colour(number), label=symbol))
-        for i, kind in enumerate(map(str, kinds)):
+        for i, kind in branches.items():
             y = dataset[name].values[i]
             for mask, tint, label in (
                 (minimum[i] & symmetric[i], colour(number), f"{symbol}, {kind}"),
@@ -97,7 +102,20 @@ def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> list[Any]:
                     if tint == UNSTABLE_COLOUR:
                         unstable = [Line2D([], [], color=UNSTABLE_COLOUR, label=UNSTABLE_LABEL)]
     axes.set_ylabel(", ".join(names.values()))
-    return [*symbols, *styles.values(), *unstable]
+    return symbols, [*styles.values(), *unstable]
+
+
+def _drawn_branches(dataset: xr.Dataset) -> dict[int, str]:
+    """Return kinds by number of branch, without states −R that are those with R by symmetry."""
+    kinds, R, q = list(map(str, dataset["kind"].values)), dataset["R"].values, dataset["q"].values
+    near: Any = {"atol": MIRROR_TOLERANCE, "equal_nan": True}
+
+    def is_mirrored(i: int) -> bool:
+        others = [j for j, kind in enumerate(kinds) if kind == "R > S"]
+        return any(np.allclose(R[i], -R[j], **near) and np.allclose(q[i], q[j], **near)
+                   for j in others)  # fmt: skip
+
+    return {i: kind for i, kind in enumerate(kinds) if kind != "R < S" or not is_mirrored(i)}
 
 
 @figure_function
@@ -113,7 +131,8 @@ def temperature_states(
 
     Returns:
         The Axes.  Shades are temperatures, line styles kinds of states.  A thin line is a state in
-        which replica symmetry is unstable, so that it is an estimate.
+        which replica symmetry is unstable, Λ < 0, so that it is an estimate.  States −R that are
+        those with R by symmetry are left out.
     """
     import matplotlib
     from matplotlib.lines import Line2D
@@ -125,14 +144,14 @@ def temperature_states(
         allowed = "it has to be a list of learning curves at temperatures"
         raise InputError("datasets", short_repr(datasets), allowed, "[cold, hot]")
     for dataset in datasets:
-        check_variables("datasets", dataset, which, "temperature", "replica_symmetric",
+        check_variables("datasets", dataset, which, "R", "q", "temperature", "replica_symmetric",
                         made_by="tl.equilibrium.learning_curve(..., temperature=0.1)")  # fmt: skip
     axes = new_axes(axes)
     wide = float(matplotlib.rcParams["lines.linewidth"])
     tints, entries, styles, thin = ordered_colours(len(datasets)), [], {}, []
     for dataset, tint in zip(datasets, tints, strict=True):
         entries.append(Line2D([], [], color=tint, label=f"$T = {float(dataset['temperature']):g}$"))
-        for i, kind in enumerate(map(str, dataset["kind"].values)):
+        for i, kind in _drawn_branches(dataset).items():
             minimum = dataset["site_stable"].values[i]
             symmetric = dataset["replica_symmetric"].values[i]
             for mask, width in ((minimum & symmetric, wide), (minimum & ~symmetric, 0.4 * wide)):
@@ -144,9 +163,13 @@ def temperature_states(
                     style: Any = STYLES[kind]
                     styles[kind] = Line2D([], [], color="0.25", linestyle=style, label=words)
                     if width < wide:
-                        thin = [Line2D([], [], color="0.25", linewidth=width, label=UNSTABLE_LABEL)]
+                        thin = [Line2D([], [], color="0.25", linewidth=width, label=SHORT_LABEL)]
     axes.set(xlabel=SYMBOLS["load_of_examples"], ylabel=QUANTITIES[which])
     add_to_caption(axes, "Minima of the free energy over the load.")
+    if thin:
+        add_to_caption(
+            axes, "On thin lines the replicon Λ is negative: replica symmetry is unstable."
+        )
     return finish(axes, handles=[*entries, *styles.values(), *thin])
 
 

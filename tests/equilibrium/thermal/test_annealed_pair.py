@@ -1,5 +1,6 @@
 """Two units at a temperature, annealed: averages by other routes, limits, and bad input."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,10 +8,14 @@ import pytest
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage._jax import jnp
+from tutelage.averages.orthant.averages import normalised
+from tutelage.averages.orthant.moments import pair_angle
+from tutelage.averages.orthant.tetrahedron import tetrahedron
 from tutelage.equilibrium.kernel.kernel import kernel_of
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.annealed_pair import AnnealedPairTheory
-from tutelage.equilibrium.thermal.orthants import orthant_probability
+from tutelage.equilibrium.thermal.orthants import orthant_change, orthant_probability
 from tutelage.equilibrium.thermal.two_units import (
     STUDENT_MINUS_TEACHER,
     SmoothAverage,
@@ -36,6 +41,46 @@ def test_four_fields_of_which_two_are_nearly_the_same_have_the_orthants_of_three
     three = 1 / 8 + np.sum(np.arcsin([0.3, -0.4, 0.2])) / (4 * math.pi)
     # The two differ in sign with the probability √(2e-12)/π.
     assert orthant_probability(C) == pytest.approx(three, abs=1e-6)
+
+
+def by_geometry(covariance):
+    """P_4 of `averages.orthant`: the volume of a spherical tetrahedron."""
+    fields, _ = normalised(jnp.asarray(covariance))
+    angles = {pair: pair_angle(fields, *pair) for pair in itertools.combinations(range(4), 2)}
+    return float(tetrahedron(fields, angles).volume)
+
+
+@pytest.mark.parametrize("kind", ["random", "nearly singular", "rank 3", "rank 2", "opposite"])
+def test_orthants_are_those_of_averages(kind):
+    rng = np.random.default_rng(7)
+    for _ in range(4):
+        L = rng.normal(size=(4, 4))
+        if kind == "nearly singular":
+            L[3] = 0.7 * L[0] - 0.4 * L[1] + 1e-9 * L[3]
+        elif kind == "opposite":
+            L[3] = -L[0]
+        elif kind != "random":
+            L[:, int(kind[-1]) :] = 0
+        C = L @ L.T
+        # Next to a singular covariance a rounding ε of its elements changes P_4 by up to √ε.
+        tolerance = 1e-14 if kind == "random" else 1.5e-8
+        assert orthant_probability(C) == pytest.approx(by_geometry(C), abs=tolerance)
+        if kind == "opposite":
+            assert abs(orthant_probability(C)) < tolerance
+
+
+def test_the_change_of_an_orthant_is_its_derivative():
+    """Differences of `averages.orthant` in each element of the covariance."""
+    L, h = np.random.default_rng(3).normal(size=(4, 4)), 1e-4
+    C = L @ L.T
+    change = orthant_change(C)
+    for i, j in itertools.combinations_with_replacement(range(4), 2):
+        step = np.zeros((4, 4))
+        step[i, j] = step[j, i] = h
+        slope = (8 * (by_geometry(C + step) - by_geometry(C - step))
+                 - by_geometry(C + 2 * step) + by_geometry(C - 2 * step)) / (12 * h)  # fmt: skip
+        # The fourth-order difference rounds by ε/h.
+        assert np.sum(change * step) / h == pytest.approx(slope, abs=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -112,18 +157,21 @@ def test_a_continuous_transition_and_its_states():
     assert first.stable and mirrored.stable and not flat.stable
     assert first.q == pytest.approx(first.R**2 + first.S**2) and first.units == 2
     # ∂(βf/K)/∂β is α̃ times the training error, with the overlaps at their extremum.
-    h = 1e-3
-    up, down = (
-        tl.equilibrium.states(
-            tl.ReLU(), load=load, temperature=1 / (1 + x), **ANNEALED
-        )[0].free_energy_per_unit for x in (h, -h)
-    )  # fmt: skip
-    assert (up - down) / (2 * h) == pytest.approx(load * first.training_error, abs=1e-5)
+    h, guess = 1e-3, Point(first.R - first.S, 2 * (first.R + first.S - 1), 4 * first.C)
+
+    def energy(beta):
+        theory = AnnealedPairTheory(tl.ReLU(), kernel_of(tl.ReLU()), 1 / beta)
+        at = theory.at_load(np.array([load]), Point(*(np.array([x]) for x in guess)))
+        return float(theory.free_energy(load, at)[0])
+
+    slope = (energy(1 + h) - energy(1 - h)) / (2 * h)
+    assert slope == pytest.approx(load * first.training_error, abs=1e-5)
     phases = tl.equilibrium.phases(tl.ReLU(), loads=[1.0, load], temperature=1.0, **ANNEALED)
     assert phases["phase"].values.tolist() == ["unspecialized", "specialized"]
     assert float(phases["specialization"][1]) == pytest.approx(first.R - first.S, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_at_low_temperature_two_relu_units_specialize_discontinuously():
     found = tl.equilibrium.transitions(tl.ReLU(), temperature=0.01, **ANNEALED)
     assert found.order == "discontinuous" and found.bend.value < 0
@@ -132,6 +180,52 @@ def test_at_low_temperature_two_relu_units_specialize_discontinuously():
     energies = special.free_energy_per_unit, flat.free_energy_per_unit
     assert energies[0] == pytest.approx(energies[1], abs=1e-12)
     assert pytest.approx(found.jump, abs=1e-9) == special.R - special.S
+
+
+def sampled_at(N, load, T):
+    """Mean training error and ε_g of every set of examples, for ReLU units."""
+    committee = tl.Committee(2, tl.ReLU())
+    data = tl.equilibrium.sample(
+        tl.Scenario(committee, committee, output_scale=2**-0.5),
+        examples=round(load * 2 * N),
+        temperature=T,
+        dimension=N,
+        sweeps=100,
+        runs=24,
+        seed=1,
+        warm_up=60,
+    )
+    names = ("training_error", "generalization_error")
+    return np.array([data[name].mean(("replica", "sweep")).values for name in names])
+
+
+@pytest.mark.slow  # fifteen CPU seconds
+def test_sampled_networks_approach_the_annealed_theory_of_two_units_from_above():
+    """ReLU, α̃ = 6, β ≤ 1: errors, and βf/K by integrating the training error over β.
+
+    Corrections of order 1/N are removed by two N.  The annealed free energy is a lower bound.
+    """
+    load, (x, w) = 6.0, np.polynomial.legendre.leggauss(3)
+    energies, annealed = np.zeros((2, 24)), 0.0
+    for beta, weight in zip((1 + x) / 2, w / 2, strict=True):
+        samples = np.stack([sampled_at(N, load, 1 / beta) for N in (16, 32)])  # N, error, set
+        theory = tl.equilibrium.states(tl.ReLU(), load=load, temperature=1 / beta, **ANNEALED)[0]
+        means, errors = _extrapolated(samples)
+        exact = np.array([theory.training_error, theory.generalization_error])
+        assert np.all(np.abs(means - exact) < 4 * errors)
+        assert np.all(errors < 0.04 * exact)  # a factor in any term would be seen
+        energies += weight * load * samples[:, 0]
+        annealed += weight * load * theory.training_error
+    quenched, error = _extrapolated(energies)
+    assert annealed - 3 * error < quenched < annealed + 4 * error and error < 0.02 * annealed
+    exact = tl.equilibrium.states(tl.ReLU(), load=load, temperature=1.0, **ANNEALED)[0]
+    assert annealed == pytest.approx(exact.free_energy_per_unit, rel=5e-3)  # three nodes
+
+
+def _extrapolated(samples):
+    """2 x(2N) − x(N) of means over sets on the last axis, and its standard error."""
+    means, errors = samples.mean(-1), samples.std(-1, ddof=1) / math.sqrt(samples.shape[-1])
+    return 2 * means[1] - means[0], np.hypot(2 * errors[1], errors[0])
 
 
 @pytest.mark.slow  # a minute

@@ -213,10 +213,17 @@ def kernel_of(activation: Activation) -> Kernel:
     check_one("activation", activation)
     if activation.closed_form is not None:
         return ClosedKernel(activation.closed_form)
+    compute = _series if is_hashable(activation) else _series.__wrapped__
+    return compute(activation)
+
+
+def is_hashable(activation: Activation) -> bool:
+    """Return whether results can be cached for an activation: not if parameters are arrays."""
     try:
-        return _series(activation)
-    except TypeError:  # parameters that are arrays cannot be hashed
-        return _series.__wrapped__(activation)
+        hash(activation)
+    except TypeError:
+        return False
+    return True
 
 
 @functools.lru_cache(maxsize=64)

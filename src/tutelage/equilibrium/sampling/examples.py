@@ -86,7 +86,7 @@ class GibbsOfExamples(eqx.Module):
         def of_set(arrays: tuple[Array, Array, Array]) -> Array:
             x, labels, weights = arrays
             residuals, _ = _residuals(self.error.scenario, x, labels, weights)
-            return 0.5 * jnp.mean(jnp.sum(residuals**2, axis=-1), axis=0)
+            return 0.5 * jnp.mean(jnp.sum(residuals**2, axis=1), axis=-1)
 
         return jax.lax.map(of_set, (self.inputs, self.labels, self._by_set(J))).reshape(-1)
 
@@ -98,8 +98,8 @@ class GibbsOfExamples(eqx.Module):
             scenario = self.error.scenario
             residuals, fields = _residuals(scenario, x, labels, weights)
             slopes = scenario.student.activation.derivative(fields)
-            signals = slopes * (residuals @ scenario.readouts[0])
-            return (signals.reshape(len(x), -1).T @ x).reshape(weights.shape)
+            signals = slopes * _summed(residuals, scenario.readouts[0].T)
+            return (signals.reshape(-1, len(x)) @ x).reshape(weights.shape)
 
         forces = jax.lax.map(of_set, (self.inputs, self.labels, self._by_set(J)))
         return beta / J.shape[-1] * forces.reshape(J.shape)
@@ -123,9 +123,17 @@ class GibbsOfExamples(eqx.Module):
 
 def _residuals(
     scenario: Scenario, x: Array, labels: Array, weights: Array
-) -> tuple[Float[Array, "P replica outputs"], Float[Array, "P replica K"]]:
+) -> tuple[Float[Array, "replica outputs P"], Float[Array, "replica K P"]]:
     """τ_c − σ_c and the fields x_i of all examples of a set; one product of matrices."""
     replicas, K, N = weights.shape
-    fields = (x @ weights.reshape(-1, N).T).reshape(len(x), replicas, K)
-    outputs = scenario.student.activation(fields) @ scenario.readouts[0].T
-    return labels[:, None, :] - outputs, fields
+    fields = (weights.reshape(-1, N) @ x.T).reshape(replicas, K, len(x))
+    units = scenario.student.activation(fields)
+    return labels.T[None] - _summed(units, scenario.readouts[0]), fields
+
+
+def _summed(x: Float[Array, "replica n P"], matrix: Float[Array, "m n"]) -> Array:
+    """The product with a small matrix, written as a sum: one loop with the activation.
+
+    Examples are on the last axis, along which the loop runs.
+    """
+    return jnp.sum(x[:, None] * matrix[None, :, :, None], axis=2)

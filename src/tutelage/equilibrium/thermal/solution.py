@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from tutelage._checks import InputError
 from tutelage.activations import Activation
+from tutelage.equilibrium.kernel.kernel import is_hashable
 from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches, states_at
 from tutelage.equilibrium.symmetric.theory import Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
@@ -265,9 +266,8 @@ def _stored(activation: Activation, *rest: Any) -> Solution:
 
 def solution_of(activation: Activation, setting: Setting) -> Solution:
     """Return the solution of a setting, cached per activation."""
-    try:
-        return _stored(
-            activation, setting.temperature, setting.noise, setting.approximation, setting.units
-        )
-    except TypeError:  # parameters that are arrays cannot be hashed
+    if not is_hashable(activation):
         return solved(setting)
+    return _stored(
+        activation, setting.temperature, setting.noise, setting.approximation, setting.units
+    )

@@ -57,7 +57,11 @@ class PiecewiseAverage:
 
     def __init__(self, slopes: tuple[float, float], beta: float):
         self.beta = beta
-        self.signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
+        signs = itertools.product((-1.0, 1.0), repeat=4)
+        # Exchanging the two students and the two teachers changes neither M nor the overlaps.
+        pairs = [(s, (s[1], s[0], s[3], s[2])) for s in signs]
+        self.signs = np.array([s for s, exchanged in pairs if s <= exchanged])
+        self.often = np.array([1.0 + (s < exchanged) for s, exchanged in pairs if s <= exchanged])
         self.a = STUDENT_MINUS_TEACHER * np.where(self.signs < 0, *slopes)
 
     def __call__(self, U: Any, V: Any, C: Any) -> Average:
@@ -85,7 +89,7 @@ class PiecewiseAverage:
         if np.iscomplexobj(reduced):
             real = orthant_change(reduced.real)
             probability = probability + 1j * np.sum(real * reduced.imag, (-2, -1))
-        root = 1 / np.sqrt(w)
+        root = self.often / np.sqrt(w)
         parts = root * probability
         in_beta = -0.5 * (w - 1) / (beta * w) * parts
         in_beta = in_beta - root * np.sum(change * _squares(Ca), (-2, -1)) / w**2

@@ -20,7 +20,7 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 NOISE = 0.3
-TEMPERATURES = np.geomspace(0.02, 1.0, 8)
+TEMPERATURES = np.geomspace(0.02, 1.0, 12)
 MANY_TEMPERATURES = np.geomspace(0.01, 1.0, 40)
 UNITS: dict[str, Activation] = {
     "erf": Erf(),
@@ -29,6 +29,8 @@ UNITS: dict[str, Activation] = {
     "Swish": Swish(),
     "GELU": GELU(),
 }
+# The last α̃ of each diagram.
+LAST_LOADS = {"erf": 30.0, "ReLU": 6.0, "leaky ReLU, slope 0.2": 8.0, "Swish": 8.0, "GELU": 6.0}
 NOTE = (
     "K → ∞, replica symmetric, without label noise. Second route: saddle-point equations as "
     "derivatives of the free energy in mpmath (tests/equilibrium/thermal)."
@@ -153,20 +155,20 @@ def _numbers(one: xr.Dataset, quantity: str) -> tuple[float, float]:
 
 
 def _diagrams(temperatures: np.ndarray) -> Figure:
-    """Phases of erf and ReLU with noisy labels, and α̃_c over T without noise."""
+    """Phases with noisy labels of all units, and α̃_c over T without noise."""
     import matplotlib.pyplot as plt
 
     from tutelage import figures, sweeps
 
-    figure, axes = plt.subplots(1, 3, figsize=(13.0, 4.0), layout="constrained")
-    data = {}
-    for place, (name, last) in zip(axes, (("erf", 30.0), ("ReLU", 6.0)), strict=False):
+    figure, grid = plt.subplots(2, 3, figsize=(13.0, 9.0), layout="constrained")
+    axes, data = grid.ravel(), {}
+    for place, name in zip(axes, UNITS, strict=False):
         data[name] = sweeps.run(
             equilibrium.phases,
             {"temperature": temperatures},
             activation=UNITS[name],
             units=math.inf,
-            loads=np.linspace(0.2, last, 41),
+            loads=np.linspace(0.2, LAST_LOADS[name], 41),
             label_noise=NOISE,
             workers=1,
         )
@@ -174,10 +176,10 @@ def _diagrams(temperatures: np.ndarray) -> Figure:
         place.set_title(f"{name}, $\\varsigma = {NOISE:g}$", fontsize=10)
     loads = np.array([[threshold(name, float(T))[0] for T in temperatures] for name in UNITS])
     for name, row in zip(UNITS, loads, strict=True):
-        axes[2].plot(temperatures, row, label=name)
-    axes[2].set(xscale="log", yscale="log", xlabel="$T$", ylabel=r"$\tilde\alpha_c$")
-    axes[2].set_title("no noise", fontsize=10)
-    axes[2].legend(fontsize="small")
+        axes[-1].plot(temperatures, row, label=name)
+    axes[-1].set(xscale="log", yscale="log", xlabel="$T$", ylabel=r"$\tilde\alpha_c$")
+    axes[-1].set_title("no noise", fontsize=10)
+    axes[-1].legend(fontsize="small")
     data["thresholds"] = xr.Dataset(
         {"coexists": (("unit", "temperature"), loads)},
         coords={"unit": list(UNITS), "temperature": temperatures},
@@ -189,13 +191,13 @@ SECTIONS = (
     Section(
         "temperature",
         "Learning at any temperature",
-        "Examples per weight α̃ = P/(KN) at which units specialize, over the temperature. Left and "
-        "middle: phases with label noise ς = 0.3; at T = ς² the student is Bayes-optimal, and "
-        "below students may agree with each other before they agree with the teacher. A colder "
-        "student has a lower ε_g down to the hatched area, where Λ = 0. Right: α̃_c without "
-        "noise; at T = 0 it is 1 for erf units and π/2 − 1 for the ReLU.",
+        "Examples per weight α̃ = P/(KN) at which units specialize, over the temperature: phases "
+        "with label noise ς = 0.3. At T = ς² the student is Bayes-optimal, and below students may "
+        "agree with each other before they agree with the teacher. A colder student has a lower "
+        "ε_g down to the hatched area, where Λ = 0. Last: α̃_c without noise; at T = 0 it is 1 for "
+        "erf units and π/2 − 1 for the ReLU.",
         compute,
-        "40 temperatures instead of 8, and the sampled networks again, five minutes",
+        "40 temperatures instead of 12, and the sampled networks again, five minutes",
         lambda: recorded.digest("beyond"),
     ),
 )
