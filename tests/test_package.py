@@ -23,6 +23,7 @@ ROOMS = [
     *(
         "_lazy",
         "_precision",
+        "_given",
         "_jax",
         "_module",
         "_types",
@@ -46,7 +47,18 @@ OFFER = "Other packages may use the module"
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
 SIMULATION_MAY_IMPORT = {
-    *("_jax", "_lazy", "_precision", "_checks", "_names", "_arguments", "_memory", "_findings"),
+    *(
+        "_given",
+        "_jax",
+        "_lazy",
+        "_precision",
+        "_types",
+        "_checks",
+        "_names",
+        "_arguments",
+        "_memory",
+        "_findings",
+    ),
     *("activations", "model", "runs", "averages.generalization"),
 }
 

@@ -91,7 +91,7 @@ def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(function)
 
 
-def fits(value: Any, kind: Any) -> bool:
+def fits(value: object, kind: Any) -> bool:
     """Return whether a value has the type of an annotation.
 
     >>> fits(3, int), fits(True, int), fits(2, float | None), fits("a", Literal["b"])
@@ -126,7 +126,7 @@ def fits(value: Any, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def _number(value: Any, kind: type) -> bool:
+def _number(value: object, kind: type) -> bool:
     if kind is bool:
         return isinstance(value, bool | np.bool_)
     return is_number(value) and (kind is float or isinstance(value, Integral))
@@ -142,7 +142,7 @@ def _as_number(name: str, value: Rational) -> Any:
         raise InputError(name, short_repr(value), "it has to be a number below 1.8e308") from None
 
 
-def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
+def _sequence(value: object, origin: object, inner: tuple) -> bool:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return False
     if getattr(value, "ndim", 1) == 0 or not (origin is Iterable or hasattr(value, "__getitem__")):
@@ -155,7 +155,7 @@ def _sequence(value: Any, origin: Any, inner: tuple) -> bool:
     return once or not inner or all(fits(x, inner[0]) for x in value)
 
 
-def refuse(name: str, value: Any, kind: Any) -> None:
+def refuse(name: str, value: object, kind: Any) -> None:
     parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     allowed = " or ".join(dict.fromkeys(map(_words, parts)))
     hints = [MADE_BY[part.__name__] for part in parts if getattr(part, "__name__", "") in MADE_BY]
@@ -166,7 +166,7 @@ def refuse(name: str, value: Any, kind: Any) -> None:
     raise InputError(name, short_repr(value), f"it has to be {allowed}", hints[0] if hints else "")
 
 
-def _is_entry(value: Any, kind: Any) -> bool:
+def _is_entry(value: object, kind: Any) -> bool:
     """Return whether a single value was given for a list of such values."""
     inner = get_args(kind)
     if get_origin(kind) not in (Sequence, Iterable, list) or not inner or inner[0] is Any:

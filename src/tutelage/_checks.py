@@ -44,7 +44,7 @@ class ComputationError(ArithmeticError):
         super().__init__(f"{message} Try: {hint}." if hint else message)
 
 
-def short_repr(value: Any) -> str:
+def short_repr(value: object) -> str:
     """Represent a value on one line; a long one by its type and first characters.
 
     >>> short_repr(0.5), short_repr(list(range(100)))
@@ -58,7 +58,7 @@ def short_repr(value: Any) -> str:
     return text if len(text) <= REPR_LENGTH else f"{kind} {text[:REPR_LENGTH]}…"
 
 
-def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str = "") -> Any:
+def value_of(argument: str, function: Any, *given: object, allowed: str, hint: str = "") -> Any:
     """Call a function of the user; if it fails, raise an InputError that quotes its error."""
     try:
         return function(*given)
@@ -70,7 +70,7 @@ def value_of(argument: str, function: Any, *given: Any, allowed: str, hint: str 
         raise InputError(argument, received, allowed, hint) from problem
 
 
-def is_traced(value: Any) -> bool:
+def is_traced(value: object) -> bool:
     """Return whether a value is traced by ``jit``, ``grad`` or ``vmap``, its numbers unknown."""
     import jax
 
@@ -184,7 +184,7 @@ def shape_of(argument: str, value: Any) -> tuple[int, ...]:
         raise InputError(argument, received, "it has to be an array of real numbers") from None
 
 
-def finite_array(argument: str, value: Any, largest: float = LARGEST_NUMBER) -> np.ndarray:
+def finite_array(argument: str, value: object, largest: float = LARGEST_NUMBER) -> np.ndarray:
     """Convert to a float64 array; refuse entries that are not finite or larger than ``largest``."""
     array = real_array(argument, value)
     if not is_usable(array, largest):
@@ -216,7 +216,7 @@ def real_array(argument: str, value: Any) -> np.ndarray:
 
 
 def increasing_array(
-    argument: str, value: Any, *, at_least: float = -np.inf, hint: str = ""
+    argument: str, value: object, *, at_least: float = -np.inf, hint: str = ""
 ) -> np.ndarray:
     """Check an array of at least one finite number, in increasing order."""
     array = finite_array(argument, value)
@@ -237,7 +237,7 @@ def check_variables(argument: str, dataset: Any, *names: str, made_by: str) -> N
 
 
 def epochs_to_record(
-    argument: str, value: Any, last: int, *, at_least_one: bool = True
+    argument: str, value: object, last: int, *, at_least_one: bool = True
 ) -> np.ndarray:
     """Check epochs: increasing whole numbers from 0, the start, to the last epoch."""
     epochs = finite_array(argument, value)
@@ -267,7 +267,7 @@ def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = N
 
 
 def covariance(
-    argument: str, value: Any, size: int | None = None, rounding: float = ROUNDING
+    argument: str, value: object, size: int | None = None, rounding: float = ROUNDING
 ) -> np.ndarray:
     """Check a covariance: finite, square, symmetric and positive semi-definite up to rounding."""
     array = finite_array(argument, value)

@@ -85,7 +85,7 @@ def _digits(value: float, error: float) -> str:
     return f"{value:.{min(certain, 15)}g}"
 
 
-def _array(values: Any) -> str:
+def _array(values: object) -> str:
     x = np.asarray(values)
     if x.size > MOST_ENTRIES:
         return f"an array of shape {x.shape}"

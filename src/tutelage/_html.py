@@ -24,7 +24,7 @@ def rows_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     return f"<table><caption>{html.escape(title)}</caption>{cells}</table>"
 
 
-def as_html(value: Any) -> str:
+def as_html(value: object) -> str:
     """A value that has HTML of its own, or text with its line breaks."""
     if hasattr(value, "_repr_html_"):
         return value._repr_html_()

@@ -103,7 +103,7 @@ def with_checked_arguments(kind: Class) -> Class:
     signature = inspect.signature(make)
 
     @wraps(make)
-    def made(self: Any, *args: Any, **options: Any) -> Any:
+    def made(self: object, *args: Any, **options: Any) -> Any:
         bind_arguments(signature, kind.__name__, (self, *args), options)
         return make(self, *args, **options)
 
@@ -137,7 +137,9 @@ def _problem(
     return InputError(missing, "nothing", f"{called} needs {', '.join(needed)}")
 
 
-def _unknown_argument(name: str, called: str, there: Mapping[str, Any], listed: str) -> InputError:
+def _unknown_argument(
+    name: str, called: str, there: Mapping[str, object], listed: str
+) -> InputError:
     received = f"an argument that {called} does not have"
     if name in USAGE_OF_ARGUMENT:
         return InputError(name, received, listed, USAGE_OF_ARGUMENT[name].format(name=name))

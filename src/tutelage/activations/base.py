@@ -11,9 +11,10 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, is_traced, short_repr
+from tutelage._given import ArrayLike
 from tutelage._jax import jnp, numbers_to_arrays
 from tutelage._module import Module
-from tutelage._types import ArrayLike, Scalar
+from tutelage._types import Scalar
 from tutelage.activations.closed import ClosedForm
 from tutelage.activations.hermite import HermiteCoefficients, check_order, check_variance
 from tutelage.activations.projection import project
@@ -187,7 +188,7 @@ def _series(
     return activation.hermite_series(order, q)
 
 
-def check_one(argument: str, activation: Any) -> Any:
+def check_one(argument: str, activation: object) -> Any:
     """Check that an activation has one value of each parameter."""
     if not isinstance(activation, Activation):
         allowed = "it has to be an Activation"

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array
 
 from tutelage._checks import InputError, finite_number, is_traced
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
-from tutelage._types import ArrayLike
 from tutelage.activations.base import Activation, Kink, Parity
 from tutelage.activations.probe import check_function, probe
 

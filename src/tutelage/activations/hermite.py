@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp, match_rank
-from tutelage._types import ArrayLike
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -127,7 +127,7 @@ def check_order(order: Any) -> int:
     return int(order)
 
 
-def check_variance(variance: Any) -> Float[Array, "..."]:
+def check_variance(variance: object) -> Float[Array, "..."]:
     """Check a variance: finite and at least zero; traced values pass."""
     if is_traced(variance):
         return jnp.asarray(variance, float)

@@ -124,7 +124,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
     return _Jump(left[place], jump[place], found[place])
 
 
-def check_function(f: Any) -> None:
+def check_function(f: object) -> None:
     """Check that f maps a number to a real number and that JAX can differentiate it twice."""
     hint = "lambda x: jnp.tanh(x) / 2, written with jax.numpy for a single number x"
     if not callable(f):

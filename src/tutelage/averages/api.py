@@ -13,8 +13,8 @@ from tutelage._checks import (
     covariance_shape,
     is_traced,
 )
+from tutelage._given import ArrayLike
 from tutelage._jax import jnp, numbers_to_arrays
-from tutelage._types import ArrayLike
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.averages.estimate import Estimate

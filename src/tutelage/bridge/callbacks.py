@@ -6,6 +6,8 @@ Each is made of the class of its framework, which is imported here, when one is 
 import sys
 from typing import TYPE_CHECKING, Any
 
+from jaxtyping import Array, Int, PyTree
+
 from tutelage._checks import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def lightning(record: "Recorder") -> Any:
                 record.watch(optimizers[0])
             record(pl_module, step=trainer.global_step)
 
-        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: object) -> None:
             record(pl_module, step=trainer.global_step)
 
     return Record()
@@ -47,15 +49,15 @@ def keras(record: "Recorder", step: int = 0) -> Any:
             super().__init__()
             self.step, self.before = step, step
 
-        def on_train_begin(self, logs: Any = None) -> None:
+        def on_train_begin(self, logs: object = None) -> None:
             if self.model.optimizer is not None and not record.knows_optimizer:
                 record.watch(self.model.optimizer)
             record(self.model, step=self.step)
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
             self.before = self.step
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:
             self.step = self.before + batch + 1
             if record.wants(self.step):
                 # The JAX backend of Keras stores the weights elsewhere during training.
@@ -72,15 +74,15 @@ def optax(record: "Recorder") -> Any:
     import optax
     from jax.experimental import io_callback
 
-    def init(params: Any) -> Any:
+    def init(params: PyTree) -> Any:
         return jnp.zeros((), jnp.int32)
 
-    def update(updates: Any, step: Any, params: Any = None) -> Any:
+    def update(updates: PyTree, step: Int[Array, ""], params: PyTree | None = None) -> Any:
         if params is None:
             allowed = "the recorder needs the parameters"
             raise InputError("params", "None", allowed, "optimizer.update(grads, state, params)")
 
-        def look(params: Any, step: Any) -> None:
+        def look(params: PyTree, step: int) -> None:
             record(params, step=int(step))
 
         def seen() -> None:

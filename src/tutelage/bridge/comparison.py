@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from tutelage import simulation
 from tutelage._checks import InputError
+from tutelage._types import AnyArray
 from tutelage.bridge.optimizers import Optimizer, of_record
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.timing import rate_of
@@ -229,7 +230,7 @@ def shown_rate(problem: Problem) -> tuple[float, float]:
 
 
 @stored_jit
-def _rates(flow: Flow, y: Any, T: Any) -> Any:
+def _rates(flow: Flow, y: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"]) -> Any:
     """dy/dα in the limit η → 0, compiled in one piece."""
     return flow.rates(y, T, rate_of(0))
 

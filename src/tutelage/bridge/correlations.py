@@ -26,7 +26,7 @@ def _not_in_the_dataset(found: xr.Dataset) -> Any:
         "data": _not_in_the_dataset,
     }
 )
-def correlations(student: Any, teacher: Any, data: Any, *, layer: int = 1) -> xr.Dataset:
+def correlations(student: object, teacher: object, data: object, *, layer: int = 1) -> xr.Dataset:
     """Correlation coefficients of the nodes of one layer of two networks on data.
 
     ρ_kj = Σ_i f̃_k(x_i) f̃*_j(x_i),   f̃ = (f - mean)/‖f - mean‖ over the examples
@@ -76,7 +76,9 @@ def correlations(student: Any, teacher: Any, data: Any, *, layer: int = 1) -> xr
     )
 
 
-def _nodes(argument: str, network: Any, data: Any, layer: int) -> Float[np.ndarray, "n nodes"]:
+def _nodes(
+    argument: str, network: object, data: object, layer: int
+) -> Float[np.ndarray, "n nodes"]:
     """Activations of the nodes, examples and places as rows."""
     if callable(network) and reader_of(network) is None:
         allowed = "it has to be a function from data to activations"

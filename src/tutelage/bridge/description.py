@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array, is_usable, real_array
 from tutelage._findings import Finding
+from tutelage._given import ArrayLike
 
 # Largest number of layers of which all orders are tried.
 MOST_LAYERS = 6
@@ -140,7 +141,12 @@ def described(argument: str, framework: str, layers: Sequence[Layer], **known: A
 
 
 def layer(
-    argument: str, name: str, weights: Any, bias: Any = None, *, transposed: bool = False
+    argument: str,
+    name: str,
+    weights: ArrayLike,
+    bias: ArrayLike | None = None,
+    *,
+    transposed: bool = False,
 ) -> Layer:
     """Make a layer of real weights and biases of matching shapes; ``transposed``: (in, out).
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jaxtyping import Array
+
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 from tutelage._jax import jax, jnp
@@ -20,7 +22,7 @@ class Objective(NamedTuple):
 
 @validated
 def hessian(
-    model: Any, loss: Callable[[Any, Any], Any], data: Any, *, part: str | None = None
+    model: object, loss: Callable[[Any, Any], Any], data: object, *, part: str | None = None
 ) -> Objective:
     """Return the loss L(θ) of a model on data and its θ, for the functions of `tutelage.spectra`.
 
@@ -62,7 +64,7 @@ def hessian(
         there = ", ".join(repr(name) for name in names)
         raise InputError("part", repr(part), f"the parameters are {there}"[:300])
 
-    def of_parameters(parameters: dict[str, Any]) -> Any:
+    def of_parameters(parameters: dict[str, Array]) -> Any:
         every = list(values)
         for i in moving:
             every[i] = parameters[names[i]]
@@ -71,7 +73,7 @@ def hessian(
     return Objective(of_parameters, {names[i]: values[i] for i in moving})
 
 
-def _functional(model: Any) -> tuple[Any, Any]:
+def _functional(model: object) -> tuple[Any, Any]:
     """Parameters as a tree, and the model as a function of them and of inputs."""
     name = reader_of(model)
     if name is not None and hasattr(reader(name), "functional"):
@@ -92,7 +94,7 @@ def _functional(model: Any) -> tuple[Any, Any]:
     return tree, apply
 
 
-def _pair(data: Any) -> tuple[Any, Any]:
+def _pair(data: object) -> tuple[Any, Any]:
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError(
             "data",

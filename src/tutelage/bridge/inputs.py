@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array
 from tutelage._findings import Finding
+from tutelage._given import ArrayLike
 from tutelage._memory import check_memory
 from tutelage.bridge.frameworks.arrays import as_array
 
@@ -40,7 +40,7 @@ class Structure(Finding):
         return " and ".join(odd)
 
 
-def check_inputs(argument: str, inputs: Any, dimension: int) -> Float[np.ndarray, "n N"]:
+def check_inputs(argument: str, inputs: ArrayLike, dimension: int) -> Float[np.ndarray, "n N"]:
     """Rows of data, at least two."""
     ξ = finite_array(argument, as_array(argument, inputs))
     if ξ.ndim != 2 or ξ.shape[1] != dimension or len(ξ) < 2:

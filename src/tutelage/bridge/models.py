@@ -25,7 +25,7 @@ HINT = "weight matrices, or a PyTorch, Flax, Equinox or Keras model"
 
 
 @validated
-def describe(network: Any) -> Description:
+def describe(network: object) -> Description:
     """Read the layers and activations of a network of any supported library.
 
     Args:
@@ -58,14 +58,14 @@ def describe(network: Any) -> Description:
     return replace(found, measured=measured_words(found))
 
 
-def read(argument: str, network: Any) -> Description:
+def read(argument: str, network: object) -> Description:
     """Read a network given as an argument, and check that its weights are finite."""
     found = read_any(argument, network)
     check_finite(argument, found)
     return found
 
 
-def read_any(argument: str, network: Any) -> Description:
+def read_any(argument: str, network: object) -> Description:
     """Read a network like `read`, but accept infinite or NaN weights of a diverged training."""
     if isinstance(network, Description):
         return network
@@ -76,7 +76,7 @@ def read_any(argument: str, network: Any) -> Description:
     return reader(name).read(argument, network)
 
 
-def reader_of(network: Any) -> str | None:
+def reader_of(network: object) -> str | None:
     """The name of the file that knows such objects."""
     kind: Any = type(network)
     return _reader_of(kind)
@@ -89,7 +89,7 @@ def reader(name: str) -> Any:
 
 
 @cache
-def _reader_of(kind: Any) -> str | None:
+def _reader_of(kind: type) -> str | None:
     modules = [parent.__module__ for parent in kind.__mro__]
     for package, name in READERS:
         if any(f"{module}.".startswith(f"{package}.") for module in modules):

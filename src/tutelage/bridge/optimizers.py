@@ -98,7 +98,7 @@ def of_record(record: xr.Dataset) -> Optimizer | None:
         raise InputError(f"record.attrs[{ATTRIBUTE!r}]", short_repr(text), allowed) from None
 
 
-def read_optimizer(optimizer: Any) -> Optimizer:
+def read_optimizer(optimizer: object) -> Optimizer:
     """Settings of a PyTorch or Keras optimizer, or of a description by hand."""
     packages = {parent.__module__.partition(".")[0] for parent in type(optimizer).__mro__}
     if "torch" in packages and hasattr(optimizer, "param_groups"):

@@ -1,13 +1,13 @@
 """Overlaps of two networks, whoever has made them."""
 
 import math
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError
+from tutelage._given import ArrayLike
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import Description
 from tutelage.bridge.fields import covariances
@@ -23,9 +23,9 @@ FEW_INPUTS = 50
 
 @validated
 def overlaps(
-    student: Any,
-    teacher: Any,
-    inputs: Any = None,
+    student: object,
+    teacher: object,
+    inputs: ArrayLike | None = None,
     *,
     layer: str | tuple[str, str] | None = None,
     scaled: bool | None = None,
@@ -64,7 +64,7 @@ def overlaps(
 
 
 def pair(
-    student: Any, teacher: Any, layer: str | tuple[str, str] | None, scaled: bool | None
+    student: object, teacher: object, layer: str | tuple[str, str] | None, scaled: bool | None
 ) -> tuple[Units, Units]:
     """Return the hidden layers of student and teacher, which need the same number of inputs."""
     names = layer if isinstance(layer, tuple) else (layer, layer)

@@ -5,7 +5,7 @@ of the framework itself where that is one of JAX, else by a spline through its v
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -60,7 +60,9 @@ def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
     up, zero, down = (float(g[x]) for x in (1.0, 0.0, -1.0))
     digits = max(2, int(-math.log10(error)))
 
-    def one(kind: Any, factor: float, *parameters: float) -> Iterator[Recognised]:
+    def one(
+        kind: Callable[..., Activation], factor: float, *parameters: float
+    ) -> Iterator[Recognised]:
         numbers = [float(f"{p:.{digits}g}") for p in parameters]
         if np.isfinite(factor) and factor != 0 and all(map(within_range, numbers)):
             yield Recognised(kind(*numbers), float(f"{factor:.{digits}g}"))
@@ -94,7 +96,7 @@ def _check_elementwise(argument: str, function: Function) -> None:
         raise InputError(argument, f"the activation {function.name}", allowed, "tl.ReLU()")
 
 
-def _kinks(g: Any) -> tuple[float, ...]:
+def _kinks(g: Callable[[np.ndarray], np.ndarray]) -> tuple[float, ...]:
     """Find the points where the slope of g jumps, by repeated subdivision."""
     x = np.linspace(-8.0, 8.0, 1024)  # not a round spacing: zero lies between two points
     y = g(x)
@@ -126,7 +128,7 @@ class Spline(eqx.Module):
     coefficients: Float[Array, "knots order"]
 
     @classmethod
-    def through(cls, g: Any, kinks: tuple[float, ...]) -> "Spline":
+    def through(cls, g: Callable[[np.ndarray], np.ndarray], kinks: tuple[float, ...]) -> "Spline":
         """Interpolate g by splines of degree five, because averages need two derivatives."""
         # Between kinks, and on both sides of 0, where many functions change their formula.
         ends = sorted({-END, 0.0, *kinks, END})
@@ -139,7 +141,7 @@ class Spline(eqx.Module):
             rows.append(pieces.c[:, width].T)
         return cls(jnp.asarray(np.concatenate(knots)), jnp.asarray(np.concatenate(rows)))
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Float[Array, "..."]) -> Any:
         inside = jnp.clip(x, -END, END)
         i = jnp.clip(jnp.searchsorted(self.knots, inside, side="right") - 1, 0)
         t, c = inside - self.knots[i], self.coefficients[i]

@@ -21,9 +21,10 @@ from jaxtyping import Float
 from tutelage import results
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer, short_repr
+from tutelage._given import ArrayLike, FileName
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import Units, units
-from tutelage.bridge.description import check_finite
+from tutelage.bridge.description import Description, check_finite
 from tutelage.bridge.inputs import Structure, check_inputs, structure
 from tutelage.bridge.models import read, read_any
 from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_optimizer
@@ -159,7 +160,7 @@ class Recorder:
     @validated
     def __init__(
         self,
-        teacher: Any,
+        teacher: object,
         learning_rate: float | None = None,
         *,
         every: int | None = None,
@@ -167,11 +168,11 @@ class Recorder:
         batch: int = 1,
         loss: Literal["half", "mean"] = "half",
         most: int = 1000,
-        inputs: Any = None,
-        activation: Any = None,
+        inputs: ArrayLike | None = None,
+        activation: object = None,
         scaled: bool | None = None,
-        optimizer: Any = None,
-        path: Any = None,
+        optimizer: object = None,
+        path: FileName | None = None,
         log: Callable[..., Any] | None = None,
     ):
         self._teacher = units("teacher", read("teacher", teacher), scaled)
@@ -224,7 +225,7 @@ class Recorder:
         """Steps between two records, by now."""
         return self._records.stride
 
-    def __call__(self, student: Any, step: int | None = None) -> None:
+    def __call__(self, student: object, step: int | None = None) -> None:
         """Look at the student after so many steps: 0 is the start; by default one more each time.
 
         Returns at once unless this is a step to record.
@@ -241,7 +242,7 @@ class Recorder:
         """Whether a step would be recorded, for those to whom the weights cost something."""
         return step % self._records.stride == 0 or self._scenario is None
 
-    def _note(self, student: Any, step: int) -> None:
+    def _note(self, student: object, step: int) -> None:
         network = read_any("student", student)
         if self._scenario is None:
             check_finite("student", network)
@@ -271,7 +272,7 @@ class Recorder:
         """Whether the settings of the optimizer are stored."""
         return self._settings is not None
 
-    def watch(self, optimizer: Any) -> None:
+    def watch(self, optimizer: object) -> None:
         """Store the settings of an optimizer that did not exist when the recorder was made."""
         self._optimizer, self._settings = optimizer, read_optimizer(optimizer)
 
@@ -283,7 +284,7 @@ class Recorder:
         factor = now[0] / self._settings.rates[0] if now and self._settings.rates[0] else 1.0
         self._rate_factors = min(self._rate_factors[0], factor), max(self._rate_factors[1], factor)
 
-    def _begin(self, network: Any, step: int) -> None:
+    def _begin(self, network: Description, step: int) -> None:
         """The first student: everything is looked at."""
         self._dropout = network.dropout
         self._student = units("student", network, self._scaled)
@@ -297,7 +298,7 @@ class Recorder:
         if self._path is not None and self._path.exists():
             self._go_on(step, network)
 
-    def _weights(self, network: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    def _weights(self, network: Description) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """J, c v and biases of a student of which the first has been looked at."""
         first = self._student
         assert first is not None
@@ -362,7 +363,7 @@ class Recorder:
         found = found.assign(self._on_inputs())
         return found.assign_attrs(self._attributes())
 
-    def _errors(self, observed: dict[str, Any]) -> Float[np.ndarray, "1 time"]:
+    def _errors(self, observed: dict[str, np.ndarray]) -> Float[np.ndarray, "1 time"]:
         """ε_g of every record, each computed once: it may take longer than thousands of steps."""
         steps = self._records.steps
         new = np.array([step not in self._known for step in steps])
@@ -419,6 +420,7 @@ class Recorder:
         self._pause = max(SECONDS, (self._saved - begun) / SHARE)
 
     def _write(self, found: xr.Dataset) -> None:
+        assert isinstance(self._path, Path)
         try:
             results.save(found, self._path)
         except OSError as problem:
@@ -426,7 +428,7 @@ class Recorder:
             warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
         self._saved = time.monotonic()
 
-    def _go_on(self, step: int, network: Any) -> None:
+    def _go_on(self, step: int, network: Description) -> None:
         """Continue from the records before this step in a file of the same training."""
         assert isinstance(self._path, Path)
         there, ours = results.load(self._path), self._attributes()
@@ -452,7 +454,9 @@ class Recorder:
             values |= {} if v is None else {"readout": [v] * int(earlier.sum())}
         self._records.values = values if earlier.any() else {}
 
-    def _check_resumed(self, there: xr.Dataset, steps: np.ndarray, step: int, network: Any) -> bool:
+    def _check_resumed(
+        self, there: xr.Dataset, steps: np.ndarray, step: int, network: Description
+    ) -> bool:
         """Refuse a network whose overlaps differ from those recorded in the file at this step.
 
         True if the file has this step, so that the record has no gap.
@@ -489,7 +493,7 @@ class Recorder:
     def __enter__(self) -> "Recorder":
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         """The file holds everything when the block ends, however it ends."""
         if self._path is not None and self._scenario is not None:
             self.save()

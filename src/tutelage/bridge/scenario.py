@@ -6,6 +6,7 @@ import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
+from tutelage._given import ArrayLike
 from tutelage.activations import Activation
 from tutelage.bridge.behaviour import Units
 from tutelage.bridge.inputs import check_inputs, structure
@@ -19,11 +20,11 @@ NO_BIAS = 1e-6
 
 @validated
 def scenario(
-    student: Any,
-    teacher: Any,
-    inputs: Any = None,
+    student: object,
+    teacher: object,
+    inputs: ArrayLike | None = None,
     *,
-    activation: Any = None,
+    activation: object = None,
     scaled: bool | None = None,
 ) -> Scenario:
     """The `Scenario` of a student and a teacher: units, activations, readouts and T.
@@ -58,7 +59,7 @@ def scenario(
     )
 
 
-def of_units(J: Units, B: Units, activation: Any, T: np.ndarray) -> Scenario:
+def of_units(J: Units, B: Units, activation: object, T: np.ndarray) -> Scenario:
     """The scenario of two hidden layers; inputs with structure are the caller's matter."""
     given = activation if isinstance(activation, tuple) else (activation, activation)
     if len(given) != 2:
@@ -72,7 +73,7 @@ def of_units(J: Units, B: Units, activation: Any, T: np.ndarray) -> Scenario:
     return Scenario(student, teacher, teacher_overlaps=T)
 
 
-def _check_structure(inputs: Any, dimension: int) -> None:
+def _check_structure(inputs: ArrayLike, dimension: int) -> None:
     found = structure(check_inputs("inputs", inputs, dimension))
     if found.words:
         raise InputError(
@@ -90,7 +91,7 @@ def _check_outputs(J: Units, B: Units) -> None:
         raise InputError("teacher", f"{outputs[1]} outputs", f"the student has {outputs[0]}")
 
 
-def _committee(argument: str, units: Units, given: Any) -> Committee:
+def _committee(argument: str, units: Units, given: object) -> Committee:
     _check_biases(argument, units)
     v = units.readout
     plain = v is None or (len(v) == 1 and np.all(v == 1))

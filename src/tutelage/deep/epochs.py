@@ -84,6 +84,6 @@ def _nothing(record: Measured) -> Measured:
     return {name: np.full_like(array, missing(array)) for name, array in record.items()}
 
 
-def missing(array: Any) -> float:
+def missing(array: np.ndarray) -> float:
     """Return the value for missing data: NaN for a number, -1 for the number of a node."""
     return np.nan if np.asarray(array).dtype.kind == "f" else -1

@@ -9,7 +9,9 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.deep.network import Network, check_examples, check_pair
 
 # For layers below the last hidden one, E[β_kk(x)] takes a matrix of C rows for every example.
@@ -17,7 +19,7 @@ STRENGTH_EXAMPLES = 64
 
 
 @validated
-def correlations(student: Network, teacher: Network, examples: Any) -> list[np.ndarray]:
+def correlations(student: Network, teacher: Network, examples: ArrayLike) -> list[np.ndarray]:
     """Compute correlation coefficients of all student with all teacher nodes, by layer.
 
     ρ_kj = Σ_i f̃_k(x_i) f̃*_j(x_i),   f̃ = (f - mean)/‖f - mean‖ over the examples
@@ -44,17 +46,21 @@ def correlations(student: Network, teacher: Network, examples: Any) -> list[np.n
 
 
 @eqx.filter_jit
-def _correlations(student: Network, teacher: Network, x: Any) -> list[Any]:
+def _correlations(
+    student: Network, teacher: Network, x: Float[AnyArray, "examples inputs"]
+) -> list[Any]:
     pairs = zip(student.activations(x)[:-1], teacher.activations(x)[:-1], strict=True)
     return [correlation(f, g) for f, g in pairs]
 
 
-def correlation(f: Any, g: Any) -> Float[Array, "students teachers"]:
+def correlation(
+    f: Float[AnyArray, "examples students"], g: Float[AnyArray, "examples teachers"]
+) -> Float[Array, "students teachers"]:
     """Compute ρ_kj of activations of shapes (examples, n) and (examples, m)."""
     return _unit(f).T @ _unit(g)
 
 
-def _unit(f: Any) -> Any:
+def _unit(f: Float[AnyArray, "examples nodes"]) -> Any:
     centred = f - jnp.mean(f, axis=0, keepdims=True)
     norm = jnp.linalg.norm(centred, axis=0, keepdims=True)
     # A constant minus its mean is rounding error, which has no direction.
@@ -62,7 +68,9 @@ def _unit(f: Any) -> Any:
     return jnp.where(dead, 0.0, centred / jnp.where(dead, 1.0, norm))
 
 
-def strengths(student: Network, x: Any) -> list[Float[Array, " students"]]:
+def strengths(
+    student: Network, x: Float[AnyArray, "examples inputs"]
+) -> list[Float[Array, " students"]]:
     """Compute √E[β_kk(x)] of every hidden layer, β_kk = ‖v_k(x)‖²; the norm ‖v_k‖ in the last one.
 
     v_k(x) is column k of V_l(x), V_{l-1}(x) = V_l(x) D_l(x) W_lᵀ (tian2020, eq. (4)).
@@ -77,7 +85,9 @@ def strengths(student: Network, x: Any) -> list[Float[Array, " students"]]:
     return found[::-1]
 
 
-def measure(student: Network, teacher: Network, x: Any, whole: bool) -> dict[str, Any]:
+def measure(
+    student: Network, teacher: Network, x: Float[AnyArray, "examples inputs"], whole: bool
+) -> dict[str, Any]:
     """Measure one run at one epoch; ``whole``: also all correlations."""
     f, g = student.activations(x), teacher.activations(x)
     found = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
@@ -155,7 +165,7 @@ def focus_shifts(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     return (follows.diff("epoch") != 0).sum("epoch").where(known)
 
 
-def _of_layer(dataset: xr.Dataset, name: str, layer: Any) -> xr.DataArray:
+def _of_layer(dataset: xr.Dataset, name: str, layer: int) -> xr.DataArray:
     layers = sum(str(key).startswith("teacher_correlation_") for key in dataset)
     if not layers:
         allowed = "it has to be a result of training"

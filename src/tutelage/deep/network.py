@@ -9,7 +9,9 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp, match_rank
+from tutelage._types import AnyArray
 
 
 class Network(eqx.Module):
@@ -35,21 +37,21 @@ class Network(eqx.Module):
         """L, the number of layers of weights."""
         return len(self.weights)
 
-    def fields(self, x: Any) -> tuple[Any, ...]:
+    def fields(self, x: ArrayLike) -> tuple[Any, ...]:
         """Compute h_1, …, h_L, of shape (examples, n_l) for inputs of shape (examples, n_0)."""
         return _fields(self, jnp.asarray(x))
 
-    def activations(self, x: Any) -> tuple[Any, ...]:
+    def activations(self, x: ArrayLike) -> tuple[Any, ...]:
         """f_1, …, f_L of shape (examples, n_l)."""
         return _activations(self, jnp.asarray(x))
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: ArrayLike) -> Any:
         """f_L of shape (examples, n_L)."""
         return self.fields(x)[-1]
 
 
 @eqx.filter_jit
-def _fields(network: Network, x: Any) -> tuple[Any, ...]:
+def _fields(network: Network, x: Float[AnyArray, "examples inputs"]) -> tuple[Any, ...]:
     f, h = x, []
     for W, b in zip(network.weights, network.biases, strict=True):
         field = f @ W
@@ -59,19 +61,19 @@ def _fields(network: Network, x: Any) -> tuple[Any, ...]:
 
 
 @eqx.filter_jit
-def _activations(network: Network, x: Any) -> tuple[Any, ...]:
+def _activations(network: Network, x: Float[AnyArray, "examples inputs"]) -> tuple[Any, ...]:
     *hidden, output = _fields(network, x)
     return (*(relu(h) for h in hidden), output)
 
 
-def relu(h: Any) -> Any:
+def relu(h: Float[AnyArray, "..."]) -> Any:
     """Compute h I[h > 0], whose derivative at 0 is 0, as that of the paper's gates."""
     # With h > 0 a NaN would become 0, and a diverged run would look like one at rest.
     return jnp.where(h <= 0, 0.0, h)
 
 
 @validated
-def network(weights: Sequence[Any], biases: Sequence[Any] | None = None) -> Network:
+def network(weights: Sequence[ArrayLike], biases: Sequence[ArrayLike] | None = None) -> Network:
     """Make a network of weights.
 
     Args:
@@ -109,7 +111,7 @@ def as_jax(networks: Network) -> Network:
     return jax.device_put(networks)
 
 
-def _biases(biases: Any, W: list[np.ndarray]) -> list[np.ndarray]:
+def _biases(biases: Sequence[ArrayLike], W: list[np.ndarray]) -> list[np.ndarray]:
     b = [finite_array(f"biases[{i}]", array) for i, array in enumerate(biases)]
     wanted, received = [(A.shape[1],) for A in W], [a.shape for a in b]
     if wanted != received:
@@ -117,7 +119,7 @@ def _biases(biases: Any, W: list[np.ndarray]) -> list[np.ndarray]:
     return b
 
 
-def check_network(argument: str, value: Any) -> Network:
+def check_network(argument: str, value: object) -> Network:
     """Check that this is one network, not a batch."""
     if not isinstance(value, Network) or any(W.ndim != 2 for W in value.weights):
         allowed = "it has to be one network"
@@ -125,7 +127,7 @@ def check_network(argument: str, value: Any) -> Network:
     return value
 
 
-def check_pair(student: Any, teacher: Any, *, wider: bool = False) -> None:
+def check_pair(student: Network, teacher: Network, *, wider: bool = False) -> None:
     """Check equal depth, inputs and outputs; ``wider``: no layer of the student is narrower."""
     check_network("student", student)
     check_network("teacher", teacher)
@@ -141,7 +143,7 @@ def check_pair(student: Any, teacher: Any, *, wider: bool = False) -> None:
         raise InputError("student", f"widths {n}", allowed, "a student with multiple=2")
 
 
-def check_examples(argument: str, x: Any, inputs: int) -> np.ndarray:
+def check_examples(argument: str, x: ArrayLike, inputs: int) -> np.ndarray:
     """Check inputs of shape (examples, n_0), at least one."""
     array = finite_array(argument, x)
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):

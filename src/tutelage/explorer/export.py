@@ -104,7 +104,7 @@ def _add(picture: Picture, details: Picture) -> None:
     picture.numbers += details.numbers
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> Any:
     """Round numbers to six digits, which halves their length.
 
     >>> _rounded([0.1 + 0.2, None, 1 / 3])

@@ -162,7 +162,7 @@ def picture(name: Any) -> bytes | None:
         return None
 
 
-def has_picture(name: Any) -> bool:
+def has_picture(name: object) -> bool:
     """Return whether the report has a picture of this name."""
     if not isinstance(name, str) or not NAME.fullmatch(name) or not name.endswith(".svg"):
         return False

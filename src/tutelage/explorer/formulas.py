@@ -291,7 +291,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 }
 
 
-def value_of(node: Node, x: Any, functions: dict[str, Callable[..., Any]]) -> Any:
+def value_of(node: Node, x: object, functions: dict[str, Callable[..., Any]]) -> Any:
     """Evaluate a tree at x with the given functions."""
     if node.name == "number":
         return node.number

@@ -118,7 +118,7 @@ class Parameter:
             )
         return value
 
-    def _one_of(self, text: str, known: Mapping[str, Any]) -> Any:
+    def _one_of(self, text: str, known: Mapping[str, object]) -> Any:
         if text not in known:
             listed = ", ".join(known)
             raise InputError(

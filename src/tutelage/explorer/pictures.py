@@ -115,7 +115,7 @@ def trace_of(trace: Trace) -> dict[str, Any]:
     return asdict(trace)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert to types that JSON supports: lists, and null for NaN and infinity.
 
     >>> plain({"x": np.array([1.0, np.nan]), "y": (True, "a")})
@@ -136,7 +136,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def as_json(picture: Picture | Any, **more: Any) -> bytes:
+def as_json(picture: Picture | Any, **more: object) -> bytes:
     """Return a picture or another answer as JSON in UTF-8."""
     content = asdict(picture) if not isinstance(picture, dict) else picture
     text = json.dumps(plain({**content, **more}), ensure_ascii=False, allow_nan=False)

@@ -25,7 +25,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 class Job:
     """The current request, and whether it was cancelled."""
 
-    def __init__(self, header: dict[str, Any], out: Any):
+    def __init__(self, header: dict[str, Any], out: "Out"):
         self.id, self.task = header["id"], header["task"]
         self.view, self.state = VIEWS[header["view"]], header["state"]
         self.format = header.get("format", "")
@@ -99,14 +99,14 @@ def _count_compilations() -> list[int]:
 
     compiled = [0]
 
-    def count(event: str, duration_secs: float, **_: Any) -> None:
+    def count(event: str, duration_secs: float, **_: object) -> None:
         compiled[0] += event == COMPILED
 
     jax.monitoring.register_event_duration_secs_listener(count)
     return compiled
 
 
-def _answer(job: Job, begun: float, compiled: Any) -> tuple[dict[str, Any], bytes]:
+def _answer(job: Job, begun: float, compiled: object) -> tuple[dict[str, Any], bytes]:
     """Return status and content of the answer; on errors the message of the library."""
     try:
         if job.task == "runs":

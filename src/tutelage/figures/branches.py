@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES, group_coinciding, group_label
 from tutelage.figures.runs import BLOCK_OF_LETTER, axis_label, overlap_curves
 from tutelage.figures.style import colour, new_axes
@@ -19,7 +20,7 @@ MARKERS = ("", "o", "s", "^", "v", "D")
 
 
 @figure_function
-def branch(dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ") -> Any:
+def branch(dataset: xr.Dataset, axes: Axes | None = None, *, which: str = "RQ") -> Any:
     """Draw R_in and Q_ik of a branch of fixed points over the learning rate.
 
     Args:
@@ -85,7 +86,7 @@ def _joined(where: np.ndarray) -> np.ndarray:
     return where | np.append(where[1:], False)
 
 
-def _mark_specials(axes: Any, dataset: xr.Dataset, groups: Any) -> list[Any]:
+def _mark_specials(axes: Axes, dataset: xr.Dataset, groups: Any) -> list[Any]:
     """Mark folds and branch points on the curves; return a legend entry for each."""
     from matplotlib.lines import Line2D
 

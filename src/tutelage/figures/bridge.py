@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, short_repr
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.deviations import describe_verdict, draw_deviations, shade_band
 from tutelage.figures.panels import draw_panels, panel_of_letter, state_letters
@@ -13,7 +14,7 @@ from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
 
 @figure_function
-def prediction(result: Any, *, figsize: Any = None) -> Any:
+def prediction(result: Any, *, figsize: ArrayLike | None = None) -> Any:
     """Draw the result of `tutelage.bridge.predict`: the run, the equations and simulated networks.
 
     Args:

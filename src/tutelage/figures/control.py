@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.error_curves import error
+from tutelage.figures.kinds import Axes
 from tutelage.figures.overlap_curves import overlaps
 from tutelage.figures.style import colour, new_axes, new_panels
 from tutelage.figures.text import add_to_caption, finish
@@ -19,7 +21,7 @@ CONTROL_TEX = {
 
 
 @figure_function
-def control(dataset: xr.Dataset, *, figsize: Any = None) -> Any:
+def control(dataset: xr.Dataset, *, figsize: ArrayLike | None = None) -> Any:
     """Draw the schedules of `tutelage.online.best_control`, the error and the overlaps over time.
 
     Args:
@@ -42,7 +44,7 @@ def control(dataset: xr.Dataset, *, figsize: Any = None) -> Any:
 
 
 @figure_function
-def optimizer_map(dataset: xr.Dataset, axes: Any = None) -> Any:
+def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw the steps that optimizers need to leave a plateau over the size of their batches.
 
     Args:

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.axes import check_training, figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import MAX_LABELS, add_to_caption, finish
@@ -56,7 +57,7 @@ def specialization(
 
 @figure_function
 def recovery(
-    dataset: xr.Dataset, axes: Any = None, *, layer: int = 1, threshold: float = 0.95
+    dataset: xr.Dataset, axes: Axes | None = None, *, layer: int = 1, threshold: float = 0.95
 ) -> Any:
     """Draw the fraction of runs that recover each teacher node (tian2020, Fig. 5).
 
@@ -101,7 +102,7 @@ def recovery(
 
 
 @figure_function
-def best_correlations(dataset: xr.Dataset, axes: Any = None, *, layer: int = 1) -> Any:
+def best_correlations(dataset: xr.Dataset, axes: Axes | None = None, *, layer: int = 1) -> Any:
     """Draw the best correlation of each teacher node over epochs (tian2020, Fig. 7).
 
     Args:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import InputError, short_repr
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.panels import draw_panels, state_letters
@@ -14,7 +15,7 @@ from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
 
 @figure_function
-def comparison(result: Any, *, figsize: Any = None) -> Any:
+def comparison(result: Any, *, figsize: ArrayLike | None = None) -> Any:
     """Draw the result of `tutelage.simulation.compare`: curves, symbols, bands and the test.
 
     Args:

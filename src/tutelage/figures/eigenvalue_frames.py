@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from tutelage._checks import positive_integer
 from tutelage.figures.axes import figure_function
 from tutelage.figures.eigenvalues import EigenvalueScale, recorded_spectra
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.spectra import datasets_by_name
 from tutelage.figures.style import colour, default_style
@@ -81,7 +83,7 @@ def animate_eigenvalues(
 
 
 def _frame(
-    axes: Any, scale: EigenvalueScale, grid: Any, spectra: Mapping[str, Any], frame: int
+    axes: Axes, scale: EigenvalueScale, grid: np.ndarray, spectra: Mapping[str, Any], frame: int
 ) -> None:
     axes.clear()
     for number, (name, one) in enumerate(spectra.items()):

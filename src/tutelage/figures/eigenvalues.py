@@ -6,7 +6,9 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import add_to_caption, finish
 from tutelage.figures.ticks import power
@@ -19,7 +21,9 @@ MAX_TICKS = 9
 
 
 @figure_function
-def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = MAX_RIDGES) -> Any:
+def eigenvalue_ridges(
+    dataset: xr.Dataset, axes: Axes | None = None, *, ridges: int = MAX_RIDGES
+) -> Any:
     """Draw the density of eigenvalues during training as ridges, one above the other.
 
     Args:
@@ -57,7 +61,9 @@ def eigenvalue_ridges(dataset: xr.Dataset, axes: Any = None, *, ridges: int = MA
 
 
 @figure_function
-def spectral_density(dataset: xr.Dataset, axes: Any = None, *, eigenvalues: Any = None) -> Any:
+def spectral_density(
+    dataset: xr.Dataset, axes: Any = None, *, eigenvalues: ArrayLike | None = None
+) -> Any:
     """Draw the density of eigenvalues with a band of two standard errors to either side.
 
     Args:
@@ -90,7 +96,7 @@ class EigenvalueScale:
     def __init__(self, largest: float):
         self.linear_range = LINEAR_FRACTION * largest if largest > 0 else 1.0
 
-    def __call__(self, λ: Any) -> np.ndarray:
+    def __call__(self, λ: ArrayLike) -> np.ndarray:
         return np.arcsinh(np.asarray(λ) / self.linear_range)
 
     def grid(self, lowest: float, highest: float) -> np.ndarray:
@@ -105,7 +111,7 @@ class EigenvalueScale:
         smooth = np.convolve(counts, kernel, mode="same")
         return smooth / smooth.max()
 
-    def ticks(self, axes: Any, grid: np.ndarray) -> None:
+    def ticks(self, axes: Axes, grid: np.ndarray) -> None:
         """Label zero and powers of ten on both sides, at most MAX_TICKS."""
         gap = (grid[-1] - grid[0]) / MAX_TICKS
         shown = [0.0]

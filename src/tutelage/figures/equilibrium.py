@@ -7,7 +7,9 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, short_repr
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.style import colour, new_axes, new_panels
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
@@ -27,7 +29,7 @@ SITE_STABLE_WIDTH_FACTOR = 0.45
 @figure_function
 def order_parameters(
     dataset: xr.Dataset,
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     which: Sequence[str] = ("R", "S"),
     transitions: Any = None,
@@ -71,7 +73,9 @@ def order_parameters(
 
 
 @figure_function
-def equilibrium_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize: Any = None) -> Any:
+def equilibrium_curves(
+    dataset: xr.Dataset, transitions: Any = None, *, figsize: ArrayLike | None = None
+) -> Any:
     """Draw R and S, and ε_g, over the load side by side (`order_parameters`); return both Axes."""
     axes = new_panels(2, figsize)
     order_parameters(dataset, axes[0], transitions=transitions)
@@ -84,7 +88,7 @@ def _symbol(name: str) -> str:
 
 
 def _draw_branches(
-    axes: Any,
+    axes: Axes,
     dataset: xr.Dataset,
     name: str,
     colour: str,
@@ -126,7 +130,7 @@ def _name(kind: str) -> str:
     return "$R = S$" if kind == "unspecialized" else f"${kind}$"
 
 
-def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> list[Any]:
+def _mark(axes: Axes, transitions: Any, dataset: xr.Dataset) -> list[Any]:
     if transitions is None:
         return []
     if not all(hasattr(transitions, name) for name in MARKS):
@@ -138,10 +142,10 @@ def _mark(axes: Any, transitions: Any, dataset: xr.Dataset) -> list[Any]:
 
 
 def mark_transitions(
-    axes: Any,
+    axes: Axes,
     transitions: Any,
     loads: np.ndarray,
-    marks: Mapping[str, tuple[str, Mapping[str, Any]]],
+    marks: Mapping[str, tuple[str, Mapping[str, object]]],
 ) -> list[Any]:
     """Draw vertical lines at the transitions in view; return their legend entries.
 
@@ -165,7 +169,9 @@ def mark_transitions(
     return [_mark_line(axes, loads, marks) for loads in in_order]
 
 
-def _mark_line(axes: Any, loads: Mapping[str, float], marks: Mapping[str, Any]) -> Any:
+def _mark_line(
+    axes: Any, loads: Mapping[str, float], marks: Mapping[str, tuple[str, Mapping[str, object]]]
+) -> Any:
     name = "coexists" if "coexists" in loads else next(iter(loads))
     symbols = ", ".join(with_formulas(marks[n][0]) for n in loads)
     same = np.allclose([*loads.values()], loads[name], rtol=1e-9, atol=0)

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.axes import figure_function, plot_with_band
+from tutelage.figures.kinds import Axes, Colour
 from tutelage.figures.runs import (
     describe_spread,
     is_mean,
@@ -25,12 +26,12 @@ DIVERGED_LIMIT_FACTOR = 3.0
 @figure_function
 def error(
     dataset: xr.Dataset,
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     label: str | None = None,
     scale: str | None = None,
     style: str | None = None,
-    colour: Any = None,
+    colour: Colour | None = None,
 ) -> Any:
     """Draw the generalization error ε_g over time.
 
@@ -63,7 +64,7 @@ def error(
     return finish(axes)
 
 
-def _draw_runs(axes: Any, dataset: xr.Dataset, labels: list[str], style: str | None) -> None:
+def _draw_runs(axes: Axes, dataset: xr.Dataset, labels: list[str], style: str | None) -> None:
     """Draw a line for each run of the theory, with colours in the order of the runs."""
     diverged = _diverged(dataset)
     for run, (name, tint) in enumerate(zip(labels, ordered_colours(len(labels)), strict=True)):
@@ -74,7 +75,7 @@ def _draw_runs(axes: Any, dataset: xr.Dataset, labels: list[str], style: str | N
 
 
 def _draw_mean(
-    axes: Any, dataset: xr.Dataset, label: str | None, style: str | None, colour: Any
+    axes: Axes, dataset: xr.Dataset, label: str | None, style: str | None, colour: Colour | None
 ) -> None:
     """Draw one run, or the mean over simulated runs with their spread."""
     mean = mean_over_runs(dataset)
@@ -100,7 +101,7 @@ def _diverged(dataset: xr.Dataset) -> np.ndarray:
     return dataset["outcome"].values == "diverged"
 
 
-def _cut_diverged(axes: Any, dataset: xr.Dataset, diverged: np.ndarray) -> None:
+def _cut_diverged(axes: Axes, dataset: xr.Dataset, diverged: np.ndarray) -> None:
     """End the axis a little above all starts and the errors of runs that do not diverge."""
     if not np.any(diverged):
         return
@@ -113,7 +114,7 @@ def _cut_diverged(axes: Any, dataset: xr.Dataset, diverged: np.ndarray) -> None:
     add_to_caption(axes, f"{subject}; the axis ends at an error of {top:.2g}.")
 
 
-def _drawable(axes: Any, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
+def _drawable(axes: Axes, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
     """Leave out what a logarithmic axis cannot show, or is below the integration error."""
     logarithmic = axes.get_yscale() == "log"
     return values.where(values > max(0.0, _integration_error(dataset))) if logarithmic else values
@@ -124,7 +125,7 @@ def _integration_error(dataset: xr.Dataset) -> float:
     return float(dataset.attrs.get("integration_error", 0.0))
 
 
-def _mark_integration_error(axes: Any, dataset: xr.Dataset) -> None:
+def _mark_integration_error(axes: Axes, dataset: xr.Dataset) -> None:
     """Draw a line at the integration error if errors fall below it, once per Axes."""
     from matplotlib import rcParams
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import add_to_caption, finish
@@ -25,7 +26,9 @@ JUMP_FACTOR = 5.0  # a step larger than this multiple of the median step is a ju
 
 
 @figure_function
-def gate_activations(dataset: xr.Dataset, axes: Any = None, *, which: str = "signal") -> Any:
+def gate_activations(
+    dataset: xr.Dataset, axes: Axes | None = None, *, which: str = "signal"
+) -> Any:
     """Draw a quantity of a noisy gate over the field h, one curve for each β.
 
     Args:
@@ -66,7 +69,7 @@ def _with_gaps(h: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @figure_function
-def critical_load(datasets: Sequence[xr.Dataset], axes: Any = None) -> Any:
+def critical_load(datasets: Sequence[xr.Dataset], axes: Axes | None = None) -> Any:
     """Draw the load α_c at which noisy units specialize against β, a curve for each Dataset.
 
     Args:
@@ -111,7 +114,7 @@ def _gate(dataset: xr.Dataset) -> str:
 
 
 @figure_function
-def sampled_gates(dataset: xr.Dataset, axes: Any = None) -> Any:
+def sampled_gates(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw the deviation of sampled signals from the mean-field pass, with standard errors.
 
     Args:

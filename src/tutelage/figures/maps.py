@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.kinds import Axes, Axis, Normalize
 from tutelage.figures.text import add_to_caption
 
 MISSING_COLOUR = "0.85"
@@ -31,7 +32,9 @@ def colour_norm(values: xr.DataArray) -> Any:
     return kind(float(np.min(finite)), float(np.max(finite)))
 
 
-def draw_map(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, norm: Any) -> tuple[Any, Any]:
+def draw_map(
+    axes: Axes, x: np.ndarray, y: np.ndarray, z: np.ndarray, norm: Normalize
+) -> tuple[Any, Any]:
     """Draw cells of colour around the points, and contours; return both."""
     axes.set_facecolor(MISSING_COLOUR)
     for values, set_scale in ((x, axes.set_xscale), (y, axes.set_yscale)):
@@ -44,7 +47,7 @@ def draw_map(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, norm: Any) 
     return image, _contours(axes, (x, y), edges, z, norm)
 
 
-def cell_edges(axis: Any, values: np.ndarray) -> np.ndarray:
+def cell_edges(axis: Axis, values: np.ndarray) -> np.ndarray:
     """Return the edges of cells around values, half way between them on the axis as it is drawn."""
     transform = axis.get_transform()
     u = transform.transform(np.asarray(values, dtype=float))
@@ -56,7 +59,11 @@ def cell_edges(axis: Any, values: np.ndarray) -> np.ndarray:
 
 
 def _contours(
-    axes: Any, points: tuple[Any, Any], edges: tuple[Any, Any], z: np.ndarray, norm: Any
+    axes: Axes,
+    points: tuple[np.ndarray, np.ndarray],
+    edges: tuple[np.ndarray, np.ndarray],
+    z: np.ndarray,
+    norm: Normalize,
 ) -> Any:
     """Draw contours at round values up to the edges of the map; None for few points.
 
@@ -106,7 +113,7 @@ def _round_levels(norm: Any) -> np.ndarray:
     return levels[(levels > norm.vmin) & (levels < norm.vmax)]
 
 
-def add_colour_bar(axes: Any, image: Any, label: str, levels: Any = None) -> None:
+def add_colour_bar(axes: Axes, image: Any, label: str, levels: np.ndarray | None = None) -> None:
     """Add the scale of colours, with a line at the level of each contour."""
     from matplotlib import patheffects
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError, check_variables
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish
 
@@ -20,7 +21,7 @@ IDENTICAL = -1  # in the place of an index
 
 
 @figure_function
-def landscape(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) -> Any:
+def landscape(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = False) -> Any:
     """Draw the errors of all minima as a ladder, and the share of starts that end in each.
 
     Args:
@@ -61,7 +62,7 @@ def landscape(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) -
     return finish(axes)
 
 
-def _name_levels(axes: Any, errors: np.ndarray, names: np.ndarray) -> None:
+def _name_levels(axes: Axes, errors: np.ndarray, names: np.ndarray) -> None:
     """Write the families to the right of their levels, without overlap."""
     from matplotlib import rcParams
 
@@ -79,7 +80,7 @@ def _name_levels(axes: Any, errors: np.ndarray, names: np.ndarray) -> None:
 
 
 @figure_function
-def curvatures(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) -> Any:
+def curvatures(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = False) -> Any:
     """Draw all curvatures of every minimum: in the span of the teachers, and orthogonal to it.
 
     Args:
@@ -121,7 +122,7 @@ def curvatures(dataset: xr.Dataset, axes: Any = None, *, saddles: bool = False) 
 
 
 @figure_function
-def opening(dataset: xr.Dataset, axes: Any = None) -> Any:
+def opening(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw how a minimum opens after a unit has been added: error and overlaps of that unit.
 
     Args:
@@ -172,7 +173,7 @@ def _index_name(index: int) -> str:
 
 
 @figure_function
-def all_branches(branches: Sequence[xr.Dataset], axes: Any = None) -> Any:
+def all_branches(branches: Sequence[xr.Dataset], axes: Axes | None = None) -> Any:
     """Draw the errors of branches of fixed points over the learning rate, coloured by their index.
 
     Args:

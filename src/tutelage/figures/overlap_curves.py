@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.axes import BAND, figure_function, plot_with_band
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import (
     MAX_STYLED_UNITS,
     Curve,
@@ -30,7 +31,7 @@ from tutelage.figures.text import add_to_caption, finish
 
 @figure_function
 def overlaps(
-    dataset: xr.Dataset, axes: Any = None, *, which: str = "RQ", style: str | None = None
+    dataset: xr.Dataset, axes: Axes | None = None, *, which: str = "RQ", style: str | None = None
 ) -> Any:
     """Draw the overlaps R_in and Q_ik over time, or the readouts v_ci.
 
@@ -93,7 +94,7 @@ def _draw_run(axes: Any, time: np.ndarray, curves: list[Curve], mixed: bool) -> 
 
 
 def _draw_curves(
-    axes: Any, time: np.ndarray, curves: list[Curve], style: str | None, mixed: bool
+    axes: Axes, time: np.ndarray, curves: list[Curve], style: str | None, mixed: bool
 ) -> None:
     """Draw every curve in one style, in the colour of the line that it belongs to."""
     existing, labelled = getattr(axes, "line_styles", {}), not axes.lines

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.error_curves import error
 from tutelage.figures.overlap_curves import overlaps
@@ -15,7 +16,7 @@ from tutelage.model.layout import BLOCKS
 
 @figure_function
 def learning_curves(
-    dataset: xr.Dataset, theory: xr.Dataset | None = None, *, figsize: Any = None
+    dataset: xr.Dataset, theory: xr.Dataset | None = None, *, figsize: ArrayLike | None = None
 ) -> Any:
     """Draw student overlaps, teacher overlaps and error side by side, as citton2025 Fig. 1.
 

@@ -10,6 +10,7 @@ from tutelage._checks import InputError
 from tutelage.equilibrium.symmetric.phases import PHASES
 from tutelage.figures.axes import figure_function
 from tutelage.figures.equilibrium import MARKS
+from tutelage.figures.kinds import Axes
 from tutelage.figures.style import new_axes
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
 
@@ -26,7 +27,7 @@ HIDDEN_FRACTION = 0.01  # lines closer than this part of the load hide each othe
 
 
 @figure_function
-def phase_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
+def phase_diagram(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw the state of lowest free energy over a parameter of the activation and the load α.
 
     Args:
@@ -63,7 +64,7 @@ def phase_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
     return axes
 
 
-def _fill_phases(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
+def _fill_phases(axes: Axes, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
     """Fill the areas between the lines; return legend entries of those that can be seen."""
     from matplotlib.patches import Patch
 
@@ -80,7 +81,7 @@ def _fill_phases(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -
     return present
 
 
-def _diagram_lines(axes: Any, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
+def _diagram_lines(axes: Axes, dataset: xr.Dataset, x: np.ndarray, y: np.ndarray) -> list[Any]:
     """Draw one line for transitions that hide each other; return the legend entries."""
     visible = {
         name: dataset[name].where((dataset[name] >= y[0]) & (dataset[name] <= y[-1]))

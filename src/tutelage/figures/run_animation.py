@@ -1,5 +1,6 @@
 """A run as an animated picture: overlap matrices as shaded cells, next to the error over time."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Figure
 from tutelage.figures.runs import mean_over_runs, time_symbol
 from tutelage.figures.style import check_size, colour
 from tutelage.runs import files
@@ -26,7 +29,7 @@ def animation(
     *,
     frames: int = 60,
     frames_per_second: int = 12,
-    figsize: Any = DEFAULT_SIZE,
+    figsize: ArrayLike = DEFAULT_SIZE,
 ) -> Path:
     """Write the overlaps as shaded cells, next to the error over time, as an animated GIF.
 
@@ -65,7 +68,7 @@ def animation(
     return path
 
 
-def _pixels(figure: Any, show: Any, step: int) -> Any:
+def _pixels(figure: Figure, show: Callable[[int], object], step: int) -> Any:
     """Draw one picture as an image with a palette; the layout of the first one is kept."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image

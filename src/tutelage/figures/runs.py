@@ -1,15 +1,17 @@
 """Datasets of runs as figures read them: means over runs, spreads, labels, the symbol of time."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import Curve
 from tutelage.figures.text import with_formulas
-from tutelage.model.layout import BLOCKS
+from tutelage.model.layout import BLOCKS, Block
 from tutelage.model.numbers import COORDINATE_TEX
 from tutelage.runs.coordinates import NUMBERS
 
@@ -65,7 +67,7 @@ def overlap_curves(dataset: xr.Dataset, letter: str, over: str = "time") -> list
     ]
 
 
-def _symbol(block: Any, entry: tuple[int, int], dataset: xr.Dataset) -> str:
+def _symbol(block: Block, entry: tuple[int, int], dataset: xr.Dataset) -> str:
     return with_formulas(block.label(entry, dataset.sizes))
 
 
@@ -107,7 +109,7 @@ def run_labels(dataset: xr.Dataset) -> list[str] | None:
     return labels if numbers else None
 
 
-def shortest(numbers: Any) -> list[str]:
+def shortest(numbers: Sequence[float] | np.ndarray) -> list[str]:
     """Write numbers exactly with up to 5 digits, others with 3 or as many as distinguish them.
 
     >>> shortest([0.5, 1 / 3, 1.255]), shortest([1 / 3, 1 / 3 + 1e-4])
@@ -121,7 +123,7 @@ def shortest(numbers: Any) -> list[str]:
     return written
 
 
-def describe_spread(axes: Any, dataset: xr.Dataset) -> None:
+def describe_spread(axes: Axes, dataset: xr.Dataset) -> None:
     """Add to the caption what is drawn of simulated runs."""
     from tutelage.figures.text import add_to_caption
 

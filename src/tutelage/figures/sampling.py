@@ -8,6 +8,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
@@ -22,7 +23,7 @@ DIRECTIONS = {"up": ("^", 0, "increasing"), "down": ("v", 1, "decreasing")}
 @figure_function
 def hysteresis(
     dataset: xr.Dataset,
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     which: str = "specialization",
     theory: Mapping[str, tuple[Any, Any]] | None = None,

@@ -7,12 +7,13 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes
 from tutelage.figures.style import colour, new_axes, ordered_colours
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, ticks_at
 
 
 @figure_function
-def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
+def escapes(ensembles: Sequence[xr.Dataset], axes: Axes | None = None) -> Any:
     """Draw the fraction of runs that have left the plateau over time, for each ensemble.
 
     Args:
@@ -42,7 +43,7 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Any = None) -> Any:
 
 
 @figure_function
-def finite_size(dataset: xr.Dataset, axes: Any = None) -> Any:
+def finite_size(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw deviation and spread over N on logarithmic axes, with fitted exponents.
 
     Args:

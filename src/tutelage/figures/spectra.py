@@ -9,6 +9,7 @@ import xarray as xr
 from tutelage._checks import InputError
 from tutelage.figures.axes import figure_function
 from tutelage.figures.eigenvalues import recorded_spectra
+from tutelage.figures.kinds import Axes, Colour
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes
 from tutelage.figures.text import add_to_caption, finish
@@ -32,7 +33,7 @@ MARKERS = "osD^v"
 @figure_function
 def training(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     which: str = "loss",
     scale: str = "linear",
@@ -71,7 +72,7 @@ def training(
 @figure_function
 def index_against_loss(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     which: str = "negative_fraction",
 ) -> Any:
@@ -110,7 +111,7 @@ def index_against_loss(
 @figure_function
 def index_against_tolerance(
     datasets: xr.Dataset | Mapping[str, xr.Dataset],
-    axes: Any = None,
+    axes: Axes | None = None,
     *,
     which: str = "zero_fraction",
     epoch: int | None = None,
@@ -149,7 +150,7 @@ def index_against_tolerance(
     return finish(axes)
 
 
-def _arrow(axes: Any, x: np.ndarray, y: np.ndarray, tint: Any) -> None:
+def _arrow(axes: Any, x: np.ndarray, y: np.ndarray, tint: Colour) -> None:
     """Draw an arrow in the direction of training, at the longest segment of a curve."""
     if len(x) < 2:
         return

@@ -10,6 +10,8 @@ import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, short_repr
+from tutelage._given import ArrayLike
+from tutelage.figures.kinds import Axes
 
 STYLES = ("screen", "paper")
 FOLDER = Path(__file__).parents[1]  # here Matplotlib finds the style "tutelage.paper"
@@ -62,7 +64,7 @@ def _settings(name: str) -> Any:
     return dict(parameters)
 
 
-def new_axes(axes: Any) -> Any:
+def new_axes(axes: Axes | None) -> Axes:
     """Return the given Axes, or those of a new figure."""
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
@@ -78,7 +80,7 @@ def new_axes(axes: Any) -> Any:
     return axes
 
 
-def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
+def new_panels(count: int, figsize: ArrayLike | None = None, **options: Any) -> Any:
     """Return Axes of a new figure side by side, from four on in two rows; ``figsize`` in inches."""
     import matplotlib.pyplot as plt
 
@@ -96,7 +98,7 @@ def new_panels(count: int, figsize: Any = None, **options: Any) -> Any:
     return grid.flatten()[:count]
 
 
-def check_size(figsize: Any) -> tuple[float, float]:
+def check_size(figsize: ArrayLike) -> tuple[float, float]:
     """Validate a width and height in inches."""
     size = finite_array("figsize", figsize)
     if size.shape != (2,) or not np.all(size > 0):

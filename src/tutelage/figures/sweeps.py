@@ -2,13 +2,16 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
+from tutelage.figures.kinds import Axes, Colour, Normalize
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.maps import (
     MISSING_COLOUR,
@@ -51,7 +54,11 @@ SECONDARY_ENDINGS = ("residual", "_error", "seed", "stable", "steps")
 
 @figure_function
 def sweep(
-    dataset: xr.Dataset, axes: Any = None, *, variable: str | None = None, figsize: Any = None
+    dataset: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    variable: str | None = None,
+    figsize: ArrayLike | None = None,
 ) -> Any:
     """Draw a number of a study over the swept arguments.
 
@@ -85,7 +92,7 @@ def sweep(
     return _draw_study(values, new_axes(axes), colour_norm(values))
 
 
-def _draw_study(values: xr.DataArray, axes: Any, norm: Any, bar: bool = True) -> Any:
+def _draw_study(values: xr.DataArray, axes: Axes, norm: Normalize, bar: bool = True) -> Any:
     numeric = [dim for dim in values.dims if values[dim].dtype.kind in "iuf"]
     if values.ndim == 2 and len(numeric) == 2:
         return _draw_map(values, axes, norm, bar)
@@ -141,7 +148,7 @@ def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
     return values.squeeze()
 
 
-def _draw_curves(values: xr.DataArray, axes: Any) -> Any:
+def _draw_curves(values: xr.DataArray, axes: Axes) -> Any:
     """Draw curves over the argument that is a number, one for each value of the other one."""
     dims = sorted(values.dims, key=lambda dim: values[dim].dtype.kind not in "iuf")
     along, others = dims[0], dims[1:]
@@ -178,7 +185,7 @@ def _with_one_cross(curves: list[Any], lines: Any) -> list[Any]:
     return curves if len(lines) == len(curves) else [*curves, cross]
 
 
-def _mark_missing(axes: Any, x: np.ndarray, values: xr.DataArray, tints: Any) -> None:
+def _mark_missing(axes: Any, x: np.ndarray, values: xr.DataArray, tints: Sequence[Colour]) -> None:
     """Draw a cross above the curves for each missing number, in one row per curve."""
     rows = np.atleast_2d(values.values)
     incomplete = [number for number, y in enumerate(rows) if not np.all(np.isfinite(y))]
@@ -193,7 +200,7 @@ def _mark_missing(axes: Any, x: np.ndarray, values: xr.DataArray, tints: Any) ->
         axes.plot(missing, height, "x", label=label, **style)
 
 
-def _extend_upwards(axes: Any, fraction: float) -> None:
+def _extend_upwards(axes: Axes, fraction: float) -> None:
     """Extend the axis so that a fraction of the height at its upper end is free of curves."""
     to_axis = axes.yaxis.get_transform()
     low, high = to_axis.transform(np.array(axes.get_ylim()))
@@ -201,13 +208,13 @@ def _extend_upwards(axes: Any, fraction: float) -> None:
     axes.set_ylim(top=float(to_axis.inverted().transform(np.array([top]))[0]))
 
 
-def _count_missing(axes: Any, values: xr.DataArray) -> None:
+def _count_missing(axes: Axes, values: xr.DataArray) -> None:
     missing = int(np.sum(~np.isfinite(values.values)))
     if missing:
         add_to_caption(axes, f"{missing} of {values.size} points diverged or failed.")
 
 
-def _draw_map(values: xr.DataArray, axes: Any, norm: Any, bar: bool) -> Any:
+def _draw_map(values: xr.DataArray, axes: Axes, norm: Normalize, bar: bool) -> Any:
     from matplotlib.patches import Patch
 
     x, y = values.dims
@@ -223,7 +230,7 @@ def _draw_map(values: xr.DataArray, axes: Any, norm: Any, bar: bool) -> Any:
     return axes
 
 
-def _draw_panels(values: xr.DataArray, figsize: Any) -> Any:
+def _draw_panels(values: xr.DataArray, figsize: ArrayLike | None) -> Any:
     """Draw a panel for each value of the argument that is no number or has the fewest values."""
     panel_dim = min(
         values.dims, key=lambda dim: (values[dim].dtype.kind in "iuf", values.sizes[dim])
@@ -239,7 +246,7 @@ def _draw_panels(values: xr.DataArray, figsize: Any) -> Any:
     return panels
 
 
-def _draw_table(dataset: xr.Dataset, values: xr.DataArray, axes: Any) -> Any:
+def _draw_table(dataset: xr.Dataset, values: xr.DataArray, axes: Axes) -> Any:
     """Draw a table of points: a curve over one argument, coloured symbols over two."""
     names = [name for name in _swept(dataset) if dataset[name].dtype.kind in "iuf"][:2]
     if not names:
@@ -254,11 +261,11 @@ def _draw_table(dataset: xr.Dataset, values: xr.DataArray, axes: Any) -> Any:
     return finish(axes)
 
 
-def _symbol(name: Any) -> str:
+def _symbol(name: object) -> str:
     return SYMBOLS.get(str(name), str(name).replace("_", " "))
 
 
-def _in_words(argument: Any, value: Any) -> str:
+def _in_words(argument: object, value: object) -> str:
     r"""Write a value of an argument: a number with its symbol, an activation by its name.
 
     >>> print(_in_words("weight_decay", 0.1), _in_words("activation", "Gate([0, 1])"), sep="; ")

@@ -7,8 +7,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, check_variables, short_repr
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.equilibrium import mark_transitions
+from tutelage.figures.kinds import Axes
 from tutelage.figures.phases import PHASE_COLOURS
 from tutelage.figures.style import colour, new_axes, new_panels, ordered_colours
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, with_formulas
@@ -45,7 +47,9 @@ DIAGRAM = 'tl.sweeps.run(tl.equilibrium.phases, {"temperature": [0.1, 0.2]}, ...
 
 
 @figure_function
-def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize: Any = None) -> Any:
+def temperature_curves(
+    dataset: xr.Dataset, transitions: Any = None, *, figsize: ArrayLike | None = None
+) -> Any:
     """Draw R and q, and generalization and training error, of all minima over α̃ = P/(KN).
 
     Args:
@@ -75,7 +79,7 @@ def temperature_curves(dataset: xr.Dataset, transitions: Any = None, *, figsize:
     return axes
 
 
-def _draw(axes: Any, dataset: xr.Dataset, names: dict[str, str]) -> tuple[list[Any], list[Any]]:
+def _draw(axes: Axes, dataset: xr.Dataset, names: dict[str, str]) -> tuple[list[Any], list[Any]]:
     """Draw all branches of minima, in grey where replica symmetry is unstable.
 
     Returns the legend entries of the symbols, and those of the kinds of states and of grey.
@@ -120,7 +124,7 @@ def _drawn_branches(dataset: xr.Dataset) -> dict[int, str]:
 
 @figure_function
 def temperature_states(
-    datasets: Sequence[xr.Dataset], axes: Any = None, *, which: str = "R"
+    datasets: Sequence[xr.Dataset], axes: Axes | None = None, *, which: str = "R"
 ) -> Any:
     """Draw one quantity of all minima over α̃ = P/(KN), at several temperatures.
 
@@ -174,7 +178,7 @@ def temperature_states(
 
 
 @figure_function
-def temperature_diagram(dataset: xr.Dataset, axes: Any = None) -> Any:
+def temperature_diagram(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     """Draw the phases over the load α̃ and the temperature.
 
     Args:
@@ -223,7 +227,7 @@ def _is_hidden(dataset: xr.Dataset, name: str) -> bool:
     return bool(np.allclose(dataset[name], dataset["coexists"], rtol=1e-6))
 
 
-def _fill(axes: Any, dataset: xr.Dataset, T: np.ndarray, load: np.ndarray) -> list[Any]:
+def _fill(axes: Axes, dataset: xr.Dataset, T: np.ndarray, load: np.ndarray) -> list[Any]:
     """Colour the phases and hatch broken replica symmetry; return legend entries."""
     from matplotlib.patches import Patch
 

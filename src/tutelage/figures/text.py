@@ -5,12 +5,15 @@ A caption says in sentences what is drawn and what is left out.  It is not part 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
+from tutelage._given import ArrayLike
+from tutelage.figures.kinds import Artist, Axes, Legend
 
 MAX_LABELS = 12  # more lines cannot be distinguished
 MIN_WIDTH_INCHES = 4.5  # of Axes with the legend to the right; narrower ones have it below
@@ -71,7 +74,7 @@ def caption(axes: Any) -> str:
     return " ".join(dict.fromkeys(words for one in drawn for words in _notes(one)))
 
 
-def add_to_caption(axes: Any, *sentences: str) -> None:
+def add_to_caption(axes: Axes, *sentences: str) -> None:
     """Add sentences to the caption, each one once."""
     _notes(axes).extend(words for words in sentences if words not in _notes(axes))
 
@@ -82,7 +85,7 @@ def _notes(axes: Any) -> list[str]:
     return axes.caption_sentences
 
 
-def finish(axes: Any, *, handles: Any = None, **legend: Any) -> Any:
+def finish(axes: Axes, *, handles: Sequence[Artist] | None = None, **legend: Any) -> Any:
     """Add a grid, plain ticks, and a legend next to the data if there is anything to label.
 
     Args:
@@ -119,7 +122,7 @@ def _entries(axes: Any, handles: Any) -> list[Any]:
     return [*own, *(one for one in drawn if id(one) not in replaced)]
 
 
-def ticks_at(axis: Any, values: Any) -> None:
+def ticks_at(axis: Any, values: ArrayLike) -> None:
     """Put the ticks of a logarithmic axis at these values."""
     from tutelage.figures.ticks import plain_log_ticks
 
@@ -127,7 +130,9 @@ def ticks_at(axis: Any, values: Any) -> None:
     axis.has_own_ticks = True
 
 
-def place_legend(axes: Any, handles: Any, *, title: str | None = None, below: bool = False) -> None:
+def place_legend(
+    axes: Axes, handles: Sequence[Artist], *, title: str | None = None, below: bool = False
+) -> None:
     """Put the legend to the right of wide Axes and below narrow ones, never on the data.
 
     A figure of `new_axes` or `new_panels` grows by the height of the legend below it.
@@ -147,12 +152,12 @@ def place_legend(axes: Any, handles: Any, *, title: str | None = None, below: bo
     _grow(axes, _inches(axes, legend).height + GAP_POINTS / 72)
 
 
-def root_figure(axes: Any) -> Any:
+def root_figure(axes: Axes) -> Any:
     """Return the whole figure, also for Axes in a subfigure."""
     return axes.figure.canvas.figure
 
 
-def _legend(axes: Any, handles: Any, columns: int, title: str | None, **place: Any) -> Any:
+def _legend(axes: Axes, handles: Any, columns: int, title: str | None, **place: Any) -> Any:
     import matplotlib
 
     labels = [handle.get_label() for handle in handles]
@@ -171,7 +176,7 @@ def _grow(axes: Any, inches: float) -> None:
         figure.set_figheight(figure.get_figheight() + rows * (figure.legend_inches - before))
 
 
-def _lowered(axes: Any, points: float) -> Any:
+def _lowered(axes: Axes, points: float) -> Any:
     from matplotlib.transforms import ScaledTranslation
 
     down = ScaledTranslation(0, -points / 72, root_figure(axes).dpi_scale_trans)
@@ -190,7 +195,7 @@ def _width(axes: Any) -> float:
     return inches * len(spec.colspan) / columns
 
 
-def _margins(axes: Any) -> tuple[float, float]:
+def _margins(axes: Axes) -> tuple[float, float]:
     """Return the widths of ticks and labels to the left of the Axes and below, in points."""
     dpi = root_figure(axes).dpi
     box, y, x = axes.bbox, axes.yaxis.get_tightbbox(), axes.xaxis.get_tightbbox()
@@ -199,6 +204,6 @@ def _margins(axes: Any) -> tuple[float, float]:
     return max(0.0, 72 * left / dpi), max(0.0, 72 * below / dpi)
 
 
-def _inches(axes: Any, legend: Any) -> Any:
+def _inches(axes: Axes, legend: Legend) -> Any:
     figure = root_figure(axes)
     return legend.get_window_extent().transformed(figure.dpi_scale_trans.inverted())

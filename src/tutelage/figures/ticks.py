@@ -13,6 +13,9 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from tutelage._given import ArrayLike
+from tutelage.figures.kinds import Axis
+
 # Decades of a logarithmic axis, up to which its ticks are equidistant, at 1, 2, 3, 5 or at 1, 2, 5.
 EQUIDISTANT_DECADES, FINE_DECADES, COARSE_DECADES = 0.5, 1.1, 2.2
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-4, 1e5  # beyond, powers of ten are shorter
@@ -66,23 +69,23 @@ def power(x: float) -> str:
     return f"${front}10^{{{exponent}}}$"
 
 
-def round_ticks(axis: Any) -> None:
+def round_ticks(axis: Axis) -> None:
     """Put the ticks of a linear axis at multiples of 1, 2 or 5, unless they were chosen."""
     if type(axis.get_major_locator()) is AutoLocator:
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
 
 
-def integer_ticks(axis: Any) -> None:
+def integer_ticks(axis: Axis) -> None:
     """Put the ticks of a linear axis at whole numbers, such as epochs."""
     axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
-def plain_symlog_ticks(axis: Any) -> None:
+def plain_symlog_ticks(axis: Axis) -> None:
     """Label the ticks of a symmetric logarithmic axis with plain numbers."""
     axis.set_major_formatter(PlainNumber())
 
 
-def plain_log_ticks(axis: Any, values: Any = None) -> None:
+def plain_log_ticks(axis: Axis, values: ArrayLike | None = None) -> None:
     """Label a logarithmic axis with plain numbers, at these values if they are given."""
     axis.set_major_formatter(PlainNumber())
     axis.set_minor_formatter(NullFormatter())

@@ -8,15 +8,16 @@ and these forms need no division by β: β = 0 is a value like any other.
 """
 
 import abc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jnp, match_ranks
-from tutelage._types import ArrayLike
+from tutelage._types import Scalar
 from tutelage.gates.calculus import Function, derivative
 from tutelage.gates.validation import check_beta, check_betas, check_fields
 
@@ -65,7 +66,7 @@ class AbstractGate(eqx.Module):
         """⟨s²⟩ − ⟨s⟩² = β⁻² ∂_h² log Z ≥ 0; β may be ``math.inf``."""
         return self._variance(self._argument(check_betas("beta", beta), field))
 
-    def expectation(self, beta: Any) -> "Activation":
+    def expectation(self, beta: CheckedInside[Scalar]) -> "Activation":
         """The activation ⟨s⟩ of the field; {0, 1} gives `Sigmoid`, {−1, 1} tanh(βh).
 
         Args:
@@ -86,7 +87,7 @@ class AbstractGate(eqx.Module):
 
         return expectation_of(self, check_beta("beta", beta, infinite=False, hint=NO_STEP))
 
-    def signal(self, beta: Any) -> "Activation":
+    def signal(self, beta: CheckedInside[Scalar]) -> "Activation":
         """The activation ⟨j⟩ = h ⟨s⟩ of the field; {0, 1} gives `Swish`, {−1, 1} h tanh(βh).
 
         Args:
@@ -149,7 +150,7 @@ class AbstractGate(eqx.Module):
     def _third(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         return _cumulant(self, 3, t)
 
-    def _argument(self, beta: Any, field: Any) -> Float[Array, "..."]:
+    def _argument(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """t = βh; an infinite β leaves only the sign of the field."""
         beta = beta if is_traced(beta) else np.asarray(beta, float)
         beta, h = match_ranks(beta, check_fields("field", field))

@@ -102,7 +102,7 @@ def _name(g: Any) -> str:
     return f"{type(g).__name__}({g.gate.name}, {beta})"
 
 
-def check_gate(gate: Any) -> None:
+def check_gate(gate: object) -> None:
     """Refuse an argument that is not a gate."""
     if not isinstance(gate, AbstractGate):
         allowed = "it has to be a gate"

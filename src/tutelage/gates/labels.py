@@ -14,7 +14,6 @@ descent for a large number m of labels.  What holds:
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -23,12 +22,13 @@ from scipy.special import expit, logit, xlogy
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
 from tutelage._findings import Finding
+from tutelage._given import ArrayLike
 
 MOST_LABELS = 20  # 2²⁰ terms take a second and about 200 MB
 
 
 @validated
-def cross_entropy(labels: Any, probabilities: Any) -> float:
+def cross_entropy(labels: ArrayLike, probabilities: ArrayLike) -> float:
     """−S = −(1/m) Σ_μ [y log q + (1 − y) log(1 − q)]   (``milletari2019`` eq. (16)).
 
     Args:
@@ -44,7 +44,7 @@ def cross_entropy(labels: Any, probabilities: Any) -> float:
 
 
 @validated
-def label_probability(labels: Any, probabilities: Any) -> float:
+def label_probability(labels: ArrayLike, probabilities: ArrayLike) -> float:
     """P(y), by summing over the multipliers λ of all labels   (``milletari2019`` eq. (14)).
 
         P(y) = 2⁻ᵐ Σ_{λ ∈ {0, π}ᵐ} Π_μ exp(iλ_μ y_μ) [q_μ exp(−iλ_μ) + 1 − q_μ]
@@ -74,7 +74,7 @@ def label_probability(labels: Any, probabilities: Any) -> float:
 
 
 @validated
-def count_probabilities(probabilities: Any) -> np.ndarray:
+def count_probabilities(probabilities: ArrayLike) -> np.ndarray:
     """P(k) for k = 0 … m labels that are 1, shape (m + 1,): exact, label by label.
 
     >>> print(count_probabilities([0.5, 0.5]))
@@ -103,7 +103,7 @@ class SaddlePoint(Finding):
 
 
 @validated
-def saddle_point(count: int, probabilities: Any) -> SaddlePoint:
+def saddle_point(count: int, probabilities: ArrayLike) -> SaddlePoint:
     """Steepest descent for P(k), as ``milletari2019`` eqs. (14) to (16) with one multiplier.
 
     Args:
@@ -127,7 +127,7 @@ def saddle_point(count: int, probabilities: Any) -> SaddlePoint:
     return SaddlePoint(float(x), exponent, curvature, log_P)
 
 
-def _probabilities(probabilities: Any) -> np.ndarray:
+def _probabilities(probabilities: ArrayLike) -> np.ndarray:
     q = finite_array("probabilities", probabilities)
     if q.ndim != 1 or not len(q):
         raise InputError("probabilities", f"shape {q.shape}", "its shape has to be (m,), m >= 1")
@@ -138,7 +138,7 @@ def _probabilities(probabilities: Any) -> np.ndarray:
     return q
 
 
-def _labels(labels: Any, m: int) -> np.ndarray:
+def _labels(labels: ArrayLike, m: int) -> np.ndarray:
     y = finite_array("labels", labels)
     if y.shape != (m,):
         allowed = f"there has to be one label for each of the {m} probabilities"
@@ -149,7 +149,7 @@ def _labels(labels: Any, m: int) -> np.ndarray:
     return y
 
 
-def _count(count: Any, m: int) -> int:
+def _count(count: int, m: int) -> int:
     whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
     if not whole or not 0 < count < m:
         allowed = f"it has to be a whole number from 1 to {m - 1}"

@@ -1,11 +1,10 @@
 """A gate with a finite set of states."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._names import with_checked_arguments
 from tutelage.gates.base import MIRRORED, AbstractGate, number
@@ -34,7 +33,7 @@ class Gate(AbstractGate):
     states: tuple[float, ...] = eqx.field(static=True)
     weights: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, states: Any, weights: Any = None):
+    def __init__(self, states: ArrayLike, weights: ArrayLike | None = None):
         s = _vector("states", states, "[0, 1]")
         w = np.ones_like(s) if weights is None else _vector("weights", weights, "[1, 1]")
         if len(w) != len(s):
@@ -89,7 +88,7 @@ class Gate(AbstractGate):
         return states[np.sum(u[..., None] >= below[..., :-1], axis=-1)]
 
 
-def _vector(argument: str, value: Any, hint: str) -> np.ndarray:
+def _vector(argument: str, value: ArrayLike, hint: str) -> np.ndarray:
     array = finite_array(argument, value)
     if array.ndim != 1 or not len(array):
         allowed = "it has to be a sequence of at least one number"

@@ -16,6 +16,7 @@ import xarray as xr
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
 from tutelage.gates.validation import check_betas
@@ -35,12 +36,12 @@ class _Layer(NamedTuple):
 
 @validated
 def mean_field(
-    weights: Sequence[Any],
-    inputs: Any,
+    weights: Sequence[ArrayLike],
+    inputs: ArrayLike,
     gate: AbstractGate,
-    beta: Any,
+    beta: CheckedInside[float],
     *,
-    biases: Sequence[Any] | None = None,
+    biases: Sequence[ArrayLike] | None = None,
     transmits: Transmits = "signal",
 ) -> list[np.ndarray]:
     """The forward pass of a network with the activation of the gate: j_l = h_l ⟨s⟩ in each layer.
@@ -62,14 +63,14 @@ def mean_field(
 
 @recorded
 def sample_network(
-    weights: Sequence[Any],
-    inputs: Any,
+    weights: Sequence[ArrayLike],
+    inputs: ArrayLike,
     gate: AbstractGate,
-    beta: Any,
+    beta: CheckedInside[float],
     *,
     samples: int,
     seed: int = 0,
-    biases: Sequence[Any] | None = None,
+    biases: Sequence[ArrayLike] | None = None,
     transmits: Transmits = "signal",
 ) -> xr.Dataset:
     """Draw the gates of a network many times, and compare its signals with mean field.
@@ -163,14 +164,16 @@ def _dataset(sums: _Sums, exact: list[np.ndarray]) -> xr.Dataset:
     )
 
 
-def _inputs(inputs: Any) -> np.ndarray:
+def _inputs(inputs: ArrayLike) -> np.ndarray:
     x = finite_array("inputs", inputs)
     if x.ndim not in (1, 2) or not x.size:
         raise InputError("inputs", f"shape {x.shape}", "its shape is (n_0,) or (examples, n_0)")
     return np.atleast_2d(x)
 
 
-def _layers(weights: Any, n: int, beta: Any, biases: Any) -> list[_Layer]:
+def _layers(
+    weights: Sequence[ArrayLike], n: int, beta: Any, biases: Sequence[ArrayLike] | None
+) -> list[_Layer]:
     """Return checked layers whose shapes fit each other and the inputs."""
     if not isinstance(weights, Sequence) or not len(weights):
         allowed = "it has to be a sequence of matrices, one for each layer"
@@ -207,7 +210,7 @@ def _vector(argument: str, value: np.ndarray, units: int) -> np.ndarray:
     return np.broadcast_to(value, (units,))
 
 
-def _is_signal(transmits: Any) -> bool:
+def _is_signal(transmits: str) -> bool:
     if transmits not in ("signal", "state"):
         raise InputError("transmits", repr(transmits), 'it has to be "signal" or "state"')
     return transmits == "signal"

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage.equilibrium import transitions
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
@@ -15,7 +16,7 @@ from tutelage.runs.provenance import recorded
 
 
 @recorded
-def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
+def curves(gate: AbstractGate, beta: ArrayLike, field: ArrayLike) -> xr.Dataset:
     """Compute mean, signal and variance of a gate over the field, at several noise levels.
 
     Args:
@@ -50,7 +51,9 @@ def curves(gate: AbstractGate, beta: Any, field: Any) -> xr.Dataset:
 
 
 @recorded
-def specialization_loads(gate: AbstractGate, beta: Any, units: Any) -> xr.Dataset:
+def specialization_loads(
+    gate: AbstractGate, beta: ArrayLike, units: CheckedInside[float]
+) -> xr.Dataset:
     """Compute the loads at which committees of noisy gates specialize, over the noise.
 
     The load α of `tutelage.equilibrium.transitions` for the activation ``gate.signal(beta)``, the
@@ -82,7 +85,7 @@ def specialization_loads(gate: AbstractGate, beta: Any, units: Any) -> xr.Datase
     return xr.Dataset(data, coords={"beta": ("beta", b, {"symbol": "β"})})
 
 
-def _axis(argument: str, values: Any) -> np.ndarray:
+def _axis(argument: str, values: ArrayLike) -> np.ndarray:
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1 or not len(array):
         allowed = "it has to be a number or a sequence of numbers"

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 from tutelage._arguments import validated
 from tutelage._checks import InputError, is_traced, shape_of
 from tutelage._findings import Finding
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp, match_rank
-from tutelage._types import ArrayLike
 from tutelage.gates.base import AbstractGate, entropy_of
 from tutelage.gates.derived import check_gate
 from tutelage.gates.validation import check_betas

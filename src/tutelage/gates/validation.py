@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 from tutelage._checks import InputError, finite_array, finite_number, is_traced, short_repr
+from tutelage._given import ArrayLike
 from tutelage._jax import jnp
 
 HINT = "beta=1.0; 0 for pure noise, math.inf for none"
@@ -19,7 +20,7 @@ def check_beta(argument: str, value: Any, infinite: bool = True, hint: str = HIN
     return finite_number(argument, value, at_least=0.0, hint=hint)
 
 
-def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
+def check_betas(argument: str, value: ArrayLike, infinite: bool = True) -> Any:
     """β ≥ 0, one or an array of them; traced values pass."""
     if is_traced(value):
         return value
@@ -35,6 +36,6 @@ def check_betas(argument: str, value: Any, infinite: bool = True) -> Any:
     return beta
 
 
-def check_fields(argument: str, value: Any) -> Array:
+def check_fields(argument: str, value: ArrayLike) -> Array:
     """Finite numbers of any shape; traced values pass."""
     return jnp.asarray(value if is_traced(value) else finite_array(argument, value, 1e300), float)

@@ -133,7 +133,7 @@ class Layout:
         positions: np.ndarray = self.arrays(np.arange(self.size))[name]
         return positions
 
-    def vector(self, arrays: Mapping[str, Any]) -> Any:
+    def vector(self, arrays: Mapping[str, object]) -> Any:
         """The vector of a state or of its rates of change, shape (..., d), from arrays by name.
 
         Leading axes are broadcast; arrays that are no block of the state are left out.  Arrays of

@@ -51,7 +51,7 @@ class Number(NamedTuple):
     is_rate: bool = False
     drives: bool = False
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> Any:
         """Return a value within bounds, or one per run; a pair for a number of both networks."""
         bounds = {"at_least": self.at_least, "above": self.above}
         if not self.is_pair:
@@ -154,13 +154,13 @@ def numbers_of(scenario: object) -> dict[str, Any]:
     return {name: getattr(scenario, name) for name in NAMES}
 
 
-def flat(numbers: Mapping[str, Any]) -> list[Any]:
+def flat(numbers: Mapping[str, object]) -> list[Any]:
     """Return all values one by one, those of a pair too."""
     parts = (x if isinstance(x, tuple) else (x,) for x in numbers.values())
     return [x for part in parts for x in part]
 
 
-def mapped(function: Callable[[Any], Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+def mapped(function: Callable[[Any], Any], numbers: Mapping[str, object]) -> dict[str, Any]:
     """Apply a function to every value, to those of a pair one by one."""
     return {
         name: tuple(map(function, x)) if isinstance(x, tuple) else function(x)
@@ -174,7 +174,7 @@ def in_units_of_time(numbers: Mapping[str, Any], unit: Any) -> dict[str, Any]:
     return {name: x * unit if name in rates else x for name, x in numbers.items()}
 
 
-def labelled(numbers: Mapping[str, Any]) -> dict[str, Any]:
+def labelled(numbers: Mapping[str, object]) -> dict[str, Any]:
     """Return numbers by the names of coordinates: the second of an unequal pair is the teacher's.
 
     >>> labelled({"output_scale": (1.0, 0.5), "drift": 0.0})

@@ -113,7 +113,7 @@ def _epsilon(value: Any) -> Any:
     return float(value)
 
 
-def check_optimizer(value: Any) -> None:
+def check_optimizer(value: object) -> None:
     """Refuse what is no `Optimizer`; say why optimizers that scale coordinates do not close."""
     if isinstance(value, Optimizer) and type(value) is not Optimizer:
         return

@@ -17,11 +17,12 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._given import ArrayLike
 from tutelage._html import matrix_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._module import Module
 from tutelage._names import with_checked_arguments
-from tutelage._types import AnyArray, ArrayLike, ArrayModule
+from tutelage._types import AnyArray, ArrayModule
 
 LONGEST_LINE = 100
 MOST_ENTRIES = 36  # of a matrix that is shown in full

@@ -17,12 +17,13 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._given import ArrayLike
 from tutelage._html import matrix_table, rows_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
 from tutelage._module import Module
 from tutelage._names import with_checked_arguments
-from tutelage._types import AnyArray, ArrayLike
+from tutelage._types import AnyArray
 from tutelage.activations import Activation
 from tutelage.model.numbers import NUMBERS, flat, mapped, numbers_of
 from tutelage.model.overlaps import Overlaps

@@ -20,9 +20,10 @@ import numpy as np
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array, finite_number, shape_of, short_repr
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
 from tutelage._module import Module
-from tutelage._types import ArrayLike, FloatOrArray
+from tutelage._types import FloatOrArray
 
 RECORDED_TIMES = 401
 # Additional times between 0 and the end at which a schedule is checked.
@@ -175,7 +176,7 @@ def with_readout_rate(
 
 
 def with_weight_decay(
-    rate: Rate | Scheduled, value: Any, times: Float[np.ndarray, " times"], until: float
+    rate: Rate | Scheduled, value: object, times: Float[np.ndarray, " times"], until: float
 ) -> Rate | Scheduled:
     """Rates together with a schedule of the weight decay, γ(time); None keeps the scenario's."""
     if value is None:

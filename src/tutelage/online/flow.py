@@ -21,13 +21,13 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PyTree
 
 from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
 from tutelage._jax import jax, jnp, small_product
 from tutelage._module import Module
-from tutelage._types import AnyArray
+from tutelage._types import AnyArray, FloatOrArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Overlaps, Scenario
@@ -125,7 +125,7 @@ class Flow(Module):
             blocks["readout"] = self.scenario.student.weights
         return self.layout.vector({name: np.asarray(x) for name, x in blocks.items()})
 
-    def overlaps(self, y: Float[AnyArray, "... d"], T: Any) -> Overlaps:
+    def overlaps(self, y: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"]) -> Overlaps:
         """Return the overlaps of state vectors."""
         return self.layout.overlaps(y, T)
 
@@ -140,7 +140,7 @@ class Flow(Module):
             return self
         return eqx.tree_at(lambda flow: flow.moments, self, moments)
 
-    def __call__(self, overlaps: Overlaps, learning_rate: Any) -> Overlaps:
+    def __call__(self, overlaps: Overlaps, learning_rate: FloatOrArray | Rate) -> Overlaps:
         """Return dQ/dα, dR/dα and dT/dα as `Overlaps`.
 
         learning_rate: a number, one for each entry of the leading axes, or a `Rate`; the number 0
@@ -152,7 +152,9 @@ class Flow(Module):
         turning = 2 * self.scenario.drift * (scale_off_diagonal(T, 0.0) - T)
         return unchecked(change["Q"], change["R"], turning)
 
-    def rates(self, y: Float[AnyArray, "... d"], T: Any, rate: Rate) -> Float[Array, "... d"]:
+    def rates(
+        self, y: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"], rate: Rate
+    ) -> Float[Array, "... d"]:
         """Return dy/dα of state vectors (`Layout`)."""
 
         def one(moments: Moments, overlaps: Overlaps, y: Array, rate: Rate) -> Array:
@@ -169,28 +171,32 @@ class Flow(Module):
             rate = Rate(first, rate.limit, eta_v, rate.decay)
         return self.at_states(one, y, T, y, rate)
 
-    def errors(self, y: Float[Array, "... d"], T: Any) -> Float[Array, "..."]:
+    def errors(self, y: Float[Array, "... d"], T: Float[Array, "... M M"]) -> Float[Array, "..."]:
         """Return ε_g of state vectors."""
         return self.at_states(lambda moments, state: moments.generalization_error(state), y, T)
 
-    def resolves(self, y: Float[Array, "... d"], T: Any) -> Bool[Array, "..."]:
+    def resolves(self, y: Float[Array, "... d"], T: Float[Array, "... M M"]) -> Bool[Array, "..."]:
         """Whether the averages are accurate at these states."""
         return self.at_states(lambda moments, state: moments.resolves(state), y, T)
 
     def at_states(
-        self, function: Callable[..., Any], y: Float[Array, "... d"], T: Any, *more: Any
+        self,
+        function: Callable[..., PyTree],
+        y: Float[Array, "... d"],
+        T: Float[AnyArray, "... M M"],
+        *more: PyTree,
     ) -> Any:
         """Return ``function(moments, overlaps, …)``; state by state if the second layer learns."""
         if not self.trained:
             return function(self.moments, self.overlaps(y, T), *more)
         batch = y.shape[:-1]
 
-        def one(parts: tuple[Any, ...]) -> Any:
+        def one(parts: tuple[PyTree, ...]) -> Any:
             y, T, *rest = parts
             moments = self.moments.with_readout(self.layout.arrays(y)["readout"])
             return function(moments, self.overlaps(y, T), *rest)
 
-        def flat(x: Any) -> Array:
+        def flat(x: Array) -> Array:
             return x.reshape(-1, *x.shape[len(batch) :])
 
         T = jnp.broadcast_to(T, (*batch, *T.shape[-2:]))
@@ -211,12 +217,14 @@ class Flow(Module):
         x, y = jnp.split(_over_units(rate.first) * first, [overlaps.K], axis=-1)
         return {"R": y, "Q": x + jnp.swapaxes(x, -1, -2), **learned}
 
-    def second_order(self, moments: Moments, overlaps: Overlaps, factor: Any) -> dict[str, Array]:
+    def second_order(
+        self, moments: Moments, overlaps: Overlaps, factor: FloatOrArray
+    ) -> dict[str, Array]:
         """Return ⟨δ_i δ_k⟩ and the term of label noise, times a factor."""
         return {"Q": _over_units(factor) * moments.second_order(overlaps)}
 
     def _change(
-        self, moments: Moments, overlaps: Overlaps, blocks: dict[str, Any], rate: Rate
+        self, moments: Moments, overlaps: Overlaps, blocks: dict[str, Array], rate: Rate
     ) -> dict[str, Array]:
         """Return the rate of change of every block."""
         first = self.first_order(moments, overlaps, rate)
@@ -244,7 +252,9 @@ def readout_gradient(
 
 
 @stored_jit
-def errors_of(flow: "Flow | Flows", y: Any, T: Any) -> Float[Array, "..."]:
+def errors_of(
+    flow: "Flow | Flows", y: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"]
+) -> Float[Array, "..."]:
     """Return ε_g of state vectors; compiled."""
     return flow.errors(y, T)
 
@@ -299,27 +309,33 @@ class Flows(Module):
         """Whether the runs are computed one by one."""
         return self.batched.moments.one_by_one
 
-    def rates(self, y: Float[AnyArray, "runs d"], T: Any, rate: Rate) -> Float[Array, "runs d"]:
+    def rates(
+        self, y: Float[AnyArray, "runs d"], T: Float[AnyArray, "... M M"], rate: Rate
+    ) -> Float[Array, "runs d"]:
         """As `Flow.rates`, with a leading axis of runs."""
 
-        def every(x: Any) -> Array:
+        def every(x: FloatOrArray) -> Array:
             return jnp.broadcast_to(jnp.asarray(x, dtype=jnp.float64), y.shape[:1])
 
         return self.over_runs(Flow.rates, y, T, jax.tree.map(every, rate))
 
-    def errors(self, y: Float[Array, "runs d"], T: Any) -> Float[Array, " runs"]:
+    def errors(
+        self, y: Float[Array, "runs d"], T: Float[Array, "... M M"]
+    ) -> Float[Array, " runs"]:
         """As `Flow.errors`."""
         return self.over_runs(Flow.errors, y, T)
 
-    def resolves(self, y: Float[Array, "runs d"], T: Any) -> Bool[Array, " runs"]:
+    def resolves(
+        self, y: Float[Array, "runs d"], T: Float[Array, "... M M"]
+    ) -> Bool[Array, " runs"]:
         """As `Flow.resolves`."""
         return self.over_runs(Flow.resolves, y, T)
 
-    def over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def over_runs(self, function: Callable[..., PyTree], *arguments: PyTree) -> Any:
         """Return ``function(flow, …)`` of every run."""
         arrays, static = eqx.partition(self.batched, eqx.is_array_like)
 
-        def one(parts: tuple[Any, ...]) -> Any:
+        def one(parts: tuple[PyTree, ...]) -> Any:
             return function(eqx.combine(parts[0], static), *parts[1:])
 
         every = (arrays, *arguments)

@@ -21,6 +21,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._given import CheckedInside
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario, timing
@@ -50,7 +51,7 @@ def iterate(
     steps: int,
     batch: float = 1.0,
     readout_rate: float = 0.0,
-    optimizer: Any = PLAIN,
+    optimizer: CheckedInside[Optimizer] = PLAIN,
 ) -> xr.Dataset:
     """Learn in steps, each with the mean gradient of bN new examples.
 
@@ -133,7 +134,7 @@ class BatchMap(eqx.Module):
     batch: Any
     readout_rate: Any
 
-    def __init__(self, flow: Flow, optimizer: Optimizer, batch: Any, readout_rate: Any = 0.0):
+    def __init__(self, flow: Flow, optimizer: Optimizer, batch: float, readout_rate: float = 0.0):
         self.flow = flow
         # As arrays these numbers are inputs of a program, so other values use the same program.
         numbers = (
@@ -173,7 +174,7 @@ class BatchMap(eqx.Module):
         y = self.flow.vector(start)
         return np.concatenate([y, np.zeros(self.layout.size - len(y))])
 
-    def __call__(self, y: Float[Array, " d"], rate: Any) -> Float[Array, " d"]:
+    def __call__(self, y: Float[Array, " d"], rate: Float[Array, ""]) -> Float[Array, " d"]:
         """The state after one step."""
 
         def after(moments: Moments, state: Overlaps) -> Array:
@@ -199,15 +200,17 @@ class BatchMap(eqx.Module):
 
 
 @stored_jit
-def _gradient_norm(flow: Flow, start: Overlaps, batch: Any) -> Float[Array, "K K"]:
+def _gradient_norm(flow: Flow, start: Overlaps, batch: Float[Array, ""]) -> Float[Array, "K K"]:
     return gradient_norm(flow.moments, start, batch)
 
 
 @stored_jit
-def _iterated(batch_map: BatchMap, y: Float[Array, " d"], rates: Any) -> tuple[Array, Array]:
+def _iterated(
+    batch_map: BatchMap, y: Float[Array, " d"], rates: Float[Array, " steps"]
+) -> tuple[Array, Array]:
     """All states, the first among them, and their errors."""
 
-    def one(y: Array, rate: Any) -> tuple[Array, tuple[Array, Array]]:
+    def one(y: Array, rate: Float[Array, ""]) -> tuple[Array, tuple[Array, Array]]:
         is_bounded = jnp.all(jnp.abs(y) <= LARGEST_OVERLAP)  # False for NaN
         after = batch_map(y, rate)
         return jnp.where(is_bounded, after, y), (y, batch_map.errors(y))

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from tutelage._checks import ComputationError
 from tutelage._jax import OLDER_GENERATOR, ROUNDED_ALONE, WIDE_VECTORS, jax, jnp
+from tutelage._types import AnyArray
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
@@ -127,10 +128,10 @@ def integrate(
     return _joined(first, rest, unfinished, times).of(runs)
 
 
-def _padded_runs(parts: tuple[Any, ...], more: int) -> tuple[Any, ...]:
+def _padded_runs(parts: tuple[PyTree, ...], more: int) -> tuple[Any, ...]:
     """Pad the run axis by repeating the last run."""
 
-    def filled(x: Any) -> Any:
+    def filled(x: AnyArray) -> Any:
         return np.concatenate([x, *[x[-1:]] * more]) if np.ndim(x) else x
 
     return jax.tree.map(filled, parts)
@@ -156,12 +157,12 @@ def _joined(
 
 def _stage(
     flow: Flow | Flows,
-    y0: Any,
+    y0: Float[np.ndarray, "... d"],
     teachers: Teachers,
     rate: Rate | Scheduled,
     span: tuple,
-    t0: Any,
-    tolerance: Any,
+    t0: Float[np.ndarray, "..."],
+    tolerance: Float[np.ndarray, ""],
 ) -> Trajectory:
     """Integrate with one tolerance; a single run is a batch of one."""
     several, (times, until, bar, runs) = y0.ndim > 1, span
@@ -274,10 +275,10 @@ def _compiled_lanes(
     begin: IntegratorState,
     teachers: Teachers,
     rate: Rate | Scheduled,
-    times: Any,
-    until: Any,
-    tolerance: Any,
-    most: Any,
+    times: Float[Array, " times"],
+    until: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    most: Int[Array, ""],
 ) -> IntegratorState:
     """Integrate runs so that the digits of each do not depend on its position."""
     rest = (times, until, tolerance, most)
@@ -286,7 +287,7 @@ def _compiled_lanes(
     parts = (flow.batched, _swap_stages_and_runs(begin), teachers, rate)
     every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
 
-    def one(parts: Any) -> IntegratorState:
+    def one(parts: PyTree) -> IntegratorState:
         flow, begin, teachers, rate = eqx.combine(parts, same)
         begin = _swap_stages_and_runs(jax.tree.map(lambda x: x[None], begin))
         found = _integrated(flow, begin, _batch_of_one(teachers), rate, *rest)
@@ -296,14 +297,14 @@ def _compiled_lanes(
 
 
 @stored_jit
-def _compiled(*arguments: Any) -> IntegratorState:
+def _compiled(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 
 
 # With few units most of the time of a step is spent on kernel calls: a curve of two erf units takes
 # 0.6 instead of 2.5 ms, one of two ReLUs 2.5 instead of 11.7.
 @partial(stored_jit, as_one_kernel=True)
-def _compiled_one_kernel(*arguments: Any) -> IntegratorState:
+def _compiled_one_kernel(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 
 
@@ -315,7 +316,7 @@ def _compiled_wide(*arguments: Any) -> IntegratorState:
 # Vector instructions of the newer code generator: a curve of sixteen erf units in two fifths of
 # the time, for two more seconds of compilation; wide ones take another quarter off.
 @partial(stored_jit, options=WIDE_VECTORS)
-def _compiled_long_loops(*arguments: Any) -> IntegratorState:
+def _compiled_long_loops(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 
 
@@ -336,10 +337,10 @@ def _integrated(
     begin: IntegratorState,
     teachers: Teachers,
     rate: Rate | Scheduled,
-    times: Any,
-    until: Any,
-    tolerance: Any,
-    most: Any,
+    times: Float[Array, " times"],
+    until: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    most: Int[Array, ""],
 ) -> IntegratorState:
     def rates(t: Array, y: Array) -> Array:
         return flow.rates(y, teachers.at(t), rate.at(t))

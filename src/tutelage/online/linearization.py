@@ -10,12 +10,13 @@ which without decay and drift is regular as η → 0.  In the limit time is αη
 A second layer that learns at η_v = κη adds κ ⟨(τ_c - σ_c) g(x_i)⟩ to f_1, and D = γ_v for v_ci.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow
@@ -70,13 +71,13 @@ def decays(flow: Flow) -> Float[np.ndarray, " d"]:
     return np.sum(terms, axis=0)
 
 
-def first_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def first_order(flow: Flow, y: Float[AnyArray, " d"]) -> tuple[np.ndarray, np.ndarray]:
     """Return f_1 and its derivative."""
     f, J = _first(flow, jnp.asarray(y))
     return np.asarray(f), np.asarray(J)
 
 
-def second_order(flow: Flow, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def second_order(flow: Flow, y: Float[AnyArray, " d"]) -> tuple[np.ndarray, np.ndarray]:
     """Return f_2 and its derivative."""
     f, J = _second(flow, jnp.asarray(y))
     return np.asarray(f) / flow.batch, np.asarray(J) / flow.batch

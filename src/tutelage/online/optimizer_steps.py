@@ -21,12 +21,13 @@ from typing import Any
 from jaxtyping import Array, Float
 
 from tutelage._jax import jnp
+from tutelage._types import Scalar
 from tutelage.model import Overlaps
 from tutelage.model.optimizers import Muon, Normalized, Optimizer
 from tutelage.online.moments.base import Moments
 
 
-def gradient_norm(moments: Moments, state: Overlaps, batch: Any) -> Float[Array, "K K"]:
+def gradient_norm(moments: Moments, state: Overlaps, batch: Scalar) -> Float[Array, "K K"]:
     """S = G·Gᵀ = A C Aᵀ + D/b, for steps with the mean gradient of bN examples."""
     A = moments.jacobian(state)
     return A @ state.covariance @ A.T + moments.second_order(state) / batch
@@ -49,8 +50,8 @@ def step(
     moments: Moments,
     state: Overlaps,
     velocity: dict[str, Array],
-    rate: Any,
-    batch: Any,
+    rate: Scalar,
+    batch: Scalar,
 ) -> dict[str, Array]:
     """The blocks of the state after one step.
 

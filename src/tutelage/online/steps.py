@@ -1,6 +1,6 @@
 """A run with all steps of its integration, and the exact slope of its error."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -40,7 +40,7 @@ class Steps(NamedTuple):
         above = self.error > level
         return np.array([self._crossing(j, level) for j in np.flatnonzero(above[1:] != above[:-1])])
 
-    def _crossing(self, j: Any, level: float) -> float:
+    def _crossing(self, j: int | np.integer, level: float) -> float:
         h = self.times[j + 1] - self.times[j]
         (e0, e1), (s0, s1) = self.error[j : j + 2], h * self.slope[j : j + 2]
         cubic = [2 * (e0 - e1) + s0 + s1, 3 * (e1 - e0) - 2 * s0 - s1, s0, e0 - level]
@@ -81,7 +81,13 @@ def steps(
 
 @stored_jit
 def _compiled(
-    flow: Flow, y0: Array, rate: Rate, until: Any, tolerance: Any, longest: Any, solved: Any
+    flow: Flow,
+    y0: Array,
+    rate: Rate,
+    until: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    longest: Float[Array, ""],
+    solved: Float[Array, ""],
 ):
     T = flow.scenario.T
 

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
+from tutelage._given import ArrayLike, TimeFunction
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
-from tutelage._types import ArrayLike
+from tutelage._types import AnyArray
 from tutelage.averages.methods import Conditional, Method, chosen
 from tutelage.averages.recorded_errors import errors_of_states
 from tutelage.model import Overlaps, Scenario, timing
@@ -60,9 +61,9 @@ def evolve(
     learning_rate: LearningRate,
     *,
     until: float,
-    times: Any = None,
+    times: ArrayLike | None = None,
     readout_rate: LearningRate = 0.0,
-    weight_decay: Any = None,
+    weight_decay: TimeFunction | None = None,
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
@@ -142,7 +143,7 @@ def evolve_each(
     runs: Sequence[Run],
     *,
     until: float,
-    times: Any = None,
+    times: ArrayLike | None = None,
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
@@ -242,7 +243,7 @@ def bytes_of_a_run(scenario: Scenario, method: Method | str | None, times: int) 
 
 
 def _check_start_is_finite(
-    flows: list[Flow], y: np.ndarray, T: Any, trajectory: Trajectory
+    flows: list[Flow], y: np.ndarray, T: np.ndarray, trajectory: Trajectory
 ) -> None:
     """Refuse a start whose error is not finite, where a run ends before its first step."""
     if np.all(trajectory.ended_at > 0) or np.all(np.isfinite(_errors(flows, y, T))):
@@ -277,7 +278,7 @@ def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
     )
 
 
-def _runs(scenario: Any, start: Any, rate: Rate | Scheduled) -> tuple[int, ...]:
+def _runs(scenario: Scenario, start: Overlaps, rate: Rate | Scheduled) -> tuple[int, ...]:
     """Return () for one run or (n,) for several; validate that the start fits the scenario."""
     leading = start.leading if isinstance(start, Overlaps) else ()
     # Teachers may differ between runs, also if the scenario does not say so.
@@ -345,7 +346,9 @@ def _outcomes(
 
 
 @stored_jit
-def _largest_eigenvalue(flow: Flow, y: Any, T: Any, rate: Rate) -> Any:
+def _largest_eigenvalue(
+    flow: Flow, y: Float[Array, " d"], T: Float[Array, "M M"], rate: Rate
+) -> Any:
     jacobian = jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
     return jnp.max(jnp.linalg.eigvals(jacobian).real)
 
@@ -356,7 +359,7 @@ def _dataset(
     teachers: Teachers,
     times: Float[np.ndarray, " times"],
     outcomes: np.ndarray,
-    attrs: dict[str, Any],
+    attrs: dict[str, object],
 ) -> xr.Dataset:
     several, count = ("run",) if outcomes.ndim else (), len(times) + 1
     if several:
@@ -416,5 +419,7 @@ def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
 
 
 @stored_jit
-def _compiled_error(flow: Flow, y: Any, T: Any) -> tuple[Any, Any]:
+def _compiled_error(
+    flow: Flow, y: Float[AnyArray, "states ..."], T: Float[AnyArray, "states ..."]
+) -> tuple[Any, Any]:
     return flow.errors(y, T), flow.resolves(y, T)

@@ -7,12 +7,12 @@ in CSV; both carry a checksum of their contents.
 """
 
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError
+from tutelage._given import FileName
 from tutelage.results import long_table, netcdf
 from tutelage.results.printed_table import table
 from tutelage.runs import files
@@ -25,7 +25,7 @@ __all__ = ["ENDINGS", "check_path", "load", "recompute", "save", "table"]
 
 
 @validated
-def save(dataset: xr.Dataset, path: Any) -> None:
+def save(dataset: xr.Dataset, path: FileName) -> None:
     """Write a result, with its attributes, as NetCDF or as a table.
 
     What was there before is replaced once the new file is whole and on the disk.
@@ -51,7 +51,7 @@ def save(dataset: xr.Dataset, path: Any) -> None:
 
 
 @validated
-def load(path: Any) -> xr.Dataset:
+def load(path: FileName) -> xr.Dataset:
     """Read what `save` has written; the file is closed again at once.
 
     Raises:
@@ -67,7 +67,7 @@ def load(path: Any) -> xr.Dataset:
 
 
 @validated
-def check_path(argument: str, path: Any) -> Path:
+def check_path(argument: str, path: FileName) -> Path:
     """A name that ends in .nc or .csv, of a file that can be written."""
     hint = "run.nc" if argument == "path" else f"{argument} run.nc"
     return files.check_writable(argument, path, ENDINGS, hint)

@@ -107,7 +107,7 @@ def _check(dataset: xr.Dataset) -> None:
             raise InputError("dataset", f"{name!r} of type {variable.dtype}", allowed)
 
 
-def _column(dataset: xr.Dataset, name: Any) -> Column:
+def _column(dataset: xr.Dataset, name: object) -> Column:
     variable = dataset.variables[name]
     kind = "coordinate" if name in dataset.coords else "variable"
     attributes = {str(key): _plain(value) for key, value in variable.attrs.items()}
@@ -123,11 +123,11 @@ def _type(values: np.ndarray) -> str:
     return "str" if all(isinstance(x, str) for x in values.ravel()) else ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _written(attribute: Any) -> str:
+def _written(attribute: object) -> str:
     """An attribute as JSON; what is JSON already, as a scenario, stands as it is."""
     if isinstance(attribute, str) and _is_structure(attribute) and "\n" not in attribute:
         return attribute
@@ -238,7 +238,7 @@ def _check_head(sizes: Mapping[str, Any], columns: Mapping[str, Column], table_b
         raise ValueError("there are fewer rows than the sizes announce")
 
 
-def _is_count(size: Any) -> bool:
+def _is_count(size: object) -> bool:
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 

@@ -92,7 +92,7 @@ def _indices(dataset: xr.Dataset, dimensions: list[Any]) -> list[dict[Any, int]]
 def _row(
     dataset: xr.Dataset, names: list[str], dimensions: list[Any], index: dict[Any, int], format: str
 ) -> list[str]:
-    def entry(name: Any) -> Any:
+    def entry(name: object) -> Any:
         variable = dataset[name]
         return variable.isel({d: i for d, i in index.items() if d in variable.dims}).values[()]
 

@@ -16,8 +16,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import PyTree
 
 from tutelage._checks import InputError
+from tutelage._given import FileName
 from tutelage.runs import files
 from tutelage.runs.arrays import load_npz
 
@@ -41,7 +43,7 @@ class Checkpoint:
     identity: the arguments that identify this work; values are compared as text.
     """
 
-    def __init__(self, path: Any, identity: Mapping[str, Any]):
+    def __init__(self, path: FileName | None, identity: Mapping[str, object]):
         self._path = _checked_path(path)
         self._identity = {name: str(value) for name, value in identity.items()}
         self._content: dict[str, np.ndarray] | None = None
@@ -90,7 +92,7 @@ class Checkpoint:
             self.save(self._pending)
 
 
-def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
+def flat(name: str, tree: PyTree) -> dict[str, np.ndarray]:
     """Return the leaves of a tree of arrays by name."""
     import jax
 
@@ -112,12 +114,12 @@ def restored(name: str, like: Tree, content: Mapping[str, np.ndarray]) -> Tree:
 DIGEST = re.compile("[0-9a-f]{16}")
 
 
-def digest(*arrays: Any) -> str:
+def digest(*arrays: object) -> str:
     """Return a short hash of the contents of arrays."""
     return hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
 
-def _checked_path(path: Any) -> Path | None:
+def _checked_path(path: FileName | None) -> Path | None:
     """Return the path, validated to be writable; None for no checkpoint."""
     hint = 'checkpoint="run.npz"'
     return None if path is None else files.check_writable("checkpoint", path, (), hint)

@@ -28,8 +28,8 @@ MAX_CACHED_COORDINATES, MAX_CACHED_NUMBERS = 64, 10_000
 
 def dataset(
     variables: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
-    coordinates: Mapping[str, Any],
-    attrs: Mapping[str, Any] | None = None,
+    coordinates: Mapping[str, object],
+    attrs: Mapping[str, object] | None = None,
 ) -> xr.Dataset:
     """Make a Dataset of new arrays, in a third of the time of its constructor.
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tutelage._checks import InputError
+from tutelage._given import FileName
 
 # Name of the lock file of a folder.
 LOCK = "lock"
@@ -81,7 +82,7 @@ def save_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
 
 
 def check_name(
-    argument: str, path: Any, endings: Sequence[str], hint: str, *, exists: bool = False
+    argument: str, path: FileName, endings: Sequence[str], hint: str, *, exists: bool = False
 ) -> Path:
     """Validate a file name: its ending, and whether the file exists, if it has to."""
     ending = f" that ends in {' or '.join(endings)}" if endings else ""
@@ -98,7 +99,7 @@ def check_name(
     return checked
 
 
-def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) -> Path:
+def check_writable(argument: str, path: FileName, endings: Sequence[str], hint: str) -> Path:
     """Validate before any work that a file of this name can be written."""
     checked = check_name(argument, path, endings, hint)
     problem = _problem(checked)
@@ -107,7 +108,7 @@ def check_writable(argument: str, path: Any, endings: Sequence[str], hint: str) 
     return checked
 
 
-def check_folder(argument: str, folder: Any, hint: str) -> Path:
+def check_folder(argument: str, folder: FileName, hint: str) -> Path:
     """Return a folder, created if missing; refuse one that cannot be written to."""
     if not isinstance(folder, str | os.PathLike) or not str(folder):
         raise InputError(argument, f"{folder!r:.80}", "it has to be the name of a folder", hint)

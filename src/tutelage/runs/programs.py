@@ -16,7 +16,7 @@ RATES = ("learning_rate", "readout_rate", "drift")
 DATA = ("seed", "batch", "until")
 
 
-def program_of(arguments: Mapping[str, Any]) -> str:
+def program_of(arguments: Mapping[str, object]) -> str:
     """Return a text that is equal for calls of a function that share their compiled programs.
 
     >>> program_of({"learning_rate": 0.5}) == program_of({"learning_rate": 1.0})
@@ -27,7 +27,7 @@ def program_of(arguments: Mapping[str, Any]) -> str:
     return json.dumps(_part("", arguments), sort_keys=True)
 
 
-def _part(name: str, value: Any) -> Any:
+def _part(name: str, value: object) -> Any:
     """Describe what a compiled program depends on: a value without its real numbers."""
     if value is None or isinstance(value, bool | str):
         return value

@@ -81,7 +81,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def attribute(value: Any) -> Any:
+def attribute(value: object) -> Any:
     """Return a number or a text unchanged, anything else as JSON.
 
     >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
@@ -102,7 +102,7 @@ def is_json(text: str) -> bool:
         return False
 
 
-def described(value: Any) -> Any:
+def described(value: object) -> Any:
     """Describe a value by numbers, text, lists and mappings.
 
     >>> import tutelage as tl
@@ -132,7 +132,7 @@ def described(value: Any) -> Any:
     return unwritten(value)
 
 
-def unwritten(value: Any) -> dict[str, str]:
+def unwritten(value: object) -> dict[str, str]:
     """Return the mark for a value that a file cannot hold."""
     name = getattr(value, "__name__", getattr(value, "name", type(value).__name__))
     return {UNWRITTEN: f"the function {name!r}" if callable(value) else f"an object {name!r}"}
@@ -145,7 +145,7 @@ def _array(array: np.ndarray) -> Any:
     return {UNWRITTEN: f"an array of shape {array.shape}", "sha256": digest}
 
 
-def _object(value: Any) -> Any:
+def _object(value: object) -> Any:
     """Describe an object by the name of its type and the arguments of its constructor."""
     kind = type(value)
     name = name_of(kind)

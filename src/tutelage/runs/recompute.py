@@ -51,7 +51,7 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     return function(**call)
 
 
-def _check_keywords(given: Any, own: Mapping[str, Any], function: str) -> None:
+def _check_keywords(given: object, own: Mapping[str, object], function: str) -> None:
     """Refuse keywords of a file that would replace arguments of the function itself."""
     if not isinstance(given, dict):
         raise InputError(
@@ -107,7 +107,7 @@ def _function(dataset: xr.Dataset) -> Callable[..., xr.Dataset]:
     return function
 
 
-def from_json(plain: Any, argument: str, function: str) -> Any:
+def from_json(plain: object, argument: str, function: str) -> Any:
     """Make a value from its description by `described`.
 
     Args:
@@ -122,7 +122,7 @@ def from_json(plain: Any, argument: str, function: str) -> Any:
         raise InputError(argument, "lists inside of lists without end", allowed) from None
 
 
-def _from_json(plain: Any, argument: str, function: str) -> Any:
+def _from_json(plain: object, argument: str, function: str) -> Any:
     if isinstance(plain, list):
         return [_from_json(x, argument, function) for x in plain]
     if not isinstance(plain, dict):

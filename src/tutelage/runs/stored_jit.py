@@ -106,7 +106,7 @@ class StoredFunction:
         self.function, self.options, self.as_one_kernel = function, options, as_one_kernel
         self.programs: dict[Any, Program] = {}
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: object) -> Any:
         leaves, structure = jax.tree.flatten((args, keywords))
         arrays, numbers, key = [], [], [structure, *map(_option, OPTIONS)]
         for x in leaves:
@@ -130,12 +130,12 @@ class StoredFunction:
             self.programs[tuple(key)] = program
         return jax.tree.unflatten(program.structure, results)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         """Bind to an instance, as a function in a class does."""
         return self if instance is None else partial(self, instance)
 
     def _first_call(
-        self, arrays: list[Any], leaves: list[Any], structure: Any
+        self, arrays: list[Any], leaves: list[Any], structure: object
     ) -> tuple[Program, list[Any]]:
         """Load the program and call it; or compile, call and store it."""
         name = self._name(leaves, structure) if _can_be_stored() else None
@@ -195,7 +195,7 @@ class StoredFunction:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _is_packed(x: Any) -> bool:
+def _is_packed(x: object) -> bool:
     """Whether an argument is passed to the program together with other small arrays of NumPy.
 
     JAX takes five microseconds for each array of NumPy, as long as a step of an integration.
@@ -249,13 +249,13 @@ def described(value: Any, constant: bool = False) -> str:
     raise NotStorableError(_type_name(kind))
 
 
-def _is_ours(value: Any) -> bool:
+def _is_ours(value: object) -> bool:
     """Whether a class or a function is defined by the package, so that its source is hashed."""
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == PACKAGE and _is_named(value)
 
 
-def _is_named(value: Any, through: Any = None) -> bool:
+def _is_named(value: object, through: object = None) -> bool:
     """Whether an object can be found by its qualified name; a closure cannot."""
     found: Any = sys.modules.get(value.__module__)
     for part in getattr(value, "__qualname__", "").split("."):

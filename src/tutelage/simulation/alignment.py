@@ -124,7 +124,7 @@ def _states(dataset: xr.Dataset, names: Container[Hashable]) -> dict[str, np.nda
     return {b.name: dataset[b.name].transpose(..., "time", *b.dimensions).values for b in blocks}
 
 
-def _reference(runs: xr.Dataset, reference: Any) -> _Ends:
+def _reference(runs: xr.Dataset, reference: xr.Dataset | None) -> _Ends:
     if reference is None:
         there = runs["generalization_error"].isel(time=-1).notnull().values
         reference = runs.isel(run=int(np.argmax(there)))

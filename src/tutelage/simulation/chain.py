@@ -8,13 +8,15 @@ N >= K + M, at a cost per example of O((K + M)²) whatever N is.  A second layer
 the fields of the same example, and joins Q and R in the state.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._given import ArrayLike, FileName, RateLike, TimeFunction
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
@@ -55,17 +57,17 @@ REST, DRIFT = range(2)
 def chain(
     scenario: Scenario,
     start: Overlaps,
-    learning_rate: Any,
+    learning_rate: RateLike,
     *,
     dimension: int,
     until: float,
-    readout_rate: Any = 0.0,
-    weight_decay: Any = None,
+    readout_rate: RateLike = 0.0,
+    weight_decay: TimeFunction | None = None,
     runs: int = 1,
     seed: int = 0,
-    times: Any = None,
+    times: ArrayLike | None = None,
     batch: int = 1,
-    checkpoint: Any = None,
+    checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """On-line gradient descent of students with N Gaussian inputs, by their overlaps alone.
@@ -128,7 +130,7 @@ def chain(
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
-def _check_batch(scenario: Scenario, batch: Any, ensemble: Ensemble) -> None:
+def _check_batch(scenario: Scenario, batch: int, ensemble: Ensemble) -> None:
     """Check that the examples of a step fit into the space outside the weights and into memory."""
     b, n = positive_integer("batch", batch, "batch=1"), scenario.K + scenario.M
     runs = min(ensemble.runs, MAX_RUNS_PER_BATCH)
@@ -173,7 +175,7 @@ class Chain(eqx.Module):
         """Return the size of equal batches of runs that are computed together."""
         return equal_batches(runs, RUNS_PER_BATCH.get(jax.default_backend(), MAX_RUNS_PER_BATCH))
 
-    def initial(self, keys: Any, runs: Any) -> Students:
+    def initial(self, keys: Key[Array, " runs"], runs: Int[Array, " runs"]) -> Students:
         """Return the factor of the start in every run, and the readout of the scenario."""
         P, U, L = (jnp.asarray(x) for x in self.start)
         if U.ndim == 3:
@@ -183,14 +185,20 @@ class Chain(eqx.Module):
         P = jnp.broadcast_to(P, (len(runs) if self.rule.time_dependent_T else 1, *P.shape))
         return self._with_readout(factor(P, U, L), runs)
 
-    def _with_readout(self, first: Entries | Columns, runs: Any) -> Students:
+    def _with_readout(self, first: Entries | Columns, runs: Int[Array, " runs"]) -> Students:
         v = self.rule.start(runs)
         if v is None:
             return Students(first, None)
         v = jnp.moveaxis(v, 0, -1)
         return Students(first, [[*row] for row in v] if isinstance(first, Entries) else v)
 
-    def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
+    def advance(
+        self,
+        state: Students,
+        keys: Key[Array, " runs"],
+        first: Int[Array, ""],
+        count: Int[Array, ""],
+    ) -> Any:
         """Learn the examples first, …, first + count - 1.
 
         Blocks begin at multiples of their length, so that the same compiled code learns an
@@ -199,13 +207,13 @@ class Chain(eqx.Module):
         last, runs = first + count, len(keys)
         state, keys = _padded((state, keys), runs)
 
-        def block(b: Any, state: Any) -> Any:
+        def block(b: Int[Array, ""], state: Students) -> Any:
             s = b * EXAMPLES_PER_BLOCK + jnp.arange(EXAMPLES_PER_BLOCK)
             draw = self._draw if self.batch == 1 else self._draw_batch
             (examples, noise), frames = draw(keys, s), self._frames(keys, s)
             rates = jax.vmap(lambda s: self.rule.rates(s, self.dimension))(s)
 
-            def learn(i: Any, state: Any) -> Any:
+            def learn(i: Int[Array, ""], state: Students) -> Any:
                 ξ, ζ, frame, η = jax.tree.map(lambda x: x[i], (examples, noise, frames, rates))
                 return self._after_drift(self._learn(state, ξ, ζ, *η), frame)
 
@@ -218,14 +226,14 @@ class Chain(eqx.Module):
         )
         return jax.tree.map(lambda x: x[..., :runs], state)
 
-    def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
+    def observe(self, state: Students) -> dict[str, Float[Array, "runs ..."]]:
         """Return the observables of every run, computed from its overlaps."""
         runs = jax.tree.leaves(state.factor.L)[0].shape[-1]
         Q, R = _padded(state.factor, runs).overlaps()
         v = None if state.v is None else jnp.moveaxis(jnp.asarray(state.v), -1, 0)
         return of_overlaps(Q[:runs], R[:runs], v)
 
-    def _draw(self, keys: Any, s: Any) -> tuple[Example, Any]:
+    def _draw(self, keys: Key[Array, " runs"], s: Int[Array, " s"]) -> tuple[Example, Any]:
         """Draw the components of the examples s and the noise on their labels, shapes (s, runs)."""
         n = self.rule.scenario.K + self.rule.scenario.M
         at = Address.of(keys, s[:, None])
@@ -234,7 +242,9 @@ class Chain(eqx.Module):
         χ = jnp.sqrt(chi_squared(at, count + count % 2, self.dimension - n, self.outside))
         return Example(z[:n], χ), z[n:]
 
-    def _draw_batch(self, keys: Any, s: Any) -> tuple[BatchInputs, Any]:
+    def _draw_batch(
+        self, keys: Key[Array, " runs"], s: Int[Array, " s"]
+    ) -> tuple[BatchInputs, Any]:
         """Draw the b examples of each of the steps s, shapes (s, b, runs)."""
         scenario, b = self.rule.scenario, self.batch
         n, m = scenario.K + scenario.M, min(b, scenario.K)
@@ -243,7 +253,7 @@ class Chain(eqx.Module):
         rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
         return BatchInputs(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
 
-    def _frames(self, keys: Any, s: Any) -> Any:
+    def _frames(self, keys: Key[Array, " runs"], s: Int[Array, " s"]) -> Any:
         """Draw normal vectors outside the teachers' space, one per teacher; None without drift.
 
         Components in the directions of the students, then in as many more as there are teachers.
@@ -254,7 +264,9 @@ class Chain(eqx.Module):
         frames = self._triangle(_folded(keys, DRIFT, M), s, self.dimension - K - M, K)
         return jnp.swapaxes(frames, 1, 2)
 
-    def _triangle(self, keys: Any, s: Any, freedom: Any, full: int) -> Float[Array, "s m c runs"]:
+    def _triangle(
+        self, keys: Key[Array, "m runs"], s: Int[Array, " s"], freedom: Float[Array, ""], full: int
+    ) -> Float[Array, "s m c runs"]:
         """Draw m normal vectors of ``full`` + ν components; the last ν form a lower triangle.
 
         keys: of shape (m, runs);  freedom: ν.  The i-th vector has i normal components, and the
@@ -272,7 +284,7 @@ class Chain(eqx.Module):
             columns.append(jnp.where(lengths > j, below, jnp.where(lengths == j, χ, 0.0)))
         return jnp.stack(columns, axis=2)
 
-    def _after_drift(self, state: Any, frame: Any) -> Any:
+    def _after_drift(self, state: Students, frame: Float[Array, "units M runs"] | None) -> Any:
         """Return the state after the teachers have drifted for one step."""
         if frame is None:
             return state
@@ -283,15 +295,23 @@ class Chain(eqx.Module):
         return Students(state.factor.from_columns(columns), state.v)
 
     def _learn(
-        self, state: Students, ξ: Any, noise: Any, η: Any, η_v: Any, γ: Any = None
+        self,
+        state: Students,
+        ξ: Example | BatchInputs,
+        noise: list[Array],
+        η: Float[Array, ""],
+        η_v: Float[Array, ""] | None,
+        γ: Float[Array, ""] | None = None,
     ) -> Students:
         """Return the state after one step, with one example or a batch."""
         N, d = self.dimension, self.rule.decay(self.dimension, γ)
-        is_batch = isinstance(ξ, BatchInputs)
-        x, y = self._fields_of_batch(state, ξ) if is_batch else state.factor.fields(ξ)
+        if isinstance(ξ, BatchInputs):
+            x, y = self._fields_of_batch(state, ξ)
+        else:
+            x, y = state.factor.fields(ξ)
         v = self._readout_learned(state.v, x, y, noise, η_v)
         a = self.rule.coefficients(η / (N * self.batch), x, y, noise, state.v)
-        if not is_batch:
+        if isinstance(ξ, Example):
             return Students(state.factor.learned(d, a, ξ), v)
         columns = state.factor.columns().learned_batch(d, a, ξ)
         return Students(state.factor.from_columns(columns), v)
@@ -299,9 +319,16 @@ class Chain(eqx.Module):
     def _fields_of_batch(self, state: Students, ξ: BatchInputs) -> tuple[list[Array], list[Array]]:
         return jax.vmap(lambda z: state.factor.fields(Example(z, z[0])))(ξ.z)
 
-    def _readout_learned(self, v: Any, x: Any, y: Any, noise: Any, η_v: Any) -> Any:
+    def _readout_learned(
+        self,
+        v: list[list[Array]] | Float[Array, "outputs K runs"] | None,
+        x: list[Array],
+        y: list[Array],
+        noise: list[Array],
+        η_v: Float[Array, ""] | None,
+    ) -> Any:
         """Return v after a step, changed by the mean over a batch; None if v is fixed."""
-        if v is None:
+        if v is None or η_v is None:
             return None
         signals: Any = self.rule.readout_coefficients(x, y, noise, v)
         if self.batch > 1:
@@ -311,16 +338,21 @@ class Chain(eqx.Module):
         return jax.tree.map(lambda v, w: self.rule.readout_learned(step, v, w, N), v, signals)
 
 
-def _folded(keys: Any, purpose: int, count: int) -> Any:
+def _folded(keys: Key[Array, " runs"], purpose: int, count: int) -> Any:
     """Return further keys for each run, shape (count, runs)."""
 
-    def one(key: Any, number: Any) -> Any:
+    def one(key: Key[Array, ""], number: Int[Array, ""]) -> Any:
         return jax.random.fold_in(jax.random.fold_in(key, purpose), number)
 
     return jax.vmap(jax.vmap(one, (0, None)), (None, 0))(keys, jnp.arange(count))
 
 
-def _learn_block(learn: Any, begin: Any, end: Any, state: Any) -> Any:
+def _learn_block(
+    learn: Callable[[Int[Array, ""], PyTree], PyTree],
+    begin: Int[Array, ""],
+    end: Int[Array, ""],
+    state: PyTree,
+) -> Any:
     """Learn the examples begin, …, end - 1 of a block.
 
     On a GPU all examples of the block are learned, and the result of the others is discarded: a
@@ -331,14 +363,14 @@ def _learn_block(learn: Any, begin: Any, end: Any, state: Any) -> Any:
         begin, end = jnp.maximum(begin, 0), jnp.minimum(end, EXAMPLES_PER_BLOCK)
         return jax.lax.fori_loop(begin, end, learn, state)
 
-    def learn_or_not(i: Any, state: Any) -> Any:
+    def learn_or_not(i: Int[Array, ""], state: PyTree) -> Any:
         here = (begin <= i) & (i < end)
         return jax.tree.map(lambda new, old: jnp.where(here, new, old), learn(i, state), state)
 
     return jax.lax.fori_loop(0, EXAMPLES_PER_BLOCK, learn_or_not, state, unroll=EXAMPLES_PER_KERNEL)
 
 
-def _padded(tree: Any, runs: int) -> Any:
+def _padded(tree: PyTree, runs: int) -> Any:
     """Pad the last axis, of runs, with copies of the last run, to a multiple of `RUN_PADDING`."""
     index = jnp.minimum(jnp.arange(runs + -runs % RUN_PADDING), runs - 1)
     return jax.tree.map(lambda x: x[..., index] if x.shape[-1] == runs else x, tree)

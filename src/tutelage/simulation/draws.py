@@ -8,9 +8,10 @@ one example.  Everything is elementwise, so that XLA fuses it, and works on arra
 import math
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Bool, Float, UInt32, UInt64
+from jaxtyping import Array, Bool, Float, Int, Key, UInt32, UInt64
 
 from tutelage._jax import jax, jnp, match_rank, match_ranks
+from tutelage._types import AnyArray
 
 # Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011), Table 2 and section 4.1.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -33,13 +34,16 @@ class Address(NamedTuple):
     example: Any
 
     @classmethod
-    def of(cls, keys: Any, example: Any) -> "Address":
+    def of(cls, keys: Key[Array, "..."], example: Int[Array, "..."]) -> "Address":
         """Return the address of JAX keys, shape (...), and examples s < 2⁴⁸ of a matching shape."""
         words = jax.random.key_data(keys)
         return cls(words[..., 0], words[..., 1], jnp.asarray(example, jnp.int64))
 
 
-def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
+def threefry(
+    key: tuple[UInt32[AnyArray, "..."], UInt32[AnyArray, "..."]],
+    counter: tuple[UInt32[AnyArray, "..."], UInt32[AnyArray, "..."]],
+) -> tuple[Any, Any]:
     """Compute Threefry-2x32 with 20 rounds: two words of 32 bits for each key and counter.
 
     The generator behind `jax.random`, written out so that it fuses with what uses it.
@@ -59,7 +63,7 @@ def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
     return a, b
 
 
-def bits(at: Address, slot: Any) -> UInt64[Array, "..."]:
+def bits(at: Address, slot: int | UInt32[Array, "..."]) -> UInt64[Array, "..."]:
     """Draw 64 random bits; the counter is the slot < 2¹⁶, then the example in 48 bits."""
     high, low, example, slot = match_ranks(*at, jnp.asarray(slot, jnp.uint32))
     first = (slot << 16) | (example >> 32).astype(jnp.uint32)
@@ -67,12 +71,14 @@ def bits(at: Address, slot: Any) -> UInt64[Array, "..."]:
     return (a.astype(jnp.uint64) << 32) | b.astype(jnp.uint64)
 
 
-def uniform(at: Address, slot: Any) -> Float[Array, "..."]:
+def uniform(at: Address, slot: int | UInt32[Array, "..."]) -> Float[Array, "..."]:
     """Return u = (w + ½)/2⁶⁴ of 64 bits w, in float64: 0 < u <= 1, with all digits near 0."""
     return (bits(at, slot).astype(jnp.float64) + 0.5) * 2.0**-64
 
 
-def two_normals(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+def two_normals(
+    at: Address, slot: int | UInt32[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Draw two independent standard normals (Box and Muller 1958), from two neighbouring slots.
 
     z = √(-2 ln u) (cos θ, sin θ)
@@ -133,7 +139,7 @@ def chi_squared(
     x, u = _proposal(at, jnp.uint32(slot))
     d = match_rank(freedom / 2 - 1 / 3, x)
 
-    def again(carry: Any) -> Any:
+    def again(carry: tuple[Array, Array, Array, Array]) -> Any:
         slot, x, u, waiting = carry
         waiting = waiting & ~_accepted(d, x, u)
         new_x, new_u = _proposal(at, slot)
@@ -145,7 +151,9 @@ def chi_squared(
     return 2 * d * (1 + x / jnp.sqrt(9 * d)) ** 3
 
 
-def _proposal(at: Address, slot: Any) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+def _proposal(
+    at: Address, slot: UInt32[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     return two_normals(at, slot)[0], uniform(at, slot + 2)
 
 

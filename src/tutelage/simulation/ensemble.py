@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._given import ArrayLike, RateLike, TimeFunction
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Scenario, timing
@@ -34,7 +35,13 @@ class Ensemble:
 
     @classmethod
     def checked(
-        cls, scenario: Scenario, dimension: Any, until: Any, runs: Any, seed: Any, times: Any
+        cls,
+        scenario: Scenario,
+        dimension: int,
+        until: float,
+        runs: int,
+        seed: int,
+        times: ArrayLike | None,
     ) -> "Ensemble":
         """Check the arguments that all simulations share; times are rounded to whole examples.
 
@@ -66,7 +73,10 @@ class Ensemble:
         return self.recorded / self.dimension
 
     def rate(
-        self, learning_rate: Any, readout_rate: Any = 0.0, weight_decay: Any = None
+        self,
+        learning_rate: RateLike,
+        readout_rate: RateLike = 0.0,
+        weight_decay: TimeFunction | None = None,
     ) -> timing.Rate | timing.Scheduled:
         """η > 0 or η(α), η_v >= 0 or η_v(α), None or γ(α), checked at all times of the runs."""
         until = self.examples / self.dimension
@@ -77,7 +87,7 @@ class Ensemble:
         return timing.with_weight_decay(rate, weight_decay, self.times, until)
 
 
-def check_dimension(scenario: Any, dimension: Any) -> int:
+def check_dimension(scenario: Scenario, dimension: int) -> int:
     """Check that N inputs have room for the K + M weight vectors of a scenario."""
     check_scenario(scenario, time_dependent_T=True)
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M

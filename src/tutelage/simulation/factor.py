@@ -40,6 +40,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import Scalar
 from tutelage.model import Overlaps
 
 TINY = float(np.finfo(float).tiny)
@@ -93,7 +94,9 @@ class BatchInputs(NamedTuple):
     rest: Float[Array, "m m runs"]
 
 
-def factor(P: Any, U: Any, L: Any) -> "Entries | Columns":
+def factor(
+    P: Float[Array, "runs_or_1 M M"], U: Float[Array, "runs K M"], L: Float[Array, "runs K K"]
+) -> "Entries | Columns":
     """The factors of a batch: P of shape (1 or runs, M, M), U (runs, K, M) and L (runs, K, K)."""
     few = U.shape[1] <= FEW_UNITS.get(jax.default_backend(), 2)
     return (Entries if few else Columns).of(P, U, L)
@@ -107,7 +110,12 @@ class Entries(eqx.Module):
     L: list[list[Float[Array, " runs"]]]
 
     @classmethod
-    def of(cls, P: Any, U: Any, L: Any) -> "Entries":
+    def of(
+        cls,
+        P: Float[Array, "runs_or_1 M M"],
+        U: Float[Array, "runs K M"],
+        L: Float[Array, "runs K K"],
+    ) -> "Entries":
         """Return the factors from arrays whose first axis are runs."""
         K, M = U.shape[1:]
         return cls(
@@ -121,7 +129,7 @@ class Entries(eqx.Module):
         x = [_dot(u + row, ξ.z) for u, row in zip(self.U, self.L, strict=True)]
         return x, [_dot(p, ξ.z) for p in self.P]
 
-    def learned(self, d: Any, a: list[Array], ξ: Example) -> "Entries":
+    def learned(self, d: Scalar, a: list[Array], ξ: Example) -> "Entries":
         """Return the factor of d J_i + a_i ξ."""
         M = len(self.P)
         rows = zip(a, self.U, self.L, strict=True)
@@ -193,7 +201,12 @@ class Columns(eqx.Module):
     L: Float[Array, "K K runs"]
 
     @classmethod
-    def of(cls, P: Any, U: Any, L: Any) -> "Columns":
+    def of(
+        cls,
+        P: Float[Array, "runs_or_1 M M"],
+        U: Float[Array, "runs K M"],
+        L: Float[Array, "runs K K"],
+    ) -> "Columns":
         """Return the factors from arrays whose first axis are runs."""
         return cls(*(jnp.transpose(jnp.asarray(x), (2, 1, 0)) for x in (P, U, L)))
 
@@ -204,7 +217,7 @@ class Columns(eqx.Module):
         z = [component[None] for component in ξ.z]
         return list(_dot([*self.U, *self.L], z)), list(_dot([*self.P], z))
 
-    def learned(self, d: Any, a: list[Array], ξ: Example) -> "Columns":
+    def learned(self, d: Scalar, a: list[Array], ξ: Example) -> "Columns":
         """Return the factor of d J_i + a_i ξ."""
         M, z, A = len(self.P), jnp.stack(ξ.z), jnp.stack(a)
         # Not dU + azᵀ: the product that is rounded before the sum, and so the result, would depend
@@ -220,7 +233,7 @@ class Columns(eqx.Module):
         """Return the argument, which has this type already."""
         return other
 
-    def learned_batch(self, d: Any, a: list[Array], ξ: BatchInputs) -> "Columns":
+    def learned_batch(self, d: Scalar, a: list[Array], ξ: BatchInputs) -> "Columns":
         """Return the factor of d J_i + Σ_β a_iβ ξ_β."""
         M, A = len(self.P), jnp.swapaxes(jnp.stack(a), 0, 1)  # (b, K, runs)
         moved = jnp.stack([jnp.sum(A * z[:, None], axis=0) for z in ξ.z])
@@ -229,7 +242,7 @@ class Columns(eqx.Module):
         L = triangle(jnp.concatenate([d * self.L + moved[M:], outside]))
         return Columns(self.P, d * self.U + moved[:M], L)
 
-    def after_drift(self, c: Any, s: Any, frame: Float[Array, "units M runs"]) -> "Columns":
+    def after_drift(self, c: Scalar, s: Scalar, frame: Float[Array, "units M runs"]) -> "Columns":
         """The factor after e_m has become c e_m + s u_m.
 
         frame: M normal vectors, in the directions f_1, …, f_K and M more.
@@ -239,7 +252,7 @@ class Columns(eqx.Module):
         return Columns(self.P, c * self.U + s * V, triangle(outside))
 
     def after_drift_with_norms(
-        self, c: Any, s: Any, frame: Float[Array, "units M runs"]
+        self, c: Scalar, s: Scalar, frame: Float[Array, "units M runs"]
     ) -> "Columns":
         """Return the factor after B_n has become c B_n + s |B_n| u_n; P has an axis of runs."""
         M, (V, L) = len(self.P), self._along(frame)
@@ -265,7 +278,7 @@ class Columns(eqx.Module):
         On a CPU one run after the other: how sums are rounded depends on the length of arrays.
         """
 
-        def one(P: Any, U: Any, L: Any) -> Any:
+        def one(P: Float[Array, "M M"], U: Float[Array, "M K"], L: Float[Array, "K K"]) -> Any:
             both = jnp.concatenate([U, L])
             Q = jnp.sum(both[:, :, None] * both[:, None], axis=0)
             return Q, jnp.sum(U[:, :, None] * P[:, None], axis=0)

@@ -6,7 +6,7 @@ the fluctuations drive the mean through the second derivatives of the equations 
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -180,5 +180,5 @@ def _split_sweep(study: xr.Dataset) -> list[xr.Dataset]:
     ]
 
 
-def _rms(values: Any) -> float:
+def _rms(values: Float[np.ndarray, "..."]) -> float:
     return float(np.sqrt(np.mean(np.square(values))))

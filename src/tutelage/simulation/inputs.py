@@ -7,13 +7,13 @@ the fields are Gaussian with the covariance [[Q, R], [Rᵀ, T]], whatever else t
 
 import abc
 import math
-from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jax, jnp
 
 
@@ -21,21 +21,21 @@ class Inputs(eqx.Module):
     """A distribution of inputs."""
 
     @abc.abstractmethod
-    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+    def draw(self, key: Key[Array, ""], N: int) -> Float[Array, " N"]:
         """Draw one input of N components."""
 
 
 class Gaussian(Inputs):
     """ξ_j ~ N(0, 1)."""
 
-    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+    def draw(self, key: Key[Array, ""], N: int) -> Float[Array, " N"]:
         return jax.random.normal(key, (N,))
 
 
 class Sign(Inputs):
     """ξ_j = ±1 with equal probability: the bits of ⌈N/32⌉ random words."""
 
-    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+    def draw(self, key: Key[Array, ""], N: int) -> Float[Array, " N"]:
         words = jax.random.bits(key, (-(-N // 32), 1), jnp.uint32)
         bits = (words >> jnp.arange(32, dtype=jnp.uint32)[None]) & 1
         return 1.0 - 2.0 * bits.reshape(-1)[:N].astype(float)
@@ -44,7 +44,7 @@ class Sign(Inputs):
 class Uniform(Inputs):
     """ξ_j uniform between -√3 and √3, which has variance 1."""
 
-    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+    def draw(self, key: Key[Array, ""], N: int) -> Float[Array, " N"]:
         return jax.random.uniform(key, (N,), minval=-math.sqrt(3.0), maxval=math.sqrt(3.0))
 
 
@@ -53,14 +53,14 @@ class Rows(Inputs):
 
     array: Float[Array, "rows N"]
 
-    def draw(self, key: Any, N: int) -> Float[Array, " N"]:
+    def draw(self, key: Key[Array, ""], N: int) -> Float[Array, " N"]:
         return self.array[jax.random.randint(key, (), 0, len(self.array))]
 
 
 NAMED: dict[str, Inputs] = {"gaussian": Gaussian(), "sign": Sign(), "uniform": Uniform()}
 
 
-def as_inputs(inputs: Any, N: int) -> Inputs:
+def as_inputs(inputs: CheckedInside[str | ArrayLike], N: int) -> Inputs:
     """A name, or an array of shape (rows, N), as `Inputs`.
 
     >>> as_inputs("sign", 100)

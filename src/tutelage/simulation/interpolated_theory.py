@@ -49,7 +49,7 @@ def theory_at(
     return fine, np.abs(fine - coarse) / 15 + integration
 
 
-def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
+def check_theory(argument: str, theory: xr.Dataset, runs: xr.Dataset) -> None:
     """Check that the theory is one curve of the same problem as the runs."""
     whole = isinstance(theory, xr.Dataset) and all(name in theory for name in NEEDED)
     if not whole or "time" not in theory.dims or "run" in theory.dims:
@@ -71,7 +71,7 @@ def check_theory(argument: str, theory: Any, runs: xr.Dataset) -> None:
             )
 
 
-def _known(text: Any) -> Any:
+def _known(text: object) -> Any:
     try:
         return json.loads(str(text)) if text is not None else None
     except ValueError:

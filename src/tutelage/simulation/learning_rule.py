@@ -4,10 +4,11 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, Key
 
 from tutelage._checks import ROUNDING
 from tutelage._jax import jax, jnp, numbers_to_arrays
+from tutelage._types import Scalar
 from tutelage.model import Scenario
 from tutelage.model.teachers import decorrelates
 from tutelage.model.timing import Rate, Scheduled, with_readout_rate
@@ -15,6 +16,8 @@ from tutelage.model.timing import Rate, Scheduled, with_readout_rate
 # Number of fields from which the mean change in a step is estimated: its fluctuations are 16 times
 # smaller than those of one example.
 MEAN_CHANGE_DRAWS = 256
+# v, for one run or row by row for many.
+Readout = Float[Array, "outputs K ..."] | list[list[Array]]
 
 
 class GradientDescent(eqx.Module):
@@ -48,7 +51,12 @@ class GradientDescent(eqx.Module):
     drifts: bool = eqx.field(static=True)
     time_dependent_T: bool = eqx.field(static=True)
 
-    def __init__(self, scenario: Scenario, learning_rate: Rate | Scheduled, readouts: Any = None):
+    def __init__(
+        self,
+        scenario: Scenario,
+        learning_rate: Rate | Scheduled,
+        readouts: Float[Array, "runs outputs K"] | None = None,
+    ):
         if readouts is not None and learning_rate.readout is None:
             # Fixed readouts that differ between runs are part of the state, and do not decay.
             learning_rate = with_readout_rate(learning_rate, np.zeros(()))
@@ -64,21 +72,21 @@ class GradientDescent(eqx.Module):
         """The number of random numbers for the labels of an example."""
         return self.scenario.outputs if self.noisy else 0
 
-    def decay(self, N: Any, scheduled: Any = None) -> Any:
+    def decay(self, N: Scalar, scheduled: Scalar | None = None) -> Any:
         """1 - γ/N, with γ of the scenario or of a schedule."""
         return 1 - (self.scenario.weight_decay if scheduled is None else scheduled) / N
 
-    def walk(self, N: Any) -> tuple[Any, Any]:
+    def walk(self, N: Scalar) -> tuple[Any, Any]:
         """c = 1 - δ/N, and √(1 - c²)."""
         step = self.scenario.drift / N
         return 1 - step, jnp.sqrt(step * (2 - step))
 
-    def rates(self, s: Any, N: Any) -> tuple[Any, Any, Any]:
+    def rates(self, s: Int[Array, ""], N: Scalar) -> tuple[Any, Any, Any]:
         """η(α), η_v(α) and γ(α) at example s; None if v or the scenario's γ stays as it is."""
         now = self.learning_rate.at(jnp.asarray(s, float) / N)
         return now.first, now.readout, now.decay
 
-    def start(self, runs: Any) -> Float[Array, "runs outputs K"] | None:
+    def start(self, runs: Int[Array, " runs"]) -> Float[Array, "runs outputs K"] | None:
         """Return v at the start of these runs; None if it is no part of the state."""
         if self.readouts is not None:
             return self.readouts[runs]
@@ -87,12 +95,16 @@ class GradientDescent(eqx.Module):
         v = self.scenario.student.weights
         return jnp.broadcast_to(v, (len(runs), *v.shape))
 
-    def readout(self, v: Any) -> Any:
+    def readout(self, v: Readout | None) -> Any:
         """Return the v that learns, or that of the scenario; None for a committee."""
         return self.scenario.student.readout if v is None else v
 
     def signal(
-        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any = 0.0, v: Any = None
+        self,
+        x: Float[Array, "... K"],
+        y: Float[Array, "... M"],
+        noise: Scalar | Float[Array, "... outputs"] = 0.0,
+        v: Float[Array, "outputs K"] | None = None,
     ) -> Float[Array, "... K"]:
         """δ_i, units last; v of a second layer that learns, shape (outputs, K)."""
         slope = self.scenario.student.activation.derivative(x)
@@ -102,7 +114,10 @@ class GradientDescent(eqx.Module):
         return self.scenario.output_scale[0] * slope * error
 
     def output_error(
-        self, x: Float[Array, "... K"], y: Float[Array, "... M"], v: Any = None
+        self,
+        x: Float[Array, "... K"],
+        y: Float[Array, "... M"],
+        v: Float[Array, "outputs K"] | None = None,
     ) -> Float[Array, "... outputs"]:
         """Return τ_c - σ_c, the error of the outputs without label noise."""
         student, teacher = self.scenario.student, self.scenario.teacher
@@ -111,19 +126,30 @@ class GradientDescent(eqx.Module):
         return s_M * _outputs(teacher.readout, teacher.activation(y)) - s_K * σ
 
     def readout_signal(
-        self, x: Float[Array, "... K"], y: Float[Array, "... M"], noise: Any, v: Any
+        self,
+        x: Float[Array, "... K"],
+        y: Float[Array, "... M"],
+        noise: Float[Array, "... outputs"] | Scalar,
+        v: Float[Array, "outputs K"],
     ) -> Float[Array, "... outputs K"]:
         """Return s_K e_c g(x_i), the change of v by an example."""
         error = self.output_error(x, y, v) + self.scenario.label_noise * noise
         g = self.scenario.student.activation
         return self.scenario.output_scale[0] * error[..., None] * g(x)[..., None, :]
 
-    def readout_learned(self, step: Any, v: Any, signal: Any, N: Any) -> Any:
+    def readout_learned(
+        self, step: Scalar, v: Float[Array, "..."], signal: Float[Array, "..."], N: Scalar
+    ) -> Any:
         """v after a step: (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i)."""
         return v - self.scenario.readout_decay / N * v + step * signal
 
     def coefficients(
-        self, step: Any, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
+        self,
+        step: Scalar,
+        x: list[Array],
+        y: list[Array],
+        noise: list[Array],
+        v: Readout | None = None,
     ) -> list[Array]:
         """Return (η/N) δ_i of all runs, one array per unit, which XLA fuses into one loop.
 
@@ -137,14 +163,14 @@ class GradientDescent(eqx.Module):
         return [step * s_K * e * g.derivative(x_i) for e, x_i in zip(back, x, strict=True)]
 
     def readout_coefficients(
-        self, x: list[Array], y: list[Array], noise: list[Array], v: Any
+        self, x: list[Array], y: list[Array], noise: list[Array], v: Readout
     ) -> list[list[Array]]:
         """Return s_K e_c g(x_i) of all runs, one array per output and unit."""
         g, s_K = self.scenario.student.activation, self.scenario.output_scale[0]
         return [[s_K * e * g(x_i) for x_i in x] for e in self.errors(x, y, noise, v)]
 
     def errors(
-        self, x: list[Array], y: list[Array], noise: list[Array], v: Any = None
+        self, x: list[Array], y: list[Array], noise: list[Array], v: Readout | None = None
     ) -> list[Array]:
         """Return e_c = τ_c + ς ζ_c - σ_c of all runs, one array per output."""
         student, teacher = self.scenario.student, self.scenario.teacher
@@ -158,25 +184,30 @@ class GradientDescent(eqx.Module):
         return errors
 
 
-def _outputs(v: Any, units: Float[Array, "... K"]) -> Float[Array, "... outputs"]:
+def _outputs(
+    v: Float[Array, "outputs K"] | None, units: Float[Array, "... K"]
+) -> Float[Array, "... outputs"]:
     """Return Σ_i v_ci g(x_i), outputs last; one output for a committee, whose v is None."""
     if v is None:
         return jnp.sum(units, axis=-1, keepdims=True)
     return jnp.sum(v * units[..., None, :], axis=-1)
 
 
-def _output_list(v: Any, units: list[Array]) -> list[Array]:
+def _output_list(v: Readout | None, units: list[Array]) -> list[Array]:
     """Return Σ_i v_ci g(x_i), one array per output."""
     return [sum(units[1:], start=units[0])] if v is None else [_dot(row, units) for row in v]
 
 
-def _dot(a: Any, b: Any) -> Array:
+def _dot(a: list[Array] | Array, b: list[Array]) -> Array:
     first, *others = [x * y for x, y in zip(a, b, strict=True)]
     return sum(others, start=first)
 
 
 def mean_change(
-    rule: GradientDescent, C: Float[Array, "n n"], key: Any, v: Any = None
+    rule: GradientDescent,
+    C: Float[Array, "n n"],
+    key: Key[Array, ""],
+    v: Float[Array, "outputs K"] | None = None,
 ) -> tuple[Float[Array, "K n"], Float[Array, "n n"]]:
     """⟨δ_i f⟩ over many fields f ~ N(0, C), and the inverse of C on its range.
 

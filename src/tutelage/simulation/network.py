@@ -1,15 +1,17 @@
 """Networks of N inputs: every weight of every student learns from one example at a time."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from tutelage._checks import InputError, positive_integer, short_repr
+from tutelage._given import ArrayLike, CheckedInside, FileName, RateLike, TimeFunction
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
-from tutelage.model import Scenario
+from tutelage.model import Overlaps, Scenario
 from tutelage.model.optimizers import Optimizer, Plain, check_optimizer
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.ensemble import Ensemble, equal_batches
@@ -42,21 +44,21 @@ PLAIN = Plain()
 @recorded
 def network(
     scenario: Scenario,
-    start: Any,
-    learning_rate: Any,
+    start: CheckedInside[Overlaps | tuple[ArrayLike, ArrayLike]],
+    learning_rate: RateLike,
     *,
     dimension: int,
     until: float,
-    readout_rate: Any = 0.0,
-    weight_decay: Any = None,
-    inputs: Any = "gaussian",
+    readout_rate: RateLike = 0.0,
+    weight_decay: TimeFunction | None = None,
+    inputs: CheckedInside[str | ArrayLike] = "gaussian",
     corrected_start: bool = False,
     runs: int = 1,
     seed: int = 0,
-    times: Any = None,
+    times: ArrayLike | None = None,
     batch: int = 1,
-    optimizer: Any = PLAIN,
-    checkpoint: Any = None,
+    optimizer: CheckedInside[Optimizer] = PLAIN,
+    checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """On-line gradient descent of students with N inputs, all weights of them.
@@ -163,10 +165,10 @@ class Network(eqx.Module):
         largest = max(1, MAX_BATCH_BYTES // _bytes(self.rule.scenario, self.dimension, self.batch))
         return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
 
-    def initial(self, keys: Any, runs: Any) -> Weights:
+    def initial(self, keys: Key[Array, " runs"], runs: Int[Array, " runs"]) -> Weights:
         """Return the weights at the start of every run."""
 
-        def one(key: Any, run: Any) -> Any:
+        def one(key: Key[Array, ""], run: Int[Array, ""]) -> Any:
             key = jax.random.fold_in(key, jnp.uint32(START_NUMBER))
             return self.start.weights(key, run, self.dimension)
 
@@ -182,17 +184,29 @@ class Network(eqx.Module):
             observed["generalization_error"] = _over_runs(self._error_on_rows, state)
         return observed
 
-    def _error_on_rows(self, J: Any, B: Any, v: Any, memory: Any) -> Any:
+    def _error_on_rows(
+        self,
+        J: Float[Array, "K N"],
+        B: Float[Array, "M N"],
+        v: Float[Array, "outputs K"] | None,
+        memory: Memory,
+    ) -> Any:
         """Return ½ Σ_c ⟨(τ_c - σ_c)²⟩ over all rows."""
         assert isinstance(self.inputs, Rows)
         x, y = (self.inputs.array @ W.T for W in (J, B))
         return 0.5 * jnp.sum(jnp.mean(self.rule.output_error(x, y, v) ** 2, axis=0))
 
-    def advance(self, state: Weights, keys: Any, first: Any, count: Any) -> Weights:
+    def advance(
+        self,
+        state: Weights,
+        keys: Key[Array, " runs"],
+        first: Int[Array, ""],
+        count: Int[Array, ""],
+    ) -> Weights:
         """Learn the examples first, …, first + count - 1."""
         last = first + count
 
-        def block(b: Any, state: Any) -> Any:
+        def block(b: Int[Array, ""], state: Weights) -> Any:
             s = b * EXAMPLES_PER_BLOCK + jnp.arange(EXAMPLES_PER_BLOCK)
             begin, end = (
                 jnp.maximum(first - b * EXAMPLES_PER_BLOCK, 0),
@@ -200,8 +214,15 @@ class Network(eqx.Module):
             )
             examples = jax.vmap(lambda key: jax.vmap(lambda s: self._examples(key, s))(s))(keys)
 
-            def learn(J: Any, B: Any, v: Any, memory: Any, examples: Any, key: Any) -> Any:
-                def step(i: Any, weights: Weights) -> Weights:
+            def learn(
+                J: Float[Array, "units N"],
+                B: Float[Array, "units N"],
+                v: Float[Array, "outputs K"] | None,
+                memory: Memory,
+                examples: tuple[Array, Array, Array],
+                key: Key[Array, ""],
+            ) -> Any:
+                def step(i: Int[Array, ""], weights: Weights) -> Weights:
                     after = self._learn(weights, jax.tree.map(lambda x: x[i], examples), s[i])
                     return after._replace(B=self._after_drift(weights.B, key, s[i]))
 
@@ -213,13 +234,13 @@ class Network(eqx.Module):
             first // EXAMPLES_PER_BLOCK, -(-last // EXAMPLES_PER_BLOCK), block, state
         )
 
-    def _examples(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
+    def _examples(self, key: Key[Array, ""], s: Int[Array, ""]) -> tuple[Any, Any, Any]:
         """Draw the example of step s, or the examples of a batch with a leading axis."""
         if self.batch == 1:
             return self._example(key, s)
         return jax.vmap(lambda i: self._example(key, s * self.batch + i))(jnp.arange(self.batch))
 
-    def _after_drift(self, B: Any, key: Any, s: Any) -> Any:
+    def _after_drift(self, B: Float[Array, "M N"], key: Key[Array, ""], s: Int[Array, ""]) -> Any:
         """Return the teachers after the drift of step s."""
         if not self.rule.drifts:
             return B
@@ -228,13 +249,15 @@ class Network(eqx.Module):
         frame = orthonormal(jnp.concatenate([B, normal]))[len(B) :]
         return c * B + sine * jnp.sqrt(jnp.sum(B * B, axis=1, keepdims=True)) * frame
 
-    def _example(self, key: Any, s: Any) -> tuple[Any, Any, Any]:
+    def _example(self, key: Key[Array, ""], s: Int[Array, ""]) -> tuple[Any, Any, Any]:
         """Draw the input and the label noise of example s, and make a key for the correction."""
         ξ = self.inputs.draw(_folded(key, s, INPUT), self.dimension)
         noise = jax.random.normal(_folded(key, s, NOISE), (self.rule.noises,))
         return ξ, noise, _folded(key, s, CORRECTION)
 
-    def _learn(self, weights: Weights, examples: tuple[Any, Any, Any], s: Any) -> Weights:
+    def _learn(
+        self, weights: Weights, examples: tuple[Array, Array, Array], s: Int[Array, ""]
+    ) -> Weights:
         """Return the weights, with J, v and the memory of the optimizer after step s."""
         N, (J, _, v, memory) = self.dimension, weights
         if self.batch == 1:
@@ -248,7 +271,9 @@ class Network(eqx.Module):
         v = None if v is None else self.rule.readout_learned(η_v / N, v, signal, N)
         return weights._replace(J=J, v=v, memory=memory)
 
-    def _change(self, weights: Weights, example: tuple[Any, Any, Any], s: Any) -> tuple[Any, Any]:
+    def _change(
+        self, weights: Weights, example: tuple[Array, Array, Array], s: Int[Array, ""]
+    ) -> tuple[Any, Any]:
         """Return δ_i ξ of one example, and s_K e_c g(x_i) if v learns."""
         (ξ, noise, key), N, (J, B, v, _) = example, self.dimension, weights
         x, y = (products(W, ξ[None])[:, 0] for W in (J, B))
@@ -261,20 +286,27 @@ class Network(eqx.Module):
             )
         return change, None if v is None else self.rule.readout_signal(x, y, ζ, v)
 
-    def _correction(self, weights: Weights, x: Any, y: Any, δ: Any, key: Any) -> Any:
+    def _correction(
+        self,
+        weights: Weights,
+        x: Float[Array, " K"],
+        y: Float[Array, " M"],
+        δ: Float[Array, " K"],
+        key: Key[Array, ""],
+    ) -> Any:
         """Return Σ_ab W_a (C⁻¹)_ab (⟨δ_i f_b⟩ - δ_i f_b)."""
         W, f = jnp.concatenate([weights.J, weights.B]), jnp.concatenate([x, y])
         mean, inverse = mean_change(self.rule, products(W, W), key, weights.v)
         return (mean - jnp.outer(δ, f)) @ inverse @ W
 
 
-def _folded(key: Any, s: Any, purpose: int) -> Any:
+def _folded(key: Key[Array, ""], s: Int[Array, ""], purpose: int) -> Any:
     """Return a key for one purpose of example s."""
     key = jax.random.fold_in(key, (s >> 32).astype(jnp.uint32))
     return jax.random.fold_in(jax.random.fold_in(key, s.astype(jnp.uint32)), purpose)
 
 
-def _over_runs(function: Any, arguments: Any) -> Any:
+def _over_runs(function: Callable[..., Any], arguments: tuple[PyTree, ...]) -> Any:
     """Apply a function to each run: serially on a CPU, in parallel on a GPU."""
     if _on_gpu():
         return jax.vmap(function)(*arguments)

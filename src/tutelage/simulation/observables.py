@@ -56,7 +56,7 @@ class Observations:
     ended: Int[np.ndarray, " runs"]
 
     @classmethod
-    def empty(cls, like: dict[str, Any], ensemble: Ensemble) -> "Observations":
+    def empty(cls, like: dict[str, jax.ShapeDtypeStruct], ensemble: Ensemble) -> "Observations":
         """Return records without observations; ``like`` has the shapes of those of some runs."""
         # The time axis comes first in memory, because all runs are observed at the same time.
         shape = (len(ensemble.recorded), ensemble.runs)
@@ -65,13 +65,13 @@ class Observations:
         }
         return cls(values, np.full(ensemble.runs, -1))
 
-    def add(self, runs: slice, time: int, observed: dict[str, Any]) -> None:
+    def add(self, runs: slice, time: int, observed: dict[str, Float[Array, "runs ..."]]) -> None:
         """Store the observables of some runs at the recorded time of this index."""
         kept = len(self.ended[runs])  # a padded batch has more runs than requested
         for name, x in observed.items():
             self.values[name][runs, time] = np.asarray(x)[:kept]
 
-    def end(self, runs: slice, ended: Any) -> None:
+    def end(self, runs: slice, ended: Int[Array, " runs"]) -> None:
         """Store when these runs have ended."""
         self.ended[runs] = np.asarray(ended)[: len(self.ended[runs])]
 
@@ -138,7 +138,9 @@ def _at_once(scenario: Scenario) -> int:
 
 
 @stored_jit
-def _error(scenario: Scenario, blocks: dict[str, Any], T: Any) -> Any:
+def _error(
+    scenario: Scenario, blocks: dict[str, Float[Array, "states ..."]], T: Float[Array, "states M M"]
+) -> Any:
     states = jax.tree.map(jnp.asarray, (blocks, T))
     if "readout" not in blocks:
         return _error_of_state(scenario, states)
@@ -149,7 +151,9 @@ def _error(scenario: Scenario, blocks: dict[str, Any], T: Any) -> Any:
     return jax.lax.map(of_state, states)
 
 
-def _error_of_state(scenario: Scenario, state: tuple[dict[str, Any], Any]) -> Any:
+def _error_of_state(
+    scenario: Scenario, state: tuple[dict[str, Array], Float[Array, "*states M M"]]
+) -> Any:
     blocks, T = state
     if "readout" in blocks:
         scenario = scenario.with_readout(blocks["readout"])

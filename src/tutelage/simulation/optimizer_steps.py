@@ -44,7 +44,9 @@ def direction(
     return _normalized(optimizer, velocity, epsilon), Memory(state, epsilon)
 
 
-def _normalized(optimizer: Optimizer, V: Float[Array, "K N"], epsilon: Any) -> Float[Array, "K N"]:
+def _normalized(
+    optimizer: Optimizer, V: Float[Array, "K N"], epsilon: Float[Array, ""]
+) -> Float[Array, "K N"]:
     if isinstance(optimizer, Normalized):
         return V / jnp.sqrt(jnp.sum(V**2, axis=1, keepdims=True) + epsilon)
     assert isinstance(optimizer, Muon)

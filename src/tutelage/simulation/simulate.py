@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key, PyTree
 
+from tutelage._given import FileName
 from tutelage._jax import jax, jnp
+from tutelage._types import FloatOrArray
 from tutelage.model.layout import BLOCKS
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 from tutelage.runs.progress import Progress
@@ -45,16 +47,18 @@ class System(Protocol):
     def batch_size(self, runs: int) -> int:
         """Return how many of the runs are computed in one batch; results do not depend on it."""
 
-    def initial(self, keys: Any, runs: Int[Array, " runs"]) -> Any:
+    def initial(self, keys: Key[Array, " runs"], runs: Int[Array, " runs"]) -> Any:
         """Return the state of a batch, a pytree, from the key and the number of each run."""
 
-    def advance(self, state: Any, keys: Any, first: Any, count: Any) -> Any:
+    def advance(
+        self, state: PyTree, keys: Key[Array, " runs"], first: Int[Array, ""], count: Int[Array, ""]
+    ) -> Any:
         """Learn the examples first, …, first + count - 1 in every run; traced int64, count > 0.
 
         To learn a then b examples has to give the same bits as to learn a + b.
         """
 
-    def observe(self, state: Any) -> dict[str, Float[Array, "runs ..."]]:
+    def observe(self, state: PyTree) -> dict[str, Float[Array, "runs ..."]]:
         """Return Q, R and other observables of every run, with axes as in `OBSERVABLES`."""
 
 
@@ -67,7 +71,11 @@ class BatchState(NamedTuple):
 
 
 def simulate(
-    system: System, ensemble: Ensemble, *, checkpoint: Any = None, progress: bool = False
+    system: System,
+    ensemble: Ensemble,
+    *,
+    checkpoint: FileName | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Simulate all runs of a system; return observables at the recorded times, and ε_g.
 
@@ -104,7 +112,7 @@ def simulate(
     return dataset(system.rule.scenario, ensemble, observations)
 
 
-def _observations(system: System, ensemble: Ensemble, kept: dict[str, Any]) -> Observations:
+def _observations(system: System, ensemble: Ensemble, kept: dict[str, np.ndarray]) -> Observations:
     """Return the observations of a checkpoint, or empty ones."""
     one = run_keys(ensemble.seed, 0, 1), jnp.arange(1)
     like = eqx.filter_eval_shape(lambda: system.observe(system.initial(*one)))
@@ -127,7 +135,9 @@ def _content(
     }
 
 
-def _begun(system: System, keys: Any, first: int, kept: dict[str, Any]) -> BatchState:
+def _begun(
+    system: System, keys: Key[Array, " runs"], first: int, kept: dict[str, np.ndarray]
+) -> BatchState:
     """Return a batch at its start, or as a checkpoint has stored it."""
     state = _initial(system, keys, jnp.arange(first, first + len(keys)))
     if "learned" not in kept:
@@ -136,7 +146,9 @@ def _begun(system: System, keys: Any, first: int, kept: dict[str, Any]) -> Batch
     return BatchState(int(kept["learned"]), restored("state", state, kept), ended)
 
 
-def _states(system: System, ensemble: Ensemble, keys: Any, now: BatchState) -> Iterator[BatchState]:
+def _states(
+    system: System, ensemble: Ensemble, keys: Key[Array, " runs"], now: BatchState
+) -> Iterator[BatchState]:
     """Yield the state of a batch after each compiled call, until its end."""
     checks = 1
     yield now
@@ -157,7 +169,7 @@ def _note(
 
 
 def _learn(
-    system: System, ensemble: Ensemble, keys: Any, now: BatchState, checks: int
+    system: System, ensemble: Ensemble, keys: Key[Array, " runs"], now: BatchState, checks: int
 ) -> BatchState:
     """Learn until the next recorded time, the given number of norm checks, or the end."""
     stride = _stride(ensemble.dimension)
@@ -181,22 +193,29 @@ def _next_checks(checks: int, seconds: float) -> int:
 
 
 @stored_jit
-def _initial(system: System, keys: Any, runs: Any) -> Any:
+def _initial(system: System, keys: Key[Array, " runs"], runs: Int[Array, " runs"]) -> Any:
     return system.initial(keys, runs)
 
 
 @stored_jit
-def _observe(system: System, state: Any) -> Any:
+def _observe(system: System, state: PyTree) -> Any:
     return system.observe(state)
 
 
 @stored_jit
 def _advance(
-    system: System, state: Any, keys: Any, ended: Any, first: Any, last: Any, stride: Any, end: Any
+    system: System,
+    state: PyTree,
+    keys: Key[Array, " runs"],
+    ended: Int[Array, " runs"],
+    first: Int[Array, ""],
+    last: Int[Array, ""],
+    stride: Int[Array, ""],
+    end: Int[Array, ""],
 ) -> Any:
     """Learn the examples first to last, checking the norms at multiples of the stride."""
 
-    def learn(carry: Any) -> Any:
+    def learn(carry: tuple[Int[Array, ""], PyTree, Int[Array, " runs"]]) -> Any:
         learned, state, ended = carry
         stop = jnp.minimum((learned // stride + 1) * stride, last)
         state = system.advance(state, keys, learned, stop - learned)
@@ -243,6 +262,6 @@ def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
     }
 
 
-def _values(rate: Any) -> Any:
+def _values(rate: FloatOrArray) -> Any:
     """Return a number, or a digest of the values of a schedule at the recorded times."""
     return digest(rate) if np.ndim(rate) else float(rate)

@@ -5,10 +5,11 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, Key
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
 from tutelage.model import Overlaps, Scenario
@@ -24,7 +25,7 @@ def random_start(
     scenario: Scenario,
     *,
     dimension: int,
-    student_norm: Any = 0.5,
+    student_norm: ArrayLike = 0.5,
     runs: int | None = None,
     seed: int = 0,
 ) -> Overlaps:
@@ -64,7 +65,7 @@ def random_start(
     return Overlaps(Q, R, np.broadcast_to(scenario.T, (*Q.shape[:-2], M, M)))
 
 
-def _norms(student_norm: Any, K: int) -> Float[np.ndarray, " K"]:
+def _norms(student_norm: ArrayLike, K: int) -> Float[np.ndarray, " K"]:
     norm = finite_array("student_norm", student_norm)
     if norm.shape not in ((), (K,)) or np.any(norm <= 0):
         allowed = f"it has to be one positive number, or {K}"
@@ -82,7 +83,7 @@ class InitialWeights(eqx.Module):
     """Initial weights of runs."""
 
     @abc.abstractmethod
-    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+    def weights(self, key: Key[Array, ""], run: Int[Array, ""], N: int) -> Float[Array, "n N"]:
         """Return the weights of one run: the K students, then the M teachers."""
 
 
@@ -95,7 +96,7 @@ class Frame(InitialWeights):
 
     factor: Float[Array, "... n n"]
 
-    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+    def weights(self, key: Key[Array, ""], run: Int[Array, ""], N: int) -> Float[Array, "n N"]:
         F = self.factor[run] if self.factor.ndim == 3 else self.factor
         frame = orthonormal(jax.random.normal(key, (len(F), N)))
         return jnp.sum(F[:, :, None] * frame[None], axis=1)
@@ -128,12 +129,12 @@ class Given(InitialWeights):
 
     array: Float[Array, "... n N"]
 
-    def weights(self, key: Any, run: Any, N: int) -> Float[Array, "n N"]:
+    def weights(self, key: Key[Array, ""], run: Int[Array, ""], N: int) -> Float[Array, "n N"]:
         return self.array[run] if self.array.ndim == 3 else self.array
 
 
 def own_readouts(
-    scenario: Scenario, runs: Any
+    scenario: Scenario, runs: int
 ) -> tuple[Scenario, Float[Array, "runs outputs K"] | None]:
     """Return the scenario with one readout of the student, and the readouts of all runs, if any."""
     v = scenario.student.readout
@@ -148,7 +149,12 @@ def own_readouts(
     return scenario.with_readout(v[0]), v
 
 
-def initial_weights(scenario: Scenario, start: Any, N: int, runs: int) -> InitialWeights:
+def initial_weights(
+    scenario: Scenario,
+    start: CheckedInside[Overlaps | tuple[ArrayLike, ArrayLike]],
+    N: int,
+    runs: int,
+) -> InitialWeights:
     """Return initial weights from overlaps or weights (J, B), checked against the scenario."""
     if isinstance(start, Overlaps):
         check_fits("start", scenario, start, batches=((), (runs,)), time_dependent_T=True)

@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.observables import OBSERVABLES
 
@@ -102,7 +103,9 @@ def components(
     return symbols, np.stack(values, axis=-1)
 
 
-def check_runs(argument: str, runs: Any, at_least: int = 1, names: Sequence[str] = NEEDED) -> None:
+def check_runs(
+    argument: str, runs: xr.Dataset, at_least: int = 1, names: Sequence[str] = NEEDED
+) -> None:
     """Check that a Dataset has these quantities over run and time, and enough runs."""
     if not isinstance(runs, xr.Dataset):
         raise InputError(
@@ -121,7 +124,7 @@ def check_runs(argument: str, runs: Any, at_least: int = 1, names: Sequence[str]
         raise InputError(argument, f"{runs.sizes['run']} run(s)", allowed, f"runs={at_least}")
 
 
-def _quantiles(quantiles: Any) -> np.ndarray:
+def _quantiles(quantiles: ArrayLike) -> np.ndarray:
     levels = np.atleast_1d(finite_array("quantiles", quantiles))
     if levels.ndim != 1 or np.any((levels < 0) | (levels > 1)):
         raise InputError(

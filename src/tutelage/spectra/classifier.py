@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
@@ -52,7 +52,7 @@ class Classifier(eqx.Module):
     beta: Beta = eqx.field(static=True)
 
     @validated
-    def __init__(self, sizes: Sequence[Any], activation: Activation, beta: Beta = "fixed"):
+    def __init__(self, sizes: Sequence[int], activation: Activation, beta: Beta = "fixed"):
         self.sizes = tuple(positive_integer("sizes", size, "(2, 10, 1)") for size in sizes)
         if len(self.sizes) < 2:
             allowed = "a network has at least inputs and outputs"
@@ -77,7 +77,7 @@ class Classifier(eqx.Module):
         layers = sum((n + 1) * m for n, m in zip(self.sizes, self.sizes[1:], strict=False))
         return layers + sum(math.prod(shape) for shape in self._beta_shapes())
 
-    def initial(self, key: Any, beta_start: Start = None) -> Parameters:
+    def initial(self, key: Key[Array, ""], beta_start: Start = None) -> Parameters:
         """Weights uniform in ±√(6/(n_{l−1} + n_l)) (Glorot and Bengio 2010), biases zero.
 
         Args:
@@ -99,7 +99,7 @@ class Classifier(eqx.Module):
         layers = {"per unit": self.hidden, "every unit": self.sizes[1:]}.get(self.beta, ())
         return [()] if self.beta == "shared" else [(units,) for units in layers]
 
-    def _initial_beta(self, key: Any, start: Start) -> tuple[Any, ...]:
+    def _initial_beta(self, key: Key[Array, ""], start: Start) -> tuple[Any, ...]:
         begin: Any = getattr(self.activation, "beta", None) if start is None else start
         mean, spread = begin if isinstance(begin, tuple) else (begin, 0.0)
         return tuple(
@@ -132,7 +132,9 @@ class Classifier(eqx.Module):
             h = h + match_rank(b, h)
         return h * match_rank(parameters.beta[-1], h) if self.beta == "every unit" else h
 
-    def _unit(self, parameters: Parameters, layer: int, fields: Any) -> Activation:
+    def _unit(
+        self, parameters: Parameters, layer: int, fields: Float[Array, "m units"]
+    ) -> Activation:
         """Return the activation of a layer."""
         if self.beta == "fixed":
             return self.activation
@@ -141,7 +143,7 @@ class Classifier(eqx.Module):
         return eqx.tree_at(lambda g: g.beta, self.activation, match_rank(beta, fields))
 
 
-def check_beta_start(classifier: Classifier, start: Any) -> Start:
+def check_beta_start(classifier: Classifier, start: object) -> Start:
     """Check the start of a trainable β: one number, or a mean and a standard deviation."""
     if start is None:
         return None

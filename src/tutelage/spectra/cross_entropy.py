@@ -15,13 +15,13 @@ Output = Literal["softmax", "sigmoid"]
 
 
 @jax.custom_jvp
-def logistic(x: Any) -> Any:
+def logistic(x: Float[Array, "..."]) -> Any:
     """σ(x), to the last digits also where it is small."""
     return jnp.exp(jnp.minimum(x, 0.0)) / (1.0 + jnp.exp(-jnp.abs(x)))
 
 
 @logistic.defjvp
-def _logistic(primals: Any, tangents: Any) -> Any:
+def _logistic(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     """σ' = σ(x) σ(−x)."""
     (x,), (t,) = primals, tangents
     p = logistic(x)
@@ -29,25 +29,25 @@ def _logistic(primals: Any, tangents: Any) -> Any:
 
 
 @jax.custom_jvp
-def softplus(x: Any) -> Any:
+def softplus(x: Float[Array, "..."]) -> Any:
     """ln(1 + e^x)."""
     return jnp.maximum(x, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
 
 @softplus.defjvp
-def _softplus(primals: Any, tangents: Any) -> Any:
+def _softplus(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     (x,), (t,) = primals, tangents
     return softplus(x), logistic(x) * t
 
 
 @jax.custom_jvp
-def softmax(z: Any) -> Any:
+def softmax(z: Float[Array, "... classes"]) -> Any:
     """p_k = e^{z_k}/Σ_j e^{z_j}, over the last axis."""
     return jax.nn.softmax(z, axis=-1)
 
 
 @softmax.defjvp
-def _softmax(primals: Any, tangents: Any) -> Any:
+def _softmax(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     """dp_k = p_k (u_k − Σ_j p_j u_j), with u counted from the most probable class r: u_r = 0."""
     (z,), (t,) = primals, tangents
     p = softmax(z)
@@ -58,14 +58,14 @@ def _softmax(primals: Any, tangents: Any) -> Any:
 
 
 @jax.custom_jvp
-def surprise(z: Any, right: Any) -> Any:
+def surprise(z: Float[Array, "... classes"], right: Float[Array, "... classes"]) -> Any:
     """−ln p_y = ln(1 + e^L),  L = ln Σ_{k≠y} e^{z_k} − z_y;  `right` is 1 at y and 0 elsewhere."""
     others = jax.nn.logsumexp(jnp.where(right > 0, -jnp.inf, z), axis=-1)
     return softplus(others - jnp.sum(z * right, axis=-1))
 
 
 @surprise.defjvp
-def _surprise(primals: Any, tangents: Any) -> Any:
+def _surprise(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> Any:
     """Σ_{k≠y} p_k (t_k − t_y)."""
     (z, right), (t, _) = primals, tangents
     wrong = softmax(z) * (1.0 - right)

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 import xarray as xr
+from jaxtyping import Array, Float, Key, PyTree
 
 from tutelage._arguments import validated
 from tutelage._checks import (
@@ -17,7 +18,9 @@ from tutelage._checks import (
     real_array,
     value_of,
 )
+from tutelage._given import ArrayLike
 from tutelage._jax import jax
+from tutelage._types import AnyArray
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, products
@@ -38,11 +41,11 @@ def _not_in_the_dataset(found: xr.Dataset) -> Any:
 @recorded(from_variables={"loss": _not_in_the_dataset, "parameters": _not_in_the_dataset})
 def density(
     loss: Callable[[Any], Any],
-    parameters: Any,
+    parameters: PyTree,
     *,
     probes: int = 8,
     steps: int = 50,
-    grid: Any = None,
+    grid: ArrayLike | None = None,
     width: float | None = None,
     seed: int = 0,
 ) -> xr.Dataset:
@@ -132,10 +135,16 @@ def spectral_mean(
 
 
 @eqx.filter_jit
-def _quadratures(loss: Flattened, flat: Any, keys: Any, steps: int, together: int) -> Any:
+def _quadratures(
+    loss: Flattened,
+    flat: Float[AnyArray, " n"],
+    keys: Key[Array, " probes"],
+    steps: int,
+    together: int,
+) -> Any:
     product = products(loss, flat)
 
-    def one(key: Any) -> Any:
+    def one(key: Key[Array, ""]) -> Any:
         v = jax.random.rademacher(key, (flat.size,), dtype=float)
         return quadrature(tridiagonal(product, v, steps))
 
@@ -147,7 +156,7 @@ def _default_width(θ: np.ndarray) -> float:
     return WIDTH * (spread if spread > 0 else max(abs(float(θ.max())), 1.0))
 
 
-def _checked(grid: Any) -> np.ndarray:
+def _checked(grid: ArrayLike) -> np.ndarray:
     points = finite_array("grid", grid)
     if points.ndim != 1 or not len(points):
         raise InputError(

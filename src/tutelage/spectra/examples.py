@@ -1,11 +1,12 @@
 """Examples to classify: inputs and labels, with their validation."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike
 from tutelage._names import with_checked_arguments
 
 
@@ -31,7 +32,7 @@ class Examples(NamedTuple):
 
 
 @validated
-def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
+def examples(inputs: ArrayLike, labels: ArrayLike, name: str = "examples") -> Examples:
     """Check inputs and labels, and return them as `Examples`.
 
     Args:
@@ -53,7 +54,7 @@ def examples(inputs: Any, labels: Any, name: str = "examples") -> Examples:
     return Examples(X, y, int(y.max()) + 1, name)
 
 
-def _classes(labels: Any) -> np.ndarray:
+def _classes(labels: ArrayLike) -> np.ndarray:
     """Check labels: whole numbers from 0 on without gaps, at least two."""
     values = finite_array("labels", labels)
     if values.ndim == 2 and 1 in values.shape:

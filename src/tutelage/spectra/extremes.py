@@ -6,11 +6,13 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Float, PyTree
 
 from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, finite_number, positive_integer
 from tutelage._findings import Finding
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.averages import Estimate
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
@@ -35,7 +37,7 @@ class Extremes(Finding):
 @validated
 def extreme_eigenvalues(
     loss: Callable[[Any], Any],
-    parameters: Any,
+    parameters: PyTree,
     count: int = 1,
     *,
     tolerance: float = 1e-8,
@@ -77,7 +79,7 @@ def extreme_eigenvalues(
 
 
 def _iterate(
-    loss: Flattened, flat: Any, count: int, tolerance: float, seed: int
+    loss: Flattened, flat: Float[AnyArray, " n"], count: int, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Run ARPACK at both ends, with a larger Krylov space if it does not converge."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
@@ -103,7 +105,9 @@ def _iterate(
     )
 
 
-def _errors(loss: Flattened, flat: Any, λ: np.ndarray, V: np.ndarray) -> np.ndarray:
+def _errors(
+    loss: Flattened, flat: Float[AnyArray, " n"], λ: np.ndarray, V: np.ndarray
+) -> np.ndarray:
     residual = [
         np.linalg.norm(np.asarray(_product(loss, flat, v)) - value * v)
         for value, v in zip(λ, V.T, strict=True)
@@ -112,10 +116,10 @@ def _errors(loss: Flattened, flat: Any, λ: np.ndarray, V: np.ndarray) -> np.nda
 
 
 @eqx.filter_jit
-def _product(loss: Flattened, flat: Any, v: Any) -> Any:
+def _product(loss: Flattened, flat: Float[AnyArray, " n"], v: Float[AnyArray, " n"]) -> Any:
     return jax.jvp(jax.grad(loss), (flat,), (jnp.asarray(v),))[1]
 
 
 @eqx.filter_jit
-def _matrix(loss: Flattened, flat: Any) -> Any:
+def _matrix(loss: Flattened, flat: Float[AnyArray, " n"]) -> Any:
     return matrix(loss, flat)

@@ -5,6 +5,7 @@ two features in the same box, the same number of points of either class, and a g
 classes.  They are drawn here, not copied.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,13 @@ def digits() -> Examples:
 
 
 def _draw(
-    count: int, seed: int, share: float, box: np.ndarray, side: Any, margin: float, name: str
+    count: int,
+    seed: int,
+    share: float,
+    box: np.ndarray,
+    side: Callable[[np.ndarray], np.ndarray],
+    margin: float,
+    name: str,
 ) -> Examples:
     """Draw uniformly in the box outside the margin, with the exact share of class 1."""
     count = positive_integer("count", count)

@@ -6,12 +6,13 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, short_repr, value_of
 from tutelage._jax import jax, jnp
 from tutelage._memory import in_gib
+from tutelage._types import AnyArray
 
 # Columns of the Hessian in one batch: all of a small one, which compiles fastest; few of a large
 # one, so that the derivatives of all examples stay in the cache.
@@ -25,7 +26,7 @@ DENSE_MEMORY = 4 * 2**30
 
 @validated
 def hessian_eigenvalues(
-    loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY
+    loss: Callable[[Any], Any], parameters: PyTree, *, memory: float = DENSE_MEMORY
 ) -> np.ndarray:
     """Compute all eigenvalues of H = ∂²L/∂θ∂θ, in ascending order.
 
@@ -52,7 +53,7 @@ def hessian_eigenvalues(
 
 
 @validated
-def hessian(loss: Callable[[Any], Any], parameters: Any, *, memory: float = DENSE_MEMORY) -> Any:
+def hessian(loss: Callable[[Any], Any], parameters: PyTree, *, memory: float = DENSE_MEMORY) -> Any:
     """Compute H in the order of ``ravel_pytree(parameters)``."""
     flat, loss_of = flattened(loss, parameters)
     check_dense(flat.size, memory)
@@ -74,7 +75,7 @@ class Flattened(eqx.Module):
         return self.loss(parameters if self.fixed is None else eqx.combine(parameters, self.fixed))
 
 
-def flattened(loss: Callable[[Any], Any], parameters: Any) -> tuple[Any, Flattened]:
+def flattened(loss: Callable[[Any], Any], parameters: PyTree) -> tuple[Any, Flattened]:
     """Return the parameters as one vector, and the loss as a function of it."""
     # Functions in a network, such as its activation, are leaves of the tree but not parameters.
     moving, fixed = eqx.partition(parameters, lambda leaf: not callable(leaf))
@@ -147,7 +148,7 @@ def check_finite(values: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _hessian(loss: Flattened, flat: Any) -> Any:
+def _hessian(loss: Flattened, flat: Float[AnyArray, " n"]) -> Any:
     return matrix(loss, flat)
 
 

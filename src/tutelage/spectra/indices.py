@@ -1,15 +1,16 @@
 """Indices of a spectrum: fractions of negative and of zero eigenvalues."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, finite_number, real_array
+from tutelage._given import ArrayLike
 
 
 @validated
-def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
+def negative_fraction(eigenvalues: ArrayLike, tolerance: ArrayLike) -> np.ndarray:
     """Compute α, the part of eigenvalues below −tolerance · max|λ|   (milletari2019, Section 3).
 
     NaN for a spectrum that is missing (NaN).
@@ -26,7 +27,7 @@ def negative_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
 
 
 @validated
-def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
+def zero_fraction(eigenvalues: ArrayLike, tolerance: ArrayLike) -> np.ndarray:
     """Compute γ, the part with |λ| ≤ tolerance · max|λ|   (milletari2019, Section 3).
 
     NaN for a spectrum that is missing (NaN).
@@ -38,7 +39,7 @@ def zero_fraction(eigenvalues: Any, tolerance: Any) -> np.ndarray:
     return _share(λ, limit, lambda λ, limit: np.abs(λ) <= limit)
 
 
-def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
+def check_tolerance(argument: str, tolerance: ArrayLike) -> np.ndarray:
     """Check that all tolerances are greater than zero."""
     values = finite_array(argument, tolerance)
     for value in np.atleast_1d(values).ravel():
@@ -46,7 +47,7 @@ def check_tolerance(argument: str, tolerance: Any) -> np.ndarray:
     return values
 
 
-def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
+def _scaled(eigenvalues: ArrayLike, tolerance: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Divide eigenvalues by the largest modulus of their spectrum; keep missing spectra."""
     limit = check_tolerance("tolerance", tolerance)
     λ = real_array("eigenvalues", eigenvalues)
@@ -59,7 +60,9 @@ def _scaled(eigenvalues: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
     return λ / np.where(scale == 0, 1.0, scale), limit
 
 
-def _share(λ: np.ndarray, limit: np.ndarray, counted: Any) -> np.ndarray:
+def _share(
+    λ: np.ndarray, limit: np.ndarray, counted: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
     if limit.ndim:
         λ, limit = λ[..., None, :], limit[..., None]
     missing = np.isnan(λ).any(axis=-1)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
 
@@ -40,7 +40,7 @@ def tridiagonal(
     """
     n = start.size
 
-    def step(j: Any, carry: Any) -> Any:
+    def step(j: Int[Array, ""], carry: tuple[Array, Array, Array]) -> Any:
         V, a, b = carry
         w = product(V[j])
         α = w @ V[j]

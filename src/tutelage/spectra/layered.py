@@ -8,9 +8,9 @@ products of matrices, where other columns take a derivative of a gradient each. 
 a network with many inputs are weights of its first layer.
 """
 
-from typing import Any
+from collections.abc import Callable
 
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from tutelage._jax import jax, jnp
 from tutelage.spectra.hessian import Flattened, columns, matrix
@@ -20,7 +20,9 @@ from tutelage.spectra.objective import Loss
 ONE_BATCH = 64
 
 
-def classifier_hessian(loss: Loss, shape: Any, flat: Float[Array, " n"]) -> Float[Array, "n n"]:
+def classifier_hessian(
+    loss: Loss, shape: Callable[[Array], PyTree], flat: Float[Array, " n"]
+) -> Float[Array, "n n"]:
     """Compute H in the order of the parameters, the weights of the first layer first.
 
     Symmetric up to rounding, as it comes: an eigensolver reads one half of it.

@@ -4,7 +4,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._checks import InputError, finite_number
 from tutelage._jax import jax, jnp
@@ -29,7 +29,7 @@ class Loss(eqx.Module):
         """∂²L/∂h_j∂h_l for the fields h of the first layer, of each example."""
         h = self.classifier.first_fields(parameters, self.inputs)
 
-        def of_one(field: Any, label: Any) -> Any:
+        def of_one(field: Float[Array, " units"], label: Int[Array, ""]) -> Any:
             logits = self.classifier.logits_of_fields(parameters, field[None])
             return cross_entropy(logits, label[None], self.output) / len(h)
 
@@ -51,7 +51,7 @@ class Optimizer(eqx.Module):
     def transformation(self) -> Any:
         """Return the rule as an optax transformation."""
 
-    def rate(self, step: Any) -> Any:
+    def rate(self, step: int | Int[Array, ""]) -> Any:
         """η · decayᵗ."""
         return self.learning_rate * self.decay ** jnp.asarray(step, float)
 

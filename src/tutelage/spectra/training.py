@@ -7,14 +7,16 @@ import equinox as eqx
 import numpy as np
 import xarray as xr
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Int, PyTree
 
 from tutelage._checks import InputError, epochs_to_record, positive_integer
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage._memory import check_memory
 from tutelage.runs import provenance
 from tutelage.runs.progress import Progress
 from tutelage.runs.seed import check_seed
-from tutelage.spectra.classifier import Classifier, Start, check_beta_start
+from tutelage.spectra.classifier import Classifier, Parameters, Start, check_beta_start
 from tutelage.spectra.cross_entropy import Output, accuracy, residuals
 from tutelage.spectra.examples import Examples, examples as check_examples
 from tutelage.spectra.hessian import DENSE_MEMORY, check_dense, eigenvalues_of
@@ -42,8 +44,8 @@ def train(
     examples: Examples,
     *,
     epochs: int = 2300,
-    recorded: Any = None,
-    spectra: Any = None,
+    recorded: ArrayLike | None = None,
+    spectra: ArrayLike | None = None,
     optimizer: Optimizer | None = None,
     beta_start: Start = None,
     output: Output = "softmax",
@@ -168,7 +170,7 @@ class System(eqx.Module):
         learned = self.classifier, self.optimizer, self.beta_start
         return _start(*learned, jnp.asarray(seed), jnp.arange(runs))
 
-    def step(self, state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def step(self, state: tuple[Parameters, PyTree]) -> tuple[Any, Any]:
         """One epoch."""
         θ, memory = state
         slope = jax.grad(self.loss)(θ)
@@ -176,7 +178,7 @@ class System(eqx.Module):
             change, memory = self.optimizer.transformation().update(slope, memory, θ)
         return jax.tree.map(jnp.add, θ, change), memory
 
-    def measure(self, θ: Any) -> dict[str, Any]:
+    def measure(self, θ: Parameters) -> dict[str, Any]:
         """Measure loss, accuracy, norm of the gradient, fraction of residuals near zero."""
         z = self.classifier.logits(θ, self.loss.inputs)
         answers = (z, self.loss.labels, self.loss.output)
@@ -218,7 +220,7 @@ def _run(
 class EpochRunner:
     """Train in calls short enough to show progress and to react to Ctrl-C."""
 
-    def __init__(self, system: System, state: Any, bar: Progress):
+    def __init__(self, system: System, state: PyTree, bar: Progress):
         self._system, self._state, self._bar = system, state, bar
         self._epoch, self._most = 0, 1
         self.done = 0  # gradients
@@ -237,11 +239,17 @@ class EpochRunner:
 
 
 @jit_unoptimized
-def _start(classifier: Any, optimizer: Any, beta_start: Any, seed: Any, numbers: Any) -> Any:
+def _start(
+    classifier: Classifier,
+    optimizer: Optimizer,
+    beta_start: PyTree,
+    seed: Int[Array, ""],
+    numbers: Int[Array, " runs"],
+) -> Any:
     """Make the start; examples are no argument, so that it is compiled once."""
     key = jax.random.key(seed)
 
-    def one(run: Any) -> tuple[Any, Any]:
+    def one(run: Int[Array, ""]) -> tuple[Any, Any]:
         θ = classifier.initial(jax.random.fold_in(key, run), beta_start)
         return θ, optimizer.transformation().init(θ)
 
@@ -249,17 +257,17 @@ def _start(classifier: Any, optimizer: Any, beta_start: Any, seed: Any, numbers:
 
 
 @eqx.filter_jit
-def _advance(system: System, state: Any, count: Any) -> Any:
+def _advance(system: System, state: PyTree, count: Int[Array, ""]) -> Any:
     batch = jax.vmap(system.step)
     return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
 
 
 @jit_unoptimized
-def _measure(system: System, θ: Any) -> Any:
+def _measure(system: System, θ: PyTree) -> Any:
     return jax.vmap(system.measure)(θ)
 
 
-def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
+def _spectra(system: System, θ: PyTree, runs: int) -> np.ndarray:
     """Compute the eigenvalues of every network that has not diverged."""
     parts = (
         [slice(0, runs)]
@@ -276,10 +284,10 @@ def _spectra(system: System, θ: Any, runs: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _hessians(system: System, θ: Any) -> Any:
+def _hessians(system: System, θ: PyTree) -> Any:
     """Compute Hessians one after the other, each with its columns in a batch."""
 
-    def one(θ: Any) -> Any:
+    def one(θ: PyTree) -> Any:
         flat, shape = ravel_pytree(θ)
         return classifier_hessian(system.loss, shape, flat)
 
@@ -287,7 +295,7 @@ def _hessians(system: System, θ: Any) -> Any:
 
 
 @eqx.filter_jit
-def _flat(θ: Any) -> Any:
+def _flat(θ: PyTree) -> Any:
     return jax.vmap(lambda one: ravel_pytree(one)[0])(θ)
 
 

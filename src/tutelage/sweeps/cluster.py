@@ -42,7 +42,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_workers(argument: str, workers: Any, hint: str) -> None:
+def check_workers(argument: str, workers: object, hint: str) -> None:
     """Refuse more processes than this machine bears; an address is checked on connection."""
     if not isinstance(workers, int) or isinstance(workers, bool):
         return

@@ -25,7 +25,7 @@ Variable = tuple[tuple[str, ...], np.ndarray]
 Numbers = dict[str, Variable]  # a result without coordinates
 
 
-def as_dataset(result: Any) -> xr.Dataset:
+def as_dataset(result: object) -> xr.Dataset:
     """Convert a result of a public function to a Dataset; a finding gets one variable per field.
 
     An `Estimate` becomes a number and its ``_error``; None becomes NaN and its ``_reason``.
@@ -46,7 +46,7 @@ def as_dataset(result: Any) -> xr.Dataset:
     return xr.Dataset(variables(result))
 
 
-def variables(result: Any) -> Numbers:
+def variables(result: object) -> Numbers:
     """Return names, dimensions and arrays of a finding, an `Estimate` or a number."""
     return dict(_fields("", result) if isinstance(result, Finding) else _field("value", result))
 
@@ -83,7 +83,7 @@ def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
         yield name, ((), np.array(repr(value)))
 
 
-def _array(name: str, value: Any) -> Variable:
+def _array(name: str, value: object) -> Variable:
     array = np.asarray(value)
     array = array if array.dtype.kind in "biufU" else array.astype(str)
     return tuple(f"{name}_{axis + 1}" for axis in range(array.ndim)), array

@@ -69,12 +69,12 @@ def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[
     return computed(task, points), time.perf_counter() - begun
 
 
-def arguments(task: Task, key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def arguments(task: Task, key: str, values: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of the call at a point: with its parts of the scenario, and its seed."""
     own = _parameters_of(task.function)
     given = {**task.fixed, **values}
 
-    def is_part(name: str, value: Any) -> bool:
+    def is_part(name: str, value: object) -> bool:
         """Whether a value belongs to the scenario; `evolve` itself has schedules of its numbers."""
         is_number = "scenario" in own and name in NAMES and not callable(value)
         return name in PARTS and (name not in own or is_number)
@@ -132,7 +132,7 @@ def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) ->
 def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
     """Compute a joint call; if it fails, each of its calls by itself."""
 
-    def result(found: Any) -> Any:
+    def result(found: object) -> Any:
         if task.keep is None and not isinstance(found, xr.Dataset | list | tuple):
             return _attempt(lambda: variables(found))
         return _attempt(lambda: selected(as_dataset(found), task.keep))
@@ -182,7 +182,7 @@ def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:
     """Integrate runs of `evolve` whose calls differ in numbers only."""
     from tutelage.online.trajectory import Run, evolve_each
 
-    def split(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def split(call: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
         own = {name: x for name, x in call.items() if name in Run._fields}
         return own, {name: x for name, x in call.items() if name not in own}
 

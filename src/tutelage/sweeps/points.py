@@ -90,13 +90,13 @@ class Points:
         }
 
 
-def count_of(plain: Mapping[str, Any]) -> int:
+def count_of(plain: Mapping[str, object]) -> int:
     """Count the points of `written`, without making them."""
     lengths = [len(values) for values in _lists(plain).values()]
     return max(lengths) if plain["table"] else math.prod(lengths)
 
 
-def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
+def _lists(plain: Mapping[str, object]) -> dict[str, list]:
     """Return the lists of values of written points, validated: a file may hold anything."""
     lists = plain.get("values")
     usable = isinstance(lists, dict) and isinstance(plain.get("table"), bool)
@@ -106,7 +106,7 @@ def _lists(plain: Mapping[str, Any]) -> dict[str, list]:
     return lists
 
 
-def read(plain: Mapping[str, Any]) -> Points:
+def read(plain: Mapping[str, object]) -> Points:
     """Make points from the return value of `written`."""
     lists = _lists(plain)
     values = {name: from_json(x, name, "sweeps.run") for name, x in lists.items()}
@@ -115,14 +115,14 @@ def read(plain: Mapping[str, Any]) -> Points:
     return _table(values) if plain["table"] else _grid(values)
 
 
-def over_of(plain: Mapping[str, Any]) -> Any:
+def over_of(plain: Mapping[str, object]) -> Any:
     """Make the argument ``over`` from the return value of `Points.written`."""
     points = read(plain)
     return dict(points.values) if points.shape else zipped(points.values)
 
 
 @validated
-def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
+def zipped(lists: Mapping[str, object]) -> pd.DataFrame:
     """Pair lists of equal length: the first values are one point, the second values the next one.
 
     Args:
@@ -139,7 +139,7 @@ def zipped(lists: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(x, dtype=object) for name, x in columns.items()})
 
 
-def points_of(over: Any) -> Points:
+def points_of(over: object) -> Points:
     """Make points from the argument ``over``, validated."""
     if isinstance(over, pd.DataFrame):
         columns = {name: [_plain(x) for x in over[name]] for name in over.columns}
@@ -153,7 +153,7 @@ def points_of(over: Any) -> Points:
     return _grid({name: _listed(name, values) for name, values in over.items()})
 
 
-def _check_names(argument: str, named: Mapping[Any, Any]) -> None:
+def _check_names(argument: str, named: Mapping[Any, object]) -> None:
     if not named or not all(isinstance(name, str) for name in named):
         allowed = "it has to have the names of arguments, and their values"
         raise InputError(argument, short_repr(named), allowed, HINT)
@@ -189,12 +189,12 @@ def _listed(name: str, values: Any) -> list:
     return [_plain(x) for x in (np.asarray(values) if array else values)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Convert a number of NumPy to one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def identity(value: Any) -> Any:
+def identity(value: object) -> Any:
     """Describe a value by numbers, text, lists and mappings; a Dataset also by its checksum."""
     if isinstance(value, xr.Dataset):
         return {**described(value), "sha256": checksum.of(netcdf.content(value))}
@@ -203,7 +203,7 @@ def identity(value: Any) -> Any:
     return described(value)
 
 
-def is_known(plain: Any) -> bool:
+def is_known(plain: object) -> bool:
     """Whether a description identifies a value; that of a function does not."""
     if isinstance(plain, dict):
         unknown = UNWRITTEN in plain and "sha256" not in plain

@@ -45,7 +45,7 @@ def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
     return kind(**given)
 
 
-def _with_parts(committee: Committee, network: str, parts: Mapping[str, Any]) -> Committee:
+def _with_parts(committee: Committee, network: str, parts: Mapping[str, object]) -> Committee:
     given = {name: getattr(committee, name) for name in OF_NETWORKS}
     both = {name: parts[name] for name in OF_NETWORKS if name in parts}
     own = {n: parts[f"{network}_{n}"] for n in OF_NETWORKS if f"{network}_{n}" in parts}

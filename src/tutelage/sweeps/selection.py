@@ -36,7 +36,7 @@ def last(names: str | Sequence[str]) -> Last:
     return Last(_names("names", names))
 
 
-def check_keep(keep: Any) -> None:
+def check_keep(keep: object) -> None:
     """Refuse a selection other than None (everything), names of variables, or `last`."""
     if keep is None or isinstance(keep, Last):
         return
@@ -47,7 +47,7 @@ def check_keep(keep: Any) -> None:
     raise InputError("keep", short_repr(keep), allowed, HINT)
 
 
-def selected(result: xr.Dataset, keep: Any) -> xr.Dataset:
+def selected(result: xr.Dataset, keep: object) -> xr.Dataset:
     """Return the selected part of a result, and how the run ended.
 
     >>> run = xr.Dataset({"error": ("time", [0.5, 0.25, np.nan]), "Q": 1.0, "outcome": "diverged"})

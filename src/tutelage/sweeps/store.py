@@ -41,7 +41,7 @@ class Store:
     put_aside: whether damaged files are renamed; only for a process that holds the lock.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any], *, put_aside: bool):
+    def __init__(self, folder: Path, identity: Mapping[str, object], *, put_aside: bool):
         self.folder = folder
         manifest = manifest_of(folder)
         if manifest is not None:
@@ -49,7 +49,7 @@ class Store:
         self.identity = dict(identity)
         self.groups = list(groups(folder, put_aside=put_aside))
 
-    def begin(self, asked: Mapping[str, Any]) -> None:
+    def begin(self, asked: Mapping[str, object]) -> None:
         """Write the manifest: the study and its points.  Needs the lock."""
         files.remove_leftovers(self.folder)
         content = {"identity": self.identity, "points": asked}
@@ -141,7 +141,7 @@ def _files(folder: Path, suffix: str) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{suffix}") if NUMBERED.fullmatch(path.stem))
 
 
-def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _check_same(folder: Path, there: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Refuse a store whose points were computed with other arguments or versions."""
     found = list(_differences("", there, now))
     if found:
@@ -149,7 +149,7 @@ def _check_same(folder: Path, there: Mapping[str, Any], now: Mapping[str, Any]) 
         raise InputError("store", received, "; ".join(found[:4]), HINT)
 
 
-def _differences(name: str, there: Any, now: Any) -> Iterator[str]:
+def _differences(name: str, there: object, now: object) -> Iterator[str]:
     if isinstance(there, dict) and isinstance(now, dict):
         for part in (*there, *(part for part in now if part not in there)):
             inner = f"{name}.{part}" if name else str(part)
@@ -158,7 +158,7 @@ def _differences(name: str, there: Any, now: Any) -> Iterator[str]:
         yield f"{name.removeprefix('fixed.')} is {_brief(there)} there and {_brief(now)} now"
 
 
-def _brief(plain: Any) -> str:
+def _brief(plain: object) -> str:
     text = plain if isinstance(plain, str) else json.dumps(plain)
     return text if len(text) <= 60 else f"{text[:60]}…"
 

@@ -15,6 +15,7 @@ import xarray as xr
 from tutelage._arguments import fits, refuse, validated
 from tutelage._checks import InputError, short_repr
 from tutelage._findings import Finding
+from tutelage._given import FileName
 from tutelage._names import WORKERS, unknown_name_error
 from tutelage.averages import Estimate
 from tutelage.runs import files
@@ -106,16 +107,16 @@ FROM_VARIABLES: dict[str, Callable[[xr.Dataset], Any]] = {
 @recorded(from_variables=FROM_VARIABLES)
 def run(
     function: Callable[..., Any],
-    over: Any,
+    over: object,
     *,
     store: Path | None = None,
-    keep: Any = None,
+    keep: object = None,
     workers: int | str | None = None,
     seed: int = 0,
     retry: bool = False,
     start_over: bool = False,
     progress: bool = False,
-    **fixed: Any,
+    **fixed: object,
 ) -> xr.Dataset:
     """Compute a public function at many points, and put the results into one Dataset.
 
@@ -182,7 +183,13 @@ def run(
 
 
 def plan(
-    function: Any, over: Any, *, keep: Any, seed: int, store: Path | None = None, **fixed: Any
+    function: Any,
+    over: object,
+    *,
+    keep: object,
+    seed: int,
+    store: Path | None = None,
+    **fixed: object,
 ) -> Plan:
     """Estimate the cost of `run` by computing the first points; nothing is written."""
     task, points = _prepared(function, over, keep, seed, store, fixed)
@@ -198,7 +205,12 @@ def _read_only(folder: Path, task: Task, points: Points) -> stores.Store:
 
 
 def _prepared(
-    function: Any, over: Any, keep: Any, seed: int, store: Any, fixed: Mapping[str, Any]
+    function: Any,
+    over: object,
+    keep: object,
+    seed: int,
+    store: FileName | None,
+    fixed: Mapping[str, object],
 ) -> tuple[Task, Points]:
     """Return task and points, after all checks that need no work."""
     points = points_of(over)
@@ -364,7 +376,7 @@ def public_name(function: Any) -> str:
     raise InputError("function", short_repr(function), allowed, "tl.online.evolve")
 
 
-def _check_arguments(function: Any, name: str, points: Points, fixed: Mapping[str, Any]) -> None:
+def _check_arguments(function: Any, name: str, points: Points, fixed: Mapping[str, object]) -> None:
     """Check names and types of all arguments, before any work."""
     own = {n: p for n, p in inspect.signature(function).parameters.items() if n not in UNRECORDED}
     kinds = get_type_hints(function)
@@ -415,12 +427,12 @@ def _is_class_of(kind: Any, known: tuple[type, ...]) -> bool:
     return isinstance(kind, type) and issubclass(kind, known)
 
 
-def _draws(function: Any, points: Points, fixed: Mapping[str, Any]) -> bool:
+def _draws(function: Any, points: Points, fixed: Mapping[str, object]) -> bool:
     """Whether each point needs a seed."""
     return "seed" in inspect.signature(function).parameters and "seed" not in points.values
 
 
-def _folder(store: Any, start_over: bool) -> Path:
+def _folder(store: FileName, start_over: bool) -> Path:
     """Return the folder of the store, created if it is missing."""
     folder = Path(store)
     if start_over:
@@ -428,7 +440,7 @@ def _folder(store: Any, start_over: bool) -> Path:
     return files.check_folder("store", folder, 'store="study"')
 
 
-def _check_known(points: Points, fixed: Mapping[str, Any]) -> None:
+def _check_known(points: Points, fixed: Mapping[str, object]) -> None:
     """Refuse values that a store cannot distinguish, such as functions."""
     for name, values in {**{n: [x] for n, x in fixed.items()}, **points.values}.items():
         if not all(is_known(identity(x)) for x in values):

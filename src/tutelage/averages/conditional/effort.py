@@ -61,7 +61,7 @@ class Survey(NamedTuple):
     two: Float[Array, "n strides"]
     weights: Float[Array, "n series"]
 
-    def of(self, order: Any) -> "Survey":
+    def of(self, order: object) -> "Survey":
         """Return the survey with its fields reordered."""
         return Survey(*(x[order] for x in self))
 

@@ -23,8 +23,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
-from tutelage._types import ArrayLike, Scalar
+from tutelage._types import Scalar
 from tutelage.activations import Activation
 from tutelage.activations.base import Kink
 from tutelage.averages.estimate import Estimate

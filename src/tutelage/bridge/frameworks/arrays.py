@@ -1,7 +1,7 @@
 """Weight matrices, lists of them, and mappings of names to arrays: state dicts, parameters."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -29,7 +29,7 @@ STRANGE = {
 }
 
 
-def read(argument: str, network: Any) -> Description:
+def read(argument: str, network: object) -> Description:
     """Describe a network given as one matrix, a list of matrices, or a mapping."""
     if _is_mapping(network):
         return _of_mapping(argument, network)
@@ -61,18 +61,18 @@ def as_array(argument: str, value: Any) -> np.ndarray:
         raise InputError(argument, short_repr(value), "it has to be an array of numbers") from None
 
 
-def _is_mapping(network: Any) -> bool:
+def _is_mapping(network: object) -> TypeGuard[Mapping[Any, Any]]:
     return isinstance(network, Mapping)
 
 
-def _is_number_or_row(entry: Any) -> bool:
+def _is_number_or_row(entry: object) -> bool:
     """Whether a list of such entries is one matrix, not several."""
     if isinstance(entry, list | tuple):
         return all(not isinstance(x, list | tuple) and np.ndim(x) == 0 for x in entry)
     return np.isscalar(entry)
 
 
-def _of_mapping(argument: str, network: Mapping[Any, Any]) -> Description:
+def _of_mapping(argument: str, network: Mapping[Any, object]) -> Description:
     leaves = dict(_leaves(network))
     groups: dict[str, dict[str, Any]] = {}
     for path, value in leaves.items():
@@ -93,7 +93,7 @@ def _of_mapping(argument: str, network: Mapping[Any, Any]) -> Description:
     return described(argument, "arrays", layers, strange=tuple(strange))
 
 
-def _named(prefix: str, arrays: Mapping[str, Any], weights: np.ndarray | None) -> Iterator[str]:
+def _named(prefix: str, arrays: Mapping[str, object], weights: np.ndarray | None) -> Iterator[str]:
     """Parts that are no dense layers, in words."""
     words = {STRANGE[name] for name in (*arrays, *prefix.split(".")) if name in STRANGE}
     if weights is not None and weights.ndim > 2:

@@ -16,7 +16,7 @@ from tutelage.bridge.frameworks.parts import Part, assembled, in_float64, jax_fu
 PASSIVE = ("Identity",)
 
 
-def read(argument: str, module: Any) -> Description:
+def read(argument: str, module: object) -> Description:
     """Every linear layer of a module, however deep it lies."""
     return assembled(
         argument,
@@ -27,7 +27,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
+def _parts(argument: str, module: object, name: str) -> Iterator[Part]:
     kind = type(module).__name__
     own = type(module).__module__.startswith("equinox.")
     if isinstance(module, eqx.nn.Linear):
@@ -75,13 +75,13 @@ def _children(module: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(i), child) for i, child in enumerate(module))
 
 
-def _is_chain(module: Any) -> bool:
+def _is_chain(module: object) -> bool:
     if isinstance(module, eqx.nn.Sequential):
         return all(not isinstance(x, eqx.Module) or _is_chain(x) for x in module.layers)
     return type(module).__module__.startswith("equinox.")
 
 
-def _evaluated(module: Any) -> Any:
+def _evaluated(module: object) -> Any:
     """The module as a function of NumPy arrays, by a copy in float64."""
 
     @cache
@@ -91,7 +91,7 @@ def _evaluated(module: Any) -> Any:
     return lambda x: np.asarray(precise()(jnp.asarray(x)), dtype=np.float64)
 
 
-def functional(argument: str, module: Any) -> tuple[Any, Any]:
+def functional(argument: str, module: object) -> tuple[Any, Any]:
     """Return the arrays of a module, and the module as a function of them."""
     moving, fixed = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
     return moving, lambda tree, x: jax.vmap(eqx.combine(tree, fixed))(x)

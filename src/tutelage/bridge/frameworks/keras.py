@@ -1,9 +1,10 @@
 """Keras models: kernels are (in, out), and a layer has its activation in it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array
 
 from tutelage._checks import InputError
 from tutelage.bridge.description import Description, Dropout, Function, layer
@@ -64,19 +65,19 @@ def _of_layer(part: Any) -> Function:
     return Function(type(part).__name__, lambda x: _applied(part, x))
 
 
-def _applied(function: Any, x: np.ndarray) -> np.ndarray:
+def _applied(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
     import keras
 
     return _numpy(function(keras.ops.convert_to_tensor(x, dtype="float64")))
 
 
-def _for_jax(function: Any) -> Any:
+def _for_jax(function: Callable[[Array], Array]) -> Any:
     import keras
 
     return function if keras.backend.backend() == "jax" else None
 
 
-def _numpy(x: Any) -> np.ndarray:
+def _numpy(x: object) -> np.ndarray:
     """A tensor or a variable of any backend."""
     return as_array("model", x)
 

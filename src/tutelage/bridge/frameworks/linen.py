@@ -13,7 +13,7 @@ from tutelage.bridge.frameworks import arrays
 from tutelage.bridge.frameworks.parts import in_float64
 
 
-def read(argument: str, module: Any) -> Description:
+def read(argument: str, module: object) -> Description:
     """The parameters of a bound module as a mapping, and the module to evaluate."""
     plain, tree = _unbound(argument, module)
     found = arrays.read(argument, tree)
@@ -26,7 +26,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _dropout(module: Any, variables: Any, inputs: int) -> tuple[str, ...]:
+def _dropout(module: object, variables: object, inputs: int) -> tuple[str, ...]:
     """Dropout layers, in words: they stand in the code of a module, and are seen when it runs."""
     leaves, structure = jax.tree.flatten(variables)
     shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)) for x in leaves)
@@ -59,7 +59,7 @@ def _traced_dropout(
     return tuple(one.words for one in seen.values() if one.rate > 0)
 
 
-def functional(argument: str, module: Any) -> tuple[Any, Any]:
+def functional(argument: str, module: object) -> tuple[Any, Any]:
     """Return the parameters, and the module as a function of them; other variables are fixed."""
     plain, variables = _unbound(argument, module)
     rest = {name: x for name, x in jax.tree.map(in_float64, variables).items() if name != "params"}

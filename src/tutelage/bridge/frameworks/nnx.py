@@ -14,7 +14,7 @@ from tutelage.bridge.frameworks.parts import Part, assembled, in_float64, jax_fu
 PASSIVE = ("Rngs", "RngStream")
 
 
-def read(argument: str, module: Any) -> Description:
+def read(argument: str, module: object) -> Description:
     """Every linear layer of a module, however deep it lies."""
     from flax import nnx
 
@@ -27,7 +27,7 @@ def read(argument: str, module: Any) -> Description:
     )
 
 
-def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
+def _parts(argument: str, module: object, name: str) -> Iterator[Part]:
     from flax import nnx
 
     kind = type(module)
@@ -63,7 +63,7 @@ def _children(module: Any) -> Iterator[tuple[str, Any]]:
         yield from ((n, x) for n, x in vars(module).items() if not n.startswith("_"))
 
 
-def _is_chain(module: Any) -> bool:
+def _is_chain(module: object) -> bool:
     from flax import nnx
 
     inner = list(module.layers) if isinstance(module, nnx.Sequential) else []
@@ -72,7 +72,7 @@ def _is_chain(module: Any) -> bool:
     )
 
 
-def _evaluated(module: Any) -> Any:
+def _evaluated(module: object) -> Any:
     """Return the module as a function of NumPy arrays, computed by a copy in float64."""
     from flax import nnx
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from jaxtyping import PyTree
 
 from tutelage._jax import jnp
 from tutelage.bridge.description import Description, Dropout, Function, Layer, described
@@ -19,7 +20,7 @@ def assembled(
     parts: Iterable[Part],
     *,
     ordered: bool,
-    **known: Any,
+    **known: object,
 ) -> Description:
     """The description; in an ordered one the functions are those between the layers."""
     every = list(parts)
@@ -75,7 +76,7 @@ def jax_function(function: Any) -> Function:
     return Function(name, values, function)
 
 
-def in_float64(x: Any) -> Any:
+def in_float64(x: PyTree) -> Any:
     """A leaf of a tree of parameters, if it is an array of real numbers; anything else as it is."""
     real = hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.floating)
     return jnp.asarray(x, jnp.float64) if real else x

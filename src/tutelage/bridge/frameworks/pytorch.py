@@ -17,7 +17,7 @@ PASSIVE = ("Identity", "Flatten")
 CHAIN, CONTAINERS = "Sequential", ("ModuleList", "ModuleDict")
 
 
-def read(argument: str, module: Any) -> Description:
+def read(argument: str, module: object) -> Description:
     """Every linear layer of a module, however deep it lies."""
     return assembled(
         argument,

@@ -5,7 +5,7 @@ import os
 import tarfile
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def _halved(x: np.ndarray) -> np.ndarray:
     return (quarters.sum(axis=(2, 4), dtype=np.uint16) // 4).astype(np.uint8)
 
 
-def check_images(argument: str, images: Any) -> None:
+def check_images(argument: str, images: object) -> None:
     """Check that both sets have images of one size, with labels from 0 to 9."""
     if not isinstance(images, Images):
         allowed = "it has to be what tl.deep.images.cifar10 returns"

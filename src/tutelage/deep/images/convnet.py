@@ -6,11 +6,15 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.typing import DTypeLike
+from jaxtyping import Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, positive_integer, shape_of, short_repr
+from tutelage._given import CheckedInside
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
+from tutelage._types import AnyArray
 from tutelage.runs.seed import check_seed
 
 KERNEL = 3  # width of a kernel in pixels
@@ -39,7 +43,7 @@ class ConvNet(NamedTuple):
         """n_0, n_1, …, n_L: numbers of colours, channels of the hidden layers, outputs."""
         return (self.weights[0].shape[-2], *(W.shape[-1] for W in self.weights))
 
-    def activations(self, images: Any) -> tuple[Any, ...]:
+    def activations(self, images: Float[AnyArray, "n h w colours"]) -> tuple[Any, ...]:
         """f_1, …, f_{L-1} of shape (images, height, width, n_l), and f_L of shape (images, n_L)."""
         f, hidden = images, []
         for layer, (W, b) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
@@ -48,7 +52,7 @@ class ConvNet(NamedTuple):
             hidden.append(f)
         return (*hidden, f.reshape(len(f), -1) @ self.weights[-1] + self.biases[-1][None])
 
-    def __call__(self, images: Any) -> Any:
+    def __call__(self, images: Float[AnyArray, "n h w colours"]) -> Any:
         """f_L of shape (images, n_L)."""
         return self.activations(images)[-1]
 
@@ -58,7 +62,7 @@ def stride(layer: int) -> int:
     return 1 + layer % 2
 
 
-def convolve(f: Any, W: Any, stride: int) -> Any:
+def convolve(f: Float[AnyArray, "n h w a"], W: Float[AnyArray, "u v a b"], stride: int) -> Any:
     """Σ f[i, s y + u - 1, s x + v - 1, a] W[u, v, a, b] over u, v, a; zero outside the image."""
     if jax.default_backend() == "cpu":
         return product_of_patches(f, W, stride)
@@ -68,7 +72,9 @@ def convolve(f: Any, W: Any, stride: int) -> Any:
     )
 
 
-def product_of_patches(f: Any, W: Any, stride: int) -> Any:
+def product_of_patches(
+    f: Float[AnyArray, "n h w a"], W: Float[AnyArray, "u v a b"], stride: int
+) -> Any:
     """Compute the convolution as one matrix product, which is faster on CPUs.
 
     XLA computes the gradient of a convolution on a processor, within a loop, without its fast
@@ -104,7 +110,7 @@ def convnet(
     size: int = 32,
     colours: int = 3,
     outputs: int = 10,
-    dtype: Any = np.float32,
+    dtype: CheckedInside[DTypeLike] = np.float32,
 ) -> ConvNet:
     """Make a network with random weights.
 
@@ -140,7 +146,7 @@ def convnet(
     return ConvNet(W, tuple(jnp.zeros(shape[-1], dtype) for shape in shapes))
 
 
-def _check_precision(dtype: Any) -> None:
+def _check_precision(dtype: CheckedInside[DTypeLike]) -> None:
     try:
         floating = dtype is not None and jnp.issubdtype(jnp.dtype(dtype), jnp.floating)
     except TypeError:
@@ -150,7 +156,7 @@ def _check_precision(dtype: Any) -> None:
         raise InputError("dtype", short_repr(dtype), allowed, "np.float32")
 
 
-def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
+def check_hidden(argument: str, hidden: CheckedInside[str | Sequence[int]]) -> tuple[int, ...]:
     """Check the channels of hidden layers, "64-64-64-64" or whole numbers."""
     parts: Any = hidden
     if isinstance(hidden, str):
@@ -162,6 +168,6 @@ def check_hidden(argument: str, hidden: Any) -> tuple[int, ...]:
     return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
 
 
-def cast(network: ConvNet, dtype: Any) -> ConvNet:
+def cast(network: ConvNet, dtype: DTypeLike) -> ConvNet:
     """Return the network in another precision."""
     return jax.tree.map(lambda x: x.astype(dtype), network)

@@ -3,10 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, Shaped
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, shape_of, short_repr
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp, match_rank
+from tutelage._types import AnyArray
 from tutelage.deep.images.convnet import ConvNet, pixels
 
 CHUNK = (
@@ -27,7 +31,7 @@ class Sums(NamedTuple):
 
 @validated
 def channel_correlations(
-    student: ConvNet, teacher: ConvNet, images: Any, *, scale: Any = None
+    student: ConvNet, teacher: ConvNet, images: ArrayLike, *, scale: ArrayLike | None = None
 ) -> list[np.ndarray]:
     """Compute correlation coefficients of all student with all teacher channels, by layer.
 
@@ -56,7 +60,7 @@ def channel_correlations(
     return [correlation(s) for s in evaluate(student, teacher, images, None, scale)[0]]
 
 
-def checked_images(network: ConvNet, images: Any) -> np.ndarray:
+def checked_images(network: ConvNet, images: ArrayLike) -> np.ndarray:
     """Check images: squares of one size with as many colours as the network has inputs."""
     colours = network.widths[0]
     shape = shape_of("images", images)
@@ -73,7 +77,7 @@ def checked_images(network: ConvNet, images: Any) -> np.ndarray:
     return x if x.dtype.kind in "iu" else finite_array("images", x).astype(network.weights[0].dtype)
 
 
-def checked_scale(scale: Any) -> Any:
+def checked_scale(scale: ArrayLike | None) -> Any:
     """Check the mean and deviation of each colour, or None."""
     if scale is None:
         return None
@@ -85,7 +89,11 @@ def checked_scale(scale: Any) -> Any:
 
 
 def evaluate(
-    student: ConvNet, teacher: ConvNet, images: Any, labels: Any, scale: Any
+    student: ConvNet,
+    teacher: ConvNet,
+    images: Shaped[AnyArray, "n h w colours"],
+    labels: Int[AnyArray, " n"] | None,
+    scale: Float[AnyArray, "2 ..."] | None,
 ) -> tuple[list[Sums], float, float]:
     """Compute sums of the hidden layers, accuracy of the student, mean of (f*_L - f_L)²."""
     if not len(images):
@@ -103,7 +111,13 @@ def evaluate(
 
 
 @jax.jit
-def _chunk(student: ConvNet, teacher: ConvNet, images: Any, y: Any, scale: Any) -> Any:
+def _chunk(
+    student: ConvNet,
+    teacher: ConvNet,
+    images: Shaped[Array, "n h w colours"],
+    y: Int[Array, " n"],
+    scale: Float[Array, "2 ..."] | None,
+) -> Any:
     x = normalized(images, scale, student.weights[0].dtype)
     *f, out = student.activations(x)
     *g, target = teacher.activations(x)
@@ -112,7 +126,9 @@ def _chunk(student: ConvNet, teacher: ConvNet, images: Any, y: Any, scale: Any) 
     return sums, right, jnp.sum((out - target).astype(jnp.float64) ** 2)
 
 
-def normalized(images: Any, scale: Any, dtype: Any) -> Any:
+def normalized(
+    images: Shaped[Array, "n h w colours"], scale: Float[Array, "2 ..."] | None, dtype: DTypeLike
+) -> Any:
     """(x - mean)/deviation of each colour; ``scale`` holds the two."""
     x = images.astype(dtype)
     if scale is None:
@@ -121,7 +137,7 @@ def normalized(images: Any, scale: Any, dtype: Any) -> Any:
     return (x - mean) / deviation
 
 
-def _sums(f: Any, g: Any) -> Sums:
+def _sums(f: Float[Array, "n h w a"], g: Float[Array, "n h w b"]) -> Sums:
     # Means are subtracted afterwards, in float64: the terms that cancel have sixteen digits.
     f = f.reshape(-1, f.shape[-1]).astype(jnp.float64)
     g = g.reshape(-1, g.shape[-1]).astype(jnp.float64)
@@ -150,7 +166,11 @@ def _deviation(second: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def measure(
-    student: ConvNet, teacher: ConvNet, images: Any, labels: Any, scale: Any
+    student: ConvNet,
+    teacher: ConvNet,
+    images: Shaped[AnyArray, "n h w colours"],
+    labels: Int[AnyArray, " n"] | None,
+    scale: Float[Array, "2 ..."] | None,
 ) -> dict[str, np.ndarray]:
     """Measure what is recorded of a student at one epoch."""
     sums, accuracy, loss = evaluate(student, teacher, images, labels, scale)

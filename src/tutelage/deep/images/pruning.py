@@ -3,9 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Array, Float, Shaped
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
 from tutelage.deep.images.convnet import ConvNet
 from tutelage.deep.images.measures import CHUNK, checked_images, checked_scale, normalized
@@ -19,7 +21,9 @@ class PrunedConvNet(NamedTuple):
 
 
 @validated
-def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> list[np.ndarray]:
+def channel_strengths(
+    network: ConvNet, images: ArrayLike, *, scale: ArrayLike | None = None
+) -> list[np.ndarray]:
     """Compute the contribution of each hidden channel to the fields of the next layer.
 
     s_k = ‖v_k‖ √⟨f_k²⟩
@@ -44,7 +48,9 @@ def channel_strengths(network: ConvNet, images: Any, *, scale: Any = None) -> li
 
 
 @jax.jit
-def _squares(network: ConvNet, images: Any, scale: Any) -> list[Any]:
+def _squares(
+    network: ConvNet, images: Shaped[Array, "n h w colours"], scale: Float[Array, "2 ..."] | None
+) -> list[Any]:
     hidden = network.activations(normalized(images, scale, network.weights[0].dtype))[:-1]
     return [jnp.sum(jnp.mean(f.astype(jnp.float64) ** 2, axis=(1, 2)), axis=0) for f in hidden]
 
@@ -58,7 +64,7 @@ def _fan_out(network: ConvNet) -> list[np.ndarray]:
     ]
 
 
-def check_keep(keep: Any) -> None:
+def check_keep(keep: float) -> None:
     """Check the fraction of channels to keep, greater than 0 and at most 1."""
     if finite_number("keep", keep, above=0.0, hint="keep=0.75") > 1:
         raise InputError(
@@ -71,7 +77,7 @@ def check_keep(keep: Any) -> None:
 
 @validated
 def prune_channels(
-    network: ConvNet, images: Any, *, keep: float = 0.75, scale: Any = None
+    network: ConvNet, images: ArrayLike, *, keep: float = 0.75, scale: ArrayLike | None = None
 ) -> PrunedConvNet:
     """Keep the strongest channels of every hidden layer.
 

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, positive_integer
+from tutelage._given import CheckedInside, FileName
 from tutelage._jax import jax
 from tutelage.deep.epochs import Measured, missing
 from tutelage.deep.images.study import LEARNING, PRETRAINING, TUNING, ImageStudy
@@ -25,7 +26,7 @@ def _no_images(dataset: xr.Dataset) -> Any:
 @provenance.recorded(name="deep.images.train_on_images", from_variables={"images": _no_images})
 def train_on_images(
     images: Any,
-    hidden: Any = "64-64-64-64",
+    hidden: CheckedInside[str | Sequence[int]] = "64-64-64-64",
     multiples: Sequence[int] = (1, 2, 5),
     *,
     keep: float = 0.75,
@@ -34,7 +35,7 @@ def train_on_images(
     learning: Recipe = LEARNING,
     runs: int = 1,
     seed: int = 0,
-    checkpoint: Any = None,
+    checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Pre-train a ConvNet, prune it, and teach over-realized students (tian2020, Figure 8).
@@ -90,7 +91,7 @@ def train_on_images(
 
 
 def as_dataset(
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, object],
     accuracies: Sequence[float],
     measured: Mapping[tuple[int, int], Measured],
 ) -> xr.Dataset:

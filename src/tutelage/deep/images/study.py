@@ -1,12 +1,13 @@
 """Students of a pruned teacher on images: pre-train, prune, tune, teach (tian2020, Figure 8)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import positive_integer
+from tutelage._given import CheckedInside, FileName
 from tutelage._jax import jax, jnp
 from tutelage.deep.epochs import Measured
 from tutelage.deep.images.cifar import Images, check_images
@@ -53,14 +54,14 @@ class ImageStudy:
     def __init__(
         self,
         images: Images,
-        hidden: Any = "64-64-64-64",
+        hidden: CheckedInside[str | Sequence[int]] = "64-64-64-64",
         *,
         keep: float = 0.75,
         pretraining: Recipe = PRETRAINING,
         tuning: Recipe = TUNING,
         learning: Recipe = LEARNING,
         seed: int = 0,
-        checkpoint: Any = None,
+        checkpoint: FileName | None = None,
         watch: Watch = lambda stage, epoch, measured: None,
     ):
         self.hidden = check_hidden("hidden", hidden)
@@ -127,7 +128,13 @@ class ImageStudy:
         return {"accuracy": np.asarray(found[1])}
 
     def _learn(
-        self, stage: str, start: ConvNet, lesson: Lesson, recipe: Recipe, measured: Any, seed: int
+        self,
+        stage: str,
+        start: ConvNet,
+        lesson: Lesson,
+        recipe: Recipe,
+        measured: Callable[[ConvNet], Measured],
+        seed: int,
     ) -> tuple[ConvNet, Measured]:
         identity = {
             "stage": stage,

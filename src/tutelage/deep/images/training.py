@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Array, Float, Int, Key, PyTree, Shaped
 
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._names import with_checked_arguments
+from tutelage._types import Scalar
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.images.convnet import ConvNet, cast
 from tutelage.deep.images.measures import normalized
@@ -129,7 +131,7 @@ def learn(
     return state.network, measured
 
 
-def optimizer(η: Any, μ: Any, λ: Any) -> Any:
+def optimizer(η: Scalar, μ: Scalar, λ: Scalar) -> Any:
     """Return the optimizer of a `Recipe`."""
     import optax
 
@@ -150,13 +152,13 @@ def _numbers(recipe: Recipe, epoch: int) -> dict[str, Any]:
 @partial(jax.jit, static_argnames=("batch", "augment", "precision"))
 def _epoch(
     network: ConvNet,
-    momentum: Any,
+    momentum: PyTree,
     lesson: Lesson,
-    key: Any,
+    key: Key[Array, ""],
     *,
-    η: Any,
-    μ: Any,
-    λ: Any,
+    η: Scalar,
+    μ: Scalar,
+    λ: Scalar,
     batch: int,
     augment: bool,
     precision: str,
@@ -171,7 +173,9 @@ def _epoch(
 
     rule = optimizer(η, μ, λ)
 
-    def step(now: tuple[ConvNet, Any], rows: Any) -> tuple[tuple[ConvNet, Any], Any]:
+    def step(
+        now: tuple[ConvNet, PyTree], rows: Int[Array, " batch"]
+    ) -> tuple[tuple[ConvNet, Any], Any]:
         network, momentum = now
         x = normalized(images[rows], lesson.scale, dtype)
         loss, slope = jax.value_and_grad(
@@ -184,7 +188,12 @@ def _epoch(
     return Learner(*now, jnp.mean(losses))
 
 
-def _loss(network: Any, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
+def _loss(
+    network: Any,
+    teacher: ConvNet | None,
+    x: Float[Array, "n h w colours"],
+    labels: Any,
+) -> Any:
     # The loss is summed in full precision.
     wide = x.dtype if jnp.finfo(x.dtype).bits >= 32 else jnp.float32
     out = network(x).astype(wide)
@@ -194,14 +203,14 @@ def _loss(network: Any, teacher: ConvNet | None, x: Any, labels: Any) -> Any:
     return -jnp.mean(jnp.take_along_axis(logarithms, labels[:, None], axis=1))
 
 
-def augmented(images: Any, key: Any) -> Any:
+def augmented(images: Shaped[Array, "n h w colours"], key: Key[Array, ""]) -> Any:
     """Shift each image by up to 4 pixels, padded with black, and mirror it at random."""
     n, size = len(images), images.shape[1]
     shifts, mirror = jax.random.split(key)
     at = jax.random.randint(shifts, (n, 2), 0, 2 * MARGIN + 1)
     wide = jnp.pad(images, ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN), (0, 0)))
 
-    def cut(image: Any, at: Any) -> Any:
+    def cut(image: Shaped[Array, "h w colours"], at: Int[Array, "2"]) -> Any:
         return jax.lax.dynamic_slice(image, (at[0], at[1], 0), (size, size, image.shape[-1]))
 
     moved = jax.vmap(cut)(wide, at)

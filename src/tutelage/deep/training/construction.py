@@ -8,6 +8,7 @@ import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer, shape_of
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
@@ -27,12 +28,12 @@ TEACHER, STUDENT, DATA, EVALUATION = range(4)
 
 @validated
 def teacher(
-    hidden: Any,
+    hidden: CheckedInside[str | int | Sequence[int]],
     polarity: float = 0.0,
     *,
     inputs: int = 100,
     outputs: int = 50,
-    data: Any = "gaussian",
+    data: CheckedInside[str | ArrayLike] = "gaussian",
     construction: str = TEXT,
     seed: int = 0,
 ) -> Network:
@@ -110,7 +111,7 @@ def student(
     return as_jax(make_student(generator(seed, STUDENT), widths, float(scale), construction))
 
 
-def widths_of(hidden: Any, inputs: Any, outputs: Any) -> tuple[int, ...]:
+def widths_of(hidden: Any, inputs: int, outputs: int) -> tuple[int, ...]:
     """d, m_1, …, C."""
     if isinstance(hidden, str):
         parts: Sequence[Any] = [int(n) if n.isdecimal() else n for n in hidden.split("-")]
@@ -137,7 +138,7 @@ def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
     return (widths[0], *(multiple * m for m in widths[1:-1]), widths[-1])
 
 
-def check_construction(construction: Any, widths: tuple[int, ...]) -> str:
+def check_construction(construction: str, widths: tuple[int, ...]) -> str:
     """Check the construction, and that there are enough entries for distinct filters."""
     if construction not in CONSTRUCTIONS:
         allowed = "it has to be one of text, code"
@@ -215,6 +216,6 @@ def make_student(
     return Network(tuple(weights), tuple(biases))
 
 
-def generator(seed: Any, purpose: int, run: int = 0) -> np.random.Generator:
+def generator(seed: int, purpose: int, run: int = 0) -> np.random.Generator:
     """Make a generator from the seed, the purpose and the number of the run."""
     return np.random.default_rng([check_seed(seed), purpose, run])

@@ -4,9 +4,11 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, Key
 
 from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jax, jnp
 
 
@@ -28,7 +30,7 @@ class Examples(eqx.Module):
         raise NotImplementedError
 
     def draw(
-        self, key: Any, numbers: Any, inputs: int, dtype: Any = float
+        self, key: Key[Array, ""], numbers: Int[Array, " n"], inputs: int, dtype: DTypeLike = float
     ) -> Float[Array, "examples inputs"]:
         """Draw the examples with given numbers, inside compiled code."""
         keys = jax.vmap(lambda s: jax.random.fold_in(key, s))(numbers.astype(jnp.uint32))
@@ -38,7 +40,7 @@ class Examples(eqx.Module):
         """Draw a set of examples in float32, without compilation."""
         raise NotImplementedError
 
-    def _one(self, key: Any, inputs: int) -> Any:
+    def _one(self, key: Key[Array, ""], inputs: int) -> Any:
         """Draw one example in float32.
 
         24 random bits take a third of the time of 53: inputs are data, computed with in float64.
@@ -58,7 +60,7 @@ class Gaussian(Examples):
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
         return np.float32(self.σ) * random.standard_normal((count, inputs), np.float32)
 
-    def _one(self, key: Any, inputs: int) -> Any:
+    def _one(self, key: Key[Array, ""], inputs: int) -> Any:
         return jnp.float32(self.σ) * jax.random.normal(key, (inputs,), jnp.float32)
 
 
@@ -74,7 +76,7 @@ class Uniform(Examples):
     def sample(self, random: np.random.Generator, count: int, inputs: int) -> np.ndarray:
         return np.float32(self.a) * (2 * random.random((count, inputs), np.float32) - 1)
 
-    def _one(self, key: Any, inputs: int) -> Any:
+    def _one(self, key: Key[Array, ""], inputs: int) -> Any:
         return jnp.float32(self.a) * jax.random.uniform(key, (inputs,), jnp.float32, -1.0, 1.0)
 
 
@@ -94,7 +96,7 @@ class Rows(Examples):
 KINDS: dict[str, type[Gaussian] | type[Uniform]] = {"gaussian": Gaussian, "uniform": Uniform}
 
 
-def as_examples(argument: str, data: Any, inputs: int) -> Examples:
+def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int) -> Examples:
     """Make examples from a name, as "gaussian", "gaussian:3" or "uniform:1", or from an array.
 
     >>> as_examples("data", "uniform:2", 5).name

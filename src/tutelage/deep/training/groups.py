@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
@@ -95,7 +96,7 @@ def stacked(networks: list[Network]) -> Network:
     return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
 
 
-def cast(networks: Network, dtype: Any) -> Network:
+def cast(networks: Network, dtype: DTypeLike) -> Network:
     """Return the networks in another precision."""
     return jax.tree.map(lambda x: x.astype(dtype), networks)
 

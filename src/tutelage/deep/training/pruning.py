@@ -1,13 +1,13 @@
 """Pruning: student nodes that follow no teacher node are removed, and the change is measured."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
 from tutelage._findings import Finding
+from tutelage._given import ArrayLike
 from tutelage.deep.measures import correlations
 from tutelage.deep.network import Network, as_jax, check_examples, check_pair
 
@@ -32,7 +32,9 @@ class Pruned(Finding):
 
 
 @validated
-def prune(student: Network, teacher: Network, examples: Any, *, threshold: float = 0.95) -> Pruned:
+def prune(
+    student: Network, teacher: Network, examples: ArrayLike, *, threshold: float = 0.95
+) -> Pruned:
     """Remove every hidden node whose best correlation with a teacher node is below a threshold.
 
     At a critical point of SGD with two layers this changes nothing, if these nodes have enough

@@ -1,6 +1,7 @@
 """Settings of a training, with their validation."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +15,9 @@ from tutelage._checks import (
     positive_integer,
     shape_of,
 )
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
+from tutelage._types import AnyArray
 from tutelage.deep.training.construction import (
     EVALUATION,
     check_construction,
@@ -76,7 +79,7 @@ class Settings(NamedTuple):
         return named
 
 
-def _check_sizes(widths: Any, multiple: Any, runs: Any, evaluation: Any) -> None:
+def _check_sizes(widths: tuple[int, ...], multiple: int, runs: int, evaluation: int) -> None:
     """Refuse students whose weights, gradients and fields do not fit in memory."""
     k = positive_integer("multiple", multiple, "multiple=5")
     count = positive_integer("runs", runs, "runs=32")
@@ -89,27 +92,27 @@ def _check_sizes(widths: Any, multiple: Any, runs: Any, evaluation: Any) -> None
 
 
 def settings(
-    hidden: Any,
-    multiple: Any,
-    polarity: Any,
+    hidden: CheckedInside[str | int | Sequence[int]],
+    multiple: int,
+    polarity: ArrayLike,
     *,
-    inputs: Any,
-    outputs: Any,
-    epochs: Any,
-    recorded: Any,
-    examples: Any,
-    evaluation: Any,
-    batch: Any,
-    learning_rate: Any,
-    data: Any,
-    fresh: Any,
-    steps: Any = None,
-    construction: Any = "text",
-    start_scale: Any = 1.0,
-    precision: Any = "float64",
-    runs: Any,
-    seed: Any,
-    correlations: Any,
+    inputs: int,
+    outputs: int,
+    epochs: int,
+    recorded: ArrayLike | None,
+    examples: int | None,
+    evaluation: int,
+    batch: int,
+    learning_rate: ArrayLike,
+    data: CheckedInside[str | ArrayLike],
+    fresh: bool | None,
+    steps: int | None = None,
+    construction: str = "text",
+    start_scale: float = 1.0,
+    precision: str = "float64",
+    runs: int,
+    seed: int,
+    correlations: bool,
 ) -> Settings:
     """Check the arguments of `tutelage.deep.train`."""
     widths = widths_of(hidden, inputs, outputs)
@@ -162,7 +165,7 @@ def settings(
     )
 
 
-def _rates(given: Any) -> Rates:
+def _rates(given: ArrayLike) -> Rates:
     """Check one rate, or pairs of a first epoch and a rate, the first at epoch 0."""
     if shape_of("learning_rate", given) == ():
         rate = finite_number("learning_rate", given, above=0.0, hint="learning_rate=0.01")
@@ -176,7 +179,7 @@ def _rates(given: Any) -> Rates:
     return tuple((int(epoch), float(rate)) for epoch, rate in zip(epochs, rates, strict=True))
 
 
-def _of_rows(rows: int, examples: Any, fresh: Any) -> tuple[int, bool]:
+def _of_rows(rows: int, examples: int | None, fresh: bool | None) -> tuple[int, bool]:
     if fresh:
         allowed = "an array is a fixed set: nothing fresh can be drawn from it"
         raise InputError("fresh", repr(fresh), allowed, "fresh=False")
@@ -185,7 +188,7 @@ def _of_rows(rows: int, examples: Any, fresh: Any) -> tuple[int, bool]:
     return rows, False
 
 
-def split(array: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
+def split(array: AnyArray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Split rows at random: two thirds for training, the rest for evaluation."""
     if len(array) < 3:
         allowed = "there have to be at least 3 rows, a third of them for the evaluation"

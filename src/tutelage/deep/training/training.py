@@ -1,7 +1,7 @@
 """Stochastic gradient descent of many students at once, each with a teacher and data."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -9,9 +9,12 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 import xarray as xr
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from tutelage._checks import shape_of
+from tutelage._given import ArrayLike, CheckedInside, FileName
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray, Scalar
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.measures import measure_runs
 from tutelage.deep.network import Network
@@ -38,19 +41,19 @@ BLOCK = 125
 
 @provenance.recorded
 def train(
-    hidden: Any,
+    hidden: CheckedInside[str | int | Sequence[int]],
     multiple: int = 5,
-    polarity: Any = 0.0,
+    polarity: ArrayLike = 0.0,
     *,
     inputs: int = 100,
     outputs: int = 50,
     epochs: int = 100,
-    recorded: Any = None,
+    recorded: ArrayLike | None = None,
     examples: int | None = None,
     evaluation: int = 10_000,
     batch: int = 16,
-    learning_rate: Any = 0.01,
-    data: Any = "gaussian",
+    learning_rate: ArrayLike = 0.01,
+    data: CheckedInside[str | ArrayLike] = "gaussian",
     fresh: bool | None = None,
     steps: int | None = None,
     construction: str = "text",
@@ -59,7 +62,7 @@ def train(
     runs: int = 32,
     seed: int = 0,
     correlations: bool = False,
-    checkpoint: Any = None,
+    checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Train over-realized students with SGD, all runs and polarities in one compiled batch.
@@ -144,7 +147,7 @@ def train(
     return found.isel(polarity=0, drop=True) if shape_of("polarity", polarity) == () else found
 
 
-def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
+def _trained(given: Settings, checkpoint: FileName | None, progress: bool) -> xr.Dataset:
     saved = Checkpoint(checkpoint, given.identity())
     groups, x = groups_of(given), evaluation_set(given)
     with Progress(progress, given.epochs * given.iterations, "steps") as bar:
@@ -163,7 +166,12 @@ def _trained(given: Settings, checkpoint: Any, progress: bool) -> xr.Dataset:
     return as_dataset(given, cast(teachers, float), cast(concatenated(students), float), measured)
 
 
-def _measured(groups: Sequence[Group], students: list[Network], x: Any, whole: bool) -> Measured:
+def _measured(
+    groups: Sequence[Group],
+    students: list[Network],
+    x: Float[AnyArray, "examples inputs"],
+    whole: bool,
+) -> Measured:
     """Measure all runs at one epoch."""
 
     def one(group: Group, students: Network) -> dict[str, Any]:
@@ -197,7 +205,7 @@ def advance(
     return _on_all_cores(one, groups, students)
 
 
-def _on_all_cores(call: Any, *lists: Any) -> list[Any]:
+def _on_all_cores(call: Callable[..., PyTree], *lists: Sequence[PyTree]) -> list[Any]:
     """Call a function for each group, in threads that wait for the arrays, to use all cores."""
     if len(lists[0]) == 1:
         return [call(*(one for (one,) in lists))]
@@ -218,7 +226,14 @@ def _pool() -> ThreadPoolExecutor:
 
 @eqx.filter_jit
 def _block(
-    students: Network, data: Any, begin: Any, η: Any, source: Examples, *, steps: int, batch: int
+    students: Network,
+    data: tuple[PyTree, ...],
+    begin: Int[Array, "2"],
+    η: Float[Array, ""],
+    source: Examples,
+    *,
+    steps: int,
+    batch: int,
 ) -> Network:
     """Take the steps of a group from an example on, numbered in the epoch and in all epochs.
 
@@ -228,7 +243,9 @@ def _block(
     numbers = begin[:, None] + jnp.arange(steps * batch)[None]
     dtype = students.weights[0].dtype
 
-    def answered(teacher: Network, key: Any, rows: Any, order: Any) -> tuple[Any, Any]:
+    def answered(
+        teacher: Network, key: Key[Array, ""], rows: Float[Array, "rows inputs"] | None, order: Any
+    ) -> tuple[Any, Any]:
         if rows is None:
             x = source.draw(key, numbers[1], teacher.widths[0], dtype)
         else:
@@ -249,7 +266,9 @@ def _drawn(given: Settings) -> tuple[int, int | None]:
 
 
 @eqx.filter_jit
-def _orders(keys: Any, epoch: Any, examples: int, drawn: int | None = None) -> Any:
+def _orders(
+    keys: Key[Array, " runs"], epoch: int | Int[Array, ""], examples: int, drawn: int | None = None
+) -> Any:
     """Draw the order of the examples of each run's fixed set in an epoch."""
     now = jax.vmap(lambda key: jax.random.fold_in(key, epoch))(keys)
     if drawn is None:
@@ -257,7 +276,12 @@ def _orders(keys: Any, epoch: Any, examples: int, drawn: int | None = None) -> A
     return jax.vmap(lambda key: jax.random.randint(key, (drawn,), 0, examples))(now)
 
 
-def descend(student: Network, x: Any, y: Any, η: Any) -> Network:
+def descend(
+    student: Network,
+    x: Float[Array, "batch inputs"],
+    y: Float[Array, "batch outputs"],
+    η: Scalar,
+) -> Network:
     """Take a step W ← W - η ∂J/∂W, J the mean of (y - f_L)² over examples and outputs.
 
     -C/2 ∂J/∂W_l = E[f_{l-1} g_lᵀ],   g_L = y - f_L,   g_{l-1} = D_{l-1} W_l g_l

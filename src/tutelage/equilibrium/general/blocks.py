@@ -1,13 +1,13 @@
 """The block structure of a state: groups of units with equal overlaps, and their names."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number
+from tutelage._given import ArrayLike
 from tutelage.model import Overlaps
 
 Group = tuple[int, ...]
@@ -65,7 +65,7 @@ def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:
     )
 
 
-def exchangeable(T: Any) -> list[list[int]]:
+def exchangeable(T: ArrayLike) -> list[list[int]]:
     """Groups of teachers, any two of which may be swapped without changing T."""
     T = np.asarray(T)
     return _groups(T, np.zeros((len(T), 0)), 1e-12 * max(1.0, float(np.max(np.abs(T)))))
@@ -90,7 +90,7 @@ def canonical_order(overlaps: Overlaps) -> Overlaps:
     return Overlaps(Q[np.ix_(order, order)], R[np.ix_(order, teachers)], T)
 
 
-def matched_overlaps(R: Any) -> tuple[float, float]:
+def matched_overlaps(R: ArrayLike) -> tuple[float, float]:
     """R, the mean overlap of students with the teachers matched to them, and S, all the others'.
 
     >>> matched_overlaps([[0.1, 0.8], [0.9, 0.2]])  # student 1 belongs to teacher 2

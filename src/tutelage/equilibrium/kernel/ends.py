@@ -9,12 +9,12 @@ contribute to G_2 and G_3 as delta functions, G_3 = ⟨g''(rz + σy) y⟩/σ.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
+from tutelage._types import AnyArray
 from tutelage.activations import Activation
 from tutelage.activations.panels import graded_edges, on_panels
 from tutelage.equilibrium.kernel.table import Table
@@ -90,7 +90,7 @@ class Ends:
 
 
 @eqx.filter_jit
-def _with_derivatives(g: Activation, x: Any) -> tuple[Array, Array, Array]:
+def _with_derivatives(g: Activation, x: Float[AnyArray, " x"]) -> tuple[Array, Array, Array]:
     return g(x), g.derivative(x), g.second_derivative(x)
 
 

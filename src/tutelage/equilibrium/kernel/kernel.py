@@ -19,6 +19,7 @@ import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
+from tutelage._given import ArrayLike
 from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.activations.closed import ClosedForm
@@ -47,28 +48,28 @@ class Kernel(abc.ABC):
     level: float
     slope: float
 
-    def value(self, rho: Any) -> Any:
+    def value(self, rho: ArrayLike) -> Any:
         """κ(ρ)."""
         rho = check_correlation("rho", rho)
         return self.level + self.slope * rho + self.tilde(rho)
 
-    def first(self, rho: Any) -> Any:
+    def first(self, rho: ArrayLike) -> Any:
         """κ'(ρ) = ⟨g'(u) g'(w)⟩."""
         return self.slope + self.tilde_first(rho)
 
-    def tilde(self, rho: Any) -> Any:
+    def tilde(self, rho: ArrayLike) -> Any:
         """κ̃(ρ), to full relative accuracy at small ρ."""
         return self._evaluate(np.asarray(rho, dtype=np.float64), 0)
 
-    def tilde_first(self, rho: Any) -> Any:
+    def tilde_first(self, rho: ArrayLike) -> Any:
         """κ̃'(ρ) = κ'(ρ) − κ'(0), to full relative accuracy at small ρ."""
         return self._evaluate(np.asarray(rho, dtype=np.float64), 1)
 
-    def second(self, rho: Any) -> Any:
+    def second(self, rho: ArrayLike) -> Any:
         """κ''(ρ) = ⟨g''(u) g''(w)⟩; infinite at ρ = ±1 if g has a kink."""
         return self._evaluate(np.asarray(rho, dtype=np.float64), 2)
 
-    def third(self, rho: Any) -> Any:
+    def third(self, rho: ArrayLike) -> Any:
         """κ'''(ρ)."""
         return self._evaluate(np.asarray(rho, dtype=np.float64), 3)
 
@@ -232,7 +233,7 @@ def _series(activation: Activation) -> SeriesKernel:
     return SeriesKernel(activation, hermite_data(activation))
 
 
-def check_correlation(argument: str, value: Any) -> np.ndarray:
+def check_correlation(argument: str, value: ArrayLike) -> np.ndarray:
     """Check that correlations lie between −1 and 1."""
     array = finite_array(argument, value)
     if np.any(np.abs(array) > 1):

@@ -1,14 +1,14 @@
 """Statistics of a correlated series: autocorrelation time and standard error."""
 
-from typing import Any
-
 import numpy as np
+
+from tutelage._given import ArrayLike
 
 # Sokal's window: the sum of correlations ends at the first lag above five times its own value.
 WINDOW_FACTOR = 5.0
 
 
-def autocorrelation_time(series: Any) -> np.ndarray:
+def autocorrelation_time(series: ArrayLike) -> np.ndarray:
     """τ = 1 + 2 Σ_t ρ(t), in steps, over the last axis; 1 for independent numbers.
 
     The sum is cut at the first lag t >= 5τ (Sokal 1989).  A constant series has τ = 1: nothing
@@ -32,7 +32,7 @@ def autocorrelation_time(series: Any) -> np.ndarray:
     return np.take_along_axis(tau, cut[..., None], axis=-1)[..., 0]
 
 
-def standard_error(series: Any) -> np.ndarray:
+def standard_error(series: ArrayLike) -> np.ndarray:
     """Return √(variance τ/n), the standard error of the mean over the last axis."""
     x = np.asarray(series, dtype=np.float64)
     return np.sqrt(np.var(x, axis=-1) * autocorrelation_time(x) / x.shape[-1])

@@ -8,8 +8,10 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError, finite_number, increasing_array, positive_integer
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
 from tutelage._memory import check_memory
+from tutelage._types import AnyArray
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import matched_overlaps
 from tutelage.equilibrium.kernel.pair_error import PairError
@@ -106,7 +108,12 @@ class Strength(NamedTuple):
     examples: int | None = None
 
 
-def _strength(scenario: Scenario, load: Any, examples: Any, temperature: Any) -> Strength:
+def _strength(
+    scenario: Scenario,
+    load: float | str | None,
+    examples: int | None,
+    temperature: float | str | None,
+) -> Strength:
     """Check that there is either a load, or examples with a temperature."""
     given = "neither a load nor examples" if load is None else "a load and examples"
     _check_one_of(load, examples, temperature, given, ("examples=1000", "load"))
@@ -117,7 +124,11 @@ def _strength(scenario: Scenario, load: Any, examples: Any, temperature: Any) ->
 
 
 def _check_one_of(
-    load: Any, examples: Any, temperature: Any, given: str, names: tuple[str, str]
+    load: ArrayLike | None,
+    examples: ArrayLike | None,
+    temperature: float | str | None,
+    given: str,
+    names: tuple[str, str],
 ) -> None:
     """Refuse a load and examples, neither of them, and a load with a temperature."""
     hint, argument = names
@@ -129,7 +140,7 @@ def _check_one_of(
         raise InputError("temperature", repr(temperature), allowed, f"{hint} instead")
 
 
-def _temperature(scenario: Scenario, temperature: Any) -> float:
+def _temperature(scenario: Scenario, temperature: float | str | None) -> float:
     """Return T > 0 from a number, or from "bayes"."""
     if isinstance(temperature, str) and temperature == "bayes":
         if float(scenario.label_noise) == 0:
@@ -147,7 +158,7 @@ def _of_examples(sampler: "Sampler", samples: ExampleSamples, setting: Strength)
     """Make a Dataset over runs, replicas and sweeps."""
     scenario = sampler.gibbs.error.scenario
 
-    def split(x: Any) -> np.ndarray:  # (sweep, run · replica, …) -> (run, replica, sweep, …)
+    def split(x: AnyArray) -> np.ndarray:  # (sweep, run · replica, …) -> (run, replica, sweep, …)
         return np.moveaxis(x.reshape(len(x), -1, REPLICAS, *x.shape[2:]), 0, 2)
 
     chain, pair = ("run", "replica", "sweep"), ("student", "teacher")
@@ -204,9 +215,9 @@ def _of_sets(samples: ExampleSamples) -> dict[str, np.ndarray]:
 @recorded
 def hysteresis(
     scenario: Scenario,
-    loads: Any = None,
+    loads: ArrayLike | None = None,
     *,
-    examples: Any = None,
+    examples: ArrayLike | None = None,
     temperature: float | str | None = None,
     dimension: int,
     sweeps: int = 200,
@@ -286,7 +297,7 @@ def hysteresis(
     return xr.Dataset(data, coords={**coords, **_coordinates(scenario)} if dims else coords)
 
 
-def _counts(examples: Any) -> np.ndarray:
+def _counts(examples: ArrayLike) -> np.ndarray:
     """Check numbers of examples: whole, at least one, increasing."""
     numbers = increasing_array("examples", examples, at_least=1.0, hint="examples=[100, 200]")
     for number in numbers:
@@ -370,7 +381,7 @@ class Sampler:
         return jax.tree.map(lambda x: np.asarray(x)[len(warm) :], samples)
 
 
-def _start(scenario: Scenario, start: Any) -> Overlaps:
+def _start(scenario: Scenario, start: Overlaps | str) -> Overlaps:
     """Return the start as overlaps of students of norm one."""
     K, M, T = scenario.K, scenario.M, np.asarray(scenario.T)
     if isinstance(start, str) and start == "random":

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.branches import Branch
 from tutelage.equilibrium.symmetric.theory import MAX_STEPS, Point, Theory
@@ -74,7 +75,7 @@ def _rate(theory: Theory, point: Point) -> float:
     return float(rate * _gap(theory, load, point))
 
 
-def _gap(theory: Theory, load: Any, point: Point) -> Any:
+def _gap(theory: Theory, load: FloatOrArray, point: Point) -> Any:
     """Return the difference in ∂(βf/K)/∂α between a state and the unspecialized one."""
     return theory.load_derivative(point) - theory.load_derivative(theory.unspecialized(load))
 

@@ -1,11 +1,10 @@
 """Learning curves: every branch of states over the load, stable or not."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import finite_array, increasing_array
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.branches import (
@@ -32,8 +31,8 @@ LOADS_PER_BLOCK = 2000
 @recorded
 def learning_curve(
     activation: Activation,
-    units: Any,
-    loads: Any,
+    units: CheckedInside[float],
+    loads: ArrayLike,
     *,
     temperature: float | str | None = None,
     approximation: str = "quenched",
@@ -156,7 +155,7 @@ def _parametric(theory: Theory, branch_curve: BranchCurve) -> xr.Dataset:
     return xr.Dataset({f"curve_{name}": ("point", value) for name, value in named.items()})
 
 
-def check_loads(loads: Any) -> np.ndarray:
+def check_loads(loads: ArrayLike) -> np.ndarray:
     """Check loads: α ≥ 0, one or more, increasing."""
     row = np.atleast_1d(finite_array("loads", loads))
     return increasing_array("loads", row, at_least=0.0, hint="np.linspace(0, 100, 1001)")

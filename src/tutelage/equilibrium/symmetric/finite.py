@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric import tracing
 from tutelage.equilibrium.symmetric.stability import (
@@ -83,7 +84,7 @@ class FiniteTheory(Theory):
         others = (self.K - 1) * (0.5 * k.tilde(at.C) - k.tilde(at.S))
         return linear + self.tilde_at_one - k.tilde(at.R) + others
 
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         """βf/K = α ε_g − s/K, s = ½ ln A + ½(K−1) ln B   (eqs. (19), (20))."""
         n, at = self.n, self.overlap(point)
         entropy = 0.5 * n * np.log(n * at.KA) + 0.5 * (1 - n) * np.log(at.B)
@@ -144,7 +145,7 @@ class FiniteTheory(Theory):
         gradient = np.stack([D_V * at.B - 2 * V * D, D_d * at.B, -n * n * D + 0 * D], -1)
         return Equations(F, J.reshape(*np.shape(D), 2, 2), along, D * at.B, gradient)
 
-    def unspecialized(self, load: Any) -> Point:
+    def unspecialized(self, load: FloatOrArray) -> Point:
         """R = S at any load; R = S = C = 0 without one, or if nothing linear can be learned."""
         loads = np.atleast_1d(np.asarray(load, dtype=float))
         d, c = np.full(len(loads), -self.K), np.zeros(len(loads))
@@ -169,7 +170,7 @@ class FiniteTheory(Theory):
             c[i] = self._bracketed(float(loads[i]))
         return self._excess(loads, c)[2], c
 
-    def _excess(self, load: Any, c: Any) -> tuple[Any, Any, Any]:
+    def _excess(self, load: FloatOrArray, c: FloatOrArray) -> tuple[Any, Any, Any]:
         """The equation at c, its derivative, and d; NaN where no U belongs to c."""
         n, k = self.n, self.kernel
         C = n * n * np.asarray(c)
@@ -233,7 +234,7 @@ class FiniteTheory(Theory):
         rest = np.outer(dB, dB) / (2 * at.B**2) + np.outer(dV, dV) / at.B
         return np.diag(energy) + mean + (K - 1) * rest
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """Return the blocks of all representations of K units."""
         K, at = self.K, self.overlap(point)
         k2 = self.kernel.second(np.stack([at.R, at.S, at.C]))

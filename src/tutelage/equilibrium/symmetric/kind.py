@@ -28,12 +28,12 @@ for K → ∞, the jump shrinks like 1/K.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._findings import Finding
+from tutelage._given import CheckedInside
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.equilibrium.kernel.kernel import Kernel
@@ -77,7 +77,7 @@ class TransitionKind(Finding):
 @validated
 def transition_kind(
     activation: Activation,
-    units: Any = math.inf,
+    units: CheckedInside[float] = math.inf,
     *,
     temperature: float | str | None = None,
     approximation: str = "quenched",

@@ -3,11 +3,10 @@
 A phase diagram is a sweep of `phases` over activations.
 """
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.branches import (
     BranchCurve,
@@ -34,8 +33,8 @@ PHASES = (
 @recorded
 def phases(
     activation: Activation,
-    units: Any,
-    loads: Any,
+    units: CheckedInside[float],
+    loads: ArrayLike,
     *,
     temperature: float | str | None = None,
     approximation: str = "quenched",

@@ -10,12 +10,11 @@ For finite K the lowest value over d = K(U − 1) and c = K²C is found by Newto
 with KA = (1−n)c − d(2 + nd) and B = 1 − V² − C of `tutelage.equilibrium.symmetric.finite`.
 """
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
 from tutelage._checks import finite_number, increasing_array
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
@@ -30,7 +29,9 @@ BYTES = 2000  # of one value, measured
 
 
 @recorded
-def free_energy(activation: Activation, units: Any, load: float, specialization: Any) -> xr.Dataset:
+def free_energy(
+    activation: Activation, units: CheckedInside[float], load: float, specialization: ArrayLike
+) -> xr.Dataset:
     """The lowest free energy of site-symmetric states with a given R − S.
 
     Args:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.stability import pairs_block
 from tutelage.equilibrium.symmetric.theory import (
@@ -39,7 +40,7 @@ class ScalarTheory(Theory):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
-    def unspecialized(self, load: Any) -> Point:
+    def unspecialized(self, load: FloatOrArray) -> Point:
         return Point(*np.zeros((3, *np.shape(load))))
 
     @staticmethod
@@ -89,11 +90,11 @@ class ScalarTheory(Theory):
         k, R = self.kernel, np.asarray(point.V)
         return k.tilde(1.0) - k.tilde(R) + self.linear * (1 - R)
 
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         R = np.asarray(point.V)
         return load * self.error(point) - 0.5 * np.log((1 - R) * (1 + R))
 
-    def _curvature(self, load: Any, point: Point) -> np.ndarray:
+    def _curvature(self, load: FloatOrArray, point: Point) -> np.ndarray:
         """d²(βf/K)/dR²."""
         R = np.asarray(point.V)
         return np.asarray((1 + R**2) / ((1 - R) * (1 + R)) ** 2 - load * self.kernel.second(R))
@@ -112,7 +113,7 @@ class SingleTheory(ScalarTheory):
         missing = np.full_like(np.asarray(point.V, dtype=float), np.nan)[()]
         return Order(point.V, missing, missing)
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         return {"trivial": self._curvature(load, point)[..., None, None]}
 
 
@@ -126,7 +127,7 @@ class InfiniteTheory(ScalarTheory):
         zero = np.zeros_like(np.asarray(point.V, dtype=float))[()]
         return Order(point.V, zero, zero)
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """The blocks that stay finite; what grows with K is positive.
 
         In the trivial and the standard representation two directions become infinitely stiff

@@ -22,9 +22,11 @@ The partition of K names a representation (Young diagram).
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from tutelage._types import FloatOrArray
 
 SWEEPS = 30
 
@@ -53,7 +55,13 @@ def is_positive(H: np.ndarray) -> np.ndarray:
 
 
 def trivial_block(
-    load: Any, K: float, U: Any, V: Any, a: Any, b: Any, k2: np.ndarray
+    load: FloatOrArray,
+    K: float,
+    U: FloatOrArray,
+    V: FloatOrArray,
+    a: FloatOrArray,
+    b: FloatOrArray,
+    k2: np.ndarray,
 ) -> np.ndarray:
     """X = u P + v (1−P)/√(K−1) and Z_ij = z √(2/(K(K−1))): coordinates u, z, v.
 
@@ -71,7 +79,13 @@ def trivial_block(
 
 
 def standard_block(
-    load: Any, K: float, U: Any, V: Any, a: Any, b: Any, k2: np.ndarray
+    load: FloatOrArray,
+    K: float,
+    U: FloatOrArray,
+    V: FloatOrArray,
+    a: FloatOrArray,
+    b: FloatOrArray,
+    k2: np.ndarray,
 ) -> np.ndarray:
     """X = x₁ diag(e) + x₂ e1ᵀ + x₃ 1eᵀ and Z_ij = z(e_i + e_j), for Σe_i = 0, |e| = 1.
 
@@ -96,14 +110,16 @@ def standard_block(
     return H if K > 2 else H[..., [1, 3], :][..., [1, 3]]
 
 
-def pairs_block(load: Any, V: Any, b: Any, k2_S: Any, k2_C: Any) -> np.ndarray:
+def pairs_block(
+    load: FloatOrArray, V: FloatOrArray, b: FloatOrArray, k2_S: FloatOrArray, k2_C: FloatOrArray
+) -> np.ndarray:
     """X and Z symmetric, without diagonal and without row sums: Y = Z − 2VX; coordinates Z, X."""
     mixed = -math.sqrt(2) * V * b**2
     rows = [[b**2 + load * k2_C, mixed], [mixed, b + 2 * (V * b) ** 2 - load * k2_S]]
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
-def antisymmetric_block(load: Any, b: Any, k2_S: Any) -> np.ndarray:
+def antisymmetric_block(load: FloatOrArray, b: FloatOrArray, k2_S: FloatOrArray) -> np.ndarray:
     """Block of antisymmetric X with vanishing row sums: Y = 0."""
     return _matrix(b - load * k2_S)
 
@@ -112,12 +128,12 @@ def _square(x: np.ndarray) -> np.ndarray:
     return x[..., :, None] * x[..., None, :]
 
 
-def _vector(x: Any) -> np.ndarray:
+def _vector(x: FloatOrArray) -> np.ndarray:
     """Add a trailing axis, for products with a vector of coordinates."""
     return np.asarray(x)[..., None]
 
 
-def _matrix(x: Any) -> np.ndarray:
+def _matrix(x: FloatOrArray) -> np.ndarray:
     return np.asarray(x)[..., None, None]
 
 

@@ -2,13 +2,14 @@
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
 from tutelage._arguments import validated
 from tutelage._checks import finite_number
 from tutelage._findings import Finding
+from tutelage._given import CheckedInside
 from tutelage.activations import Activation
 from tutelage.equilibrium.symmetric.branches import (
     BranchCurve,
@@ -86,14 +87,14 @@ class State(Finding):
 
 @overload
 def states(
-    activation: Activation, units: Any, load: float, *, saddles: bool = False
+    activation: Activation, units: CheckedInside[float], load: float, *, saddles: bool = False
 ) -> tuple[State, ...]: ...
 
 
 @overload
 def states(
     activation: Activation,
-    units: Any,
+    units: CheckedInside[float],
     load: float,
     *,
     saddles: bool = False,
@@ -106,7 +107,7 @@ def states(
 @validated
 def states(
     activation: Activation,
-    units: Any,
+    units: CheckedInside[float],
     load: float,
     *,
     saddles: bool = False,

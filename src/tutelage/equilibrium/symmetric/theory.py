@@ -8,12 +8,16 @@ against this interface.
 
 import abc
 import math
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from tutelage._checks import InputError
+from tutelage._given import CheckedInside
+from tutelage._types import AnyArray, FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
@@ -74,7 +78,7 @@ class Theory(abc.ABC):
     size: float = 1.0  # of d and c, where it is below 1
 
     @abc.abstractmethod
-    def unspecialized(self, load: Any) -> Point:
+    def unspecialized(self, load: FloatOrArray) -> Point:
         """The states with R = S at given loads."""
 
     @abc.abstractmethod
@@ -102,11 +106,11 @@ class Theory(abc.ABC):
         """ε_g."""
 
     @abc.abstractmethod
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         """βf/K."""
 
     @abc.abstractmethod
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """Blocks of the full Hessian in orthonormal coordinates, (..., m, m), by representation."""
 
     def load_derivative(self, point: Point) -> Any:
@@ -127,7 +131,7 @@ class Theory(abc.ABC):
         """False for a single unit with a linear part: R grows from 0 at no load."""
         return self.units > 1 or self.kernel.slope == 0
 
-    def at(self, V: Any, guess: Point) -> Point:
+    def at(self, V: FloatOrArray, guess: Point) -> Point:
         """Solve for the states of the specialized curve at V; d and c are NaN where it fails."""
 
         def point(x: np.ndarray) -> Point:
@@ -146,7 +150,7 @@ class Theory(abc.ABC):
         found = self.at(V, point)
         return point if np.isnan(found.d) else found
 
-    def at_load(self, load: Any, guess: Point) -> Point:
+    def at_load(self, load: Float[np.ndarray, "..."], guess: Point) -> Point:
         """Solve for the states at given loads from guesses with one sign of V; NaN on failure."""
         side = np.sign(np.sum(guess.V))
 
@@ -173,7 +177,7 @@ class Theory(abc.ABC):
             rate = np.where(point.V == 0, 0.0, rate)
         return load[()], rate[()]
 
-    def stable(self, load: Any, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def stable(self, load: FloatOrArray, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """True for minima in all overlaps, and for minima among site-symmetric states."""
         positive = [is_positive(H) for H in self.matrices(load, point).values()]
         return np.all(positive, axis=0), positive[0]
@@ -187,7 +191,11 @@ class Theory(abc.ABC):
         return [Block(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
 
 
-def _root(residual: Any, start: np.ndarray, allowed: Any) -> np.ndarray:
+def _root(
+    residual: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    start: np.ndarray,
+    allowed: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
     """Return roots next to the starts; NaN on failure, and where a start lies outside."""
     start = np.where(allowed(start)[..., None], start, np.nan)
     root = newton(residual, start, steps=MAX_STEPS, tolerance=TOLERANCE, allowed=allowed)
@@ -202,7 +210,7 @@ def _solved(J: np.ndarray, F: np.ndarray) -> np.ndarray:
         return np.stack([d * f - b * g, a * g - c * f], -1) / (a * d - b * c)[..., None]
 
 
-def divided(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+def divided(kernel: Kernel, n: float, V: AnyArray, R: AnyArray, S: AnyArray) -> np.ndarray:
     """Return D = [κ'(R) − κ'(S)]/V and its partial derivatives in V and U; n = 1/K."""
     small = np.abs(V) < MAX_INTEGRATED_V
     if np.all(small) or not np.any(small):
@@ -213,7 +221,9 @@ def divided(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
     return found
 
 
-def _differences(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+def _differences(
+    kernel: Kernel, n: float, V: FloatOrArray, R: FloatOrArray, S: FloatOrArray
+) -> np.ndarray:
     ends = np.stack([S, R])
     first, second = kernel.tilde_first(ends), kernel.second(ends)
     D = (first[1] - first[0]) / V
@@ -221,13 +231,15 @@ def _differences(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray
     return np.stack([D, in_V, n * (second[1] - second[0]) / V])
 
 
-def _integrated(kernel: Kernel, n: float, V: Any, R: Any, S: Any) -> np.ndarray:
+def _integrated(
+    kernel: Kernel, n: float, V: FloatOrArray, R: FloatOrArray, S: FloatOrArray
+) -> np.ndarray:
     rho = np.multiply.outer(V, NODES) + np.asarray(S)[..., None]
     third = kernel.third(rho) * WEIGHTS
     return np.stack([kernel.second(rho) @ WEIGHTS, third @ (NODES - n), n * np.sum(third, axis=-1)])
 
 
-def theory_of(activation: Activation, units: Any) -> Theory:
+def theory_of(activation: Activation, units: CheckedInside[float]) -> Theory:
     """Return the theory for an activation and K = 1, 2, …, or ``math.inf``."""
     from tutelage.equilibrium.symmetric.finite import FiniteTheory
     from tutelage.equilibrium.symmetric.scalar import InfiniteTheory, SingleTheory

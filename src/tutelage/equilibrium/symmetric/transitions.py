@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._arguments import validated
 from tutelage._findings import Finding
+from tutelage._given import CheckedInside
 from tutelage.activations import Activation
 from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.branches import Branch, BranchCurve, follow_branches, state_at
@@ -65,13 +66,13 @@ class Transitions(Finding):
 
 
 @overload
-def transitions(activation: Activation, units: Any) -> Transitions: ...
+def transitions(activation: Activation, units: CheckedInside[float]) -> Transitions: ...
 
 
 @overload
 def transitions(
     activation: Activation,
-    units: Any,
+    units: CheckedInside[float],
     *,
     temperature: float | str,
     approximation: str = "quenched",
@@ -82,7 +83,7 @@ def transitions(
 @validated
 def transitions(
     activation: Activation,
-    units: Any,
+    units: CheckedInside[float],
     *,
     temperature: float | str | None = None,
     approximation: str = "quenched",

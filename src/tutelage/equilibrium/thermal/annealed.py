@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.scalar import InfiniteTheory
 from tutelage.equilibrium.symmetric.theory import Equations, Point
@@ -46,7 +47,7 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
         gradient[..., 0] += 2 * inverse * self.kernel.tilde_first(R) / D
         return own._replace(inverse=inverse, gradient=gradient)
 
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         """βf/K − (α̃/2) ln(1 + 2βκ̃(1) + βς²): without terms common to all states."""
         R = np.asarray(point.V, dtype=float)
         return load * self.load_derivative(point) - 0.5 * (np.log1p(-R) + np.log1p(R))
@@ -71,18 +72,18 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
         """q = R²: replicas share nothing but the teacher."""
         return np.asarray(point.V, dtype=float) ** 2
 
-    def replicon(self, load: Any, point: Point) -> Any:
+    def replicon(self, load: FloatOrArray, point: Point) -> Any:
         """Not defined: there are no replicas."""
         return np.full(np.broadcast_shapes(np.shape(load), np.shape(point.V)), np.nan)
 
-    def _curvature(self, load: Any, point: Point) -> np.ndarray:
+    def _curvature(self, load: FloatOrArray, point: Point) -> np.ndarray:
         """d²(βf/K)/dR²."""
         R, D = np.asarray(point.V, dtype=float), self._width(point)
         k1, k2 = self.kernel.tilde_first(R), self.kernel.second(R)
         own = (1 + R**2) / ((1 - R) * (1 + R)) ** 2
         return np.asarray(own - load * (k2 / D + 2 * (k1 / D) ** 2))
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """The second derivative in R."""
         return {"trivial": np.asarray(self._curvature(load, point))[..., None, None]}
 

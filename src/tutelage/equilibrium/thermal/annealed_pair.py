@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._checks import ComputationError
+from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
@@ -56,7 +57,7 @@ class AnnealedPairTheory(FiniteTheory):
         self.temperature, self.noise = temperature, noise
         self.average = average_of(activation, 1 / (temperature + noise), nodes)
 
-    def _log(self, U: Any, V: Any, C: Any) -> Average:
+    def _log(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> Average:
         """ln M with its derivatives; NaN where overlaps are no correlations."""
         U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
         inside = (1 + C - U**2 > 0) & (1 - C - V**2 > 0)
@@ -93,7 +94,9 @@ class AnnealedPairTheory(FiniteTheory):
             found = np.concatenate([found[::-1] * np.array([-1.0, 1.0, 1.0]), middle, found])
         return Point(*found.T)
 
-    def _quotient(self, log: Average, U: Any, V: Any, C: Any) -> tuple[Any, np.ndarray]:
+    def _quotient(
+        self, log: Average, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray
+    ) -> tuple[Any, np.ndarray]:
         """Return D = ℓ_V/V and its derivatives in (V, U, C)."""
         small = np.abs(V) < SMALL_V
         W = np.where(small, SMALL_V, V)
@@ -188,7 +191,7 @@ class AnnealedPairTheory(FiniteTheory):
         tolerance = max(TOLERANCE, ROUNDING * float(np.max(loads)))
         return newton(residual, start, steps=MAX_STEPS, tolerance=tolerance, allowed=allowed)
 
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         """βf/K − (α̃/2) ln(1 + βς²)."""
         log, _, _, A, B = self._at(point)
         return -load * log.value - 0.25 * (np.log(A) + np.log(B))
@@ -202,11 +205,11 @@ class AnnealedPairTheory(FiniteTheory):
         """½ ln(1 + βς²), which `load_derivative` leaves out."""
         return 0.5 * math.log1p(self.noise / self.temperature)
 
-    def replicon(self, load: Any, point: Point) -> Any:
+    def replicon(self, load: FloatOrArray, point: Point) -> Any:
         """Not defined: there are no replicas."""
         return np.full(np.broadcast_shapes(np.shape(load), np.shape(point.V)), np.nan)
 
-    def curvatures(self, load: Any, point: Point) -> np.ndarray:
+    def curvatures(self, load: FloatOrArray, point: Point) -> np.ndarray:
         """Second derivatives of βf/K in (U, V, C)."""
         log, U, V, A, B = self._at(point)
         H = -np.asarray(load)[..., None, None] * log.hessian
@@ -218,11 +221,11 @@ class AnnealedPairTheory(FiniteTheory):
         H[..., 2, 0], H[..., 2, 1] = H[..., 0, 2], H[..., 1, 2]
         return H
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """The block of site-symmetric states, in (U, V, C)."""
         return {"trivial": self.curvatures(load, point)}
 
-    def values(self, load: Any, point: Point) -> Values:
+    def values(self, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, *rest = np.broadcast_arrays(np.asarray(load, dtype=float), *point)
         here = Point(*(np.asarray(x, dtype=float) for x in rest))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.symmetric.scalar import InfiniteTheory
 from tutelage.equilibrium.symmetric.theory import Equations, Point
 from tutelage.equilibrium.thermal.near_one import NearOne
@@ -39,7 +40,7 @@ class MinimizerTheory(InfiniteTheory):
         """2ε_g + ς²."""
         return 2 * self.error(point) + self.noise
 
-    def stretch(self, point: Point, load: Any = None) -> Any:
+    def stretch(self, point: Point, load: FloatOrArray | None = None) -> Any:
         """y of a state; at R = 0 it depends on the load, y² = κ̃'(1)/(α̃(2ε_g + ς²))."""
         R = np.asarray(point.V, dtype=float)
         if load is not None and np.all(R == 0):
@@ -47,7 +48,7 @@ class MinimizerTheory(InfiniteTheory):
                 return np.sqrt(self.near.slope / (load * self._width(point)))
         return (1 - R) * (1 + R) * self._ratio(R)[0] / self._width(point)
 
-    def agreeing(self, load: Any) -> Point:
+    def agreeing(self, load: FloatOrArray) -> Point:
         """R = 0 and q = 1 at loads at which y < 1."""
         zero = np.zeros_like(np.asarray(load, dtype=float))
         here = np.where(self.stretch(Point(zero, zero, zero), load) < 1, zero, np.nan)
@@ -74,11 +75,11 @@ class MinimizerTheory(InfiniteTheory):
         parts = np.split(np.arange(len(R)), cuts)
         return [Point(*(x[i] for x in points)) for i in parts if good[i[0]] and len(i) > 1]
 
-    def training_error(self, point: Point, load: Any = None) -> Any:
+    def training_error(self, point: Point, load: FloatOrArray | None = None) -> Any:
         """½ (2ε_g + ς²)(1−y)²."""
         return 0.5 * self._width(point) * (1 - self.stretch(point, load)) ** 2
 
-    def replicon(self, load: Any, point: Point) -> Any:
+    def replicon(self, load: FloatOrArray, point: Point) -> Any:
         """Λ; minus infinity for an activation with kinks and noisy labels."""
         slope, bend = self.near.slope, float(self.kernel.second(1.0))
         width = self._width(point)
@@ -86,7 +87,7 @@ class MinimizerTheory(InfiniteTheory):
         finite = 1 - load * self.stretch(point, load) ** 2 * (slope**2 + term) / slope**2
         return np.where((width > 0) & ~np.isfinite(bend), -np.inf, finite)
 
-    def _curvature(self, load: Any, point: Point) -> np.ndarray:
+    def _curvature(self, load: FloatOrArray, point: Point) -> np.ndarray:
         """The sign of d²f/dR², infinite: that of the load's slope, and at R = 0 that of
         1 − α̃ κ̃''(0) y/κ̃'(1)."""
         R = np.asarray(point.V, dtype=float)
@@ -96,7 +97,7 @@ class MinimizerTheory(InfiniteTheory):
             sign = self.slope(point)[1] * np.sign(R)
         return np.copysign(np.inf, sign)
 
-    def values(self, load: Any, point: Point) -> Values:
+    def values(self, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, R = np.broadcast_arrays(load, point.V)
         here = Point(R, np.zeros_like(R), np.zeros_like(R))

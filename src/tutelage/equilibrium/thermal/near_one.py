@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
@@ -26,7 +27,7 @@ _X, _W = np.polynomial.legendre.leggauss(20)
 NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
 
 
-def angle(p: Any) -> np.ndarray:
+def angle(p: FloatOrArray) -> np.ndarray:
     """θ with cos θ = 1 − p."""
     return 2 * np.arcsin(np.sqrt(np.asarray(p, dtype=float) / 2))
 
@@ -56,7 +57,9 @@ class NearOne:
         # (panel, order, function)
         self._coefficients = np.moveaxis(chebyshev_coefficients(np.moveaxis(values, -1, 0)), -1, 0)
 
-    def __call__(self, p: Any, rho: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def __call__(
+        self, p: FloatOrArray, rho: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The drop κ̃(1) − κ̃, and κ̃' and κ̃'', at ρ = 1 − p; for p next to 1, ρ has more digits."""
         p = np.asarray(p, dtype=float)
         near = p < MAX_TABULATED_P
@@ -68,7 +71,7 @@ class NearOne:
         found[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
         return found[0], found[1], found[2]
 
-    def drop(self, p: Any) -> Any:
+    def drop(self, p: FloatOrArray) -> Any:
         """κ̃(1) − κ̃(1 − p)."""
         return self(p)[0][()]
 

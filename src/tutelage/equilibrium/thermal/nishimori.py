@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.symmetric.scalar import ScalarTheory
 from tutelage.equilibrium.symmetric.theory import Equations, Point
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
@@ -43,6 +44,6 @@ class NishimoriTheory(QuenchedTheory):
         """Return the specialization load: replicas agree where they agree with the teacher."""
         return self.specialization_load()
 
-    def agreeing_load(self, d: Any) -> Any:
+    def agreeing_load(self, d: FloatOrArray) -> Any:
         """No load: R = 0 < q is no state of this line."""
         return np.full_like(np.asarray(d, dtype=float), np.nan)

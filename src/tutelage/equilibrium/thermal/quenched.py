@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.scalar import InfiniteTheory
 from tutelage.equilibrium.symmetric.theory import Equations, Order, Point
@@ -97,7 +98,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         R, d = np.asarray(point.V, dtype=float), np.asarray(point.d, dtype=float)
         return R**2 - (1 - R) * (1 + R) * np.expm1(d)
 
-    def unspecialized(self, load: Any) -> Point:
+    def unspecialized(self, load: FloatOrArray) -> Point:
         """R = q = 0 at every load."""
         return Point(*np.zeros((3, *np.shape(load))))
 
@@ -154,7 +155,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         """All solutions (R, q), as curves at increasing R."""
         return follow_roots(self)
 
-    def free_energy(self, load: Any, point: Point) -> Any:
+    def free_energy(self, load: FloatOrArray, point: Point) -> Any:
         """βf/K − (α̃/2) ln(1 + βκ̃(1)): without terms common to all states at a load."""
         _, x = self._terms_at(point)
         entropy = 0.5 * (np.log(x.p) + x.gap / x.p)
@@ -179,13 +180,13 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         (_, x), T = self._terms_at(point), self.temperature
         return 0.5 * T * (x.A / x.D + T * x.B / x.D**2)
 
-    def replicon(self, load: Any, point: Point) -> Any:
+    def replicon(self, load: FloatOrArray, point: Point) -> Any:
         """Λ; replica symmetry is stable where it is positive."""
         _, x = self._terms_at(point)
         with np.errstate(invalid="ignore", over="ignore"):
             return 1 - load * (x.p / x.D) ** 2 * (x.q1**2 + x.B * x.q2)
 
-    def _curvature(self, load: Any, point: Point) -> np.ndarray:
+    def _curvature(self, load: FloatOrArray, point: Point) -> np.ndarray:
         """d²(βf/K)/dR², q following R: φ_RR − φ_Rq²/φ_qq."""
         (R, _, ratio, _, _), x = self._terms_at(point)
         RR = 1 / x.p - load * self.kernel.second(R) / x.D
@@ -196,7 +197,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(RR - np.where(R == 0, 0.0, Rq**2 / qq))
 
-    def matrices(self, load: Any, point: Point) -> dict[str, np.ndarray]:
+    def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
         """The second derivative in R, and the replicon of fluctuations between replicas."""
         own, between = self._curvature(load, point), self.replicon(load, point)
         return {
@@ -224,7 +225,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             else first * (self.temperature + self.near.top) / (self.near.top + self.noise)
         )
 
-    def agreeing_load(self, d: Any) -> Any:
+    def agreeing_load(self, d: FloatOrArray) -> Any:
         """α̃ of the state R = 0 with a given ln(1−q): q/(1−q)² = α̃ (B+ς²) κ̃'(q)/(T+A)²."""
         d = np.asarray(d, dtype=float)
         x = self.terms(self.teacher_terms(0.0), d)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tutelage._checks import InputError, finite_number, is_number
+from tutelage._given import CheckedInside
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.thermal.annealed import AnnealedTheory
@@ -96,10 +97,10 @@ class Setting:
 
 def setting_of(
     activation: Activation,
-    units: Any,
-    temperature: Any,
-    approximation: Any,
-    label_noise: Any,
+    units: CheckedInside[float],
+    temperature: float | str | None,
+    approximation: str,
+    label_noise: float,
 ) -> Setting | None:
     """Return the setting of arguments; None without a temperature."""
     if approximation not in ("quenched", "annealed"):
@@ -122,7 +123,7 @@ def setting_of(
     return setting
 
 
-def _temperature(value: Any, noise: float) -> float:
+def _temperature(value: float | str, noise: float) -> float:
     """Return T from a number, or from "bayes"."""
     if isinstance(value, str) and value == "bayes":
         if noise == 0:
@@ -154,7 +155,7 @@ def _check_unused(approximation: str, noise: float) -> None:
             )
 
 
-def _checked_units(units: Any, approximation: str) -> float:
+def _checked_units(units: CheckedInside[float], approximation: str) -> float:
     """Return K, infinite or 2; refuse numbers of units without a theory."""
     if isinstance(units, float) and units == math.inf:
         return math.inf

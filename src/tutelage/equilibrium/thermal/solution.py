@@ -11,10 +11,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tutelage._checks import InputError
+from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import is_hashable
-from tutelage.equilibrium.symmetric.branches import BranchCurve, follow_branches, states_at
-from tutelage.equilibrium.symmetric.theory import Point
+from tutelage.equilibrium.symmetric.branches import Branch, BranchCurve, follow_branches, states_at
+from tutelage.equilibrium.symmetric.theory import Point, Theory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.two_units import FEWER_NODES
@@ -63,7 +64,7 @@ class PerfectTheory:
     def __init__(self, slope: float, has_replicas: bool):
         self.slope, self.has_replicas = slope, has_replicas
 
-    def values(self, load: Any, point: Point) -> Values:
+    def values(self, load: FloatOrArray, point: Point) -> Values:
         one, zero = np.ones_like(load), np.zeros_like(load)
         missing = np.nan * one
         return Values(
@@ -84,7 +85,7 @@ class LinearTheory:
     def __init__(self, setting: Setting):
         self.setting = setting
 
-    def values(self, load: Any, point: Point) -> Values:
+    def values(self, load: np.ndarray, point: Point) -> Values:
         T, noise = self.setting.temperature, self.setting.noise
         one, zero = np.ones_like(load), np.zeros_like(load)
         missing = np.nan * one
@@ -181,10 +182,10 @@ def _beyond_one(loads: np.ndarray) -> Point:
     return Point(R, 0 * R, 0 * R)
 
 
-def _specialized(theory: Any, curves: BranchCurve) -> list[ThermalBranch]:
+def _specialized(theory: Theory, curves: BranchCurve) -> list[ThermalBranch]:
     """Return one thermal branch per branch of the curves."""
 
-    def along(branch: Any) -> Callable[[np.ndarray], Point]:
+    def along(branch: Branch) -> Callable[[np.ndarray], Point]:
         def points(loads: np.ndarray) -> Point:
             found = states_at(theory, branch, loads)
             return Point(*(np.where(found.V == 0, np.nan, x) for x in found))
@@ -260,7 +261,7 @@ def check_loads_within(solution: Solution, argument: str, load: float) -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def _stored(activation: Activation, *rest: Any) -> Solution:
+def _stored(activation: Activation, *rest: float | str) -> Solution:
     return solved(Setting.of(activation, *rest))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from tutelage._findings import Finding
+from tutelage._types import FloatOrArray
 from tutelage.averages import Estimate
 from tutelage.equilibrium.symmetric.branches import FLAT, Branch, BranchCurve
 from tutelage.equilibrium.symmetric.coexistence import (
@@ -17,7 +18,7 @@ from tutelage.equilibrium.symmetric.coexistence import (
     coexistence,
     load_of,
 )
-from tutelage.equilibrium.symmetric.theory import Point
+from tutelage.equilibrium.symmetric.theory import Point, Theory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.solution import Solution, quadrature_error
@@ -202,7 +203,7 @@ def _begins_symmetric(theory: Any, load: float, start: Point | None) -> bool:
     return math.isnan(replicon) or replicon >= -ROUNDINGS * EPSILON
 
 
-def _bend(theory: Any, curves: BranchCurve, load: float) -> Estimate | None:
+def _bend(theory: Theory, curves: BranchCurve, load: float) -> Estimate | None:
     """dα̃/d(R²) at R = 0, from the branch that begins there.
 
     The quadratic law holds up to some R, which vanishes with T: of several scales of R the one
@@ -259,7 +260,7 @@ def glass_load(theory: QuenchedTheory) -> Estimate:
     width = theory.temperature + theory.near.top
     tilt = (theory.temperature - theory.noise) / width
 
-    def load(d: Any) -> Any:
+    def load(d: FloatOrArray) -> Any:
         p = np.exp(d)
         u = (theory.near.top - theory.near.drop(p)) / width
         with np.errstate(divide="ignore"):

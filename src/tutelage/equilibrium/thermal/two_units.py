@@ -13,8 +13,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.thermal.orthants import orthant_change, orthant_probability
 
@@ -41,7 +43,7 @@ class Average(NamedTuple):
     hessian: np.ndarray
 
 
-def covariances(U: Any, V: Any, C: Any) -> np.ndarray:
+def covariances(U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> np.ndarray:
     """The covariance of the four fields, shape (..., 4, 4)."""
     overlaps = np.stack(np.broadcast_arrays(U, V, C), -1).astype(float)
     return np.eye(4) + np.tensordot(overlaps, DIRECTIONS, 1)
@@ -64,7 +66,7 @@ class PiecewiseAverage:
         self.often = np.array([1.0 + (s < exchanged) for s, exchanged in pairs if s <= exchanged])
         self.a = STUDENT_MINUS_TEACHER * np.where(self.signs < 0, *slopes)
 
-    def __call__(self, U: Any, V: Any, C: Any) -> Average:
+    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> Average:
         covariance = covariances(U, V, C)
         probability = orthant_probability(self._reduced(covariance)[0])
         value, in_beta, gradient = self._first(covariance, probability)
@@ -119,7 +121,7 @@ class SmoothAverage:
         # Newton's method also evaluates points that have converged.
         self._stored = functools.lru_cache(maxsize=STORED_POINTS)(self._at)
 
-    def __call__(self, U: Any, V: Any, C: Any) -> Average:
+    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> Average:
         U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
         points = zip(
             U.ravel().tolist(), np.abs(V).ravel().tolist(), C.ravel().tolist(), strict=True
@@ -165,8 +167,8 @@ def _derivatives(activation: Activation) -> Any:
     """Return a function x -> g, g', g''."""
 
     @jax.jit
-    def found(x: Any) -> Any:
-        def slope(x: Any) -> Any:
+    def found(x: Float[Array, " z"]) -> Any:
+        def slope(x: Float[Array, " z"]) -> Any:
             return jax.jvp(activation, (x,), (jnp.ones_like(x),))[1]
 
         return activation(x), *jax.jvp(slope, (x,), (jnp.ones_like(x),))

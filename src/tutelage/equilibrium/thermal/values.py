@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutelage._types import FloatOrArray
 from tutelage.equilibrium.symmetric.theory import Point
 
 
@@ -34,7 +35,7 @@ class Values(NamedTuple):
 class ReportsValues:
     """Values of a theory with q < 1."""
 
-    def values(self: Any, load: Any, point: Point) -> Values:
+    def values(self: Any, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, R, d = np.broadcast_arrays(load, point.V, point.d)
         here = Point(R, d, np.zeros_like(d))

@@ -111,7 +111,7 @@ def _unit_panel(g: "Activation") -> Panel:
     )
 
 
-def _hermite_panel(values: Any) -> Panel:
+def _hermite_panel(values: object) -> Panel:
     import numpy as np
 
     c = np.asarray(values)

@@ -13,7 +13,7 @@ Controls are linear between knots.  Their values are unknowns of a search with e
 (`tutelage.online.best.discretized`), scaled by the root of the time for which each acts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ import xarray as xr
 from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, positive_integer
 from tutelage._findings import Finding
+from tutelage._given import CheckedInside, FileName, RateLike
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -83,16 +84,16 @@ def best_control(
     *,
     until: float | None = None,
     error: float | None = None,
-    controls: Mapping[str, Any] | None = None,
+    controls: CheckedInside[Mapping[str, tuple[float, float]] | None] = None,
     learning_rate: float | None = None,
     readout_rate: float | None = None,
     greedy: bool = False,
-    start_from: Any = None,
+    start_from: CheckedInside[float | Callable[[Any], Any] | Mapping[str, RateLike] | None] = None,
     knots: int = 80,
     batch: int = 1,
     method: Method | str | None = None,
     seed: int = 0,
-    checkpoint: Any = None,
+    checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> BestControl:
     """Find the schedules with the least error at an end, or with the soonest end at an error.
@@ -172,7 +173,7 @@ def best_control(
 
 def _optimal(
     search: Search,
-    start_from: Mapping[str, Any],
+    start_from: Mapping[str, Callable[[Any], Any]],
     knots: int,
     seed: int,
     file: Checkpoint,
@@ -261,7 +262,7 @@ def _result(
     search: Search,
     knots: np.ndarray,
     values: np.ndarray,
-    run: Any,
+    run: Path | tuple[np.ndarray, np.ndarray],
     time: Estimate,
     error: Estimate,
     certificate: Certificate | None,

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.model.timing import Rate
 from tutelage.online.flow import Flow
 from tutelage.runs.stored_jit import stored_jit
@@ -59,7 +60,13 @@ class Controlled(eqx.Module):
         error = self.flow.errors(y, self.flow.scenario.T)
         return jnp.log(jnp.maximum(error, np.finfo(float).tiny))
 
-    def step(self, y: Any, u: Any, u_next: Any, h: Any) -> Float[Array, " d"]:
+    def step(
+        self,
+        y: Float[Array, " d"],
+        u: Float[Array, " m"],
+        u_next: Float[Array, " m"],
+        h: Float[Array, ""],
+    ) -> Float[Array, " d"]:
         """Return Φ(y, u, u_next, h), the state after a step."""
 
         def stage(i: Array, k: Array) -> Array:
@@ -101,12 +108,22 @@ class Path(NamedTuple):
         return np.sum(self.costates * rates, axis=1)
 
 
-def value_of(system: Controlled, y0: Any, times: Any, controls: Any) -> float:
+def value_of(
+    system: Controlled,
+    y0: Float[np.ndarray, " d"],
+    times: Float[np.ndarray, " n"],
+    controls: Float[np.ndarray, "n m"],
+) -> float:
     """Return ln ε_g at the last time; infinite for a run that diverges."""
     return _finite_value(system, _states(system, y0, times, controls))[0]
 
 
-def path(system: Controlled, y0: Any, times: Any, controls: Any) -> Path | None:
+def path(
+    system: Controlled,
+    y0: Float[np.ndarray, " d"],
+    times: Float[np.ndarray, " n"],
+    controls: Float[np.ndarray, "n m"],
+) -> Path | None:
     """Compute a run and its gradient; None for a run that diverges."""
     controls, h = np.asarray(controls, float), np.diff(np.asarray(times, float))
     states = _states(system, y0, times, controls)
@@ -128,12 +145,21 @@ def path(system: Controlled, y0: Any, times: Any, controls: Any) -> Path | None:
     return Path(np.asarray(times), states, controls, costates, value, by_control, by_length)
 
 
-def _states(system: Controlled, y0: Any, times: Any, controls: Any) -> Float[np.ndarray, "n d"]:
+def _states(
+    system: Controlled,
+    y0: Float[np.ndarray, " d"],
+    times: Float[np.ndarray, " n"],
+    controls: Float[np.ndarray, "n m"],
+) -> Float[np.ndarray, "n d"]:
     """Return the states at all times."""
     u, h = np.asarray(controls, float), np.diff(np.asarray(times, float))
     y = np.asarray(y0, float)
 
-    def block(first: Any, second: Any, h: Any) -> Any:
+    def block(
+        first: Float[np.ndarray, "block m"],
+        second: Float[np.ndarray, "block m"],
+        h: Float[np.ndarray, " block"],
+    ) -> Any:
         nonlocal y
         states = np.asarray(_compiled_steps(system, y, first, second, h))
         y = states[-1]
@@ -142,7 +168,7 @@ def _states(system: Controlled, y0: Any, times: Any, controls: Any) -> Float[np.
     return np.concatenate([np.asarray(y0, float)[None], in_blocks(block, u[:-1], u[1:], h)])
 
 
-def in_blocks(function: Callable[..., Any], *arrays: np.ndarray) -> Any:
+def in_blocks(function: Callable[..., PyTree], *arrays: np.ndarray) -> Any:
     """Apply a function to blocks of `STEPS_PER_BLOCK` rows, so that it is compiled once.
 
     The last block is filled up with its last row; of step lengths, which are the only arrays with
@@ -166,7 +192,13 @@ def _finite_value(system: Controlled, states: np.ndarray) -> tuple[float, np.nda
 
 
 @stored_jit
-def _compiled_steps(system: Controlled, y0: Any, u: Any, u_next: Any, h: Any) -> Any:
+def _compiled_steps(
+    system: Controlled,
+    y0: Float[AnyArray, " d"],
+    u: Float[AnyArray, "block m"],
+    u_next: Float[AnyArray, "block m"],
+    h: Float[AnyArray, " block"],
+) -> Any:
     """Return the states after each step of a block."""
 
     def one(y: Array, ends: tuple[Array, Array, Array]) -> tuple[Array, Array]:
@@ -179,17 +211,25 @@ def _compiled_steps(system: Controlled, y0: Any, u: Any, u_next: Any, h: Any) ->
 
 
 @stored_jit
-def _jacobians(system: Controlled, states: Any, u: Any, u_next: Any, h: Any) -> Any:
+def _jacobians(
+    system: Controlled,
+    states: Float[Array, "block d"],
+    u: Float[Array, "block m"],
+    u_next: Float[Array, "block m"],
+    h: Float[Array, " block"],
+) -> Any:
     """Return ∂Φ/∂y, ∂Φ/∂u_j, ∂Φ/∂u_(j+1) and ∂Φ/∂h of the steps of a block."""
     return _of_all(system, jax.jacfwd(system.step, argnums=(0, 1, 2, 3)), states, u, u_next, h)
 
 
 @stored_jit
-def _rates(system: Controlled, states: Any, u: Any) -> Any:
+def _rates(system: Controlled, states: Float[Array, "block d"], u: Float[Array, "block m"]) -> Any:
     return _of_all(system, system.rates, states, u)
 
 
-def _of_all(system: Controlled, function: Any, *arguments: Any) -> Any:
+def _of_all(
+    system: Controlled, function: Callable[..., PyTree], *arguments: Float[Array, "block ..."]
+) -> Any:
     """Apply a function to all steps: serially where averages choose nodes for each state."""
     if system.flow.moments.one_by_one:
         return jax.lax.map(lambda one: function(*one), arguments)
@@ -197,5 +237,5 @@ def _of_all(system: Controlled, function: Any, *arguments: Any) -> Any:
 
 
 @stored_jit
-def _objective(system: Controlled, y: Any) -> tuple[Any, Any]:
+def _objective(system: Controlled, y: Float[Array, " d"]) -> tuple[Any, Any]:
     return jax.value_and_grad(system.log_error)(y)

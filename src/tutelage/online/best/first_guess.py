@@ -146,7 +146,7 @@ def first_guesses(
     return guesses
 
 
-def as_functions(start_from: Any, names: tuple[str, ...]) -> dict[str, Callable[[Any], Any]]:
+def as_functions(start_from: object, names: tuple[str, ...]) -> dict[str, Callable[[Any], Any]]:
     """Return functions of time by name, from a mapping or from one schedule or number."""
     if start_from is None:
         return {}

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
+from tutelage._types import AnyArray
 from tutelage.online.best.discretized import LARGEST_OVERLAP, Controlled, in_blocks
 from tutelage.online.steps import MAX_STEPS, OUTCOMES, Steps
 from tutelage.runs.stored_jit import stored_jit
@@ -24,7 +25,7 @@ CONVERGED, DIVERGED = 1, 2
 
 def greedy_run(
     system: Controlled,
-    y0: Any,
+    y0: Float[np.ndarray, " d"],
     until: float,
     bounds: Float[np.ndarray, "m 2"],
     *,
@@ -76,7 +77,12 @@ def greedy_controls(
 
 @stored_jit
 def _run(
-    system: Controlled, y0: Any, bounds: Any, until: Any, tolerance: Any, solved: Any
+    system: Controlled,
+    y0: Float[AnyArray, " d"],
+    bounds: Float[AnyArray, "m 2"],
+    until: Float[AnyArray, ""],
+    tolerance: Float[AnyArray, ""],
+    solved: Float[AnyArray, ""],
 ) -> tuple[Any, Any, Any]:
     def rates(t: Array, y: Array) -> Array:
         return system.rates(y[0], greedy_controls(system, y[0], bounds))[None]
@@ -98,5 +104,7 @@ def _run(
 
 
 @stored_jit
-def _controls(system: Controlled, states: Any, bounds: Any) -> Any:
+def _controls(
+    system: Controlled, states: Float[AnyArray, "block d"], bounds: Float[AnyArray, "m 2"]
+) -> Any:
     return jax.lax.map(lambda y: greedy_controls(system, y, bounds), states)

@@ -8,14 +8,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_array, is_traced, positive_integer
+from tutelage._given import ArrayLike
 from tutelage._jax import jnp
 from tutelage._names import with_checked_arguments
+from tutelage._types import FloatOrArray, Scalar
 
 
 class StepSchedule(eqx.Module):
     """A function of the time α, with a form for frameworks that count steps."""
 
-    def __call__(self, time: Any) -> Any:
+    def __call__(self, time: FloatOrArray) -> Any:
         """Return the value at a time α."""
         raise NotImplementedError
 
@@ -30,7 +32,7 @@ class StepSchedule(eqx.Module):
         """
         N = positive_integer("dimension", dimension, "1000")
 
-        def rate(step: Any) -> Any:
+        def rate(step: Scalar) -> Any:
             if is_traced(step):
                 return self(jnp.asarray(step, float) / N) / N
             return float(self(step / N)) / N
@@ -53,7 +55,7 @@ class LinearSchedule(StepSchedule):
     times: Float[Array, " n"]
     values: Float[Array, " n"]
 
-    def __init__(self, times: Any, values: Any):
+    def __init__(self, times: ArrayLike, values: ArrayLike):
         self.times, self.values = as_row("times", times), as_row("values", values)
         if self.times.shape != self.values.shape:
             received = f"{len(self.values)} values for {len(self.times)} times"
@@ -68,7 +70,7 @@ class LinearSchedule(StepSchedule):
         times, values = (np.round(np.asarray(x), 6).tolist() for x in (self.times, self.values))
         return f"LinearSchedule(times={times}, values={values})"
 
-    def __call__(self, time: Any) -> Any:
+    def __call__(self, time: FloatOrArray) -> Any:
         """Return the value at a time."""
         return jnp.interp(jnp.asarray(time, float), self.times, self.values)
 
@@ -88,7 +90,7 @@ class Schedule(StepSchedule):
     rates: Float[Array, " n"]
     switches: Float[Array, " n-1"]
 
-    def __init__(self, rates: Any, switches: Any):
+    def __init__(self, rates: ArrayLike, switches: ArrayLike):
         self.rates, self.switches = as_row("rates", rates), _switches(switches)
         if len(self.rates) != len(self.switches) + 1:
             raise InputError(
@@ -101,17 +103,17 @@ class Schedule(StepSchedule):
         rates, switches = (np.round(np.asarray(x), 6).tolist() for x in (self.rates, self.switches))
         return f"Schedule(rates={rates}, switches={switches})"
 
-    def __call__(self, time: Any) -> Any:
+    def __call__(self, time: FloatOrArray) -> Any:
         """Return η at a time."""
         return self.rates[jnp.searchsorted(self.switches, time, side="right")]
 
 
-def _switches(value: Any) -> Float[Array, " n"]:
+def _switches(value: ArrayLike) -> Float[Array, " n"]:
     """Check a list of times, which may be empty."""
     return jnp.zeros(0) if np.shape(value) == (0,) else as_row("switches", value)
 
 
-def as_row(argument: str, value: Any) -> Float[Array, " n"]:
+def as_row(argument: str, value: ArrayLike) -> Float[Array, " n"]:
     """Check a list of numbers and return it as an array; traced values pass."""
     row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
     if row.ndim != 1 or not len(row):

@@ -9,8 +9,9 @@ units of η, and its error ε_g(y),
 exact derivatives, of which the minimum is a root.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -175,7 +176,9 @@ def _lowest(followed: Followed, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarr
     return grid[int(np.argmin(errors))]
 
 
-def _check_inside(minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: Any) -> None:
+def _check_inside(
+    minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: tuple[str, ...]
+) -> None:
     """Refuse a minimum at a bound, except at γ = 0, which is a minimum."""
     for k, name in enumerate(names):
         low, high = box[k]
@@ -248,7 +251,11 @@ def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) 
     return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
 
 
-def _descended(value: Any, z: np.ndarray, sides: Float[np.ndarray, "2 2"]) -> np.ndarray:
+def _descended(
+    value: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    z: np.ndarray,
+    sides: Float[np.ndarray, "2 2"],
+) -> np.ndarray:
     """Find the minimum next to a point of the grid, by searches as wide as the spacing of the grid.
 
     One search over the whole box may leap into another valley, or where there is no state.
@@ -276,7 +283,7 @@ def _described(followed: Followed, minimum: Minimum) -> BestTracking:
     )
 
 
-def _ordered(argument: str, pair: Any, **least: float) -> tuple[float, float]:
+def _ordered(argument: str, pair: tuple[float, float], **least: float) -> tuple[float, float]:
     """Check a pair (lower bound, upper bound)."""
     low, high = (float(finite_number(argument, x, hint="(0.1, 2.0)", **least)) for x in pair)
     if low >= high:

@@ -11,7 +11,7 @@ mean Jacobian (`tutelage.averages.pairs`).
 import math
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -28,6 +28,7 @@ from tutelage.averages.conditional.kernel import (
     over_batch,
     quadratic,
 )
+from tutelage.averages.conditional.rules import Rule
 from tutelage.averages.generalization import coefficients, couplings
 from tutelage.averages.methods import Conditional, Method
 from tutelage.model import Overlaps, Scenario
@@ -157,7 +158,7 @@ class ConditionalMoments(Moments):
         return jax.lax.map(one, _orders(len(C), self._given(kind)))
 
     def _with(
-        self, rule: Any, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
+        self, rule: Rule, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
     ) -> tuple[Array, Array]:
         """Return a row of A and of ⟨g g_a⟩, or ⟨δ_i δ_k⟩, and the remainder of the series."""
         units, G, g = self._units, couplings(self.scenario), self.scenario.student.activation
@@ -204,9 +205,9 @@ def _levels(moments: ConditionalMoments, C: Array) -> dict[str, effort.Level]:
 def _both(
     moments: ConditionalMoments,
     place: int,
-    steps: Any,
+    steps: Float[np.ndarray, " rows"],
     C: Array,
-    orders: Any,
+    orders: Int[np.ndarray, "rows n"],
     kind: str,
 ) -> tuple[tuple[Array, Array], Array]:
     """Return rows with the rule of a level and with a finer one, and remainders of series."""
@@ -222,10 +223,10 @@ def _both(
 @partial(jit_unoptimized, static=("place", "kind"))
 def _at(
     moments: ConditionalMoments,
-    steps: Any,
-    judge: Any,
+    steps: Float[Array, " rows"],
+    judge: Int[Array, ""],
     C: Array,
-    orders: Any,
+    orders: Int[Array, "rows n"],
     *,
     place: int,
     kind: str,

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
 from tutelage._jax import jax, jnp, match_rank, small_product
+from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
@@ -69,7 +70,7 @@ class SignMoments(Moments):
             found = jnp.sum(match_rank(parts, found) * found, axis=-1)
         return found[..., upper_triangle(self.scenario.K)]
 
-    def _parts(self, G: Any, xp: Any) -> Any:
+    def _parts(self, G: Float[AnyArray, "K n"], xp: ArrayModule) -> Any:
         """Return the factors of all sums, shape (pairs, quadruples + 1).
 
         G: the couplings;  xp: their array module, NumPy or JAX.

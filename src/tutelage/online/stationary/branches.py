@@ -1,7 +1,6 @@
 """Branches: fixed points as the learning rate changes, with folds and branch points."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -124,7 +123,7 @@ def branch(
     return _dataset(whole, curve, E, equations).assign_attrs(ended=curve.ended)
 
 
-def _check(scenario: Any, start: Any, learning_rate: Any, until: Any) -> None:
+def _check(scenario: Scenario, start: Overlaps, learning_rate: float, until: float) -> None:
     check_fits("start", scenario, start, batches=((),))
     finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=1.0")
     finite_number("until", until, at_least=0.0, hint="until=2.0")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -103,7 +102,7 @@ def critical_learning_rates(
     top = HIGHEST if upper is None else float(upper)
     reasons: dict[str, str] = {}
 
-    def attempt(name: str, find: Callable[..., Estimate], *numbers: Any) -> Estimate | None:
+    def attempt(name: str, find: Callable[..., Estimate], *numbers: float) -> Estimate | None:
         try:
             return find(flow, y0, *numbers)
         except _Missing as why:

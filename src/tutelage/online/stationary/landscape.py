@@ -11,6 +11,7 @@ from tutelage._checks import (
     finite_number,
     positive_integer,
 )
+from tutelage._given import FileName
 from tutelage._memory import check_memory
 from tutelage.model import Scenario
 from tutelage.model.numbers import NUMBERS
@@ -112,7 +113,7 @@ def landscape(
     )
 
 
-def check_landscape(scenario: Any) -> None:
+def check_landscape(scenario: Scenario) -> None:
     """Refuse a scenario whose error has no minima that gradient flow could end in."""
     check_scenario(scenario)
     for number in NUMBERS:
@@ -131,7 +132,7 @@ def check_landscape(scenario: Any) -> None:
         )
 
 
-def _dimension(dimension: Any, K: int, rank: int) -> int:
+def _dimension(dimension: int | None, K: int, rank: int) -> int:
     if dimension is None:
         return K + rank
     d = positive_integer("dimension", dimension, f"dimension={K + rank}")
@@ -160,7 +161,11 @@ def _identity(
 
 
 def _run(
-    atlas: Atlas, W: np.ndarray, identity: dict[str, Any], checkpoint: Any, progress: bool
+    atlas: Atlas,
+    W: np.ndarray,
+    identity: dict[str, object],
+    checkpoint: FileName | None,
+    progress: bool,
 ) -> tuple[np.ndarray, int]:
     """Descend all runs, batch after batch; return the minimum of each and the gradients taken."""
     count, r = len(W), atlas.landscape.teachers.shape[1]

@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray
@@ -201,7 +201,7 @@ def teacher_weights(T: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M r"]:
     return vectors[:, rank] * np.sqrt(values[rank])
 
 
-def _outer(x: Any, y: Any) -> Array:
+def _outer(x: Float[AnyArray, " n"], y: Float[AnyArray, " m"]) -> Array:
     return jnp.outer(x, y)[None]
 
 
@@ -215,11 +215,14 @@ def _area(p: Array, q: Array, c: Array) -> Array:
 
 @stored_jit
 def descend(
-    landscape: Landscape, W: Float[Array, "runs K n"], rate: Any, steps: Any
+    landscape: Landscape,
+    W: Float[Array, "runs K n"],
+    rate: Float[AnyArray, " runs"],
+    steps: int | Int[AnyArray, ""],
 ) -> tuple[Array, Array, Array]:
     """Take gradient steps; return the weights, the largest |F| of each run and the errors."""
 
-    def step(_: Any, W: Array) -> Array:
+    def step(_: Int[Array, ""], W: Array) -> Array:
         return W + rate[:, None, None] * landscape.force(W)
 
     W = jax.lax.fori_loop(0, steps, step, W)

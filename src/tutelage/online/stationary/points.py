@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Complex, Float
@@ -164,7 +163,7 @@ def fixed_point(
     return describe(flow, rate, *polished("start", flow, rate, flow.vector(start)))
 
 
-def relative(readout_rate: Any, learning_rate: Any) -> float:
+def relative(readout_rate: float, learning_rate: float) -> float:
     """Return η_v/η; in the limit η → 0 the argument is this ratio already."""
     finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=0.5")
     return float(readout_rate) / (float(learning_rate) or 1.0)

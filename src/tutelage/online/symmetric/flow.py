@@ -16,13 +16,14 @@ from jaxtyping import Array, Float
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array, is_traced, positive_integer
 from tutelage._jax import jax, jnp, match_rank
+from tutelage._types import FloatOrArray, Scalar
 from tutelage.averages.api import average
 from tutelage.averages.methods import Method, chosen
 from tutelage.model import Scenario
 from tutelage.model.layout import unchecked
 from tutelage.model.numbers import numbers_of
 from tutelage.model.scenario import Numbers
-from tutelage.model.timing import rate_of
+from tutelage.model.timing import Rate, rate_of
 from tutelage.online.symmetric.patterns import PatternAverages, pattern_averages
 from tutelage.online.symmetric.scenario import (
     SymmetricScenario,
@@ -87,7 +88,7 @@ class SymmetricFlow(eqx.Module):
         """v, equal for all students."""
         return self.scales[0] / self.numbers.output_scale[0]
 
-    def with_readout(self, v: Any) -> "SymmetricFlow":
+    def with_readout(self, v: Scalar) -> "SymmetricFlow":
         """Return this flow with another readout v."""
         scales = jnp.stack([self.numbers.output_scale[0] * v, self.scales[1]])
         return eqx.tree_at(lambda flow: flow.scales, self, scales)
@@ -105,7 +106,7 @@ class SymmetricFlow(eqx.Module):
                 total = total + count * factor * found.value
         return self.numbers.output_scale[0] * total
 
-    def __call__(self, state: SymmetricState, learning_rate: Any) -> SymmetricState:
+    def __call__(self, state: SymmetricState, learning_rate: FloatOrArray | Rate) -> SymmetricState:
         """dQ/dα, dC/dα, dR/dα, dS/dα; the number 0 as a learning rate is the limit η → 0."""
         state, rate = self.checked(state), rate_of(learning_rate)
         C = self._covariance(state)

@@ -13,8 +13,10 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import ROUNDING, InputError, covariance, finite_number, is_traced
+from tutelage._given import CheckedInside
 from tutelage._jax import jnp
 from tutelage._names import with_checked_arguments
+from tutelage._types import FloatOrArray
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import BLOCKS, Layout
 from tutelage.model.numbers import numbers_of, with_numbers
@@ -38,7 +40,7 @@ class SymmetricState(NamedTuple):
     R: Any
     S: Any
 
-    def overlaps(self, units: int, teacher_overlaps: tuple[Any, Any] = (1.0, 0.0)) -> Overlaps:
+    def overlaps(self, units: int, teacher_overlaps: tuple[float, float] = (1.0, 0.0)) -> Overlaps:
         """All K² overlaps; ``teacher_overlaps`` is (t, u)."""
         pairs = ((self.Q, self.C), (self.R, self.S), teacher_overlaps)
         return Overlaps(*(matrix(units, *pair) for pair in pairs))
@@ -87,8 +89,8 @@ class SymmetricScenario(Numbers):
         self,
         student: Committee,
         teacher: Committee,
-        teacher_overlaps: tuple[Any, Any] = (1.0, 0.0),
-        **numbers: Any,
+        teacher_overlaps: tuple[float, float] = (1.0, 0.0),
+        **numbers: CheckedInside[float],
     ):
         check_committee("student", student)
         check_committee("teacher", teacher)
@@ -152,7 +154,7 @@ class SymmetricScenario(Numbers):
         )
 
 
-def symmetric_scenario(scenario: Any) -> SymmetricScenario:
+def symmetric_scenario(scenario: Scenario | SymmetricScenario) -> SymmetricScenario:
     """Return a symmetric scenario unchanged, or make one of a full scenario."""
     if isinstance(scenario, SymmetricScenario):
         return scenario
@@ -166,7 +168,7 @@ def symmetric_scenario(scenario: Any) -> SymmetricScenario:
     return SymmetricScenario.from_scenario(scenario)
 
 
-def matrix(units: int, diagonal: Any, beside: Any) -> Float[Array, "... n n"]:
+def matrix(units: int, diagonal: FloatOrArray, beside: FloatOrArray) -> Float[Array, "... n n"]:
     """Return the matrix with one number on and one off the diagonal."""
     a, b = jnp.asarray(diagonal, float), jnp.asarray(beside, float)
     return jnp.where(np.eye(units, dtype=bool), a[..., None, None], b[..., None, None])
@@ -180,7 +182,7 @@ def check_positive(K: int, state: SymmetricState, t: float, u: float) -> None:
     A = Q + (K - 1) C - (R + (K - 1) S)²/(t + (K - 1) u) >= 0 and B = Q - C - (R - S)²/(t - u) >= 0.
     """
 
-    def block(q: Any, r: Any, t: Any) -> np.ndarray:
+    def block(q: np.ndarray, r: np.ndarray, t: float) -> np.ndarray:
         return np.stack([q, r, r, np.broadcast_to(t, np.shape(q))], -1).reshape(*np.shape(q), 2, 2)
 
     Q, C, R, S = state

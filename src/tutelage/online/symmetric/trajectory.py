@@ -16,8 +16,9 @@ from jaxtyping import Array, Float
 from scipy.integrate import solve_ivp
 
 from tutelage._checks import ComputationError, InputError, finite_number
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
-from tutelage._types import Scalar
+from tutelage._types import AnyArray, Scalar
 from tutelage.averages.methods import Method
 from tutelage.model import Scenario, timing
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
@@ -55,7 +56,7 @@ def evolve_symmetric(
     learning_rate: Scalar | Callable[[Any], Any],
     *,
     until: float,
-    times: Any = None,
+    times: ArrayLike | None = None,
     readout_rate: Scalar | Callable[[Any], Any] = 0.0,
     batch: int = 1,
     tolerance: float = 1e-9,
@@ -211,7 +212,7 @@ def _outcome(flow: SymmetricFlow, rate: Rate | Scheduled, trajectory: Trajectory
     return OUTCOMES[int(trajectory.outcome)]
 
 
-def _vector(flow: SymmetricFlow, blocks: dict[str, Any], learns: bool) -> Float[Array, "... d"]:
+def _vector(flow: SymmetricFlow, blocks: dict[str, Array], learns: bool) -> Float[Array, "... d"]:
     n = jnp.maximum(flow.K - 1, 1.0)
     scaled = {name: n * blocks[name] for name in ("C", "S")}
     return symmetric_layout(learns).vector(blocks | scaled)
@@ -224,13 +225,15 @@ def _blocks(flow: SymmetricFlow, y: Float[Array, "... d"]) -> dict[str, Any]:
     return blocks | {name: blocks[name] / n for name in ("C", "S")}
 
 
-def _at(flow: SymmetricFlow, blocks: dict[str, Any]) -> tuple[SymmetricFlow, SymmetricState]:
+def _at(flow: SymmetricFlow, blocks: dict[str, Array]) -> tuple[SymmetricFlow, SymmetricState]:
     """Return the equations with the readout of a state, if it learns, and its overlaps."""
     state = SymmetricState(*(blocks[name] for name in SymmetricState._fields))
     return flow.with_readout(blocks["readout"]) if "readout" in blocks else flow, state
 
 
-def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> dict[str, Array]:
+def _change(
+    flow: SymmetricFlow, rate: Rate | Scheduled, t: Float[Array, ""], y: Array
+) -> dict[str, Array]:
     """Return dQ, dC, dR and dS, and dv if the readout learns."""
     blocks, now = _blocks(flow, y), rate.at(t)
     here, state = _at(flow, blocks)
@@ -242,19 +245,27 @@ def _change(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Array) -> di
 
 
 @eqx.filter_jit
-def _rates(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
+def _rates(
+    flow: SymmetricFlow, rate: Rate | Scheduled, t: Float[AnyArray, ""], y: Float[AnyArray, " d"]
+) -> Array:
     change = _change(flow, rate, t, y)
     return _vector(flow, change, "readout" in change)
 
 
 @eqx.filter_jit
-def _jacobian(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any) -> Array:
+def _jacobian(
+    flow: SymmetricFlow, rate: Rate | Scheduled, t: Float[AnyArray, ""], y: Float[AnyArray, " d"]
+) -> Array:
     return jax.jacfwd(lambda y: _rates(flow, rate, t, y))(y)
 
 
 @eqx.filter_jit
 def _distances(
-    flow: SymmetricFlow, rate: Rate | Scheduled, t: Any, y: Any, tolerance: Any
+    flow: SymmetricFlow,
+    rate: Rate | Scheduled,
+    t: Float[AnyArray, ""],
+    y: Float[AnyArray, " d"],
+    tolerance: Float[AnyArray, ""],
 ) -> Array:
     """Compute event functions, negative where a run has ended, in the order of OUTCOMES."""
     blocks = _blocks(flow, y)
@@ -271,7 +282,7 @@ def _distances(
     )
 
 
-def _unit(flow: SymmetricFlow, rate: Rate | Scheduled, t: Any) -> Any:
+def _unit(flow: SymmetricFlow, rate: Rate | Scheduled, t: Scalar) -> Any:
     """Compute η s_K s_M, the rate at which a student approaches its own teacher."""
     return rate.at(t).unit * jnp.prod(flow.scales)
 
@@ -284,7 +295,7 @@ def _grows(flow: SymmetricFlow, rate: Rate | Scheduled, t: float, y: np.ndarray)
     return bool(np.max(np.linalg.eigvals(J).real) > smallest)
 
 
-def _one_state(flow: SymmetricFlow, start: Any) -> SymmetricState:
+def _one_state(flow: SymmetricFlow, start: SymmetricState) -> SymmetricState:
     state = flow.checked(start)
     if state.Q.ndim:
         raise InputError("start", f"Q of shape {state.Q.shape}", "it has to be one state")

@@ -1,7 +1,7 @@
 """Equilibrium beyond the papers: weak transitions, noise, other activations, K ≠ M."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -9,10 +9,13 @@ import xarray as xr
 from tutelage.figures import critical_load
 from tutelage.figures.text import finish
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\alpha_d$"}
 
 
-def near_transition(dataset: xr.Dataset, axes: Any) -> Any:
+def near_transition(dataset: xr.Dataset, axes: "Axes") -> Any:
     """R − S of every stable state next to a transition, over the load.
 
     Args:
@@ -38,7 +41,7 @@ def near_transition(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def weak_jumps(dataset: xr.Dataset, axes: Any) -> Any:
+def weak_jumps(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Jump of R − S and width of coexistence against K, with their limits for large K.
 
     Args:
@@ -61,7 +64,7 @@ def weak_jumps(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def noisy_loads(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
+def noisy_loads(datasets: Sequence[xr.Dataset], axes: "Axes") -> Any:
     """α_c against β from linear units to the ReLU: `critical_load` with its limits named.
 
     Args:
@@ -152,6 +155,6 @@ def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
     return axes
 
 
-def _mark_lowest(axes: Any, datasets: Sequence[xr.Dataset]) -> None:
+def _mark_lowest(axes: "Axes", datasets: Sequence[xr.Dataset]) -> None:
     for number, one in enumerate(datasets):
         axes.plot(one.attrs["lowest_beta"], one.attrs["lowest_load"], "v", color=f"C{number}")

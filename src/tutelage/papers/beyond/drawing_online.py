@@ -1,13 +1,16 @@
 """On-line learning beyond the papers: critical rates, escape times, schedules."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from tutelage.figures.text import finish
 from tutelage.papers.section import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 RATES = {
     "non_monotonic": (r"$\varepsilon_g$ not monotonic", "C0"),
@@ -26,7 +29,7 @@ def side_by_side(data: xr.Dataset, *drawings: Callable[[xr.Dataset, Any], Any]) 
     return Figure(figure, {"": data})
 
 
-def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
+def critical_rates(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Learning rates of a series against its order: circles; exact: lines; printed: crosses.
 
     Args:
@@ -48,7 +51,7 @@ def critical_rates(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def truncation(dataset: xr.Dataset, axes: Any) -> Any:
+def truncation(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Draw the distance of the truncated critical rates from the exact ones, on a log axis."""
     for name, (label, colour) in RATES.items():
         exact = dataset.attrs[f"exact_{name}"]
@@ -64,7 +67,7 @@ def truncation(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
+def escape_distribution(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Fraction of runs that have left, over the time from the median of their N, and the law.
 
     Args:
@@ -90,7 +93,7 @@ def escape_distribution(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def escape_growth(dataset: xr.Dataset, axes: Any) -> Any:
+def escape_growth(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Median escape time against N with the middle half of the runs, and the slope 1/(2λ)."""
     N, growth = dataset["dimension"].values.astype(float), dataset.attrs["growth"]
     rows = [row[~np.isnan(row)] for row in dataset["escape_time"].values]
@@ -109,7 +112,7 @@ def escape_growth(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
+def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Sequence[Any]:
     """ε_g and η over time, one curve for each number of pieces.
 
     Args:
@@ -135,7 +138,7 @@ def schedules(dataset: xr.Dataset, axes: Sequence[Any]) -> Sequence[Any]:
     return axes
 
 
-def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: Any) -> Any:
+def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: "Axes") -> Any:
     """λ over c_2², or c_3² of units without c_2, each with its name.
 
     Args:
@@ -151,7 +154,7 @@ def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
+def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Lengths over λ; lines are the mean product of each kind."""
     for even, points in _kinds(dataset):
         growth, length = points["growth"].values, points["length"].values
@@ -166,7 +169,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
+def error_over_units(dataset: xr.Dataset, axes: "Axes") -> Any:
     """ε_g at the last time over the number of students, by the layers that are trained.
 
     Args:
@@ -187,7 +190,7 @@ def error_over_units(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
+def errors_of_layers(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Draw ε_g over time for the largest K, and of ReLU units with both layers trained."""
     last = dataset.isel(units=-1)
     for number, layers in enumerate(dataset["layers"].values):
@@ -205,7 +208,7 @@ def errors_of_layers(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def lengths_of_plateaus(dataset: xr.Dataset, axes: Any) -> Any:
+def lengths_of_plateaus(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Lengths over η_v/η, relative to those of a fixed second layer.
 
     Args:
@@ -226,7 +229,7 @@ def lengths_of_plateaus(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
+def escape_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
     """λ over η_v/η, relative to that of a fixed second layer, and the laws in v."""
     for number, unit in enumerate(dataset["unit"].values):
         one, colour = dataset.sel(unit=unit), f"C{number}"
@@ -240,7 +243,7 @@ def escape_eigenvalues(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
+def errors_of_drift(dataset: xr.Dataset, axes: "Axes") -> Any:
     """The smallest ε_g over δ, with and without weight decay.
 
     Args:
@@ -253,7 +256,7 @@ def errors_of_drift(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
+def best_rates(dataset: xr.Dataset, axes: "Axes") -> Any:
     """The best η over δ, with and without weight decay, and the best γ/δ."""
     share = dataset.assign(share_with_decay=dataset["weight_decay"] / dataset["drift"])
     _over_drift(dataset, "learning_rate", axes, "o-", r"$\eta$")
@@ -263,7 +266,7 @@ def best_rates(dataset: xr.Dataset, axes: Any) -> Any:
     return axes
 
 
-def _over_drift(dataset: xr.Dataset, name: str, axes: Any, style: str, label: str) -> None:
+def _over_drift(dataset: xr.Dataset, name: str, axes: "Axes", style: str, label: str) -> None:
     """A curve for each kind of units, in its colour; open symbols where no student specializes."""
     decayed = "_with_decay" if name.endswith("_with_decay") else ""
     for number, unit in enumerate(dataset["unit"].values):

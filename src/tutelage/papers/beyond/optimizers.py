@@ -113,7 +113,7 @@ def best_scheduled(
     return steps[name], name
 
 
-def table(cases: tuple[Case, ...], progress: Callable[[str], Any] = str) -> xr.Dataset:
+def table(cases: tuple[Case, ...], progress: Callable[[str], object] = str) -> xr.Dataset:
     """Steps over case, optimizer and batch, at the best constant rate and the best schedule."""
     sizes = (len(cases), len(OPTIMIZERS), len(BATCHES))
     constant, rates, scheduled = (np.full(sizes, np.nan) for _ in range(3))

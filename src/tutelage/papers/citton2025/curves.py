@@ -1,8 +1,8 @@
 """citton2025, Figs. 1 and 2: learning curves with simulations, learning rates, the plateau."""
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -30,6 +30,9 @@ from tutelage.papers.row import Row, not_comparable, with_note
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import correspondence, statement
 from tutelage.simulation import aligned, summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PLATEAU_AT = 15.0  # Fig. 1: all overlaps have come to the plateau
 LENGTHS_AT = (0.1, 0.25, 0.5, 0.9, 1.2)
@@ -103,7 +106,7 @@ def _drawn_1(runs: xr.Dataset, name: str = "") -> Figure:
     return Figure(axes[0].figure, {"": run, "simulated": runs}, name)
 
 
-def _letters(axes: Any) -> None:
+def _letters(axes: "Sequence[Axes]") -> None:
     for ax, letter in zip(axes, "abc", strict=False):
         ax.set_title(f"({letter})", loc="left")
 

@@ -1,7 +1,7 @@
 """Figures 1 and 2 of milletari2019: many runs where the paper shows one, medians and bands."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -21,6 +21,9 @@ from tutelage.papers.milletari2019.trainings import (
     small,
 )
 from tutelage.papers.section import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 NAMES = {"linear": "linear", "curved": "non-linear"}
 SHORT = {AUTHORS.name: "", TEXT.name: "text"}  # of figures
@@ -154,7 +157,7 @@ def tolerances(full: bool) -> Figure:
     return Figure(figure, data, "tolerance")
 
 
-def _by_unit(axes: Any) -> None:
+def _by_unit(axes: "Axes") -> None:
     """One point for each unit next to each other, in place of all at the last epoch."""
     for place, line in enumerate(axes.lines):
         line.set_xdata([place])

@@ -7,7 +7,7 @@ The ranges of the axes are ours, except that Fig. 5 (left) shows the loads aroun
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -19,6 +19,9 @@ from tutelage.papers.oostwal2019.loads import transitions
 from tutelage.papers.oostwal2019.measures import is_error_function
 from tutelage.papers.oostwal2019.samples import sampled, size
 from tutelage.papers.section import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Fig. 3, lower left: solid R and dashed S for R > S, chain line R and dotted S for R < S.
 OVERLAP_STYLES = {
@@ -53,7 +56,7 @@ def architecture() -> Figure:
     return Figure(figure, {"": data})
 
 
-def _network(axes: Any, inputs: int = 6, hidden: int = 4) -> None:
+def _network(axes: "Axes", inputs: int = 6, hidden: int = 4) -> None:
     """Solid lines for the adaptive weights, dashed ones for those that are fixed to 1/√K."""
     below = [(i - (inputs - 1) / 2, 0.0) for i in range(inputs)]
     middle = [(1.2 * (k - (hidden - 1) / 2), 1.0) for k in range(hidden)]
@@ -144,7 +147,7 @@ def _curve(g: Activation, K: float, first: float, last: float) -> xr.Dataset:
 
 
 def _symbols(
-    axes: Any, samples: Mapping[str, xr.Dataset], which: tuple[str, ...], full: bool
+    axes: "Axes", samples: Mapping[str, xr.Dataset], which: tuple[str, ...], full: bool
 ) -> None:
     """Circles and squares for chains in R ≥ S, triangles for those that began in R < S."""
     for number, (start, found) in enumerate(samples.items()):
@@ -155,7 +158,7 @@ def _symbols(
 
 def _sampled(
     dataset: xr.Dataset,
-    axes: Any,
+    axes: "Axes",
     which: tuple[str, ...] = ("R", "S"),
     label: str = "",
     marker: str = "",

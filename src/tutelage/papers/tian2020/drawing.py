@@ -13,6 +13,9 @@ from tutelage.figures.style import new_axes, ordered_colours
 from tutelage.figures.text import finish
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+if TYPE_CHECKING:
     from tutelage.deep import Network
 
 
@@ -44,7 +47,7 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
 
 
 def followers(
-    dataset: xr.Dataset, teacher: int = 0, run: int = 0, layer: int = 1, axes: Any = None
+    dataset: xr.Dataset, teacher: int = 0, run: int = 0, layer: int = 1, axes: "Axes | None" = None
 ) -> Any:
     """Draw the correlations of all student nodes with one teacher node (tian2020, Fig. 6).
 
@@ -69,7 +72,7 @@ def followers(
     return finish(axes)
 
 
-def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
+def best_of_nodes(best: xr.DataArray, axes: "Axes | None" = None) -> Any:
     """Draw best correlations over epochs, means over runs (tian2020, Fig. 7).
 
     Args:
@@ -86,7 +89,7 @@ def best_of_nodes(best: xr.DataArray, axes: Any = None) -> Any:
     return finish(axes)
 
 
-def log_loss(curves: xr.DataArray, axes: Any = None) -> Any:
+def log_loss(curves: xr.DataArray, axes: "Axes | None" = None) -> Any:
     """Draw the logarithm to base 10 of the loss over epochs, mean over runs (tian2020, Fig. 11).
 
     Args:
@@ -103,7 +106,9 @@ def log_loss(curves: xr.DataArray, axes: Any = None) -> Any:
     return finish(axes)
 
 
-def boundaries(student: "Network", teacher: "Network", width: float = 0.6, axes: Any = None) -> Any:
+def boundaries(
+    student: "Network", teacher: "Network", width: float = 0.6, axes: "Axes | None" = None
+) -> Any:
     """Draw where the nodes of two-dimensional networks begin to fire (tian2020, Fig. 2).
 
     Args:

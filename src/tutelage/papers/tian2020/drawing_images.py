@@ -1,6 +1,6 @@
 """Students of a ConvNet: how far each layer follows the teacher (tian2020, Figure 8)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -9,8 +9,13 @@ from tutelage._checks import InputError
 from tutelage.figures.style import new_axes
 from tutelage.figures.text import finish
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def layer_correlations(dataset: xr.Dataset, multiple: int | None = None, axes: Any = None) -> Any:
+
+def layer_correlations(
+    dataset: xr.Dataset, multiple: int | None = None, axes: "Axes | None" = None
+) -> Any:
     """Draw ρ_mean of every hidden layer over epochs (one panel of tian2020, Fig. 8).
 
     Args:
@@ -71,7 +76,7 @@ def specialization_on_images(dataset: xr.Dataset) -> Any:
     return row[0]
 
 
-def accuracy_over_epochs(dataset: xr.Dataset, axes: Any = None) -> Any:
+def accuracy_over_epochs(dataset: xr.Dataset, axes: "Axes | None" = None) -> Any:
     """Draw the accuracy of all students over epochs, with that of their teacher.
 
     Args:

@@ -49,7 +49,9 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
     return panels
 
 
-def block_traces(run: "xr.Dataset", names: Container[str], of: str = "", **how: Any) -> list[Trace]:
+def block_traces(
+    run: "xr.Dataset", names: Container[str], of: str = "", **how: object
+) -> list[Trace]:
     """Return a curve for every entry of some blocks, with standard errors if they exist."""
     from tutelage.model.layout import BLOCKS
 

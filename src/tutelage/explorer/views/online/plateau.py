@@ -85,7 +85,7 @@ def _rate_numbers(rates: Any) -> list[Number]:
     ]
 
 
-def _rate_marks(rates: Any) -> list[dict[str, Any]]:
+def _rate_marks(rates: object) -> list[dict[str, Any]]:
     found = {name: getattr(rates, name) for name in CRITICAL}
     return [
         {"at": float(rate.value), "label": f"and above: {CRITICAL[name]}"}

@@ -1,6 +1,6 @@
 """Which student nodes are aligned with teacher nodes, and what the others add (two layers)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,9 @@ class Alignment(NamedTuple):
     observers: np.ndarray
 
 
-def alignment(student: Network, teacher: Network, x: Any, *, tolerance: float = 1e-2) -> Alignment:
+def alignment(
+    student: Network, teacher: Network, x: np.ndarray, *, tolerance: float = 1e-2
+) -> Alignment:
     """Check the statements of Theorems 2 and 3 at the weights of a two-layer student.
 
     A node k observes j if its active side meets the boundary of j where the data are (Definition

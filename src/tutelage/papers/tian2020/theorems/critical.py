@@ -42,7 +42,9 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
     return deep.network(weights, biases)
 
 
-def _layer(random: Any, W: Any, b: Any, multiple: int) -> tuple[Any, Any, Any, Any]:
+def _layer(
+    random: np.random.Generator, W: np.ndarray, b: np.ndarray, multiple: int
+) -> tuple[Any, Any, Any, Any]:
     """Filters, biases, the share of each node in each teacher node, and the cancelling pair."""
     m = W.shape[1]
     spare = (multiple - 1) * m
@@ -66,7 +68,9 @@ def _layer(random: Any, W: Any, b: Any, multiple: int) -> tuple[Any, Any, Any, A
     )
 
 
-def _cancelling(random: Any, W: np.ndarray, pair: Any) -> np.ndarray:
+def _cancelling(
+    random: np.random.Generator, W: np.ndarray, pair: tuple[int, int] | None
+) -> np.ndarray:
     """Give the two co-linear nodes below, the second half as long, fan-outs that cancel."""
     if pair is not None:
         W = W.copy()
@@ -86,7 +90,7 @@ class Interpolation(NamedTuple):
     update: np.ndarray
 
 
-def interpolation(student: Network, teacher: Network, x: Any) -> Interpolation:
+def interpolation(student: Network, teacher: Network, x: np.ndarray) -> Interpolation:
     """Whether every example by itself is at rest (tian2020, Theorem 1).
 
     If no batch changes the weights, then g_l(x_i) = 0 or f_{l-1}(x_i) = 0 for every example;

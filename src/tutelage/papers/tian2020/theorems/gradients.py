@@ -21,7 +21,9 @@ class Mixture(NamedTuple):
 
 
 @eqx.filter_jit
-def mixtures(student: Network, teacher: Network, x: Any) -> list[Mixture]:
+def mixtures(
+    student: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> list[Mixture]:
     """Mixture coefficients of the layers l = 1, …, L (tian2020, eqs. (3) and (4)).
 
         A_l = V_lᵀ V*_l,   B_l = V_lᵀ V_l,   V_{l-1} = V_l D_l W_lᵀ,   V_L = V*_L = 1
@@ -38,7 +40,9 @@ def mixtures(student: Network, teacher: Network, x: Any) -> list[Mixture]:
 
 
 @eqx.filter_jit
-def recursive_gradients(student: Network, teacher: Network, x: Any) -> list[Any]:
+def recursive_gradients(
+    student: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> list[Any]:
     """g_l(x) = D_l(x) [A_l(x) f*_l(x) - B_l(x) f_l(x)] of the layers l = 1, …, L (eq. (3)).
 
     >>> import numpy as np, tutelage as tl
@@ -57,11 +61,13 @@ def recursive_gradients(student: Network, teacher: Network, x: Any) -> list[Any]
 
 
 @eqx.filter_jit
-def backpropagated_gradients(student: Network, teacher: Network, x: Any) -> list[Any]:
+def backpropagated_gradients(
+    student: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> list[Any]:
     """g_l(x) = -∂/∂h_l ½ ‖f*_L(x) - f_L(x)‖² by differentiation, l = 1, …, L."""
     y = teacher(x)
 
-    def loss(shifts: list[Any]) -> Any:
+    def loss(shifts: list[Array]) -> Any:
         f = x
         for W, b, shift in zip(student.weights, student.biases, shifts, strict=True):
             h = f @ W + b + shift
@@ -72,7 +78,9 @@ def backpropagated_gradients(student: Network, teacher: Network, x: Any) -> list
     return [-g for g in jax.grad(loss)(zero)]
 
 
-def recursion_error(student: Network, teacher: Network, x: Any) -> float:
+def recursion_error(
+    student: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> float:
     """Largest difference between both gradients, relative to the largest entry of a layer.
 
     >>> import numpy as np, tutelage as tl
@@ -86,7 +94,7 @@ def recursion_error(student: Network, teacher: Network, x: Any) -> float:
     return max(_relative(a, b) for a, b in layers)
 
 
-def _relative(a: Any, b: Any) -> float:
+def _relative(a: Array | np.ndarray, b: Array | np.ndarray) -> float:
     """Two gradients that both vanish, as those of a student that is its teacher, agree."""
     gap, largest = np.max(np.abs(a - b)), np.max(np.abs(b))
     with np.errstate(divide="ignore"):  # infinite if only one of them vanishes
@@ -106,7 +114,13 @@ class Pieces(NamedTuple):
     between: float
 
 
-def pieces(student: Network, teacher: Network, x: Any, *, layer: int = 1) -> Pieces:
+def pieces(
+    student: Network,
+    teacher: Network,
+    x: Float[Array | np.ndarray, "examples d"],
+    *,
+    layer: int = 1,
+) -> Pieces:
     """Whether A_l(x) and B_l(x) are piecewise constant (tian2020, Corollary 1).
 
     Args:
@@ -123,7 +137,9 @@ def pieces(student: Network, teacher: Network, x: Any, *, layer: int = 1) -> Pie
     return Pieces(len(spans), float(max(spans)), float(np.ptp(values, axis=0).max()))
 
 
-def _fan_outs(network: Network, x: Any) -> list[Float[Array, "examples outputs n_plus_1"]]:
+def _fan_outs(
+    network: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> list[Float[Array, "examples outputs n_plus_1"]]:
     """V_l(x), l = 1, …, L, with a last column c_l for the biases above: f_L = V_l f_l + c_l."""
     C = network.widths[-1]
     V, c = jnp.broadcast_to(jnp.eye(C), (len(x), C, C)), jnp.zeros((len(x), C, 1))
@@ -137,7 +153,7 @@ def _fan_outs(network: Network, x: Any) -> list[Float[Array, "examples outputs n
     return found[::-1]
 
 
-def _apply(M: Any, f: Any) -> Any:
+def _apply(M: Float[Array, "examples k j"], f: Float[Array, "examples nodes"]) -> Any:
     """M [f; 1] for every example."""
     f = jnp.concatenate([f, jnp.ones((len(f), 1))], axis=1)
     return jnp.einsum("ekj,ej->ek", M, f)

@@ -14,7 +14,7 @@ from tutelage.papers.tian2020.theorems.gradients import recursive_gradients
 def descent(
     student: Network,
     teacher: Network,
-    x: Any,
+    x: Float[Array | np.ndarray, "examples d"],
     learning_rate: float,
     *,
     steps: int,
@@ -40,12 +40,19 @@ def descent(
 
 
 @eqx.filter_jit
-def _descent(student: Network, x: Any, y: Any, η: Any, records: int, every: int) -> Network:
-    def step(_: Any, now: Network) -> Network:
+def _descent(
+    student: Network,
+    x: Float[Array, "examples d"],
+    y: Float[Array, "examples outputs"],
+    η: Float[Array, ""],
+    records: int,
+    every: int,
+) -> Network:
+    def step(_: Array, now: Network) -> Network:
         g = jax.grad(lambda net: 0.5 * jnp.mean(jnp.sum((net(x) - y) ** 2, axis=1)))(now)
         return jax.tree.map(lambda w, g: w - η * g, now, g)
 
-    def record(now: Network, _: Any) -> tuple[Network, Network]:
+    def record(now: Network, _: None) -> tuple[Network, Network]:
         now = jax.lax.fori_loop(0, every, step, now)
         return now, now
 
@@ -71,7 +78,7 @@ class Growth(NamedTuple):
         return np.asarray(self.rate[:, k] - self.rate[:, other])
 
 
-def growth(path: Network, teacher: Network, x: Any) -> Growth:
+def growth(path: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]) -> Growth:
     """Lengths and rates along a path of two or more layers (tian2020, eq. (6) and Theorem 7).
 
     d/dt ln ‖w_k‖/‖w_k'‖ = w̄_k·r_k - w̄_k'·r_k',   w̄_k·r_k = E[h_k g_k]/‖w_k‖²
@@ -86,7 +93,7 @@ def growth(path: Network, teacher: Network, x: Any) -> Growth:
 
 
 @eqx.filter_jit
-def _growth(path: Network, teacher: Network, x: Any) -> tuple[Any, Any]:
+def _growth(path: Network, teacher: Network, x: Float[Array, "examples d"]) -> tuple[Any, Any]:
     def one(now: Network) -> tuple[Any, Any]:
         squared = jnp.sum(now.weights[0] ** 2, axis=0) + now.biases[0] ** 2
         g = recursive_gradients(now, teacher, x)[0]

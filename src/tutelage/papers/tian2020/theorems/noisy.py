@@ -1,8 +1,9 @@
 """Noisy recovery: how well filters agree where gradients are small but not zero (Theorem 5)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Array, Float
 
 from tutelage._jax import jax
 from tutelage.averages import Estimate
@@ -24,7 +25,9 @@ class Recovery(NamedTuple):
     exponent: Estimate
 
 
-def noisy_recovery(students: Network, teacher: Network, x: Any) -> Recovery:
+def noisy_recovery(
+    students: Network, teacher: Network, x: Float[Array | np.ndarray, "examples d"]
+) -> Recovery:
     """Measure sin θ against the size of the gradient (tian2020, Theorem 5).
 
     The theorem has sin θ = O(ε^{1-δ}/|α_kj|) for every δ > 0: an exponent of at least about 1.
